@@ -1,0 +1,350 @@
+/* The search for the best point of an acquisition function. */
+#include "engine/acq_search.h"
+
+#include "engine/minimize.h"
+#include "engine/rng.h"
+#include "engine/sobol.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ENUMERATE = 4096, CHUNK = 256, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8 };
+
+/* Points with their places in the unit cube and their scores. */
+struct pool {
+    double *points, *U, *scores; /* [room][params_len], [room][dims], [room] */
+    size_t  len, room;
+};
+
+struct run {
+    const struct acq_search *search;
+    struct arena            *scratch;
+    struct rng               rng;
+    struct pool              pool, moves;
+    double                  *best;          /* [params_len] */
+    double                  *u;             /* [dims] */
+    double                  *lower, *upper; /* [dims] */
+    double                   score;         /* of best */
+    bool                     all;           /* the pool holds every point that is left */
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the search of the next point");
+}
+
+static bool is_free(const struct acq_search *search, size_t param)
+{
+    return search->fixed == NULL || isnan(search->fixed[param]);
+}
+
+static bool is_late(const struct acq_search *search)
+{
+    return search->late != NULL && search->late(search->late_arg);
+}
+
+static bool pool_init(struct pool *pool, const struct space *space, size_t room, struct arena *scratch)
+{
+    pool->room = room;
+    pool->points = arena_alloc(scratch, room, space->params_len * sizeof(double));
+    pool->U = arena_alloc(scratch, room, space->dims * sizeof(double));
+    pool->scores = ARENA_NEW(scratch, double, room);
+    return pool->points != NULL && pool->U != NULL && pool->scores != NULL;
+}
+
+/* Where the next point of the pool is to be written. */
+static double *pool_next(struct pool *pool, const struct space *space)
+{
+    return pool->points + pool->len * space->params_len;
+}
+
+/* Takes in the point written at pool_next, with the fixed values put in. */
+static void pool_add(struct pool *pool, const struct acq_search *search)
+{
+    double *point = pool_next(pool, search->space);
+    for (size_t i = 0; i < search->space->params_len; i++)
+        if (!is_free(search, i))
+            point[i] = search->fixed[i];
+    if (!finite_find(search->finite, search->fixed, point))
+        return;
+    space_encode(search->space, point, pool->U + pool->len * search->space->dims);
+    pool->len++;
+}
+
+static void add_all(struct run *run, size_t count)
+{
+    const struct acq_search *search = run->search;
+    const struct space      *space = search->space;
+    for (size_t i = 0; i < space->params_len; i++)
+        run->best[i] = is_free(search, i) ? space->params[i].min : search->fixed[i];
+    for (size_t i = 0; i < count; i++, finite_step(search->finite, search->fixed, run->best)) {
+        if (finite_has(search->finite, run->best))
+            continue;
+        memcpy(pool_next(&run->pool, space), run->best, space->params_len * sizeof(double));
+        pool_add(&run->pool, search);
+    }
+}
+
+static void add_sobol(struct run *run)
+{
+    uint64_t scramble = rng_u64(&run->rng);
+    for (size_t i = 0; i < run->search->samples; i++) {
+        sobol_point(scramble, i, run->search->space->params_len, run->best);
+        space_quantile(run->search->space, run->best, pool_next(&run->pool, run->search->space));
+        pool_add(&run->pool, run->search);
+    }
+}
+
+/* One parameter of a neighbour: a number moves by about scale of its range (an int by one at least, sometimes), a
+ * categorical takes any value, sometimes. */
+static double neighbour_value(struct rng *rng, const struct param *param, double value, double moved)
+{
+    bool jumps = rng_uniform(rng) < 0.3;
+    if (param->kind == PARAM_CATEGORICAL)
+        return jumps ? (double)rng_below(rng, param->choices) : value;
+    if (param->kind == PARAM_INT && moved == value && jumps)
+        moved += rng_uniform(rng) < 0.5 ? 1.0 : -1.0;
+    return fmin(fmax(moved, param->min), param->max);
+}
+
+static void add_neighbours(struct run *run)
+{
+    static const double      scales[] = {0.1, 0.03, 0.01, 0.003, 0.001};
+    const struct acq_search *search = run->search;
+    const struct space      *space = search->space;
+    size_t                   count = search->anchors_len == 0 ? 0 : search->samples / 2;
+    double                   changed = fmin(1.0, 20.0 / (double)space->params_len);
+    for (size_t k = 0; k < count; k++) {
+        const double *anchor = search->anchors + k % search->anchors_len * space->params_len;
+        double       *point = pool_next(&run->pool, space);
+        double        scale = scales[k / search->anchors_len % (sizeof scales / sizeof scales[0])];
+        space_encode(space, anchor, run->u);
+        for (size_t j = 0; j < space->dims; j++)
+            run->u[j] += scale * rng_normal(&run->rng);
+        space_decode(space, run->u, point);
+        for (size_t i = 0; i < space->params_len; i++)
+            point[i] = rng_uniform(&run->rng) < changed
+                           ? neighbour_value(&run->rng, &space->params[i], anchor[i], point[i])
+                           : anchor[i];
+        pool_add(&run->pool, search);
+    }
+}
+
+/* Scores in chunks while there is time; unscored points leave the pool. */
+static enum status score_pool(struct run *run, struct error *err)
+{
+    const struct acq_search *search = run->search;
+    struct pool             *pool = &run->pool;
+    size_t                   chunk = search->slope == NULL ? pool->len : CHUNK;
+    for (size_t from = 0; from < pool->len; from += chunk) {
+        if (is_late(search)) {
+            pool->len = from;
+            return from > 0 ? STATUS_OK : error_set(err, STATUS_BUSY, "deadline", "", "no point was scored in time");
+        }
+        size_t points = pool->len - from < chunk ? pool->len - from : chunk;
+        TRY(search->scores(search->arg, pool->U + from * search->space->dims, points, pool->scores + from, err));
+    }
+    return STATUS_OK;
+}
+
+/* The highest score of [from, to), or to when none is a number. */
+static size_t highest(const struct pool *pool, size_t from, size_t to)
+{
+    size_t best = to;
+    for (size_t i = from; i < to; i++)
+        if (isfinite(pool->scores[i]) && (best == to || pool->scores[i] > pool->scores[best]))
+            best = i;
+    return best;
+}
+
+static double minus_score(void *arg, const double *u, double *gradient)
+{
+    const struct run *run = arg;
+    double            score = run->search->slope(run->search->arg, u, gradient);
+    for (size_t j = 0; j < run->search->space->dims; j++)
+        gradient[j] = -gradient[j];
+    return -score;
+}
+
+/* L-BFGS over the free doubles; false when there are none. */
+static bool climb_bounds(struct run *run, const double *u)
+{
+    const struct space *space = run->search->space;
+    bool                any = false;
+    for (size_t i = 0, j = 0; i < space->params_len; i++) {
+        bool   moves = space->params[i].kind == PARAM_DOUBLE && is_free(run->search, i);
+        size_t width = space->params[i].kind == PARAM_CATEGORICAL ? space->params[i].choices : 1;
+        any |= moves;
+        for (size_t end = j + width; j < end; j++) {
+            run->lower[j] = moves ? 0.0 : u[j];
+            run->upper[j] = moves ? 1.0 : u[j];
+        }
+    }
+    return any;
+}
+
+static enum status climb(struct run *run, double *point, double *score, struct error *err)
+{
+    const struct acq_search *search = run->search;
+    const struct space      *space = search->space;
+    double                   value;
+    space_encode(space, point, run->u);
+    if (!climb_bounds(run, run->u))
+        return STATUS_OK;
+    struct minimize problem = {.dims = space->dims,
+                               .lower = run->lower,
+                               .upper = run->upper,
+                               .arg = run,
+                               .function = minus_score,
+                               .evaluations = search->evaluations,
+                               .f_tolerance = 1e-8,
+                               .x_tolerance = 1e-7,
+                               .late = search->late,
+                               .late_arg = search->late_arg};
+    TRY(minimize_lbfgs(&problem, run->u, &value, run->scratch, err));
+    if (!(-value > *score))
+        return STATUS_OK;
+    *score = -value;
+    double *moved = run->moves.points; /* not in use here */
+    space_decode(space, run->u, moved);
+    for (size_t i = 0; i < space->params_len; i++)
+        if (space->params[i].kind == PARAM_DOUBLE && is_free(search, i))
+            point[i] = moved[i];
+    return STATUS_OK;
+}
+
+static void add_move(struct run *run, const double *point, size_t param, double value)
+{
+    const struct space *space = run->search->space;
+    const struct param *p = &space->params[param];
+    struct pool        *moves = &run->moves;
+    double             *moved = pool_next(moves, space);
+    if (moves->len == moves->room || !(value >= p->min && value <= p->max) || value == point[param])
+        return;
+    memcpy(moved, point, space->params_len * sizeof *moved);
+    moved[param] = value;
+    if (finite_has(run->search->finite, moved))
+        return;
+    space_encode(space, moved, moves->U + moves->len * space->dims);
+    moves->len++;
+}
+
+/* Every step of one free int or categorical; from a random parameter on, as there may be more than fit. */
+static void gather_moves(struct run *run, const double *point)
+{
+    const struct space *space = run->search->space;
+    size_t              first = rng_below(&run->rng, space->params_len);
+    run->moves.len = 0;
+    for (size_t k = 0; k < space->params_len; k++) {
+        size_t              i = (first + k) % space->params_len;
+        const struct param *param = &space->params[i];
+        if (param->kind == PARAM_DOUBLE || !is_free(run->search, i))
+            continue;
+        if (param->kind == PARAM_INT) {
+            double leap = fmax(2.0, floor((param->max - param->min) / 8.0));
+            for (int sign = -1; sign <= 1; sign += 2) {
+                add_move(run, point, i, point[i] + sign);
+                add_move(run, point, i, point[i] + sign * leap);
+            }
+            continue;
+        }
+        size_t tried = param->choices < CHOICES_TRIED ? param->choices : CHOICES_TRIED;
+        size_t start = rng_below(&run->rng, param->choices);
+        for (size_t c = 0; c < tried; c++)
+            add_move(run, point, i, (double)((start + c) % param->choices));
+    }
+}
+
+/* The best of the moves, if it is an improvement. */
+static enum status move(struct run *run, double *point, double *score, bool *moved, struct error *err)
+{
+    const struct space *space = run->search->space;
+    gather_moves(run, point);
+    *moved = false;
+    if (run->moves.len == 0)
+        return STATUS_OK;
+    TRY(run->search->scores(run->search->arg, run->moves.U, run->moves.len, run->moves.scores, err));
+    size_t best = highest(&run->moves, 0, run->moves.len);
+    if (best == run->moves.len || !(run->moves.scores[best] > *score))
+        return STATUS_OK;
+    memcpy(point, run->moves.points + best * space->params_len, space->params_len * sizeof *point);
+    *score = run->moves.scores[best];
+    *moved = true;
+    return STATUS_OK;
+}
+
+static enum status refine(struct run *run, size_t start, struct error *err)
+{
+    size_t  len = run->search->space->params_len;
+    double *point = run->pool.points + start * len, score = run->pool.scores[start];
+    bool    moved = true;
+    for (int round = 0; round < ROUNDS && moved && !is_late(run->search); round++) {
+        TRY(climb(run, point, &score, err));
+        TRY(move(run, point, &score, &moved, err));
+    }
+    if (score > run->score) {
+        run->score = score;
+        memcpy(run->best, point, len * sizeof *point);
+    }
+    run->pool.scores[start] = NAN; /* not again */
+    return STATUS_OK;
+}
+
+/* Refines the best of the pool, in turn from its two parts: the Sobol points and the neighbours. */
+static enum status refine_best(struct run *run, size_t middle, struct error *err)
+{
+    struct pool *pool = &run->pool;
+    size_t       first = highest(pool, 0, pool->len);
+    if (first == pool->len)
+        return error_set(err, STATUS_NUMERIC, "not_finite", "", "no point has a score");
+    run->score = pool->scores[first];
+    memcpy(run->best, pool->points + first * run->search->space->params_len,
+           run->search->space->params_len * sizeof *run->best);
+    if (run->search->slope == NULL || run->all)
+        return STATUS_OK;
+    middle = middle < pool->len ? middle : pool->len;
+    for (size_t k = 0; k < run->search->starts && !is_late(run->search); k++) {
+        bool   near = k % 2 == 0;
+        size_t to = near ? pool->len : middle, start = highest(pool, near ? middle : 0, to);
+        if (start < to)
+            TRY(refine(run, start, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status run_search(struct run *run, struct error *err)
+{
+    const struct acq_search *search = run->search;
+    size_t                   count = finite_count(search->finite, search->fixed), dims = search->space->dims, middle;
+    run->all = count <= ENUMERATE && (search->slope != NULL || count <= search->samples);
+    run->best = ARENA_NEW(run->scratch, double, search->space->params_len);
+    run->u = ARENA_NEW(run->scratch, double, dims);
+    run->lower = ARENA_NEW(run->scratch, double, dims);
+    run->upper = ARENA_NEW(run->scratch, double, dims);
+    if (run->best == NULL || run->u == NULL || run->lower == NULL || run->upper == NULL ||
+        !pool_init(&run->pool, search->space, run->all ? count : search->samples + search->samples / 2, run->scratch) ||
+        !pool_init(&run->moves, search->space, MOVES, run->scratch))
+        return no_memory(err);
+    if (run->all)
+        add_all(run, count);
+    else
+        add_sobol(run);
+    middle = run->pool.len;
+    if (!run->all)
+        add_neighbours(run);
+    if (run->pool.len == 0)
+        return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+    TRY(score_pool(run, err));
+    return refine_best(run, middle, err);
+}
+
+enum status acq_search_run(const struct acq_search *search, double *point, struct arena *scratch, struct error *err)
+{
+    struct arena_mark mark = arena_mark(scratch);
+    struct run  run = {.search = search, .scratch = scratch, .rng = rng_at(search->seed, search->trial, RNG_STARTS)};
+    enum status status = run_search(&run, err);
+    if (status == STATUS_OK)
+        memcpy(point, run.best, search->space->params_len * sizeof *point);
+    arena_release(scratch, mark);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* Memory that is given back all at once, with a limit.
+ * The engine allocates only from the arena it is given; a request of the server has one too.
+ * An arena is not shared between threads without a lock. */
+#ifndef GNOMON_ENGINE_ARENA_H
+#define GNOMON_ENGINE_ARENA_H
+
+#include <stddef.h>
+
+struct arena_block;
+struct arena {
+    struct arena_block *last;
+    size_t              limit_bytes; /* over all blocks */
+    size_t              taken_bytes; /* what the blocks hold now, used or not */
+};
+
+/* An empty arena that will take at most limit_bytes from the system. */
+void arena_init(struct arena *arena, size_t limit_bytes);
+
+/* Gives everything back. The arena is empty afterwards and may be used again. */
+void arena_fini(struct arena *arena);
+
+/* 64-byte aligned, not zeroed. NULL when the limit or the system refuses, or count*size overflows. */
+void *arena_alloc(struct arena *arena, size_t count, size_t size);
+void *arena_zalloc(struct arena *arena, size_t count, size_t size);
+
+/* A copy of length bytes plus a NUL; NULL as arena_alloc. */
+char *arena_strndup(struct arena *arena, const char *text, size_t length);
+
+/* arena_mark ... arena_release gives back what was allocated in between. */
+struct arena_mark { struct arena_block *block; size_t used; };
+struct arena_mark arena_mark(const struct arena *arena);
+void              arena_release(struct arena *arena, struct arena_mark mark);
+
+/* n objects of a type. */
+#define ARENA_NEW(arena, type, n) ((type *)arena_alloc((arena), (n), sizeof(type)))
+
+#endif

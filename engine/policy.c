@@ -1,0 +1,44 @@
+/* The registry: one line per algorithm.  Knows nothing about any of them. */
+#include "engine/policy.h"
+
+#include <string.h>
+
+#define POLICY_LIST(X) \
+    X(policy_random)   \
+    X(policy_sobol)    \
+    X(policy_gp)       \
+    X(policy_po_gp_ucb)
+
+#define X(record) extern const struct policy record;
+POLICY_LIST(X)
+#undef X
+
+static const struct policy *const policies[] = {
+#define X(record) &record,
+    POLICY_LIST(X)
+#undef X
+};
+
+const struct policy *const *policy_list(size_t *count)
+{
+    *count = sizeof policies / sizeof policies[0];
+    return policies;
+}
+
+const struct policy *policy_find(const char *name)
+{
+    size_t count;
+    const struct policy *const *list = policy_list(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i]->name, name) == 0)
+            return list[i];
+    return NULL;
+}
+
+int policy_option(const struct policy *policy, const char *name)
+{
+    for (int i = 0; policy->options[i].name != NULL; i++)
+        if (strcmp(policy->options[i].name, name) == 0)
+            return i;
+    return -1;
+}

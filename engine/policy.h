@@ -1,0 +1,106 @@
+/* What an optimisation algorithm is to the rest of the program.
+ * One algorithm = one file with one const record + one line in policy.c.
+ *
+ * Invariant: a session is a cache of a pure function of (problem, log).  open, then tell over the log, gives
+ * bitwise the same proposals as a session that lived through it.  Randomness is rng_at(seed, trial, purpose).
+ * What is costly to find again (fitted hyper-parameters) leaves with the proposal as its note and comes back with
+ * the EVENT_SUGGESTED of that trial; a session never keeps a fit that no note records.
+ * Values are signed so that larger is better; the service flips the sign of what is minimised. */
+#ifndef GNOMON_ENGINE_POLICY_H
+#define GNOMON_ENGINE_POLICY_H
+
+#include "engine/arena.h"
+#include "engine/space.h"
+#include "engine/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One parameter of an algorithm, as clients write it: {"name":"gp","acquisition":"ucb","beta":4}. */
+enum option_kind { OPTION_REAL, OPTION_INT, OPTION_CHOICE };
+struct option {
+    const char        *name; /* NULL ends the list */
+    enum option_kind   kind;
+    double             min, max;     /* inclusive */
+    double             fallback;     /* NaN: left to the algorithm ("estimated", ...), as help says */
+    const char *const *choices;      /* OPTION_CHOICE: NULL-terminated; the value is the index */
+    const char        *help;
+};
+
+struct problem {
+    const struct space *space;
+    const double       *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
+    uint64_t            seed;
+    size_t              memory_bytes; /* limit of the session's arenas together */
+};
+
+/* One line of the study's log, as a policy sees it. */
+enum event_kind {
+    EVENT_SUGGESTED,  /* the trial exists and is running; also a point queued or reported by the user */
+    EVENT_OBSERVED,   /* completed with a value */
+    EVENT_INFEASIBLE, /* finished: permanently without a value */
+    EVENT_FAILED,     /* finished: no value, says nothing about the point */
+    EVENT_ABANDONED   /* given up */
+};
+enum { POLICY_NOTE_MAX = 16384 };
+struct event {
+    enum event_kind kind;
+    uint64_t        trial;     /* number within the study, from 1 */
+    const double   *point;     /* [params_len] natural units, every kind of event; NULL on candidates */
+    size_t          row;       /* candidates */
+    double          value;     /* EVENT_OBSERVED: finite, larger is better */
+    double          stddev;    /* of value; 0: not given */
+    const void     *note;      /* EVENT_SUGGESTED: the proposal's note, or NULL */
+    size_t          note_bytes;
+};
+
+struct ask {
+    uint64_t      trial;         /* number the proposal will get: keys its randomness */
+    const double *fixed;         /* [params_len], NaN where free; NULL: all free */
+    bool        (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
+    void         *late_arg;
+};
+
+struct proposal {
+    double     *point;       /* [params_len] out, storage by the caller */
+    size_t      row;         /* out, candidates */
+    const char *fallback;    /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
+    size_t      observations;/* how many the model saw */
+    double      mean, sd;    /* posterior at the point, signed as values; NaN without a model */
+    unsigned char note[POLICY_NOTE_MAX];
+    size_t      note_bytes;
+};
+
+struct session;
+struct policy {
+    const char          *name;
+    const char          *help;
+    unsigned             spaces; /* of enum space_kind */
+    bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
+    const struct option *options;
+    /* Beyond the option table: combinations.  NULL when there is nothing to check. */
+    enum status (*check)(const struct problem *, struct error *);
+    /* *out is NULL on failure.  problem and what it points to outlive the session. */
+    enum status (*open)(const struct problem *, struct session **out, struct error *);
+    /* An event that fails (NO_MEMORY) leaves the session good for nothing but close. */
+    enum status (*tell)(struct session *, const struct event *, struct error *);
+    /* CONFLICT "search_space_exhausted" when nothing is left to propose; otherwise fails only for memory. */
+    enum status (*ask)(struct session *, const struct ask *, struct proposal *, struct error *);
+    /* Posterior at m points ([m][params_len]) or rows ([m]); NULL when the algorithm has no model.
+     * CONFLICT "no_observations" before the first value; NUMERIC when the posterior is not finite.
+     * Changes nothing that a later ask can see. */
+    enum status (*predict)(struct session *, const double *points, const size_t *rows, size_t m, double *mean,
+                           double *sd, struct error *);
+    size_t (*bytes)(const struct session *); /* what the session holds now */
+    void   (*close)(struct session *);       /* NULL is allowed */
+};
+
+/* Every algorithm, in the order of the documentation; *count receives how many. */
+const struct policy *const *policy_list(size_t *count);
+/* By wire name; NULL if there is none. */
+const struct policy *policy_find(const char *name);
+/* The index of an option in the policy's table, or -1. */
+int policy_option(const struct policy *policy, const char *name);
+
+#endif

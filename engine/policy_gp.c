@@ -1,0 +1,490 @@
+/* Bayesian optimisation with a Gaussian process.
+ * Parameter spaces: the first trials are points of a Sobol sequence scrambled by the study's seed, point number trial.
+ * Then the model (gp_model) is made anew from the log for each proposal, with the hyper-parameters of the last note in
+ * the log; they are fitted again, and leave as a note, when the number of values reaches the next size of a schedule:
+ * each of the first REFIT_ALWAYS, then growth by a tenth.  The acquisition function is maximised by acq_search.
+ * The session keeps the log, the last recorded fit and the set of used points of a finite space, and nothing else;
+ * an ask changes none of them, so a proposal is a function of (problem, log, trial).
+ * Candidate spaces: a rule over policy_candidates. */
+#include "engine/acq.h"
+#include "engine/acq_search.h"
+#include "engine/gp_model.h"
+#include "engine/policy.h"
+#include "engine/policy_candidates.h"
+#include "engine/sobol.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ACQUISITION, KERNEL, BETA, INITIAL };
+enum { REFIT_ALWAYS = 40, INITIAL_MAX = 12 };
+
+static const char *const      acquisitions[] = {"log-ei", "ucb", "thompson", NULL}; /* enum acq_kind */
+static const char *const      kernels[] = {"matern52", "matern32", "matern12", "se", NULL};
+static const enum kernel_kind kernel_kinds[] = {KERNEL_MATERN52, KERNEL_MATERN32, KERNEL_MATERN12, KERNEL_SE};
+
+static const struct option options[] = {
+    [ACQUISITION] = {.name = "acquisition",
+                     .kind = OPTION_CHOICE,
+                     .max = 2,
+                     .choices = acquisitions,
+                     .help = "logarithm of expected improvement, upper confidence bound, or a joint posterior sample "
+                             "(thompson: parameter spaces only)"},
+    [KERNEL] = {.name = "kernel",
+                .kind = OPTION_CHOICE,
+                .max = 3,
+                .choices = kernels,
+                .help = "covariance function; one length-scale per parameter, one for all columns of candidates"},
+    [BETA] = {.name = "beta",
+              .kind = OPTION_REAL,
+              .min = 0,
+              .max = 1e6,
+              .fallback = NAN,
+              .help = "ucb: mean + sqrt(beta) sd; when not given 0.2 d ln(2 t) for d parameters, and "
+                      "2 ln(n t^2 pi^2 / 0.15) for n candidates, t = observations + 1"},
+    [INITIAL] = {.name = "initial",
+                 .kind = OPTION_INT,
+                 .min = 0,
+                 .max = 10000,
+                 .fallback = NAN,
+                 .help = "trials before the model is asked (Sobol points, or random candidates); at least until one "
+                         "has a value; when not given min(2 d + 2, 12) for d parameters, 5 for candidates"},
+    {.name = NULL},
+};
+
+struct session {
+    const struct problem *problem;
+    struct arena          kept, scratch; /* kept also holds the session */
+    struct candidates    *candidates;    /* candidate spaces: this and problem, nothing else */
+    struct trial_log      log;
+    struct finite         used;
+    size_t               *group_of; /* [dims] */
+    double               *theta;    /* [params_len + 2] the last recorded fit ... */
+    size_t                fitted;   /* ... and how many values it was made from; 0: none */
+    double               *v;        /* [params_len] scratch */
+};
+
+static double option_value(const struct problem *problem, size_t option)
+{
+    double value = problem->options[option];
+    return isnan(value) ? options[option].fallback : value;
+}
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
+}
+
+static enum status check(const struct problem *problem, struct error *err)
+{
+    if (problem->space->kind == SPACE_CANDIDATES && option_value(problem, ACQUISITION) == ACQ_THOMPSON)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
+                         "thompson is for parameter spaces; candidates have log-ei and ucb");
+    return STATUS_OK;
+}
+
+/* --- candidates --- */
+
+static double candidates_beta(const struct candidates_view *view)
+{
+    double beta = option_value(view->problem, BETA), t = (double)view->observations + 1.0;
+    double n = (double)view->problem->space->rows_len;
+    return isnan(beta) ? 2.0 * (log(n) + 2.0 * log(t) + log(9.869604401089358 / 0.15)) : beta;
+}
+
+static void score_candidates(const struct candidates_view *view, size_t m, const double *mean, const double *sd,
+                             double *score)
+{
+    struct acq acq = {.kind = (enum acq_kind)option_value(view->problem, ACQUISITION),
+                      .best = view->best,
+                      .beta = candidates_beta(view)};
+    double     dmean, dsd;
+    for (size_t k = 0; k < m; k++)
+        score[k] = sd[k] > 0.0 ? acq_value(&acq, mean[k], sd[k], &dmean, &dsd) : NAN;
+}
+
+static enum status open_candidates(struct session *session, struct error *err)
+{
+    const struct problem  *problem = session->problem;
+    double                 initial = option_value(problem, INITIAL);
+    struct candidates_rule rule = {
+        .kind = kernel_kinds[(size_t)option_value(problem, KERNEL)],
+        .length_scale = NAN,
+        .variance = NAN,
+        .noise = NAN,
+        .mean = NAN,
+        .initial = isnan(initial) ? 5 : (size_t)initial,
+        .reserved_bytes = session->kept.taken_bytes,
+        .each_row_once = true,
+        .score = score_candidates,
+    };
+    return candidates_open(problem, &rule, &session->candidates, err);
+}
+
+/* --- the session --- */
+
+static enum status open_parameters(struct session *session, struct error *err)
+{
+    const struct space *space = session->problem->space;
+    struct arena       *kept = &session->kept;
+    session->group_of = ARENA_NEW(kept, size_t, space->dims);
+    session->theta = ARENA_NEW(kept, double, space->params_len + 2);
+    session->v = ARENA_NEW(kept, double, space->params_len);
+    if (session->group_of == NULL || session->theta == NULL || session->v == NULL)
+        return no_memory(err);
+    gp_model_groups(space, session->group_of);
+    trial_log_init(&session->log, kept, space->params_len);
+    finite_init(&session->used, kept, space);
+    return STATUS_OK;
+}
+
+static void close_session(struct session *session)
+{
+    if (session == NULL)
+        return;
+    candidates_close(session->candidates);
+    arena_fini(&session->scratch);
+    struct arena kept = session->kept; /* the session lies in it */
+    arena_fini(&kept);
+}
+
+static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+{
+    struct arena kept;
+    *out = NULL;
+    arena_init(&kept, problem->memory_bytes);
+    struct session *session = ARENA_NEW(&kept, struct session, 1);
+    if (session == NULL)
+        return no_memory(err);
+    *session = (struct session){.problem = problem, .kept = kept};
+    bool        is_candidates = problem->space->kind == SPACE_CANDIDATES;
+    enum status status = is_candidates ? open_candidates(session, err) : open_parameters(session, err);
+    if (status != STATUS_OK)
+        close_session(session);
+    else
+        *out = session;
+    return status;
+}
+
+static size_t bytes(const struct session *session)
+{
+    size_t candidates = session->candidates == NULL ? 0 : candidates_bytes(session->candidates);
+    return candidates + session->kept.taken_bytes + session->scratch.taken_bytes;
+}
+
+/* How many trials have a value or never will. */
+static size_t values_len(const struct session *session)
+{
+    return session->log.count[TRIAL_OBSERVED] + session->log.count[TRIAL_INFEASIBLE];
+}
+
+/* x within [low, high]. */
+static size_t clamp_size(double x, size_t low, size_t high)
+{
+    return x > (double)high ? high : x > (double)low ? (size_t)x : low;
+}
+
+static struct gp_fit fit_settings(const struct session *session, const struct ask *ask)
+{
+    const struct problem *problem = session->problem;
+    return (struct gp_fit){
+        .kind = kernel_kinds[(size_t)option_value(problem, KERNEL)],
+        .dims = problem->space->dims,
+        .groups = problem->space->params_len,
+        .group_of = session->group_of,
+        .evaluations = clamp_size(9000.0 / (double)(values_len(session) + 1), 22, 60),
+        .late = ask == NULL ? NULL : ask->late,
+        .late_arg = ask == NULL ? NULL : ask->late_arg,
+    };
+}
+
+/* --- notes --- */
+
+struct note_head {
+    char     tag[8];
+    uint64_t fitted;
+    /* theta [params_len + 2] follows */
+};
+static const char NOTE_TAG[8] = "gpfit 1";
+
+static size_t note_bytes(const struct session *session)
+{
+    return sizeof(struct note_head) + (session->log.params_len + 2) * sizeof(double);
+}
+
+static void note_write(const struct session *session, const double *theta, struct proposal *out)
+{
+    struct note_head head = {.fitted = values_len(session)};
+    _Static_assert(sizeof head + (SPACE_PARAMS_MAX + 2) * sizeof *theta <= POLICY_NOTE_MAX, "a fit must fit");
+    memcpy(head.tag, NOTE_TAG, sizeof head.tag);
+    memcpy(out->note, &head, sizeof head);
+    memcpy(out->note + sizeof head, theta, (session->log.params_len + 2) * sizeof *theta);
+    out->note_bytes = note_bytes(session);
+}
+
+/* Anything but a sound note is passed over: the fit is then made again. */
+static enum status note_read(struct session *session, const struct event *event, struct error *err)
+{
+    struct note_head  head;
+    size_t            theta_bytes = (session->log.params_len + 2) * sizeof(double);
+    struct gp_fit     fit = fit_settings(session, NULL);
+    struct arena_mark mark = arena_mark(&session->kept);
+    if (event->note == NULL || event->note_bytes != note_bytes(session))
+        return STATUS_OK;
+    double *theta = arena_alloc(&session->kept, 1, theta_bytes);
+    if (theta == NULL)
+        return no_memory(err);
+    memcpy(&head, event->note, sizeof head);
+    memcpy(theta, (const unsigned char *)event->note + sizeof head, theta_bytes);
+    if (memcmp(head.tag, NOTE_TAG, sizeof head.tag) == 0 && head.fitted > 0 && gp_fit_allows(&fit, theta)) {
+        memcpy(session->theta, theta, theta_bytes);
+        session->fitted = head.fitted;
+    }
+    arena_release(&session->kept, mark);
+    return STATUS_OK;
+}
+
+static enum status tell(struct session *session, const struct event *event, struct error *err)
+{
+    if (session->candidates != NULL)
+        return candidates_tell(session->candidates, event, err);
+    TRY(trial_log_tell(&session->log, event, err));
+    TRY(finite_add(&session->used, event->point, err));
+    return event->kind == EVENT_SUGGESTED ? note_read(session, event, err) : STATUS_OK;
+}
+
+/* --- proposals --- */
+
+/* The largest size of the schedule that is not over n. */
+static size_t milestone(size_t n)
+{
+    if (n <= REFIT_ALWAYS)
+        return n;
+    size_t size = REFIT_ALWAYS;
+    while (size + size / 10 <= n)
+        size += size / 10;
+    return size;
+}
+
+/* Point number trial of the study's Sobol sequence, or in a finite space the next one that is not used. */
+static bool quasi_random_point(const struct session *session, const struct ask *ask, double *point)
+{
+    const struct space *space = session->problem->space;
+    sobol_point(session->problem->seed, ask->trial, space->params_len, session->v);
+    space_quantile(space, session->v, point);
+    for (size_t i = 0; ask->fixed != NULL && i < space->params_len; i++)
+        if (!isnan(ask->fixed[i]))
+            point[i] = ask->fixed[i];
+    return finite_find(&session->used, ask->fixed, point);
+}
+
+static bool is_initial(const struct session *session)
+{
+    const size_t *count = session->log.count;
+    size_t        tried = values_len(session) + count[TRIAL_PENDING] + count[TRIAL_FAILED];
+    double        initial = option_value(session->problem, INITIAL), d = (double)session->log.params_len;
+    return count[TRIAL_OBSERVED] == 0 || (double)tried < (isnan(initial) ? fmin(2.0 * d + 2.0, INITIAL_MAX) : initial);
+}
+
+/* What the search sees of the model. */
+struct target {
+    struct gp_model *model;
+    struct acq       acq;
+    struct rng       rng;  /* Thompson */
+    double          *work; /* [3 n + 2 dims] */
+};
+
+static const double SD_MIN = 1e-12; /* standardised; keeps the logarithm finite at observed points */
+
+static enum status scores(void *arg, const double *U, size_t m, double *out, struct error *err)
+{
+    struct target    *target = arg;
+    struct gp_model  *model = target->model;
+    struct arena_mark mark = arena_mark(model->scratch);
+    if (target->acq.kind == ACQ_THOMPSON)
+        return acq_thompson(&model->gp, U, m, &target->rng, out, model->scratch, err);
+    double *mean = ARENA_NEW(model->scratch, double, m), dmean, dsd;
+    if (mean == NULL)
+        return no_memory(err);
+    TRY(gp_posterior(&model->gp, U, m, mean, out, model->scratch, err));
+    for (size_t k = 0; k < m; k++)
+        out[k] = acq_value(&target->acq, mean[k], sqrt(out[k]) + SD_MIN, &dmean, &dsd);
+    arena_release(model->scratch, mark);
+    return STATUS_OK;
+}
+
+static double slope(void *arg, const double *u, double *gradient)
+{
+    struct target   *target = arg;
+    const struct gp *gp = &target->model->gp;
+    size_t           dims = gp->kernel.dims;
+    struct gp_slope  at = {.dmean = target->work + 3 * gp->n, .dvar = target->work + 3 * gp->n + dims};
+    double           dmean, dsd;
+    gp_gradient(gp, u, target->work, &at);
+    double sd = sqrt(at.var), value = acq_value(&target->acq, at.mean, sd + SD_MIN, &dmean, &dsd);
+    for (size_t j = 0; j < dims; j++)
+        gradient[j] = dmean * at.dmean[j] + (sd > 0.0 ? dsd * at.dvar[j] / (2.0 * sd) : 0.0);
+    return value;
+}
+
+/* Effort falls with n so that a search takes about the time of a factorisation when n is large. */
+static enum status search_model(struct session *session, const struct ask *ask, struct target *target, double *point,
+                                struct error *err)
+{
+    const struct space *space = session->problem->space;
+    struct gp_model    *model = target->model;
+    double              squared = (double)(model->gp.n * model->gp.n);
+    bool                is_joint = target->acq.kind == ACQ_THOMPSON;
+    double             *anchors = arena_alloc(model->scratch, MODEL_ANCHORS, space->params_len * sizeof *anchors);
+    if (anchors == NULL)
+        return no_memory(err);
+    for (size_t k = 0; k < model->anchors_len; k++)
+        memcpy(anchors + k * space->params_len, trial_log_point(&session->log, model->anchors[k]),
+               space->params_len * sizeof *anchors);
+    size_t            widest = clamp_size(1e6 / (double)space->dims, 64, is_joint ? 400 : 800);
+    struct acq_search search = {
+        .space = space,
+        .finite = &session->used,
+        .fixed = ask->fixed,
+        .anchors = anchors,
+        .anchors_len = model->anchors_len,
+        .seed = session->problem->seed,
+        .trial = ask->trial,
+        .samples = clamp_size(1.5e8 / squared, widest < 160 ? widest : 160, widest),
+        .starts = squared > 2.5e5 ? 2 : 4,
+        .evaluations = clamp_size(1.5e7 / squared, 15, 60),
+        .late = ask->late,
+        .late_arg = ask->late_arg,
+        .scores = scores,
+        .slope = is_joint ? NULL : slope,
+        .arg = target,
+    };
+    return acq_search_run(&search, point, model->scratch, err);
+}
+
+/* The proposal of the model; out is only changed when there is one. */
+static enum status propose(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct arena   *scratch = &session->scratch;
+    size_t          len = session->log.params_len, dims = session->problem->space->dims;
+    struct gp_model model;
+    struct gp_fit   fit = fit_settings(session, ask);
+    double         *theta = ARENA_NEW(scratch, double, len + 2), *point = ARENA_NEW(scratch, double, len + dims);
+    bool            is_due = milestone(values_len(session)) > session->fitted;
+    if (theta == NULL || point == NULL)
+        return no_memory(err);
+    TRY(gp_model_rows(&model, session->problem->space, &session->log, scratch->limit_bytes, scratch, err));
+    if (is_due)
+        TRY(gp_model_fit(&model, &fit, session->fitted > 0 ? session->theta : NULL, theta, err));
+    else
+        memcpy(theta, session->theta, (len + 2) * sizeof *theta);
+    TRY(gp_model_condition(&model, &fit, theta, true, err));
+    double        beta = option_value(session->problem, BETA);
+    struct target target = {
+        .model = &model,
+        .acq = {.kind = (enum acq_kind)option_value(session->problem, ACQUISITION),
+                .best = model.best,
+                .beta = isnan(beta) ? acq_beta(len, values_len(session) + 1) : beta},
+        .rng = rng_at(session->problem->seed, ask->trial, RNG_THOMPSON),
+        .work = ARENA_NEW(scratch, double, 3 * model.gp.n + 2 * dims),
+    };
+    if (target.work == NULL)
+        return no_memory(err);
+    TRY(search_model(session, ask, &target, point, err));
+    double mean, var;
+    space_encode(session->problem->space, point, point + len);
+    TRY(gp_posterior(&model.gp, point + len, 1, &mean, &var, scratch, err));
+    memcpy(out->point, point, len * sizeof *point);
+    out->mean = gp_model_mean(&model, mean);
+    out->sd = gp_model_sd(&model, sqrt(var));
+    out->observations = model.n;
+    if (is_due)
+        note_write(session, theta, out);
+    return STATUS_OK;
+}
+
+static void begin_scratch(struct session *session)
+{
+    arena_init(&session->scratch, session->problem->memory_bytes - session->kept.taken_bytes);
+}
+
+static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    if (session->candidates != NULL)
+        return candidates_ask(session->candidates, ask, out, err);
+    out->fallback = NULL;
+    out->row = out->observations = out->note_bytes = 0;
+    out->mean = out->sd = NAN;
+    if (!quasi_random_point(session, ask, out->point))
+        return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+    if (is_initial(session))
+        return STATUS_OK;
+    out->fallback = "deadline";
+    if (ask->late != NULL && ask->late(ask->late_arg))
+        return STATUS_OK;
+    begin_scratch(session);
+    enum status status = propose(session, ask, out, err);
+    arena_fini(&session->scratch);
+    out->fallback = status == STATUS_OK          ? NULL
+                    : status == STATUS_BUSY      ? "deadline"
+                    : status == STATUS_NO_MEMORY ? "memory"
+                                                 : "numerical";
+    return STATUS_OK;
+}
+
+static enum status predict_points(struct session *session, const double *points, size_t m, double *mean, double *sd,
+                                  struct error *err)
+{
+    const struct space *space = session->problem->space;
+    struct arena       *scratch = &session->scratch;
+    struct gp_model     model;
+    struct gp_fit       fit = fit_settings(session, NULL);
+    double             *theta = ARENA_NEW(scratch, double, space->params_len + 2);
+    double             *U = arena_alloc(scratch, m, space->dims * sizeof *U);
+    if (theta == NULL || U == NULL)
+        return no_memory(err);
+    for (size_t i = 0; i < m; i++)
+        space_encode(space, points + i * space->params_len, U + i * space->dims);
+    TRY(gp_model_rows(&model, space, &session->log, scratch->limit_bytes, scratch, err));
+    if (session->fitted > 0)
+        memcpy(theta, session->theta, (space->params_len + 2) * sizeof *theta);
+    else
+        TRY(gp_model_fit(&model, &fit, NULL, theta, err));
+    TRY(gp_model_condition(&model, &fit, theta, false, err));
+    TRY(gp_posterior(&model.gp, U, m, mean, sd, scratch, err));
+    for (size_t i = 0; i < m; i++) {
+        mean[i] = gp_model_mean(&model, mean[i]);
+        sd[i] = gp_model_sd(&model, sqrt(sd[i]));
+    }
+    return STATUS_OK;
+}
+
+static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
+                           double *sd, struct error *err)
+{
+    if (session->candidates != NULL)
+        return candidates_predict(session->candidates, rows, m, mean, sd, err);
+    if (session->log.count[TRIAL_OBSERVED] == 0)
+        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+    begin_scratch(session);
+    enum status status = predict_points(session, points, m, mean, sd, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+const struct policy policy_gp = {
+    .name = "gp",
+    .help =
+        "Bayesian optimisation with a Gaussian process: maximum a posteriori hyper-parameters, one length-scale per "
+        "parameter, pending trials taken into account",
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .uses_each_row_once = true,
+    .options = options,
+    .check = check,
+    .open = open_session,
+    .tell = tell,
+    .ask = ask_next,
+    .predict = predict,
+    .bytes = bytes,
+    .close = close_session,
+};

@@ -1,0 +1,29 @@
+/* Statuses and the error object. */
+#include "engine/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum status error_set(struct error *err, enum status status, const char *code, const char *path, const char *text, ...)
+{
+    if (err == NULL)
+        return status;
+    err->status = status;
+    snprintf(err->code, sizeof err->code, "%s", code);
+    snprintf(err->path, sizeof err->path, "%s", path);
+    va_list args;
+    va_start(args, text);
+    vsnprintf(err->text, sizeof err->text, text, args);
+    va_end(args);
+    return status;
+}
+
+const char *status_name(enum status status)
+{
+    static const char *const names[] = {
+#define X(name) [STATUS_##name] = #name,
+        STATUS_LIST(X)
+#undef X
+    };
+    return status < STATUS_COUNT ? names[status] : "?";
+}

@@ -1,0 +1,53 @@
+/* The result of every function that can fail, and the object that says why.
+ * Shared by all layers; knows nothing of HTTP.  A status is a category; the code is the stable name that
+ * clients may test for; the text is for people.  The error is filled once, where it is understood. */
+#ifndef GNOMON_ENGINE_STATUS_H
+#define GNOMON_ENGINE_STATUS_H
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+
+#define STATUS_LIST(X)                                                                             \
+    X(OK)           /* done */                                                                     \
+    X(INVALID)      /* the input is not acceptable, whatever the state */                          \
+    X(UNAUTHORISED) /* no token, or not a valid one */                                             \
+    X(FORBIDDEN)    /* a valid token without the scope */                                          \
+    X(NOT_FOUND)    /* no such thing, or not visible to this token */                              \
+    X(CONFLICT)     /* acceptable input, but not in this state */                                  \
+    X(STALE)        /* If-Match names another version */                                           \
+    X(TOO_LARGE)    /* over a documented limit */                                                  \
+    X(BUSY)         /* try again later */                                                          \
+    X(FULL)         /* the disk is full; nothing was written */                                    \
+    X(NO_MEMORY)    /* an allocation or a memory limit */                                          \
+    X(NUMERIC)      /* a computation has no finite answer */                                       \
+    X(INTERNAL)     /* a fault of ours or of the machine */
+
+enum status {
+#define X(name) STATUS_##name,
+    STATUS_LIST(X)
+#undef X
+        STATUS_COUNT
+};
+
+struct error {
+    enum status status;
+    char        code[40];  /* stable, snake_case: "trial_finished" */
+    char        path[128]; /* JSON Pointer of the culprit, or "" */
+    char        text[256];
+};
+
+/* Fills err (which may be NULL) and returns status, so that a failure is one line. */
+enum status error_set(struct error *err, enum status status, const char *code, const char *path, const char *text, ...)
+    __attribute__((format(__printf__, 5, 6)));
+
+/* The name of a status: "OK", "INVALID", ... */
+const char *status_name(enum status status);
+
+/* The one macro with control flow: allowed only where nothing needs releasing. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        enum status try_status = (call);                                                           \
+        if (try_status != STATUS_OK)                                                               \
+            return try_status;                                                                     \
+    } while (0)
+
+#endif
