@@ -1,0 +1,22 @@
+/* One connection with its prepared statements, and the reading of rows.  Private to db/. */
+#ifndef GNOMON_DB_CONN_H
+#define GNOMON_DB_CONN_H
+
+#include "db/db.h"
+#include "db/driver.h"
+
+struct db_conn {
+    const struct driver *driver;
+    void                *handle;
+    void                *statements[SQL_COUNT]; /* prepared at first use */
+    bool                 in_use[SQL_COUNT];
+};
+
+MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *path,
+                                 enum driver_mode mode, const char *synchronous, struct error *err);
+void conn_close(struct db_conn *conn);
+MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);
+/* The statement, prepared. */
+MUST_CHECK enum status conn_statement(struct db_conn *conn, enum sql sql, void **statement, struct error *err);
+
+#endif

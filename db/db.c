@@ -1,0 +1,351 @@
+/* The store: one writer thread with group commit, a few read-only connections, a lock, the schema.
+ *
+ * Invariants:
+ *  1. The writer thread alone uses the read-write connection.
+ *  2. A job is reported done only after the COMMIT that holds it returned, or after its own work was rolled back.
+ *  3. When a batch cannot be committed, every job of it fails; nothing of it was acknowledged. */
+#include "db/conn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BATCH_MAX = 512, QUEUE_MAX = 4096, READERS_MAX = 16, IDLE_S = 1, SCHEMA_VERSION = 1, PATH_BYTES = 4096 };
+
+static const char schema_001[] = {
+#include "schema.inc"
+    , 0};
+
+struct job {
+    db_fn         fn;
+    void         *arg;
+    struct error *err;
+    enum status   status;
+    sem_t         done;
+    struct job   *next;
+};
+
+struct db {
+    const struct driver *driver;
+    int                  lock;
+    struct db_conn       writer;
+    struct db_conn       readers[READERS_MAX];
+    bool                 reader_busy[READERS_MAX];
+    size_t               readers_len;
+    pthread_mutex_t      mutex;
+    pthread_cond_t       work, reader_free;
+    struct job          *first, *last;
+    size_t               queued;
+    bool                 stopping;
+    pthread_t            thread;
+    struct db_stats      stats; /* under mutex */
+};
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- the writer ---- */
+
+static enum status run_one(struct db_conn *conn, struct job *job, struct error *err)
+{
+    TRY(conn_execute(conn, "SAVEPOINT job", err));
+    enum status status = job->fn(conn, job->arg, err);
+    if (status == STATUS_OK)
+        return conn_execute(conn, "RELEASE job", err);
+    if (conn->driver->in_transaction(conn->handle)) {
+        struct error ignored;
+        if (conn_execute(conn, "ROLLBACK TO job", &ignored) != STATUS_OK ||
+            conn_execute(conn, "RELEASE job", &ignored) != STATUS_OK)
+            return error_set(err, STATUS_INTERNAL, "store_error", "", "cannot roll back: %s", ignored.text);
+    }
+    return status;
+}
+
+/* Runs the jobs of a batch in one transaction.  On a failure of the whole, every job gets it. */
+static enum status run_batch(struct db_conn *conn, struct job *jobs, struct error *err)
+{
+    TRY(conn_execute(conn, "BEGIN IMMEDIATE", err));
+    for (struct job *job = jobs; job != NULL; job = job->next) {
+        struct error own = {.status = STATUS_OK};
+        job->status = run_one(conn, job, &own);
+        if (job->status != STATUS_OK && job->err != NULL)
+            *job->err = own;
+        if (!conn->driver->in_transaction(conn->handle)) { // the database gave the whole transaction up
+            *err = own;
+            return job->status == STATUS_OK ? STATUS_INTERNAL : job->status;
+        }
+    }
+    return conn_execute(conn, "COMMIT", err);
+}
+
+static void fail_all(struct db_conn *conn, struct job *jobs, enum status status, const struct error *why)
+{
+    struct error ignored;
+    if (conn->driver->in_transaction(conn->handle) && conn_execute(conn, "ROLLBACK", &ignored) != STATUS_OK)
+        fprintf(stderr, "gnomon: cannot roll back: %s\n", ignored.text);
+    for (struct job *job = jobs; job != NULL; job = job->next) {
+        job->status = status;
+        if (job->err != NULL)
+            *job->err = *why;
+    }
+}
+
+static struct job *take_batch(struct db *db)
+{
+    struct job *jobs = db->first, *last = NULL;
+    for (size_t n = 0; n < BATCH_MAX && db->first != NULL; n++) {
+        last = db->first;
+        db->first = last->next;
+        db->queued--;
+    }
+    if (last != NULL)
+        last->next = NULL;
+    if (db->first == NULL)
+        db->last = NULL;
+    return jobs;
+}
+
+/* Waits for work; false: stopping and nothing is left.  An idle second is used to shorten the journal. */
+static bool wait_for_work(struct db *db, bool *dirty)
+{
+    while (db->first == NULL && !db->stopping) {
+        if (!*dirty) {
+            pthread_cond_wait(&db->work, &db->mutex);
+            continue;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += IDLE_S;
+        if (pthread_cond_timedwait(&db->work, &db->mutex, &until) == ETIMEDOUT && db->first == NULL) {
+            db->driver->checkpoint(db->writer.handle, true, &db->stats.wal_bytes);
+            *dirty = false;
+        }
+    }
+    return db->first != NULL;
+}
+
+static void report(struct db *db, struct job *jobs, double commit_s)
+{
+    db->stats.commits++;
+    db->stats.fsync_ms = 0.9 * db->stats.fsync_ms + 0.1 * 1e3 * commit_s;
+    for (struct job *job = jobs, *next; job != NULL; job = next) {
+        next = job->next; // the job is its caller's again once it is done
+        db->stats.transactions++;
+        sem_post(&job->done);
+    }
+}
+
+static void *writer_main(void *arg)
+{
+    struct db *db = arg;
+    bool dirty = true;
+    pthread_mutex_lock(&db->mutex);
+    while (wait_for_work(db, &dirty)) {
+        struct job *jobs = take_batch(db);
+        pthread_mutex_unlock(&db->mutex);
+        struct error err = {.status = STATUS_OK};
+        double start = seconds();
+        enum status status = run_batch(&db->writer, jobs, &err);
+        if (status != STATUS_OK)
+            fail_all(&db->writer, jobs, status, &err);
+        double spent = seconds() - start;
+        pthread_mutex_lock(&db->mutex);
+        dirty = true;
+        report(db, jobs, spent);
+    }
+    pthread_mutex_unlock(&db->mutex);
+    return NULL;
+}
+
+enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)
+{
+    struct job job = {.fn = fn, .arg = arg, .err = err};
+    sem_init(&job.done, 0, 0);
+    pthread_mutex_lock(&db->mutex);
+    if (db->stopping || db->queued >= QUEUE_MAX) {
+        pthread_mutex_unlock(&db->mutex);
+        return error_set(err, STATUS_BUSY, "busy", "", "the store has too much to write");
+    }
+    if (db->last != NULL)
+        db->last->next = &job;
+    else
+        db->first = &job;
+    db->last = &job;
+    db->queued++;
+    pthread_cond_signal(&db->work);
+    pthread_mutex_unlock(&db->mutex);
+    while (sem_wait(&job.done) != 0) // EINTR
+        ;
+    sem_destroy(&job.done);
+    return job.status;
+}
+
+/* ---- readers ---- */
+
+static struct db_conn *reader_take(struct db *db)
+{
+    pthread_mutex_lock(&db->mutex);
+    for (;;) {
+        for (size_t i = 0; i < db->readers_len; i++) {
+            if (db->reader_busy[i])
+                continue;
+            db->reader_busy[i] = true;
+            pthread_mutex_unlock(&db->mutex);
+            return &db->readers[i];
+        }
+        pthread_cond_wait(&db->reader_free, &db->mutex);
+    }
+}
+
+static void reader_give(struct db *db, struct db_conn *conn)
+{
+    pthread_mutex_lock(&db->mutex);
+    db->reader_busy[conn - db->readers] = false;
+    pthread_cond_signal(&db->reader_free);
+    pthread_mutex_unlock(&db->mutex);
+}
+
+enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
+{
+    struct db_conn *conn = reader_take(db);
+    enum status status = conn_execute(conn, "BEGIN", err);
+    if (status == STATUS_OK) {
+        status = fn(conn, arg, err);
+        struct error ignored;
+        if (conn_execute(conn, "COMMIT", &ignored) != STATUS_OK && status == STATUS_OK) {
+            *err = ignored;
+            status = STATUS_INTERNAL;
+        }
+    }
+    reader_give(db, conn);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static enum status lock_folder(struct db *db, const char *folder, struct error *err)
+{
+    char path[PATH_BYTES];
+    if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
+        return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return error_set(err, STATUS_INVALID, "path", "", "cannot make %s: %s", folder, strerror(errno));
+    db->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (db->lock < 0)
+        return error_set(err, STATUS_INVALID, "path", "", "cannot open %s: %s", path, strerror(errno));
+    if (flock(db->lock, LOCK_EX | LOCK_NB) != 0)
+        return error_set(err, STATUS_BUSY, "locked", "", "another process uses %s", folder);
+    return STATUS_OK;
+}
+
+static enum status read_version(struct db_conn *conn, int64_t *version, struct error *err)
+{
+    void *statement;
+    bool row = false;
+    TRY(conn->driver->prepare(conn->handle, "PRAGMA user_version", &statement, err));
+    enum status status = conn->driver->step(statement, &row, err);
+    *version = row ? conn->driver->column_int(statement, 0) : 0;
+    conn->driver->finalize(statement);
+    return status;
+}
+
+static enum status migrate(struct db_conn *conn, struct error *err)
+{
+    int64_t version;
+    TRY(read_version(conn, &version, err));
+    if (version > SCHEMA_VERSION)
+        return error_set(err, STATUS_CONFLICT, "schema_newer", "",
+                         "the data folder was written by a newer version (schema %lld, this program knows %d)",
+                         (long long)version, SCHEMA_VERSION);
+    if (version == SCHEMA_VERSION)
+        return STATUS_OK;
+    TRY(conn_execute(conn, "BEGIN IMMEDIATE", err));
+    enum status status = conn_execute(conn, schema_001, err);
+    if (status == STATUS_OK)
+        status = conn_execute(conn, "PRAGMA user_version = 1; PRAGMA application_id = 1196314957; COMMIT", err);
+    struct error ignored;
+    if (status != STATUS_OK && conn_execute(conn, "ROLLBACK", &ignored) != STATUS_OK)
+        return status;
+    return status;
+}
+
+static enum status open_all(struct db *db, const struct db_options *options, struct error *err)
+{
+    char path[PATH_BYTES];
+    TRY(lock_folder(db, options->folder, err));
+    snprintf(path, sizeof path, "%s/gnomon.db", options->folder);
+    TRY(conn_open(&db->writer, db->driver, path, DRIVER_READ_WRITE, options->synchronous, err));
+    TRY(migrate(&db->writer, err));
+    for (size_t i = 0; i < options->readers && i < READERS_MAX; i++) {
+        TRY(conn_open(&db->readers[i], db->driver, path, DRIVER_READ_ONLY, options->synchronous, err));
+        db->readers_len = i + 1;
+    }
+    if (pthread_create(&db->thread, NULL, writer_main, db) != 0)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start the writer");
+    return STATUS_OK;
+}
+
+static void release(struct db *db)
+{
+    for (size_t i = 0; i < db->readers_len; i++)
+        conn_close(&db->readers[i]);
+    conn_close(&db->writer);
+    if (db->lock >= 0)
+        close(db->lock);
+    pthread_cond_destroy(&db->work);
+    pthread_cond_destroy(&db->reader_free);
+    pthread_mutex_destroy(&db->mutex);
+    free(db);
+}
+
+enum status db_open(const struct db_options *options, struct db **out, struct error *err)
+{
+    *out = NULL;
+    struct db *db = calloc(1, sizeof *db);
+    if (db == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot open the store");
+    db->driver = &driver_sqlite;
+    db->lock = -1;
+    pthread_mutex_init(&db->mutex, NULL);
+    pthread_cond_init(&db->work, NULL);
+    pthread_cond_init(&db->reader_free, NULL);
+    enum status status = open_all(db, options, err);
+    if (status != STATUS_OK) {
+        release(db);
+        return status;
+    }
+    *out = db;
+    return STATUS_OK;
+}
+
+void db_close(struct db *db)
+{
+    if (db == NULL)
+        return;
+    pthread_mutex_lock(&db->mutex);
+    db->stopping = true;
+    pthread_cond_signal(&db->work);
+    pthread_mutex_unlock(&db->mutex);
+    pthread_join(db->thread, NULL);
+    db->driver->checkpoint(db->writer.handle, true, &db->stats.wal_bytes);
+    release(db);
+}
+
+void db_stats(struct db *db, struct db_stats *stats)
+{
+    pthread_mutex_lock(&db->mutex);
+    *stats = db->stats;
+    pthread_mutex_unlock(&db->mutex);
+}

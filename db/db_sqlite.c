@@ -1,0 +1,243 @@
+/* The SQLite driver: the only file that names sqlite3.h.
+ * Invariants: DRIVER_READ_WRITE is opened once per file (db.c holds the lock); readers cannot write or checkpoint.
+ * Every pragma is read back: one that did not take is a reason not to start.
+ * Connections are used by one thread at a time, so SQLite's own mutexes are off. */
+#include "db/driver.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_FSYNC = 70, BUSY_MS = 5000, LENGTH_MAX = 64 << 20 };
+
+static const struct { int code; enum status status; const char *name; } failures[] = {
+    {SQLITE_FULL, STATUS_FULL, "disk_full"},
+    {SQLITE_NOMEM, STATUS_NO_MEMORY, "no_memory"},
+    {SQLITE_BUSY, STATUS_BUSY, "busy"},
+    {SQLITE_CORRUPT, STATUS_INTERNAL, "store_corrupt"},
+    {SQLITE_NOTADB, STATUS_INTERNAL, "store_corrupt"},
+    {SQLITE_CONSTRAINT, STATUS_CONFLICT, "constraint"},
+    {SQLITE_TOOBIG, STATUS_TOO_LARGE, "too_large"},
+};
+
+/* A failed fsync says nothing about what is on the disk, and trying again would lie: the process ends, and the next
+ * one finds exactly what was acknowledged. */
+static enum status fail(sqlite3 *handle, int code, struct error *err)
+{
+    int extended = handle == NULL ? code : sqlite3_extended_errcode(handle);
+    if (extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC) {
+        fputs("gnomon: the disk did not confirm a write; stopping\n", stderr);
+        _exit(EXIT_FSYNC);
+    }
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        if ((extended & 0xff) == failures[i].code)
+            return error_set(err, failures[i].status, failures[i].name, "", "store: %s", sqlite3_errstr(extended));
+    return error_set(err, STATUS_INTERNAL, "store_error", "", "store: %s", sqlite3_errstr(extended));
+}
+
+static enum status lite_execute(void *handle, const char *text, struct error *err)
+{
+    int code = sqlite3_exec(handle, text, NULL, NULL, NULL);
+    return code == SQLITE_OK ? STATUS_OK : fail(handle, code, err);
+}
+
+static enum status pragma(sqlite3 *handle, const char *name, const char *value, const char *expected, struct error *err)
+{
+    char text[96];
+    snprintf(text, sizeof text, "PRAGMA %s = %s", name, value);
+    TRY(lite_execute(handle, text, err));
+    snprintf(text, sizeof text, "PRAGMA %s", name);
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
+    bool same = code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW &&
+                strcmp((const char *)sqlite3_column_text(statement, 0), expected) == 0;
+    sqlite3_finalize(statement);
+    if (!same)
+        return error_set(err, STATUS_INTERNAL, "pragma", "", "the store does not accept %s = %s", name, value);
+    return STATUS_OK;
+}
+
+static enum status configure(sqlite3 *handle, enum driver_mode mode, const char *synchronous, struct error *err)
+{
+    static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_DQS_DML, SQLITE_DBCONFIG_DQS_DDL,
+                              SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION};
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+        sqlite3_db_config(handle, off[i], 0, NULL);
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_busy_timeout(handle, BUSY_MS);
+    TRY(pragma(handle, "mmap_size", "0", "0", err));
+    TRY(pragma(handle, "temp_store", "2", "2", err));
+    TRY(pragma(handle, "cell_size_check", "1", "1", err));
+    if (mode == DRIVER_READ_ONLY)
+        return pragma(handle, "query_only", "1", "1", err);
+    TRY(pragma(handle, "journal_mode", "WAL", "wal", err));
+    TRY(pragma(handle, "synchronous", synchronous, strcmp(synchronous, "OFF") == 0 ? "0" : "2", err));
+    TRY(pragma(handle, "wal_autocheckpoint", "1000", "1000", err));
+    return pragma(handle, "foreign_keys", "1", "1", err);
+}
+
+static enum status lite_open(const char *path, enum driver_mode mode, const char *synchronous, void **out,
+                             struct error *err)
+{
+    sqlite3 *handle = NULL;
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE |
+                (mode == DRIVER_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    int code = sqlite3_open_v2(path, &handle, flags, NULL);
+    enum status status = code == SQLITE_OK ? configure(handle, mode, synchronous, err) : fail(handle, code, err);
+    if (status != STATUS_OK) {
+        sqlite3_close(handle);
+        return status;
+    }
+    *out = handle;
+    return STATUS_OK;
+}
+
+static void lite_close(void *handle)
+{
+    sqlite3_close(handle);
+}
+
+/* SQLite numbers $n by first appearance but ?n by n, so the one is written for the other. */
+static enum status lite_prepare(void *handle, const char *text, void **statement, struct error *err)
+{
+    char own[2048];
+    size_t length = strlen(text);
+    if (length >= sizeof own)
+        return error_set(err, STATUS_INTERNAL, "store_error", "", "a statement is longer than %zu bytes", sizeof own);
+    for (size_t i = 0; i <= length; i++)
+        own[i] = text[i] == '$' ? '?' : text[i];
+    sqlite3_stmt *made = NULL;
+    int code = sqlite3_prepare_v3(handle, own, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL);
+    if (code != SQLITE_OK)
+        return fail(handle, code, err);
+    *statement = made;
+    return STATUS_OK;
+}
+
+static void lite_finalize(void *statement)
+{
+    sqlite3_finalize(statement);
+}
+
+static enum status bound(sqlite3_stmt *statement, int code, struct error *err)
+{
+    return code == SQLITE_OK ? STATUS_OK : fail(sqlite3_db_handle(statement), code, err);
+}
+
+static enum status lite_bind_int(void *statement, int index, int64_t value, struct error *err)
+{
+    return bound(statement, sqlite3_bind_int64(statement, index, value), err);
+}
+
+static enum status lite_bind_double(void *statement, int index, double value, struct error *err)
+{
+    return bound(statement, sqlite3_bind_double(statement, index, value), err);
+}
+
+static enum status lite_bind_text(void *statement, int index, const char *text, struct error *err)
+{
+    return bound(statement, sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC), err);
+}
+
+static enum status lite_bind_blob(void *statement, int index, const void *bytes, size_t length, struct error *err)
+{
+    return bound(statement, sqlite3_bind_blob64(statement, index, bytes, length, SQLITE_STATIC), err);
+}
+
+static enum status lite_step(void *statement, bool *row, struct error *err)
+{
+    int code = sqlite3_step(statement);
+    *row = code == SQLITE_ROW;
+    return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : fail(sqlite3_db_handle(statement), code, err);
+}
+
+static void lite_reset(void *statement)
+{
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+}
+
+static bool lite_is_null(void *statement, int column)
+{
+    return sqlite3_column_type(statement, column) == SQLITE_NULL;
+}
+
+static int64_t lite_column_int(void *statement, int column)
+{
+    return sqlite3_column_int64(statement, column);
+}
+
+static double lite_column_double(void *statement, int column)
+{
+    return sqlite3_column_double(statement, column);
+}
+
+static const char *lite_column_text(void *statement, int column)
+{
+    return (const char *)sqlite3_column_text(statement, column);
+}
+
+static const void *lite_column_blob(void *statement, int column, size_t *length)
+{
+    const void *bytes = sqlite3_column_blob(statement, column);
+    *length = (size_t)sqlite3_column_bytes(statement, column);
+    return bytes;
+}
+
+static int lite_columns(void *statement)
+{
+    return sqlite3_column_count(statement);
+}
+
+static int lite_parameters(void *statement)
+{
+    return sqlite3_bind_parameter_count(statement);
+}
+
+static int64_t lite_changes(void *handle)
+{
+    return sqlite3_changes64(handle);
+}
+
+static bool lite_in_transaction(void *handle)
+{
+    return sqlite3_get_autocommit(handle) == 0;
+}
+
+static void lite_checkpoint(void *handle, bool truncate, int64_t *wal_bytes)
+{
+    enum { PAGE_BYTES = 4096 + 24 };
+    int frames = 0, done = 0;
+    sqlite3_wal_checkpoint_v2(handle, NULL, truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, &frames,
+                              &done);
+    *wal_bytes = frames > 0 ? (int64_t)frames * PAGE_BYTES : 0;
+}
+
+const struct driver driver_sqlite = {
+    .name = "sqlite",
+    .open = lite_open,
+    .close = lite_close,
+    .execute = lite_execute,
+    .prepare = lite_prepare,
+    .finalize = lite_finalize,
+    .bind_int = lite_bind_int,
+    .bind_double = lite_bind_double,
+    .bind_text = lite_bind_text,
+    .bind_blob = lite_bind_blob,
+    .step = lite_step,
+    .reset = lite_reset,
+    .is_null = lite_is_null,
+    .column_int = lite_column_int,
+    .column_double = lite_column_double,
+    .column_text = lite_column_text,
+    .column_blob = lite_column_blob,
+    .columns = lite_columns,
+    .parameters = lite_parameters,
+    .changes = lite_changes,
+    .in_transaction = lite_in_transaction,
+    .checkpoint = lite_checkpoint,
+};

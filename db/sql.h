@@ -1,0 +1,112 @@
+/* Every statement of the program, with the types of its parameters and results (db.h says the letters).
+ * The SQL is the common subset of SQLite and PostgreSQL.  A test prepares every row and compares the counts. */
+#ifndef GNOMON_DB_SQL_H
+#define GNOMON_DB_SQL_H
+
+#define SQL_STUDY_COLUMNS                                                                                              \
+    "id, name, state, reason, spec, labels, notes, budget, revision, version, total, queued, running, completed, "     \
+    "failed, infeasible, abandoned, best_trial, best_value, created_ms, updated_ms"
+#define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiDii"
+#define SQL_TRIAL_COLUMNS                                                                                              \
+    "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
+    "observations, mean, sd, milliseconds, created_ms, finished_ms"
+#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdii"
+
+/* name, parameters, results, text */
+#define SQL_LIST(X)                                                                                                    \
+    X(STUDY_ADD, "ssssssiii", "",                                                                                      \
+      "INSERT INTO study(id, name, state, spec, labels, notes, budget, created_ms, updated_ms, revision, version, "    \
+      "total, queued, running, completed, failed, infeasible, abandoned, best_trial) "                                 \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)")                                     \
+    X(STUDY_GET, "s", SQL_STUDY_RESULTS, "SELECT " SQL_STUDY_COLUMNS " FROM study WHERE id = $1")                      \
+    X(STUDY_LIST, "sssissi", SQL_STUDY_RESULTS,                                                                       \
+      "SELECT " SQL_STUDY_COLUMNS " FROM study "                                                                       \
+      "WHERE ($1 = '' OR state = $1) AND ($2 = '' OR replace(lower(name), lower($2), '') <> lower(name)) "             \
+      "AND ($3 = '' OR replace(labels, $3, '') <> labels) "                                                            \
+      "AND ($4 = 0 OR created_ms < $4 OR (created_ms = $4 AND id < $5)) "                                              \
+      "AND ($6 = '' OR id = $6) ORDER BY created_ms DESC, id DESC LIMIT $7")                                           \
+    X(STUDY_EDIT, "sssisi", "",                                                                                        \
+      "UPDATE study SET name = $2, labels = $3, budget = $4, notes = $5, version = version + 1, updated_ms = $6 "      \
+      "WHERE id = $1")                                                                                                 \
+    X(STUDY_STATE, "sssi", "",                                                                                         \
+      "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
+    X(STUDY_COUNT, "siiiiiiiii", "",                                                                                   \
+      "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
+      "infeasible = $8, abandoned = $9, updated_ms = $10 WHERE id = $1")                                               \
+    X(STUDY_BEST, "sid", "", "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                        \
+    X(STUDY_DELETE, "s", "", "DELETE FROM study WHERE id = $1")                                                        \
+    X(TRIAL_ADD, "sisbisisssiiDDdbi", "",                                                                              \
+      "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, policy, fallback, seen, "    \
+      "observations, mean, sd, milliseconds, note, created_ms, finished_ms) "                                          \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0)")                        \
+    X(TRIAL_GET, "si", SQL_TRIAL_RESULTS, "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND number = $2")  \
+    X(TRIAL_BY_EXTERNAL_ID, "ss", SQL_TRIAL_RESULTS,                                                                   \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND external_id = $2")                                 \
+    X(TRIAL_LIST, "sisi", SQL_TRIAL_RESULTS,                                                                           \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND number > $2 AND ($3 = '' OR state = $3) "          \
+      "ORDER BY number LIMIT $4")                                                                                      \
+    X(TRIAL_IN_STATE, "ssi", SQL_TRIAL_RESULTS,                                                                        \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = $2 ORDER BY number LIMIT $3")              \
+    X(TRIAL_OF_WORKER, "ssi", SQL_TRIAL_RESULTS,                                                                       \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'running' AND worker = $2 "                \
+      "ORDER BY number LIMIT $3")                                                                                      \
+    X(TRIAL_EXPIRED, "si", "i",                                                                                        \
+      "SELECT number FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2 ORDER BY number LIMIT 1000") \
+    X(TRIAL_START, "sisi", "",                                                                                         \
+      "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4 WHERE study = $1 AND number = $2")               \
+    X(TRIAL_REQUEUE, "si", "",                                                                                         \
+      "UPDATE trial SET state = 'queued', worker = '', lease_ms = 0 WHERE study = $1 AND number = $2")                 \
+    X(TRIAL_LEASE, "sii", "", "UPDATE trial SET lease_ms = $3 WHERE study = $1 AND number = $2")                       \
+    X(TRIAL_FINISH, "sisDDssi", "",                                                                                    \
+      "UPDATE trial SET state = $3, value = $4, stddev = $5, reason = $6, external_id = coalesce(external_id, $7), "   \
+      "finished_ms = $8, lease_ms = 0 WHERE study = $1 AND number = $2")                                               \
+    X(TRIAL_HISTORY, "sdii", "iiidd",                                                                                  \
+      "SELECT revision, trial, at_ms, value, best FROM (SELECT e.revision, e.trial, e.at_ms, t.value, "                \
+      "max(t.value * $2) OVER (ORDER BY e.seq) AS best FROM event e JOIN trial t ON t.study = e.study AND "            \
+      "t.number = e.trial WHERE e.study = $1 AND e.kind = 'trial.observed') AS h "                                     \
+      "WHERE revision > $3 ORDER BY revision LIMIT $4")                                                                \
+    X(TRIAL_HAS_ROW, "si", "i", "SELECT number FROM trial WHERE study = $1 AND row = $2 LIMIT 1")                      \
+    X(EVENT_ADD, "issiiss", "",                                                                                        \
+      "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
+    X(EVENT_LIST, "ii", "iisSiisS",                                                                                    \
+      "SELECT seq, at_ms, kind, study, revision, trial, actor, detail FROM event WHERE seq > $1 "                      \
+      "ORDER BY seq LIMIT $2")                                                                                         \
+    X(EVENT_OF_STUDY, "sii", "iisSiisS",                                                                               \
+      "SELECT seq, at_ms, kind, study, revision, trial, actor, detail FROM event WHERE study = $1 AND seq > $2 "       \
+      "ORDER BY seq LIMIT $3")                                                                                         \
+    X(EVENT_REPLAY, "si", "iisiBiDDB",                                                                                 \
+      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note FROM event e "             \
+      "JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                      \
+      "WHERE e.study = $1 AND e.seq > $2 AND e.trial > 0 ORDER BY e.seq")                                              \
+    X(TOKEN_ADD, "sbsssii", "",                                                                                        \
+      "INSERT INTO token(id, hash, name, scope, study, created_ms, expires_ms, revoked_ms) "                           \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, 0)")                                                                        \
+    X(TOKEN_GET, "s", "sbssSiii",                                                                                      \
+      "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token WHERE id = $1")              \
+    X(TOKEN_LIST, "sisi", "sbssSiii",                                                                                  \
+      "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token "                            \
+      "WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > $3)) ORDER BY created_ms, id LIMIT $4")          \
+    X(TOKEN_REVOKE, "si", "", "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                     \
+    X(IDEMPOTENCY_GET, "ss", "sis", "SELECT fingerprint, status, reply FROM idempotency WHERE token = $1 AND key = $2") \
+    X(IDEMPOTENCY_ADD, "sssisi", "",                                                                                   \
+      "INSERT INTO idempotency(token, key, fingerprint, status, reply, created_ms) "                                   \
+      "VALUES ($1, $2, $3, $4, $5, $6)")                                                                               \
+    X(IDEMPOTENCY_PURGE, "i", "", "DELETE FROM idempotency WHERE created_ms < $1")                                     \
+    X(CANDIDATES_ADD, "sssi", "",                                                                                      \
+      "INSERT INTO candidates(study, manifest, sha256, bytes, received, complete) VALUES ($1, $2, $3, $4, 0, 0)")      \
+    X(CANDIDATES_GET, "s", "ssiii",                                                                                    \
+      "SELECT manifest, sha256, bytes, received, complete FROM candidates WHERE study = $1")                           \
+    X(CANDIDATES_RECEIVED, "sii", "", "UPDATE candidates SET received = $2, complete = $3 WHERE study = $1")           \
+    X(CANDIDATES_PIECE_ADD, "sib", "", "INSERT INTO candidates_piece(study, start, data) VALUES ($1, $2, $3)")         \
+    X(CANDIDATES_PIECES, "s", "ib", "SELECT start, data FROM candidates_piece WHERE study = $1 ORDER BY start")        \
+    X(CANDIDATES_DROP, "s", "", "DELETE FROM candidates_piece WHERE study = $1")                           \
+    X(CANDIDATES_FORGET, "s", "", "DELETE FROM candidates WHERE study = $1 AND sha256 = ''")
+
+enum sql {
+#define X(name, arguments, results, text) SQL_##name,
+    SQL_LIST(X)
+#undef X
+        SQL_COUNT
+};
+
+#endif
