@@ -1,0 +1,190 @@
+/* Opening and closing the application, and the one place where an idempotency key is honoured. */
+#include "service/app.h"
+
+#include "service/gate.h"
+#include "service/random.h"
+#include "service/session.h"
+#include "service/study.h"
+#include "service/token.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { READERS = 4, IDEMPOTENCY_MS = 24 * 3600 * 1000 };
+
+static int64_t clock_ms(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t now_ms(void)
+{
+    return clock_ms(CLOCK_REALTIME);
+}
+
+static int64_t monotonic_ms(void)
+{
+    return clock_ms(CLOCK_MONOTONIC);
+}
+
+enum status app_open(const struct app_options *options, struct app **out, struct error *err)
+{
+    *out = NULL;
+    struct app *app = calloc(1, sizeof *app);
+    if (app == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
+    app->options = *options;
+    app->now_ms = now_ms;
+    app->monotonic_ms = monotonic_ms;
+    app->sessions = session_cache_new();
+    app->tokens = token_cache_new();
+    app->studies = study_cache_new();
+    app->compute = gate_new(options->compute_slots);
+    enum status status = STATUS_OK;
+    if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL)
+        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
+    const struct db_options db = {options->folder, options->synchronous, READERS};
+    if (status == STATUS_OK)
+        status = db_open(&db, &app->db, err);
+    if (status != STATUS_OK) {
+        app_close(app);
+        return status;
+    }
+    *out = app;
+    return STATUS_OK;
+}
+
+void app_close(struct app *app)
+{
+    if (app == NULL)
+        return;
+    db_close(app->db);
+    session_cache_free(app->sessions);
+    token_cache_free(app->tokens);
+    study_cache_free(app->studies);
+    gate_free(app->compute);
+    free(app);
+}
+
+/* ---- transactions ---- */
+
+static enum status find_reply(struct db_conn *conn, struct caller *caller, struct error *err)
+{
+    struct idempotency *own = &caller->idempotency;
+    struct db_rows rows;
+    bool more;
+    TRY(db_query(conn, &rows, err, SQL_IDEMPOTENCY_GET, caller->token_id, own->key));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more) {
+        if (strcmp(db_text(&rows, 0), own->fingerprint) != 0) {
+            status = error_set(err, STATUS_INVALID, "idempotency_key_reused", "",
+                               "this Idempotency-Key came before with another request");
+        } else {
+            own->http_status = (int)db_int(&rows, 1);
+            own->reply = db_text_copy(&rows, 2, caller->arena);
+            own->replayed = own->reply != NULL;
+            if (!own->replayed)
+                status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the first answer does not fit");
+        }
+    }
+    db_done(&rows);
+    return status;
+}
+
+static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
+{
+    struct idempotency *own = &caller->idempotency;
+    const char *reply = own->render(own->render_arg, &own->http_status);
+    if (reply == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the answer does not fit");
+    TRY(db_exec(conn, NULL, err, SQL_IDEMPOTENCY_PURGE, now - IDEMPOTENCY_MS));
+    return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD, caller->token_id, own->key, own->fingerprint,
+                   (int64_t)own->http_status, reply, now);
+}
+
+struct work {
+    struct app    *app;
+    struct caller *caller;
+    db_fn          fn;
+    void          *arg;
+};
+
+static enum status transact(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    bool has_key = work->caller->idempotency.key != NULL;
+    if (has_key) {
+        TRY(find_reply(conn, work->caller, err));
+        if (work->caller->idempotency.replayed)
+            return STATUS_OK;
+    }
+    TRY(work->fn(conn, work->arg, err));
+    if (work->caller->dry_run)
+        return error_set(err, STATUS_CONFLICT, "dry_run", "", "nothing was changed");
+    return has_key ? keep_reply(conn, work->caller, work->app->now_ms(), err) : STATUS_OK;
+}
+
+enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
+{
+    struct work work = {app, caller, fn, arg};
+    return db_transact(app->db, transact, &work, err);
+}
+
+static enum status replay(struct db_conn *conn, void *arg, struct error *err)
+{
+    return find_reply(conn, arg, err);
+}
+
+enum status app_replay(struct app *app, struct caller *caller, struct error *err)
+{
+    return caller->idempotency.key == NULL ? STATUS_OK : db_read(app->db, replay, caller, err);
+}
+
+/* ---- small things ---- */
+
+enum status app_id(char *out, size_t out_bytes, const char *prefix, size_t characters, struct error *err)
+{
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+    unsigned char bytes[64];
+    size_t start = strlen(prefix);
+    assert(characters <= sizeof bytes && start + characters < out_bytes);
+    TRY(random_bytes(bytes, characters, err));
+    memcpy(out, prefix, start);
+    for (size_t i = 0; i < characters; i++)
+        out[start + i] = alphabet[bytes[i] % 32];
+    out[start + characters] = '\0';
+    return STATUS_OK;
+}
+
+enum status app_no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the request needs more memory than it may have");
+}
+
+uint32_t app_hash(const char *text)
+{
+    uint32_t hash = 2166136261u;
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    return hash;
+}
+
+char *app_text(struct arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    char *text = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1, 1);
+    if (text != NULL)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    va_end(args);
+    return text;
+}

@@ -1,0 +1,88 @@
+/* The process-wide state, made in main and passed down, and who is calling.
+ * Nothing here is reachable except through a struct app pointer. */
+#ifndef GNOMON_SERVICE_APP_H
+#define GNOMON_SERVICE_APP_H
+
+#include "db/db.h"
+#include "engine/arena.h"
+#include "engine/status.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct session_cache; /* service/session.h */
+struct token_cache;   /* service/token.h */
+struct study_cache;   /* service/study.h */
+struct gate;          /* limits how many computations run at once: service/gate.h */
+
+struct app_options {
+    const char *folder;
+    const char *synchronous;
+    size_t      sessions_bytes;  /* all fitted models together */
+    size_t      session_bytes;   /* one of them */
+    size_t      compute_slots;
+};
+
+struct app_counters { /* monotonic; read by /metrics */
+    _Atomic uint64_t suggestions, observations, fallbacks, session_hits, session_misses, session_evictions;
+};
+
+struct app {
+    struct app_options    options;
+    struct db            *db;
+    struct session_cache *sessions;
+    struct token_cache   *tokens;
+    struct study_cache   *studies;
+    struct gate          *compute;
+    struct app_counters   counters;
+    int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970; tests replace it */
+    int64_t (*monotonic_ms)(void); /* CLOCK_BOOTTIME */
+};
+
+MUST_CHECK enum status app_open(const struct app_options *options, struct app **out, struct error *err);
+void app_close(struct app *app);
+
+enum scope { SCOPE_NONE, SCOPE_AGENT, SCOPE_CURATOR, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN, SCOPE_COUNT };
+
+/* A retried request: the answer is stored in the transaction that does the work, and given again on a repeat. */
+struct idempotency {
+    const char *key;         /* NULL: not asked for */
+    const char *fingerprint; /* SHA-256 in hex of method, path and body */
+    /* Called inside the transaction after the work succeeded: the reply as bytes in the arena, or NULL. */
+    const char *(*render)(void *arg, int *http_status);
+    void       *render_arg;
+    /* out */
+    bool        replayed;
+    int         http_status;
+    const char *reply;       /* the first answer, in the arena */
+};
+
+/* Who calls, for one request. Local: the Unix socket of the same user, or the command line; acts as admin. */
+struct caller {
+    char               token_id[16]; /* "local" for the command line */
+    enum scope         scope;
+    char               study[24];    /* the token's only study, or "" */
+    struct arena      *arena;        /* of the request: everything returned lives here */
+    struct idempotency idempotency;
+    bool               dry_run;      /* app_transact undoes what succeeded: CONFLICT "dry_run" */
+};
+
+/* One transaction of a use case: looks the idempotency key up, runs fn, records the reply.
+ * When caller->idempotency.replayed is set on return, fn did not run. */
+MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err);
+
+/* Only the look-up of app_transact, for use cases that compute before they write. */
+MUST_CHECK enum status app_replay(struct app *app, struct caller *caller, struct error *err);
+
+/* prefix and characters of lower-case base32 from the CSPRNG: "std_" + 16. */
+MUST_CHECK enum status app_id(char *out, size_t out_bytes, const char *prefix, size_t characters, struct error *err);
+
+enum status app_no_memory(struct error *err); /* NO_MEMORY, in words */
+uint32_t    app_hash(const char *text);       /* FNV-1a, for tables in memory */
+
+/* printf into the caller's arena; NULL when it is full. */
+char *app_text(struct arena *arena, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
+
+#endif

@@ -1,0 +1,199 @@
+/* See client.h.  The only file that knows libcurl. */
+#include "service/client.h"
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPLY_MAX_BYTES = 256 << 20, DEFAULT_TIMEOUT_MS = 60000, CONNECT_TIMEOUT_MS = 5000 };
+
+struct client {
+    CURL *curl;
+    char  address[512]; /* without a final slash */
+    char  authorization[256];
+    char  socket_path[512];
+    long  timeout_ms;
+};
+
+static enum status copy_address(struct client *client, const struct client_options *options, struct error *err)
+{
+    const char *server = options->socket_path != NULL ? "http://localhost" : options->server;
+    bool is_known = strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0;
+    if (!is_known || strlen(server) >= sizeof client->address)
+        return error_set(err, STATUS_INVALID, "bad_address", "", "the server's address must be http://HOST:PORT or "
+                         "https://HOST:PORT, not %.100s", server);
+    snprintf(client->address, sizeof client->address, "%s", server);
+    size_t length = strlen(client->address);
+    if (client->address[length - 1] == '/')
+        client->address[length - 1] = '\0';
+    return STATUS_OK;
+}
+
+enum status client_open(const struct client_options *options, struct client **out, struct error *err)
+{
+    *out = NULL;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "libcurl cannot start");
+    struct client *client = calloc(1, sizeof *client);
+    if (client == NULL || (client->curl = curl_easy_init()) == NULL) {
+        free(client);
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    }
+    client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+    if (options->socket_path != NULL)
+        snprintf(client->socket_path, sizeof client->socket_path, "%s", options->socket_path);
+    if (options->token != NULL)
+        snprintf(client->authorization, sizeof client->authorization, "Authorization: Bearer %s", options->token);
+    enum status status = copy_address(client, options, err);
+    if (status != STATUS_OK)
+        client_close(client);
+    else
+        *out = client;
+    return status;
+}
+
+void client_close(struct client *client)
+{
+    if (client == NULL)
+        return;
+    curl_easy_cleanup(client->curl);
+    free(client);
+}
+
+static size_t take_bytes(char *bytes, size_t size, size_t count, void *arg)
+{
+    struct client_reply *reply = arg;
+    size_t length = size * count;
+    if (length > REPLY_MAX_BYTES - reply->length)
+        return 0;
+    char *larger = realloc(reply->bytes, reply->length + length + 1);
+    if (larger == NULL)
+        return 0;
+    memcpy(larger + reply->length, bytes, length);
+    reply->bytes = larger;
+    reply->length += length;
+    reply->bytes[reply->length] = '\0';
+    return length;
+}
+
+/* Adds a line when value is there; NULL (and everything freed) when out of memory. */
+static bool add_header(struct curl_slist **headers, const char *name, const char *value)
+{
+    char line[512];
+    if (value == NULL)
+        return true;
+    snprintf(line, sizeof line, "%s%s", name, value);
+    struct curl_slist *longer = curl_slist_append(*headers, line);
+    if (longer == NULL)
+        return false;
+    *headers = longer;
+    return true;
+}
+
+static enum status set_up(struct client *client, const struct client_request *request, struct curl_slist **headers,
+                          struct error *err)
+{
+    CURL *curl = client->curl;
+    char url[2048];
+    bool is_good = add_header(headers, "", client->authorization[0] != '\0' ? client->authorization : NULL) &&
+                   add_header(headers, "Content-Type: ", request->content_type) &&
+                   add_header(headers, "Content-Range: ", request->range) &&
+                   add_header(headers, "Expect:", ""); /* no wait for 100 Continue */
+    curl_easy_reset(curl);
+    int length = snprintf(url, sizeof url, "%s%s", client->address, request->path);
+    if (length < 0 || (size_t)length >= sizeof url)
+        return error_set(err, STATUS_INVALID, "bad_address", "", "the address is too long");
+    is_good = is_good && curl_easy_setopt(curl, CURLOPT_URL, url) == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK &&
+              curl_easy_setopt(curl, CURLOPT_HTTPHEADER, *headers) == CURLE_OK;
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, client->timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
+    if (client->socket_path[0] != '\0')
+        is_good = is_good && curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path) == CURLE_OK;
+    if (request->body != NULL || strcmp(request->method, "POST") == 0) {
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body != NULL ? request->body : "");
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_bytes);
+    }
+    return is_good ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+/* The inverse of the server's table from status to HTTP number. */
+static enum status status_of(long http_status)
+{
+    static const struct { long http_status; enum status status; } table[] = {
+        {401, STATUS_UNAUTHORISED}, {403, STATUS_FORBIDDEN}, {404, STATUS_NOT_FOUND}, {409, STATUS_CONFLICT},
+        {412, STATUS_STALE},        {413, STATUS_TOO_LARGE}, {429, STATUS_BUSY},      {502, STATUS_BUSY},
+        {503, STATUS_BUSY},         {504, STATUS_BUSY},      {507, STATUS_FULL},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].http_status == http_status)
+            return table[i].status;
+    return http_status >= 500 ? STATUS_INTERNAL : STATUS_INVALID;
+}
+
+static enum status refusal(const struct client_reply *reply, struct error *err)
+{
+    const char *code = "refused", *detail = "no reason given", *pointer = "";
+    json_t *problem = json_loadb(reply->bytes != NULL ? reply->bytes : "", reply->length, 0, NULL);
+    json_unpack(problem, "{s?s, s?s, s?[{s?s}]}", "code", &code, "detail", &detail, "errors", "pointer", &pointer);
+    enum status status = error_set(err, status_of(reply->http_status), code, pointer, "%s (HTTP %ld)", detail,
+                                   reply->http_status);
+    json_decref(problem);
+    return status;
+}
+
+enum status client_send(struct client *client, const struct client_request *request, struct client_reply *reply,
+                        struct error *err)
+{
+    struct curl_slist *headers = NULL;
+    *reply = (struct client_reply){.bytes = NULL};
+    enum status status = set_up(client, request, &headers, err);
+    if (status == STATUS_OK) {
+        curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, reply);
+        CURLcode result = curl_easy_perform(client->curl);
+        if (result != CURLE_OK)
+            status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s", client->socket_path[0] != '\0'
+                               ? client->socket_path : client->address, curl_easy_strerror(result));
+        curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->http_status);
+    }
+    curl_slist_free_all(headers);
+    if (status == STATUS_OK && reply->http_status / 100 != 2)
+        status = refusal(reply, err);
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    free(reply->bytes);
+    reply->bytes = NULL;
+    return status;
+}
+
+enum status client_json(struct client *client, const char *method, const char *path, json_t *body, json_t **reply,
+                        struct error *err)
+{
+    struct client_reply answer = {.bytes = NULL};
+    char *text = body != NULL ? json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    if (reply != NULL)
+        *reply = NULL;
+    if (body != NULL && text == NULL) {
+        json_decref(body);
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    }
+    json_decref(body);
+    enum status status = client_send(client,
+                                     &(struct client_request){.method = method, .path = path, .body = text,
+                                                              .body_bytes = text != NULL ? strlen(text) : 0,
+                                                              .content_type = text != NULL ? "application/json" : NULL},
+                                     &answer, err);
+    free(text);
+    if (status == STATUS_OK && reply != NULL) {
+        *reply = json_loadb(answer.bytes != NULL ? answer.bytes : "", answer.length, 0, NULL);
+        if (*reply == NULL)
+            status = error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's answer is not JSON");
+    }
+    free(answer.bytes);
+    return status;
+}

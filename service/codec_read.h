@@ -1,0 +1,60 @@
+/* What the codec's files share: reading a JSON object by a table of its members.
+ * The table says name, reader, where the value goes and its range; unknown members are refused, a missing required
+ * one too, each with its JSON Pointer.  Strings are copied to the arena: nothing that is read points into a json_t. */
+#ifndef GNOMON_SERVICE_CODEC_READ_H
+#define GNOMON_SERVICE_CODEC_READ_H
+
+#include "engine/arena.h"
+#include "engine/status.h"
+#include "service/spec.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CODEC_PATH_MAX = sizeof ((struct error *)0)->path };
+
+struct reading {
+    const struct spec *spec; /* of the study, where the meaning depends on it; or NULL */
+    struct arena      *arena;
+    struct error      *err;
+};
+
+struct member {
+    const char *name; /* NULL ends the table */
+    bool        required;
+    enum status (*read)(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                        void *out);
+    size_t             offset;   /* of what the reader fills, in the object's struct */
+    double             min, max; /* inclusive: of a number, or of a string's length in characters */
+    const char *const *names;    /* of a choice, ended by NULL; the value is the index */
+};
+
+/* Reads in the order of the table; what an absent member fills stays as it was. */
+MUST_CHECK enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json,
+                                         const char *where, void *out);
+/* Readers: out is const char **, double *, int64_t *, int *, bool *, const json_t ** (kept for later, borrowed). */
+MUST_CHECK enum status codec_read_text(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out);
+MUST_CHECK enum status codec_read_number(struct reading *in, const struct member *member, const json_t *json,
+                                         const char *where, void *out);
+MUST_CHECK enum status codec_read_integer(struct reading *in, const struct member *member, const json_t *json,
+                                          const char *where, void *out);
+MUST_CHECK enum status codec_read_choice(struct reading *in, const struct member *member, const json_t *json,
+                                         const char *where, void *out);
+MUST_CHECK enum status codec_read_bool(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out);
+MUST_CHECK enum status codec_read_kept(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out);
+
+/* A finite number, or an integral one within +-2^53 (3 and 3.0; never a boolean); false otherwise.  -0 becomes 0. */
+bool codec_read_is_finite(const json_t *json, double *value);
+bool codec_read_is_integral(const json_t *json, double *value);
+
+/* where + "/" + name, escaped as a JSON Pointer and cut at a character when it is too long. */
+void codec_read_path(char out[CODEC_PATH_MAX], const char *where, const char *name);
+void codec_read_path_item(char out[CODEC_PATH_MAX], const char *where, size_t item);
+
+size_t codec_read_characters(const char *text); /* of valid UTF-8 */
+
+#endif

@@ -1,0 +1,294 @@
+/* Points, observations, trials and studies <-> JSON. */
+#include "service/codec.h"
+#include "service/codec_read.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REASON_MAX = 1000, EXTERNAL_ID_MAX = 128 };
+static const double trial_max = 9007199254740991.0;
+
+/* ---- points ---- */
+
+static enum status read_choice_index(const char *const *values, const struct param *param, const json_t *json,
+                                     const char *where, double *out, struct error *err)
+{
+    if (!json_is_string(json))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a string");
+    for (size_t c = 0; c < param->choices; c++) {
+        if (strcmp(values[c], json_string_value(json)) != 0)
+            continue;
+        *out = (double)c;
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");
+}
+
+static enum status read_coordinate(const struct spec *spec, size_t i, const json_t *json, const char *where,
+                                   double *out, struct error *err)
+{
+    const struct param *param = &spec->space.params[i];
+    if (param->kind == PARAM_CATEGORICAL)
+        return read_choice_index(spec->values[i], param, json, where, out, err);
+    if (param->kind == PARAM_INT && !codec_read_is_integral(json, out))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an integer");
+    if (!codec_read_is_finite(json, out))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number");
+    if (*out < param->min || *out > param->max)
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%.17g, %.17g]", param->min,
+                         param->max);
+    return STATUS_OK;
+}
+
+static enum status refuse_unknown_parameter(const struct spec *spec, const json_t *json, const char *where,
+                                            struct error *err)
+{
+    const char *key;
+    json_t     *value;
+    char        path[CODEC_PATH_MAX];
+    json_object_foreach((json_t *)json, key, value) {
+        size_t i = 0;
+        while (i < spec->space.params_len && strcmp(spec->space.params[i].name, key) != 0)
+            i++;
+        if (i < spec->space.params_len)
+            continue;
+        codec_read_path(path, where, key);
+        return error_set(err, STATUS_INVALID, "unknown_member", path, "the space has no such parameter");
+    }
+    return STATUS_OK;
+}
+
+enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where, double *point,
+                        struct error *err)
+{
+    if (spec->space.kind != SPACE_PARAMETERS)
+        return error_set(err, STATUS_INVALID, spec->is_private ? "private_study" : "wrong_space", where,
+                         spec->is_private ? "a private study accepts no points" : "the space has no parameters");
+    if (!json_is_object(json))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an object");
+    char   path[CODEC_PATH_MAX];
+    size_t found = 0;
+    for (size_t i = 0; i < spec->space.params_len; i++) {
+        const json_t *value = json_object_get(json, spec->space.params[i].name);
+        codec_read_path(path, where, spec->space.params[i].name);
+        if (value == NULL && !partial)
+            return error_set(err, STATUS_INVALID, "missing_member", path, "is required");
+        point[i] = NAN;
+        if (value == NULL)
+            continue;
+        TRY(read_coordinate(spec, i, value, path, &point[i], err));
+        found++;
+    }
+    return found == json_object_size(json) ? STATUS_OK : refuse_unknown_parameter(spec, json, where, err);
+}
+
+static json_t *coordinate_json(const struct spec *spec, size_t i, double value)
+{
+    switch (spec->space.params[i].kind) {
+    case PARAM_CATEGORICAL:
+        return json_string(spec->values[i][(size_t)value]);
+    case PARAM_INT:
+        return json_integer((json_int_t)value);
+    case PARAM_DOUBLE:
+        break;
+    }
+    return codec_number(value);
+}
+
+json_t *codec_point_json(const struct spec *spec, const double *point)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
+        if (json_object_set_new(object, spec->space.params[i].name, coordinate_json(spec, i, point[i])) != 0)
+            json_decref(object), object = NULL;
+    return object;
+}
+
+/* ---- observations ---- */
+
+struct observation_form {
+    int64_t       trial, row;
+    const json_t *point, *values;
+    double        value, stddev;
+    int           state; /* -1: none */
+    const char   *reason, *external_id;
+};
+static const char *const outcome_names[] = {"failed", "infeasible", NULL};
+static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
+
+#define AT(member) .offset = offsetof(struct observation_form, member)
+static const struct member observation_members[] = {
+    {.name = "trial", .read = codec_read_integer, AT(trial), .min = 1, .max = trial_max},
+    {.name = "point", .read = codec_read_kept, AT(point)},
+    {.name = "candidate", .read = codec_read_integer, AT(row), .min = 0, .max = SPACE_CANDIDATES_MAX - 1},
+    {.name = "value", .read = codec_read_number, AT(value), .min = -INFINITY, .max = INFINITY},
+    {.name = "values", .read = codec_read_kept, AT(values)},
+    {.name = "stddev", .read = codec_read_number, AT(stddev), .min = 0, .max = INFINITY},
+    {.name = "state", .read = codec_read_choice, AT(state), .names = outcome_names},
+    {.name = "reason", .read = codec_read_text, AT(reason), .min = 0, .max = REASON_MAX},
+    {.name = "external_id", .read = codec_read_text, AT(external_id), .min = 1, .max = EXTERNAL_ID_MAX},
+    {.name = NULL},
+};
+#undef AT
+
+/* "values": {"<the metric>": number}, the long form of "value". */
+static enum status read_values(struct reading *in, const json_t *json, const char *where, double *value)
+{
+    const struct member members[] = {
+        {.name = in->spec->metric, .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+        {.name = NULL},
+    };
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, "values");
+    return codec_read_object(in, members, json, path, value);
+}
+
+/* Exactly one of trial, point and candidate; exactly one of value, values and state; stddev and reason fit them. */
+static enum status check_combination(const struct observation_form *form, const char *where, struct error *err)
+{
+    int subjects = (form->trial != 0) + (form->point != NULL) + (form->row >= 0);
+    int outcomes_given = !isnan(form->value) + (form->values != NULL) + (form->state >= 0);
+    if (subjects != 1)
+        return error_set(err, STATUS_INVALID, "bad_combination", where,
+                         "exactly one of trial, point and candidate is needed");
+    if (outcomes_given != 1)
+        return error_set(err, STATUS_INVALID, "bad_combination", where,
+                         "exactly one of value, values and state is needed");
+    if (form->state >= 0 && !isnan(form->stddev))
+        return error_set(err, STATUS_INVALID, "bad_combination", where, "stddev goes with a value only");
+    if (form->state < 0 && form->reason != NULL)
+        return error_set(err, STATUS_INVALID, "bad_combination", where, "reason goes with a state only");
+    return STATUS_OK;
+}
+
+/* A row may be named by the client only where the rows are the client's own open data. */
+static enum status check_row(const struct spec *spec, int64_t row, const char *where, struct error *err)
+{
+    char path[CODEC_PATH_MAX];
+    if (row < 0)
+        return STATUS_OK;
+    codec_read_path(path, where, "candidate");
+    if (spec->space.kind != SPACE_CANDIDATES)
+        return error_set(err, STATUS_INVALID, "wrong_space", path, "the space has no candidates");
+    if (spec->is_private)
+        return error_set(err, STATUS_INVALID, "private_study", path, "a private study is observed by trial only");
+    if ((size_t)row >= spec->space.rows_len)
+        return error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [0, %zu]",
+                         spec->space.rows_len - 1);
+    return STATUS_OK;
+}
+
+static enum status read_point(struct reading *in, const json_t *json, const char *where, const double **out)
+{
+    char path[CODEC_PATH_MAX];
+    if (json == NULL)
+        return STATUS_OK;
+    codec_read_path(path, where, "point");
+    double *point = ARENA_NEW(in->arena, double, in->spec->space.params_len + 1);
+    if (point == NULL)
+        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", path, "out of memory");
+    *out = point;
+    return codec_point(in->spec, json, false, path, point, in->err);
+}
+
+enum status codec_observation(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
+                              struct observation *out, struct error *err)
+{
+    struct reading          in = {.spec = spec, .arena = arena, .err = err};
+    struct observation_form form = {.row = -1, .value = NAN, .stddev = NAN, .state = -1};
+    *out = (struct observation){.row = -1, .stddev = NAN, .value = NAN};
+    TRY(codec_read_object(&in, observation_members, json, where, &form));
+    TRY(check_combination(&form, where, err));
+    TRY(check_row(spec, form.row, where, err));
+    TRY(read_point(&in, form.point, where, &out->point));
+    if (form.values != NULL)
+        TRY(read_values(&in, form.values, where, &form.value));
+    out->trial = form.trial;
+    out->row = form.row;
+    out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
+    out->value = form.value;
+    out->stddev = form.stddev;
+    out->reason = form.reason;
+    out->external_id = form.external_id;
+    return STATUS_OK;
+}
+
+/* ---- trials ---- */
+
+static json_t *model_json(const struct trial *trial)
+{
+    if (trial->model.policy == NULL)
+        return json_null();
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o}", "policy", trial->model.policy, "revision",
+                     (json_int_t)trial->model.revision, "observations", (json_int_t)trial->model.observations, "mean",
+                     codec_number(trial->model.mean), "sd", codec_number(trial->model.sd), "fallback",
+                     trial->model.fallback, "milliseconds", codec_number(trial->model.milliseconds));
+}
+
+static json_t *lease_json(const struct trial *trial)
+{
+    return trial->lease_ms == 0 ? json_null() : json_pack("{s:o}", "expires_at", codec_time_json(trial->lease_ms));
+}
+
+static json_t *values_json(const struct spec *spec, const struct trial *trial)
+{
+    return isnan(trial->value) ? json_null() : json_pack("{s:o}", spec->metric, codec_number(trial->value));
+}
+
+json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
+{
+    return json_pack(
+        "{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o}", "number",
+        (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
+        trial->point == NULL ? json_null() : codec_point_json(spec, trial->point), "candidate",
+        trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease", lease_json(trial),
+        "value", codec_number(trial->value), "values", values_json(spec, trial), "stddev",
+        codec_number(trial->stddev), "reason", trial->reason, "external_id", trial->external_id, "model",
+        model_json(trial), "created_at", codec_time_json(trial->created_ms), "finished_at",
+        codec_time_json(trial->finished_ms));
+}
+
+/* ---- studies ---- */
+
+static json_t *counts_json(const struct study *study)
+{
+    json_t *object = json_pack("{s:I}", "total", (json_int_t)study->trials_total);
+    for (size_t i = 0; i < TRIAL_STATE_COUNT && object != NULL; i++)
+        if (json_object_set_new(object, trial_state_names[i], json_integer(study->trials[i])) != 0)
+            json_decref(object), object = NULL;
+    return object;
+}
+
+static json_t *best_json(const struct study *study)
+{
+    if (study->best_trial == 0)
+        return json_null();
+    return json_pack("{s:I, s:o}", "trial", (json_int_t)study->best_trial, "value", codec_number(study->best_value));
+}
+
+static json_t *labels_json(const struct study *study)
+{
+    return study->labels == NULL ? json_object() : json_loads(study->labels, 0, NULL);
+}
+
+json_t *codec_study_json(const struct study *study)
+{
+    json_t *object = json_pack("{s:s, s:s, s:s, s:s?, s:I}", "id", study->id, "name", study->name, "state",
+                               study_state_names[study->state], "reason", study->reason, "revision",
+                               (json_int_t)study->revision);
+    json_t *spec = codec_spec_json(&study->spec);
+    json_t *rest = json_pack(
+        "{s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "budget",
+        study->budget_trials == 0 ? json_null() : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials),
+        "labels", labels_json(study), "notes", study->notes == NULL ? "" : study->notes, "trials", counts_json(study),
+        "best", best_json(study), "created_at", codec_time_json(study->created_ms), "updated_at",
+        codec_time_json(study->updated_ms));
+    if (object == NULL || spec == NULL || rest == NULL || json_object_update(object, spec) != 0 ||
+        json_object_update(object, rest) != 0)
+        json_decref(object), object = NULL;
+    json_decref(spec);
+    json_decref(rest);
+    return object;
+}

@@ -1,0 +1,51 @@
+/* See command.h. */
+#include "service/command.h"
+#include "service/client.h"
+#include "service/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct { const char *code; int exit_code; } exit_codes[] = {
+    {"usage", COMMAND_USAGE},         {"corrupt", COMMAND_CORRUPT},     {"locked", COMMAND_TEMPORARY},
+    {"interrupted", COMMAND_TEMPORARY}, {"schema_newer", COMMAND_NEWER}, {"unreachable", COMMAND_UNREACHABLE},
+};
+
+int command_fail(const struct error *err)
+{
+    fprintf(stderr, "gnomon: %s%s%s\n", err->text, err->path[0] != '\0' ? " at " : "", err->path);
+    for (size_t i = 0; i < sizeof exit_codes / sizeof exit_codes[0]; i++)
+        if (strcmp(exit_codes[i].code, err->code) == 0)
+            return exit_codes[i].exit_code;
+    return err->status == STATUS_INTERNAL ? COMMAND_INTERNAL : COMMAND_FAILED;
+}
+
+enum status command_check_study(const char *id, struct error *err)
+{
+    if (id[0] != '\0' && strlen(id) <= 40 && id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0')
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "usage", "", "--study takes an id like std_abcdefghij234567, not %.40s", id);
+}
+
+enum status command_connect(const char *server, const char *token_file, struct client **out, struct error *err)
+{
+    enum { TOKEN_MAX_BYTES = 200 };
+    const char *variable = getenv("GNOMON_TOKEN");
+    char *text = NULL, token[TOKEN_MAX_BYTES + 1];
+    size_t length = 0;
+    if (token_file != NULL)
+        TRY(file_read(token_file, TOKEN_MAX_BYTES, &text, &length, err));
+    snprintf(token, sizeof token, "%s", text != NULL ? text : variable != NULL ? variable : "");
+    free(text);
+    unsetenv("GNOMON_TOKEN");
+    token[strcspn(token, "\r\n \t")] = '\0';
+    return client_open(&(struct client_options){.server = server, .token = token[0] != '\0' ? token : NULL}, out, err);
+}
+
+enum status command_connect_local(const char *folder, struct client **out, struct error *err)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/gnomon.sock", folder);
+    return client_open(&(struct client_options){.socket_path = path}, out, err);
+}

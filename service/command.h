@@ -1,0 +1,61 @@
+/* The subcommands of the program: one file and one const record each, listed in main.c.
+ * What they share: how they fail, and how they find the server. */
+#ifndef GNOMON_SERVICE_COMMAND_H
+#define GNOMON_SERVICE_COMMAND_H
+
+#include "engine/status.h"
+#include "service/config.h"
+
+#include <stdbool.h>
+
+struct client; /* service/client.h */
+
+struct command {
+    const char              *name;
+    const char              *operands; /* for the help: "create|list|revoke [ID]", or "" */
+    const char              *summary;
+    const struct config_row *options;
+    int (*run)(char **arguments); /* after the name, NULL at the end; the exit code */
+};
+
+extern const struct command command_serve, command_run, command_demo, command_token, command_project, command_curate,
+    command_export, command_import, command_routes;
+
+/* Exit codes; the numbers are those of sysexits.h. */
+enum {
+    COMMAND_DONE = 0,
+    COMMAND_FAILED = 1,       /* the input or the server said no */
+    COMMAND_USAGE = 64,       /* a wrong option */
+    COMMAND_CORRUPT = 65,     /* the store is damaged */
+    COMMAND_UNREACHABLE = 69, /* no server there */
+    COMMAND_INTERNAL = 70,
+    COMMAND_TEMPORARY = 75,   /* the folder is in use, or the work was interrupted: again later */
+    COMMAND_NEWER = 78,       /* the store was written by a later version */
+};
+
+/* Prints "gnomon: <text>" on standard error; the exit code that belongs to the error. */
+int command_fail(const struct error *err);
+
+/* INVALID "usage" unless it looks like a study's id: it becomes part of a path. */
+MUST_CHECK enum status command_check_study(const char *id, struct error *err);
+
+/* A client of --server with the token in the file, or in GNOMON_TOKEN (which is then removed from the environment, so
+ * that no child process sees it). */
+MUST_CHECK enum status command_connect(const char *server, const char *token_file, struct client **out,
+                                       struct error *err);
+
+/* A client of the server that owns the folder, through its Unix socket, as the local administrator. */
+MUST_CHECK enum status command_connect_local(const char *folder, struct client **out, struct error *err);
+
+/* The options that every client has; for use inside a table. */
+#define COMMAND_SERVER_ROW(type)                                                                                       \
+    {.flag = "server", .environment = "GNOMON_SERVER", .value = "URL", .fallback = "http://127.0.0.1:8080",            \
+     .kind = CONFIG_TEXT, .offset = offsetof(type, server), .help = "where the service is"}
+#define COMMAND_TOKEN_ROW(type)                                                                                        \
+    {.flag = "token-file", .environment = "GNOMON_TOKEN_FILE", .value = "FILE", .kind = CONFIG_TEXT,                   \
+     .offset = offsetof(type, token_file), .help = "a file with the token; without it, GNOMON_TOKEN has the token"}
+#define COMMAND_DATA_ROW(type)                                                                                         \
+    {.flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = CONFIG_TEXT,          \
+     .offset = offsetof(type, data), .help = "the folder of the store"}
+
+#endif

@@ -1,0 +1,393 @@
+/* A study's trials as CSV, and back as observations.
+ * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, finished_at, reason,
+ * external_id.  A parameter whose name is one of these, or starts with "parameter:", is written "parameter:NAME";
+ * that form is always understood.  Import reads results: rows without one (queued, running, abandoned) are skipped,
+ * and the columns that only the service can know (trial, worker, times) are not used. */
+#include "service/codec.h"
+#include "service/csv.h"
+#include "service/events.h"
+#include "service/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMPORT_MAX = 10000, EXTERNAL_ID_MAX = 128, REASON_MAX = 1000, NUMBER_MAX = 32 };
+static const char prefix[] = "parameter:";
+
+struct line {
+    const struct spec  *spec;
+    struct arena       *arena;
+    struct error       *err;
+    size_t              number; /* in the file */
+    const char         *column; /* its name, for errors */
+    size_t              param;
+    double             *point;
+    struct observation *out;
+    bool                has_result;
+};
+struct column {
+    const char *name;
+    enum status (*read)(struct line *line, const char *cell); /* NULL: not used */
+    size_t      param;
+};
+
+/* ---- reading cells ---- */
+
+static enum status refuse(const struct line *line, const char *code, const char *why)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/lines/%zu", line->number);
+    return error_set(line->err, STATUS_INVALID, code, path, "column %.64s: %s", line->column, why);
+}
+
+static enum status read_number(struct line *line, const char *cell, double *out)
+{
+    char *end;
+    double value = strtod(cell, &end);
+    if (cell[0] == '\0' || *end != '\0' || strspn(cell, "+-.eE0123456789") != strlen(cell) || !isfinite(value))
+        return refuse(line, "wrong_type", "must be a number");
+    *out = value + 0.0; // -0 becomes 0, as in JSON
+    return STATUS_OK;
+}
+
+static enum status read_text(struct line *line, const char *cell, size_t bytes_max, const char **out)
+{
+    if (cell[0] == '\0')
+        return STATUS_OK;
+    size_t length = strlen(cell);
+    if (length > bytes_max)
+        return refuse(line, "out_of_range", "is too long");
+    *out = arena_strndup(line->arena, cell, length);
+    return *out != NULL ? STATUS_OK : error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+static enum status read_state(struct line *line, const char *cell)
+{
+    static const struct { const char *name; enum outcome outcome; bool has_result; } states[] = {
+        {"", OUTCOME_VALUE, true},           {"completed", OUTCOME_VALUE, true},
+        {"failed", OUTCOME_FAILED, true},    {"infeasible", OUTCOME_INFEASIBLE, true},
+        {"queued", OUTCOME_VALUE, false},    {"running", OUTCOME_VALUE, false},
+        {"abandoned", OUTCOME_VALUE, false},
+    };
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (strcmp(states[i].name, cell) != 0)
+            continue;
+        line->out->outcome = states[i].outcome;
+        line->has_result = states[i].has_result;
+        return STATUS_OK;
+    }
+    return refuse(line, "unknown_value", "is not a state");
+}
+
+static enum status read_value(struct line *line, const char *cell)
+{
+    return cell[0] == '\0' ? STATUS_OK : read_number(line, cell, &line->out->value);
+}
+
+static enum status read_stddev(struct line *line, const char *cell)
+{
+    if (cell[0] == '\0')
+        return STATUS_OK;
+    TRY(read_number(line, cell, &line->out->stddev));
+    return line->out->stddev >= 0 ? STATUS_OK : refuse(line, "out_of_range", "must not be negative");
+}
+
+static enum status read_reason(struct line *line, const char *cell)
+{
+    return read_text(line, cell, REASON_MAX, &line->out->reason);
+}
+
+static enum status read_external_id(struct line *line, const char *cell)
+{
+    return read_text(line, cell, EXTERNAL_ID_MAX, &line->out->external_id);
+}
+
+static enum status read_candidate(struct line *line, const char *cell)
+{
+    double row;
+    TRY(read_number(line, cell, &row));
+    if (row < 0 || row >= (double)line->spec->space.rows_len || floor(row) != row)
+        return refuse(line, "out_of_range", "is not a row of the study");
+    line->out->row = (int64_t)row;
+    return STATUS_OK;
+}
+
+static enum status read_parameter(struct line *line, const char *cell)
+{
+    const struct param *param = &line->spec->space.params[line->param];
+    double             *out = &line->point[line->param];
+    if (param->kind == PARAM_CATEGORICAL) {
+        size_t c = 0;
+        while (c < param->choices && strcmp(line->spec->values[line->param][c], cell) != 0)
+            c++;
+        *out = (double)c;
+        return c < param->choices ? STATUS_OK : refuse(line, "unknown_value", "is not one of the parameter's values");
+    }
+    TRY(read_number(line, cell, out));
+    if (param->kind == PARAM_INT && floor(*out) != *out)
+        return refuse(line, "wrong_type", "must be an integer");
+    if (*out < param->min || *out > param->max)
+        return refuse(line, "out_of_range", "is outside the parameter's bounds");
+    return STATUS_OK;
+}
+
+/* ---- reading the header ---- */
+
+static const struct column known_columns[] = {
+    {.name = "trial"},
+    {.name = "state", .read = read_state},
+    {.name = "candidate", .read = read_candidate},
+    {.name = "value", .read = read_value},
+    {.name = "stddev", .read = read_stddev},
+    {.name = "worker"},
+    {.name = "created_at"},
+    {.name = "finished_at"},
+    {.name = "reason", .read = read_reason},
+    {.name = "external_id", .read = read_external_id},
+};
+enum { KNOWN_COLUMNS = sizeof known_columns / sizeof known_columns[0] };
+
+static const struct column *find_known(const char *name)
+{
+    for (size_t i = 0; i < KNOWN_COLUMNS; i++)
+        if (strcmp(known_columns[i].name, name) == 0)
+            return &known_columns[i];
+    return NULL;
+}
+
+static bool find_param(const struct spec *spec, const char *name, size_t *param)
+{
+    bool is_prefixed = strncmp(name, prefix, sizeof prefix - 1) == 0;
+    const char *wanted = is_prefixed ? name + sizeof prefix - 1 : name;
+    for (*param = 0; *param < spec->space.params_len; ++*param)
+        if (strcmp(spec->space.params[*param].name, wanted) == 0)
+            return true;
+    return false;
+}
+
+/* A parameter twice (plainly and with the prefix) is as wrong as one that is missing: the count tells both. */
+static enum status read_header(const struct csv_table *table, struct line *line, struct column *columns)
+{
+    size_t params = 0;
+    bool   has_value = false, has_candidate = false;
+    line->number = 1;
+    for (size_t i = 0; i < table->columns; i++) {
+        const char          *name = line->column = csv_table_name(table, i);
+        const struct column *known = find_known(name);
+        columns[i] = known != NULL ? *known : (struct column){.name = name, .read = read_parameter};
+        if (known == NULL && !find_param(line->spec, name, &columns[i].param))
+            return refuse(line, "unknown_column", "the study has no such column");
+        params += known == NULL;
+        has_value |= columns[i].read == read_value;
+        has_candidate |= columns[i].read == read_candidate;
+    }
+    line->column = "value";
+    if (!has_value)
+        return refuse(line, "missing_column", "is required");
+    line->column = "candidate";
+    bool is_rows = line->spec->space.kind == SPACE_CANDIDATES;
+    if (has_candidate != is_rows)
+        return refuse(line, is_rows ? "missing_column" : "unknown_column", "candidate belongs to a study of candidates");
+    line->column = "parameters";
+    if (params != line->spec->space.params_len)
+        return refuse(line, "missing_column", "each parameter needs exactly one column");
+    return STATUS_OK;
+}
+
+/* ---- import ---- */
+
+static enum status check_result(struct line *line)
+{
+    const struct observation *out = line->out;
+    line->column = "value";
+    if (out->outcome == OUTCOME_VALUE && isnan(out->value))
+        return refuse(line, "missing_member", "a completed trial needs a value");
+    if (out->outcome != OUTCOME_VALUE && (!isnan(out->value) || !isnan(out->stddev)))
+        return refuse(line, "bad_combination", "a failed or infeasible trial has no value");
+    return STATUS_OK;
+}
+
+static enum status read_line(const struct csv_table *table, size_t row, const struct column *columns, struct line *line)
+{
+    *line->out = (struct observation){.row = -1, .value = NAN, .stddev = NAN};
+    line->number = table->lines[row + 1];
+    line->has_result = true;
+    line->point = NULL;
+    if (line->spec->space.kind == SPACE_PARAMETERS) {
+        line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
+        if (line->point == NULL)
+            return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    }
+    for (size_t i = 0; i < table->columns; i++) {
+        line->column = columns[i].name;
+        line->param = columns[i].param;
+        if (columns[i].read != NULL)
+            TRY(columns[i].read(line, csv_table_cell(table, row, i)));
+    }
+    return line->has_result ? check_result(line) : STATUS_OK;
+}
+
+static enum status read_table(const struct csv_table *table, struct line *line, struct observation **items, size_t *len)
+{
+    struct column *columns = ARENA_NEW(line->arena, struct column, table->columns + 1);
+    *items = ARENA_NEW(line->arena, struct observation, table->rows + 1);
+    if (columns == NULL || *items == NULL)
+        return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    TRY(read_header(table, line, columns));
+    for (size_t row = 0; row < table->rows; row++) {
+        line->out = &(*items)[*len];
+        TRY(read_line(table, row, columns, line));
+        *len += line->has_result;
+    }
+    return STATUS_OK;
+}
+
+enum status import_csv(const struct spec *spec, const char *text, size_t length, struct arena *arena,
+                       struct observation **items, size_t *len, struct error *err)
+{
+    struct line      line = {.spec = spec, .arena = arena, .err = err};
+    struct csv_table table = {0};
+    *items = NULL;
+    *len = 0;
+    if (spec->is_private)
+        return error_set(err, STATUS_INVALID, "private_study", "", "a private study accepts no rows by number");
+    if (length == 0)
+        return error_set(err, STATUS_INVALID, "csv_header", "/lines/1", "there is no header");
+    if (!codec_is_utf8(text, length))
+        return error_set(err, STATUS_INVALID, "csv_unreadable", "", "the text is not UTF-8");
+    enum status status = csv_table_parse(text, length, &table, err);
+    if (status == STATUS_OK && table.rows > IMPORT_MAX)
+        status = error_set(err, STATUS_TOO_LARGE, "too_many_rows", "", "more than %d lines", IMPORT_MAX);
+    if (status == STATUS_OK)
+        status = read_table(&table, &line, items, len);
+    csv_table_free(&table);
+    return status;
+}
+
+/* ---- export ---- */
+
+static void write_text(FILE *out, const char *text)
+{
+    size_t length = text == NULL ? 0 : strlen(text);
+    bool   needs_quotes = length > 0 && (strpbrk(text, ",\"\r\n") != NULL || text[0] == ' ' || text[length - 1] == ' ');
+    if (needs_quotes)
+        fputc('"', out);
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"')
+            fputc('"', out);
+        fputc(text[i], out);
+    }
+    if (needs_quotes)
+        fputc('"', out);
+}
+
+/* The shortest of the precisions that reads back equal; nothing for NaN. */
+static void write_number(FILE *out, double value)
+{
+    char text[NUMBER_MAX] = "";
+    for (int precision = 15; !isnan(value) && precision <= 17; precision++) {
+        snprintf(text, sizeof text, "%.*g", precision, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, out);
+}
+
+static void write_time(FILE *out, int64_t ms)
+{
+    char text[32] = "";
+    if (ms != 0)
+        codec_time(ms, text);
+    fputs(text, out);
+}
+
+static void write_header(FILE *out, const struct spec *spec)
+{
+    fputs("trial,state,", out);
+    for (size_t i = 0; i < spec->space.params_len; i++) {
+        const char *name = spec->space.params[i].name;
+        char        column[sizeof prefix + 4 * 128];
+        bool        is_plain = find_known(name) == NULL && strncmp(name, prefix, sizeof prefix - 1) != 0;
+        snprintf(column, sizeof column, "%s%s", is_plain ? "" : prefix, name);
+        write_text(out, column);
+        fputc(',', out);
+    }
+    if (spec->space.kind == SPACE_CANDIDATES)
+        fputs("candidate,", out);
+    fputs("value,stddev,worker,created_at,finished_at,reason,external_id\r\n", out);
+}
+
+static void write_place(FILE *out, const struct spec *spec, const struct trial *trial)
+{
+    for (size_t i = 0; i < spec->space.params_len; i++) {
+        if (trial->point != NULL && spec->space.params[i].kind == PARAM_CATEGORICAL)
+            write_text(out, spec->values[i][(size_t)trial->point[i]]);
+        else if (trial->point != NULL)
+            write_number(out, trial->point[i]);
+        fputc(',', out);
+    }
+    if (spec->space.kind == SPACE_CANDIDATES)
+        fprintf(out, "%lld,", (long long)trial->row);
+}
+
+static void write_trial(FILE *out, const struct spec *spec, const struct trial *trial)
+{
+    fprintf(out, "%lld,%s,", (long long)trial->number, trial_state_names[trial->state]);
+    write_place(out, spec, trial);
+    write_number(out, trial->value);
+    fputc(',', out);
+    write_number(out, trial->stddev);
+    fputc(',', out);
+    write_text(out, trial->worker);
+    fputc(',', out);
+    write_time(out, trial->created_ms);
+    fputc(',', out);
+    write_time(out, trial->finished_ms);
+    fputc(',', out);
+    write_text(out, trial->reason);
+    fputc(',', out);
+    write_text(out, trial->external_id);
+    fputs("\r\n", out);
+}
+
+struct export { struct caller *caller; const char *id; struct study study; struct trial *trials; size_t len; };
+
+static enum status read_export(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct export *work = arg;
+    struct db_rows rows;
+    TRY(rows_study_get(conn, work->id, true, work->caller->arena, &work->study, err));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, work->id, (int64_t)0, "", INT64_MAX));
+    return rows_trials(&rows, work->caller->arena, &work->trials, &work->len, err);
+}
+
+static char *write_export(const struct export *work, size_t *length)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, length);
+    if (out == NULL)
+        return NULL;
+    write_header(out, &work->study.spec);
+    for (size_t i = 0; i < work->len; i++)
+        write_trial(out, &work->study.spec, &work->trials[i]);
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
+enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text, size_t *length,
+                       struct error *err)
+{
+    struct export work = {.caller = caller, .id = study};
+    if (caller->study[0] != '\0' && strcmp(caller->study, study) != 0)
+        return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
+    TRY(db_read(app->db, read_export, &work, err));
+    char *written = write_export(&work, length);
+    *text = written == NULL ? NULL : arena_strndup(caller->arena, written, *length);
+    free(written);
+    return *text != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}

@@ -1,0 +1,87 @@
+/* The log as it is shown. */
+#include "service/events.h"
+
+#include "service/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 1000, LIST_DEFAULT = 100, ALL_MAX = 4000000 };
+
+struct task { struct caller *caller; const struct event_filter *filter; int64_t after, limit; struct event_page *out; };
+
+static enum status keep_row(const struct db_rows *rows, struct arena *arena, struct event_row *out, struct error *err)
+{
+    *out = (struct event_row){
+        .seq = db_int(rows, 0),
+        .at_ms = db_int(rows, 1),
+        .kind = db_text_copy(rows, 2, arena),
+        .study = db_text_copy(rows, 3, arena),
+        .revision = db_int(rows, 4),
+        .trial = db_int(rows, 5),
+        .actor = db_text_copy(rows, 6, arena),
+        .detail = db_text_copy(rows, 7, arena),
+    };
+    return out->kind == NULL || out->actor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status grow(struct task *task, size_t *room, struct error *err)
+{
+    struct event_page *out = task->out;
+    if (out->len < *room)
+        return STATUS_OK;
+    *room = *room == 0 ? 128 : 2 * *room;
+    struct event_row *grown = ARENA_NEW(task->caller->arena, struct event_row, *room);
+    if (grown == NULL)
+        return app_no_memory(err);
+    if (out->len > 0)
+        memcpy(grown, out->events, out->len * sizeof *grown);
+    out->events = grown;
+    return STATUS_OK;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    struct event_page *out = task->out;
+    struct db_rows rows;
+    if (task->filter->study != NULL)
+        TRY(db_query(conn, &rows, err, SQL_EVENT_OF_STUDY, task->filter->study, task->after, task->limit + 1));
+    else
+        TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, task->after, task->limit + 1));
+    size_t room = 0;
+    bool more;
+    enum status status;
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
+        status = grow(task, &room, err);
+        if (status == STATUS_OK)
+            status = keep_row(&rows, task->caller->arena, &out->events[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(&rows);
+    if (status == STATUS_OK && more)
+        out->next_cursor = app_text(task->caller->arena, "%lld", (long long)out->events[out->len - 1].seq);
+    return status;
+}
+
+enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
+                       struct event_page *out, struct error *err)
+{
+    struct task task = {.caller = caller, .filter = filter, .out = out};
+    *out = (struct event_page){0};
+    if (caller->study[0] != '\0' && (filter->study == NULL || strcmp(filter->study, caller->study) != 0))
+        return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
+    if (filter->limit == 0)
+        task.limit = ALL_MAX;
+    else
+        task.limit = filter->limit >= 1 && filter->limit <= LIST_MAX ? filter->limit : LIST_DEFAULT;
+    if (filter->cursor != NULL) {
+        char *end;
+        task.after = strtoll(filter->cursor, &end, 10);
+        if (end == filter->cursor || *end != '\0' || task.after < 0)
+            return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    }
+    return db_read(app->db, list, &task, err);
+}

@@ -1,0 +1,23 @@
+/* The log as it is shown: every change, who made it, in order; and a study's export and import. */
+#ifndef GNOMON_SERVICE_EVENTS_H
+#define GNOMON_SERVICE_EVENTS_H
+
+#include "service/trial.h"
+
+struct event_row {
+    int64_t     seq, at_ms, revision, trial; /* revision, trial 0: none */
+    const char *kind, *study, *actor, *detail; /* study, detail may be NULL */
+};
+struct event_page { struct event_row *events; size_t len; const char *next_cursor; };
+struct event_filter { const char *study, *cursor; int64_t limit; }; /* limit 0: all (export) */
+MUST_CHECK enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
+                                  struct event_page *out, struct error *err);
+
+/* A study's trials as CSV text in the arena (RFC 4180). */
+MUST_CHECK enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text,
+                                  size_t *length, struct error *err);
+/* CSV text with a header -> observations for trial_observe.  Errors name the line: path "/lines/7". */
+MUST_CHECK enum status import_csv(const struct spec *spec, const char *text, size_t length, struct arena *arena,
+                                  struct observation **items, size_t *len, struct error *err);
+
+#endif

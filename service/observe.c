@@ -1,0 +1,258 @@
+/* observe: results come in, one or ten thousand, all or nothing.
+ * A result names its trial, or brings a point of its own, which then becomes a trial that is finished at once.
+ * Sending the same thing twice is accepted and counted as a duplicate; another value for a finished trial is not. */
+#include "service/trial.h"
+
+#include "service/rows.h"
+#include "service/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ERRORS_MAX = 100 };
+
+struct batch {
+    struct app               *app;
+    struct caller            *caller;
+    const char               *id;
+    const struct observation *items;
+    size_t                    len;
+    bool                      in_batch;
+    struct observe_reply     *out;
+    struct study              study;
+    int64_t                   now_ms;
+};
+
+static const struct { enum trial_state state; const char *kind; } outcomes[] = {
+    [OUTCOME_VALUE] = {TRIAL_COMPLETED, "trial.observed"},
+    [OUTCOME_FAILED] = {TRIAL_FAILED, "trial.failed"},
+    [OUTCOME_INFEASIBLE] = {TRIAL_INFEASIBLE, "trial.infeasible"},
+};
+
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static bool same_outcome(const struct trial *trial, const struct observation *item)
+{
+    return trial->state == outcomes[item->outcome].state && same_number(trial->value, item->value) &&
+           same_number(trial->stddev, item->stddev);
+}
+
+static bool same_place(const struct batch *batch, const struct trial *trial, const struct observation *item)
+{
+    if (item->trial > 0)
+        return trial->number == item->trial;
+    if (item->point == NULL)
+        return trial->row == item->row;
+    size_t bytes = batch->study.spec.space.params_len * sizeof *item->point;
+    return trial->point != NULL && memcmp(trial->point, item->point, bytes) == 0;
+}
+
+/* The trial that already bears the item's external id, if any. */
+static enum status find_external(struct db_conn *conn, const struct batch *batch, const struct observation *item,
+                                 struct trial *trial, bool *found, struct error *err)
+{
+    *found = false;
+    if (item->external_id == NULL)
+        return STATUS_OK;
+    struct db_rows rows;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_BY_EXTERNAL_ID, batch->id, item->external_id));
+    enum status status = db_next(&rows, found, err);
+    if (status == STATUS_OK && *found)
+        status = rows_trial(&rows, batch->caller->arena, trial, err);
+    db_done(&rows);
+    return status;
+}
+
+static enum status check_place(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                               struct error *err)
+{
+    const struct spec *spec = &batch->study.spec;
+    if (spec->is_private && item->trial == 0)
+        return error_set(err, STATUS_INVALID, "private_study", item->point != NULL ? "/point" : "/candidate",
+                         "a private study takes results by trial number only");
+    if (item->trial > 0 || item->point != NULL)
+        return STATUS_OK;
+    if (batch->study.state == STUDY_AWAITING_CANDIDATES)
+        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
+    if (!spec->policy->uses_each_row_once)
+        return STATUS_OK;
+    struct db_rows rows;
+    bool more;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_HAS_ROW, batch->id, item->row));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more)
+        status = error_set(err, STATUS_CONFLICT, "row_taken", "/candidate", "row %lld already is trial %lld",
+                           (long long)item->row, (long long)db_int(&rows, 0));
+    db_done(&rows);
+    return status;
+}
+
+static enum status log_trial(struct db_conn *conn, struct batch *batch, const char *kind, int64_t trial,
+                             const char *detail, struct error *err)
+{
+    struct change change = {kind, batch->caller->token_id, detail, trial, batch->now_ms};
+    return rows_log(conn, &batch->study, &change, err);
+}
+
+/* A point of the user's own becomes a trial. */
+static enum status add_reported(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                                struct trial *trial, struct error *err)
+{
+    const struct spec *spec = &batch->study.spec;
+    *trial = (struct trial){.number = batch->study.trials_total + 1, .state = TRIAL_RUNNING, .value = NAN};
+    size_t bytes = item->point == NULL ? 0 : spec->space.params_len * sizeof *item->point;
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, batch->id, trial->number, trial_state_names[TRIAL_RUNNING],
+                item->point, bytes, item->point == NULL ? item->row : (int64_t)-1, "", (int64_t)0, NULL, NULL, NULL,
+                (int64_t)0, (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, batch->now_ms));
+    rows_count(&batch->study, TRIAL_STATE_COUNT, TRIAL_RUNNING);
+    return log_trial(conn, batch, "trial.reported", trial->number, NULL, err);
+}
+
+static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t trial, double value, struct error *err)
+{
+    struct study *study = &batch->study;
+    double sign = spec_sign(&study->spec);
+    if (study->best_trial != 0 && sign * value <= sign * study->best_value)
+        return STATUS_OK;
+    study->best_trial = trial;
+    study->best_value = value;
+    return db_exec(conn, NULL, err, SQL_STUDY_BEST, study->id, trial, value);
+}
+
+static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                          const struct trial *trial, struct error *err)
+{
+    enum trial_state to = outcomes[item->outcome].state;
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, batch->id, trial->number, trial_state_names[to], item->value,
+                item->stddev, item->reason, item->external_id, batch->now_ms));
+    rows_count(&batch->study, trial->state, to);
+    TRY(log_trial(conn, batch, outcomes[item->outcome].kind, trial->number, item->reason, err));
+    return item->outcome == OUTCOME_VALUE ? keep_best(conn, batch, trial->number, item->value, err) : STATUS_OK;
+}
+
+static enum status observe_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                               struct error *err)
+{
+    struct trial trial;
+    bool is_known;
+    TRY(find_external(conn, batch, item, &trial, &is_known, err));
+    if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&trial, item)))
+        return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
+                         "trial %lld has this external_id and another result", (long long)trial.number);
+    if (!is_known && item->trial > 0)
+        TRY(rows_trial_get(conn, batch->id, item->trial, batch->caller->arena, &trial, err));
+    if (is_known || (item->trial > 0 && same_outcome(&trial, item))) {
+        batch->out->duplicates++;
+        return STATUS_OK;
+    }
+    if (item->trial > 0 && (trial.state == TRIAL_COMPLETED || trial.state == TRIAL_INFEASIBLE))
+        return error_set(err, STATUS_CONFLICT, "trial_finished", "/trial", "trial %lld is %s with another result",
+                         (long long)trial.number, trial_state_names[trial.state]);
+    TRY(check_place(conn, batch, item, err));
+    if (item->trial == 0)
+        TRY(add_reported(conn, batch, item, &trial, err));
+    batch->out->accepted++;
+    return finish(conn, batch, item, &trial, err);
+}
+
+/* A refused item does not hide what is wrong with the others. */
+static bool is_refusal(enum status status)
+{
+    return status == STATUS_INVALID || status == STATUS_CONFLICT || status == STATUS_NOT_FOUND;
+}
+
+static void keep_error(struct batch *batch, size_t item, const struct error *own)
+{
+    struct observe_reply *out = batch->out;
+    if (out->errors == NULL)
+        out->errors = ARENA_NEW(batch->caller->arena, struct item_error, ERRORS_MAX);
+    if (out->errors != NULL && out->errors_len < ERRORS_MAX)
+        out->errors[out->errors_len++] = (struct item_error){item, *own};
+}
+
+static enum status observe_all(struct db_conn *conn, struct batch *batch, struct error *err)
+{
+    enum status first = STATUS_OK;
+    for (size_t i = 0; i < batch->len; i++) {
+        struct error own;
+        struct arena_mark mark = arena_mark(batch->caller->arena);
+        enum status status = observe_one(conn, batch, &batch->items[i], &own);
+        arena_release(batch->caller->arena, mark);
+        if (status == STATUS_OK)
+            continue;
+        if (!is_refusal(status) && err != NULL)
+            *err = own;
+        if (!is_refusal(status))
+            return status;
+        keep_error(batch, i, &own);
+        if (first == STATUS_OK && err != NULL) {
+            *err = own;
+            if (batch->in_batch)
+                snprintf(err->path, sizeof err->path, "/observations/%zu%.90s", i, own.path);
+        }
+        first = first == STATUS_OK ? status : first;
+    }
+    return first;
+}
+
+static enum status complete_if_spent(struct db_conn *conn, struct batch *batch, struct error *err)
+{
+    struct study *study = &batch->study;
+    int64_t finished = study->trials[TRIAL_COMPLETED] + study->trials[TRIAL_INFEASIBLE];
+    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials)
+        return STATUS_OK;
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], "budget_exhausted",
+                batch->now_ms));
+    return log_trial(conn, batch, "study.completed", 0, "budget_exhausted", err);
+}
+
+static enum status observe(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct batch *batch = arg;
+    struct observe_reply *out = batch->out;
+    *out = (struct observe_reply){0};
+    struct spec spec = batch->study.spec;
+    TRY(rows_study_get(conn, batch->id, false, batch->caller->arena, &batch->study, err));
+    batch->study.spec = spec;
+    TRY(observe_all(conn, batch, err));
+    if (out->accepted > 0) {
+        TRY(complete_if_spent(conn, batch, err));
+        TRY(rows_study_save(conn, &batch->study, batch->now_ms, err));
+    }
+    out->revision = batch->study.revision;
+    out->best_trial = batch->study.best_trial;
+    out->best_value = batch->study.best_value;
+    return STATUS_OK;
+}
+
+/* Whoever creates trials shares the session's lock: see session.h. */
+static enum status transact(struct batch *batch, bool creates, struct error *err)
+{
+    struct live *live = NULL;
+    if (creates)
+        TRY(session_lock(batch->app, batch->id, SESSION_SHARED, &live, err));
+    enum status status = app_transact(batch->app, batch->caller, observe, batch, err);
+    if (creates)
+        session_unlock(batch->app, live);
+    return status;
+}
+
+enum status trial_observe(struct app *app, struct caller *caller, const char *id, const struct observation *items,
+                          size_t len, bool in_batch, struct observe_reply *out, struct error *err)
+{
+    struct batch batch = {.app = app, .caller = caller, .id = id, .items = items, .len = len, .in_batch = in_batch,
+                          .out = out, .now_ms = app->now_ms()};
+    *out = (struct observe_reply){0};
+    TRY(study_find(app, caller, id, &batch.study, err));
+    bool creates = false;
+    for (size_t i = 0; i < len; i++)
+        creates = creates || items[i].trial == 0;
+    TRY(transact(&batch, creates, err));
+    atomic_fetch_add(&app->counters.observations, (uint64_t)out->accepted);
+    study_cache_forget(app, id);
+    return STATUS_OK;
+}

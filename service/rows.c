@@ -1,0 +1,192 @@
+/* Rows <-> structs, in the column order of db/sql.h. */
+#include "service/rows.h"
+
+#include "service/codec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const study_state_names[STUDY_STATE_COUNT] = {
+    [STUDY_AWAITING_CANDIDATES] = "awaiting_candidates",
+    [STUDY_ACTIVE] = "active",
+    [STUDY_PAUSED] = "paused",
+    [STUDY_COMPLETED] = "completed",
+};
+
+const char *const trial_state_names[TRIAL_STATE_COUNT] = {
+    [TRIAL_QUEUED] = "queued",       [TRIAL_RUNNING] = "running",       [TRIAL_COMPLETED] = "completed",
+    [TRIAL_FAILED] = "failed",       [TRIAL_INFEASIBLE] = "infeasible", [TRIAL_ABANDONED] = "abandoned",
+};
+
+static int name_index(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* A NULL column stays NULL; a copy that fails sets *failed. */
+static const char *text(const struct db_rows *rows, int column, struct arena *arena, bool *failed)
+{
+    if (db_is_null(rows, column))
+        return NULL;
+    const char *copy = db_text_copy(rows, column, arena);
+    *failed |= copy == NULL;
+    return copy;
+}
+
+static double number(const struct db_rows *rows, int column)
+{
+    return db_is_null(rows, column) ? NAN : db_double(rows, column);
+}
+
+enum status rows_study(const struct db_rows *rows, bool with_spec, struct arena *arena, struct study *out,
+                       struct error *err)
+{
+    bool failed = false;
+    *out = (struct study){0};
+    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
+    out->name = text(rows, 1, arena, &failed);
+    int state = name_index(study_state_names, STUDY_STATE_COUNT, db_text(rows, 2));
+    if (state < 0)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "study %s has no such state", out->id);
+    out->state = (enum study_state)state;
+    out->reason = text(rows, 3, arena, &failed);
+    out->labels = text(rows, 5, arena, &failed);
+    out->notes = text(rows, 6, arena, &failed);
+    out->budget_trials = db_int(rows, 7);
+    out->revision = db_int(rows, 8);
+    out->version = db_int(rows, 9);
+    out->trials_total = db_int(rows, 10);
+    for (int i = 0; i < TRIAL_STATE_COUNT; i++)
+        out->trials[i] = db_int(rows, 11 + i);
+    out->best_trial = db_int(rows, 17);
+    out->best_value = number(rows, 18);
+    out->created_ms = db_int(rows, 19);
+    out->updated_ms = db_int(rows, 20);
+    if (failed)
+        return app_no_memory(err);
+    return with_spec ? codec_spec_parse(db_text(rows, 4), arena, &out->spec, err) : STATUS_OK;
+}
+
+enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena,
+                           struct study *out, struct error *err)
+{
+    struct db_rows rows;
+    bool more;
+    TRY(db_query(conn, &rows, err, SQL_STUDY_GET, id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? rows_study(&rows, with_spec, arena, out, err)
+                      : error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
+    db_done(&rows);
+    return status;
+}
+
+enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct trial *out, struct error *err)
+{
+    bool failed = false;
+    *out = (struct trial){.number = db_int(rows, 0)};
+    int state = name_index(trial_state_names, TRIAL_STATE_COUNT, db_text(rows, 1));
+    if (state < 0)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "trial %lld has no such state",
+                         (long long)out->number);
+    out->state = (enum trial_state)state;
+    size_t bytes;
+    const void *point = db_blob(rows, 2, &bytes);
+    if (point != NULL) {
+        double *copy = arena_alloc(arena, bytes, 1);
+        failed |= copy == NULL;
+        if (copy != NULL)
+            memcpy(copy, point, bytes);
+        out->point = copy;
+    }
+    out->row = db_int(rows, 3);
+    out->worker = text(rows, 4, arena, &failed);
+    out->lease_ms = db_int(rows, 5);
+    out->value = number(rows, 6);
+    out->stddev = number(rows, 7);
+    out->reason = text(rows, 8, arena, &failed);
+    out->external_id = text(rows, 9, arena, &failed);
+    out->model.policy = text(rows, 10, arena, &failed);
+    out->model.fallback = text(rows, 11, arena, &failed);
+    out->model.revision = db_int(rows, 12);
+    out->model.observations = db_int(rows, 13);
+    out->model.mean = number(rows, 14);
+    out->model.sd = number(rows, 15);
+    out->model.milliseconds = db_double(rows, 16);
+    out->created_ms = db_int(rows, 17);
+    out->finished_ms = db_int(rows, 18);
+    return failed ? app_no_memory(err) : STATUS_OK;
+}
+
+enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t trial, struct arena *arena,
+                           struct trial *out, struct error *err)
+{
+    struct db_rows rows;
+    bool more;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_GET, study, trial));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? rows_trial(&rows, arena, out, err)
+                      : error_set(err, STATUS_NOT_FOUND, "trial_not_found", "/trial", "there is no trial %lld",
+                                  (long long)trial);
+    db_done(&rows);
+    return status;
+}
+
+enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len,
+                        struct error *err)
+{
+    struct trial *trials = NULL;
+    size_t n = 0, room = 0;
+    bool more;
+    enum status status;
+    while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
+        if (n == room) {
+            room = room == 0 ? 16 : 2 * room;
+            struct trial *grown = ARENA_NEW(arena, struct trial, room);
+            if (grown == NULL) {
+                status = app_no_memory(err);
+                break;
+            }
+            if (n > 0)
+                memcpy(grown, trials, n * sizeof *grown);
+            trials = grown;
+        }
+        status = rows_trial(rows, arena, &trials[n], err);
+        if (status != STATUS_OK)
+            break;
+        n++;
+    }
+    db_done(rows);
+    *out = trials;
+    *len = n;
+    return status;
+}
+
+enum status rows_log(struct db_conn *conn, struct study *study, const struct change *change, struct error *err)
+{
+    study->revision++;
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD, change->at_ms, change->kind, study->id, study->revision,
+                   change->trial, change->actor, change->detail);
+}
+
+void rows_count(struct study *study, enum trial_state from, enum trial_state to)
+{
+    if (from == TRIAL_STATE_COUNT)
+        study->trials_total++;
+    else
+        study->trials[from]--;
+    study->trials[to]++;
+}
+
+enum status rows_study_save(struct db_conn *conn, const struct study *study, int64_t at_ms, struct error *err)
+{
+    const int64_t *trials = study->trials;
+    return db_exec(conn, NULL, err, SQL_STUDY_COUNT, study->id, study->revision, study->trials_total,
+                   trials[TRIAL_QUEUED], trials[TRIAL_RUNNING], trials[TRIAL_COMPLETED], trials[TRIAL_FAILED],
+                   trials[TRIAL_INFEASIBLE], trials[TRIAL_ABANDONED], at_ms);
+}

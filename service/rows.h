@@ -1,0 +1,34 @@
+/* Rows of the store <-> the structs of the service, and the log.  Called inside a transaction. */
+#ifndef GNOMON_SERVICE_ROWS_H
+#define GNOMON_SERVICE_ROWS_H
+
+#include "db/db.h"
+#include "service/study.h"
+#include "service/trial.h"
+
+/* One study; its spec is parsed only when with_spec (otherwise it is all zero).  NOT_FOUND "study_not_found". */
+MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena,
+                                      struct study *out, struct error *err);
+/* The row on which rows stands. */
+MUST_CHECK enum status rows_study(const struct db_rows *rows, bool with_spec, struct arena *arena, struct study *out,
+                                  struct error *err);
+MUST_CHECK enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct trial *out,
+                                  struct error *err);
+/* NOT_FOUND "trial_not_found". */
+MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t number, struct arena *arena,
+                                      struct trial *out, struct error *err);
+/* Every row of a query that is already bound, into an arena array; closes the query. */
+MUST_CHECK enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len,
+                                   struct error *err);
+
+/* One change of a study: the next revision, and its line in the log.  trial 0: none.  detail may be NULL. */
+struct change { const char *kind, *actor, *detail; int64_t trial, at_ms; };
+MUST_CHECK enum status rows_log(struct db_conn *conn, struct study *study, const struct change *change,
+                                struct error *err);
+/* Moves a trial between the study's counters; from TRIAL_STATE_COUNT: a new trial. */
+void rows_count(struct study *study, enum trial_state from, enum trial_state to);
+/* Writes revision and counters back: once, at the end of a transaction that used rows_log. */
+MUST_CHECK enum status rows_study_save(struct db_conn *conn, const struct study *study, int64_t at_ms,
+                                       struct error *err);
+
+#endif

@@ -1,0 +1,302 @@
+/* The cache of live sessions.
+ * Invariants: an entry with users stays; entry->lock is taken without cache->mutex held; what a session was told is
+ * the log up to seq plus the suggestions up to told, and anything else makes it forget. */
+#include "service/session.h"
+
+#include "service/candidates.h"
+#include "service/gate.h"
+#include "service/rows.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 1024 };
+
+struct entry {
+    struct live      live; /* first: a live is its entry */
+    pthread_rwlock_t lock;
+    size_t          users, bytes; /* under the cache's mutex */
+    uint64_t        used_at;
+    bool            is_dropped;   /* not in the table any more; freed by its last user */
+    struct entry   *next;
+};
+struct session_cache {
+    pthread_mutex_t mutex;
+    struct entry   *buckets[BUCKETS];
+    size_t          entries, bytes;
+    uint64_t        clock;
+};
+
+struct session_cache *session_cache_new(void)
+{
+    struct session_cache *cache = calloc(1, sizeof *cache);
+    if (cache != NULL)
+        pthread_mutex_init(&cache->mutex, NULL);
+    return cache;
+}
+
+static void entry_free(struct entry *entry)
+{
+    session_forget(&entry->live);
+    arena_fini(&entry->live.arena);
+    pthread_rwlock_destroy(&entry->lock);
+    free(entry);
+}
+
+void session_cache_free(struct session_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct entry *entry = cache->buckets[i], *next; entry != NULL; entry = next) {
+            next = entry->next;
+            entry_free(entry);
+        }
+    pthread_mutex_destroy(&cache->mutex);
+    free(cache);
+}
+
+static struct entry **bucket_of(struct session_cache *cache, const char *study)
+{
+    return &cache->buckets[app_hash(study) % BUCKETS];
+}
+
+static struct entry *entry_new(struct app *app, const char *study)
+{
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return NULL;
+    snprintf(entry->live.study, sizeof entry->live.study, "%s", study);
+    arena_init(&entry->live.arena, app->options.session_bytes);
+    pthread_rwlockattr_t attributes; // whoever asks the model is not kept waiting by a stream of reports
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&entry->lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+    return entry;
+}
+
+/* cache->mutex is held. */
+static struct entry *entry_find(struct app *app, const char *study)
+{
+    struct session_cache *cache = app->sessions;
+    struct entry **bucket = bucket_of(cache, study);
+    for (struct entry *entry = *bucket; entry != NULL; entry = entry->next)
+        if (strcmp(entry->live.study, study) == 0)
+            return entry;
+    struct entry *entry = entry_new(app, study);
+    if (entry != NULL) {
+        entry->next = *bucket;
+        *bucket = entry;
+        cache->entries++;
+    }
+    return entry;
+}
+
+enum status session_lock(struct app *app, const char *study, enum session_use use, struct live **out,
+                         struct error *err)
+{
+    struct session_cache *cache = app->sessions;
+    pthread_mutex_lock(&cache->mutex);
+    struct entry *entry = entry_find(app, study);
+    if (entry != NULL)
+        entry->users++;
+    pthread_mutex_unlock(&cache->mutex);
+    if (entry == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "there is no memory for the study's model");
+    if (use == SESSION_ALONE)
+        pthread_rwlock_wrlock(&entry->lock);
+    else
+        pthread_rwlock_rdlock(&entry->lock);
+    *out = &entry->live;
+    return STATUS_OK;
+}
+
+/* cache->mutex is held, nobody uses the entry. */
+static void entry_unlink(struct session_cache *cache, struct entry *gone)
+{
+    for (struct entry **link = bucket_of(cache, gone->live.study); *link != NULL; link = &(*link)->next)
+        if (*link == gone) {
+            *link = gone->next;
+            break;
+        }
+    cache->entries--;
+    cache->bytes -= gone->bytes;
+    gone->bytes = 0;
+    gone->is_dropped = true;
+}
+
+static struct entry *oldest_idle(struct session_cache *cache)
+{
+    struct entry *oldest = NULL;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct entry *entry = cache->buckets[i]; entry != NULL; entry = entry->next)
+            if (entry->users == 0 && (oldest == NULL || entry->used_at < oldest->used_at))
+                oldest = entry;
+    return oldest;
+}
+
+static size_t live_bytes(const struct live *live)
+{
+    size_t bytes = sizeof(struct entry) + live->arena.taken_bytes;
+    return live->session == NULL ? bytes : bytes + live->spec.policy->bytes(live->session);
+}
+
+void session_unlock(struct app *app, struct live *live)
+{
+    struct entry *entry = (struct entry *)live;
+    struct session_cache *cache = app->sessions;
+    size_t bytes = live_bytes(live);
+    pthread_rwlock_unlock(&entry->lock);
+    pthread_mutex_lock(&cache->mutex);
+    entry->users--;
+    entry->used_at = ++cache->clock;
+    bool is_last = entry->is_dropped && entry->users == 0;
+    if (!entry->is_dropped) {
+        cache->bytes += bytes - entry->bytes;
+        entry->bytes = bytes;
+    }
+    struct entry *evicted;
+    while (cache->bytes > app->options.sessions_bytes && (evicted = oldest_idle(cache)) != NULL) {
+        entry_unlink(cache, evicted);
+        entry_free(evicted);
+        atomic_fetch_add(&app->counters.session_evictions, 1);
+    }
+    pthread_mutex_unlock(&cache->mutex);
+    if (is_last)
+        entry_free(entry);
+}
+
+void session_forget(struct live *live)
+{
+    if (live->session != NULL)
+        live->spec.policy->close(live->session);
+    live->session = NULL;
+    live->seq = live->revision = live->told = live->observations = 0;
+}
+
+void session_drop(struct app *app, const char *study)
+{
+    struct live *live;
+    struct error ignored;
+    if (session_lock(app, study, SESSION_ALONE, &live, &ignored) != STATUS_OK)
+        return;
+    session_forget(live);
+    struct session_cache *cache = app->sessions;
+    pthread_mutex_lock(&cache->mutex);
+    if (!((struct entry *)live)->is_dropped)
+        entry_unlink(cache, (struct entry *)live);
+    pthread_mutex_unlock(&cache->mutex);
+    session_unlock(app, live);
+}
+
+void session_stats(struct app *app, struct session_stats *out)
+{
+    pthread_mutex_lock(&app->sessions->mutex);
+    *out = (struct session_stats){app->sessions->entries, app->sessions->bytes};
+    pthread_mutex_unlock(&app->sessions->mutex);
+}
+
+/* ---- catching up with the log ---- */
+
+/* How a line of the log looks to a policy; the kinds that are not here it does not see. */
+static const struct { const char *kind; enum event_kind event; } kinds[] = {
+    {"trial.suggested", EVENT_SUGGESTED}, {"trial.queued", EVENT_SUGGESTED},   {"trial.reported", EVENT_SUGGESTED},
+    {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
+    {"trial.abandoned", EVENT_ABANDONED},
+};
+
+static enum status tell_row(struct live *live, const struct db_rows *rows, struct error *err)
+{
+    const char *kind = db_text(rows, 2);
+    size_t i = 0, count = sizeof kinds / sizeof *kinds, bytes;
+    while (i < count && strcmp(kinds[i].kind, kind) != 0)
+        i++;
+    struct event event = {
+        .trial = (uint64_t)db_int(rows, 3),
+        .point = db_blob(rows, 4, &bytes),
+        .row = (size_t)db_int(rows, 5),
+        .stddev = db_is_null(rows, 7) ? 0 : db_double(rows, 7),
+    };
+    if (i == count)
+        return STATUS_OK;
+    event.kind = kinds[i].event;
+    if (event.kind == EVENT_SUGGESTED) {
+        if ((int64_t)event.trial <= live->told)
+            return STATUS_OK;
+        event.note = db_blob(rows, 8, &event.note_bytes);
+        live->told = (int64_t)event.trial;
+    } else if (event.kind == EVENT_OBSERVED) {
+        event.value = spec_sign(&live->spec) * db_double(rows, 6);
+        live->observations++;
+    }
+    return live->spec.policy->tell(live->session, &event, err);
+}
+
+static enum status tell_log(struct db_conn *conn, struct live *live, struct error *err)
+{
+    struct db_rows rows;
+    bool more;
+    enum status status;
+    TRY(db_query(conn, &rows, err, SQL_EVENT_REPLAY, live->study, live->seq));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        status = tell_row(live, &rows, err);
+        if (status != STATUS_OK)
+            break;
+        live->seq = db_int(&rows, 0);
+    }
+    db_done(&rows);
+    return status;
+}
+
+static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, struct error *err)
+{
+    struct study study;
+    arena_fini(&live->arena);
+    TRY(rows_study_get(conn, live->study, true, &live->arena, &study, err));
+    live->spec = study.spec;
+    if (live->spec.space.kind == SPACE_CANDIDATES)
+        TRY(candidates_load(conn, live->study, &live->spec.space, &live->arena, err));
+    struct problem *problem = ARENA_NEW(&live->arena, struct problem, 1);
+    if (problem == NULL || live->arena.taken_bytes >= app->options.session_bytes)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's model does not fit");
+    *problem = (struct problem){
+        .space = &live->spec.space,
+        .options = live->spec.options,
+        .seed = live->spec.seed,
+        .memory_bytes = app->options.session_bytes - live->arena.taken_bytes,
+    };
+    return live->spec.policy->open(problem, &live->session, err);
+}
+
+struct catch_up { struct app *app; struct caller *caller; struct live *live; };
+
+static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct catch_up *work = arg;
+    struct live *live = work->live;
+    atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits, 1);
+    if (live->session == NULL)
+        TRY(open_session(work->app, conn, live, err));
+    struct study study;
+    struct arena_mark mark = arena_mark(work->caller->arena);
+    TRY(rows_study_get(conn, live->study, false, work->caller->arena, &study, err));
+    arena_release(work->caller->arena, mark);
+    TRY(tell_log(conn, live, err));
+    live->revision = study.revision;
+    return STATUS_OK;
+}
+
+enum status session_catch_up(struct app *app, struct caller *caller, struct live *live, struct error *err)
+{
+    struct catch_up work = {app, caller, live};
+    gate_enter(app->compute);
+    enum status status = db_read(app->db, catch_up, &work, err);
+    gate_leave(app->compute);
+    if (status != STATUS_OK)
+        session_forget(live);
+    return status;
+}

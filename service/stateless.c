@@ -1,0 +1,110 @@
+/* POST /v1/suggest: a session that lives for one request.  Nothing is stored. */
+#include "service/trial.h"
+
+#include "service/gate.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum status tell_one(const struct spec *spec, struct session *session, const struct event *event, bool is_observed,
+                            struct error *err)
+{
+    struct event first = *event;
+    first.kind = EVENT_SUGGESTED;
+    TRY(spec->policy->tell(session, &first, err));
+    return is_observed ? spec->policy->tell(session, event, err) : STATUS_OK;
+}
+
+static enum status tell_all(const struct stateless_request *request, struct session *session, uint64_t *number,
+                            struct error *err)
+{
+    static const enum event_kind kinds[] = {[OUTCOME_VALUE] = EVENT_OBSERVED, [OUTCOME_FAILED] = EVENT_FAILED,
+                                            [OUTCOME_INFEASIBLE] = EVENT_INFEASIBLE};
+    const struct spec *spec = &request->spec;
+    for (size_t i = 0; i < request->observations_len; i++) {
+        const struct observation *item = &request->observations[i];
+        struct event event = {.kind = kinds[item->outcome],
+                              .trial = ++*number,
+                              .point = item->point,
+                              .row = item->point == NULL ? (size_t)item->row : 0,
+                              .value = spec_sign(spec) * item->value,
+                              .stddev = isnan(item->stddev) ? 0 : item->stddev};
+        TRY(tell_one(spec, session, &event, true, err));
+    }
+    for (size_t i = 0; i < request->pending_len; i++) {
+        struct event event = {.trial = ++*number};
+        if (request->pending_rows != NULL)
+            event.row = request->pending_rows[i];
+        else
+            event.point = request->pending + i * spec->space.params_len;
+        TRY(tell_one(spec, session, &event, false, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status ask_one(const struct stateless_request *request, struct session *session, uint64_t number,
+                           struct arena *arena, struct trial *out, struct error *err)
+{
+    const struct spec *spec = &request->spec;
+    double *point = ARENA_NEW(arena, double, spec->space.params_len + 1);
+    struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
+    if (point == NULL || proposal == NULL)
+        return app_no_memory(err);
+    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
+    const struct ask ask = {.trial = number, .fixed = request->fixed};
+    TRY(spec->policy->ask(session, &ask, proposal, err));
+    bool on_rows = spec->space.kind == SPACE_CANDIDATES;
+    *out = (struct trial){
+        .number = (int64_t)number,
+        .state = TRIAL_RUNNING,
+        .point = on_rows ? NULL : point,
+        .row = on_rows ? (int64_t)proposal->row : -1,
+        .worker = "",
+        .value = NAN,
+        .stddev = NAN,
+        .model = {.policy = spec->policy->name,
+                  .fallback = proposal->fallback,
+                  .observations = (int64_t)proposal->observations,
+                  .mean = spec_sign(spec) * proposal->mean,
+                  .sd = proposal->sd},
+    };
+    const struct event event = {.kind = EVENT_SUGGESTED, .trial = number, .point = out->point, .row = proposal->row,
+                                .note = proposal->note, .note_bytes = proposal->note_bytes};
+    return spec->policy->tell(session, &event, err);
+}
+
+static enum status run(const struct stateless_request *request, struct session *session, struct arena *arena,
+                       struct trial_page *out, struct error *err)
+{
+    uint64_t number = 0;
+    TRY(tell_all(request, session, &number, err));
+    while ((int64_t)out->len < request->count) {
+        enum status status = ask_one(request, session, ++number, arena, &out->trials[out->len], err);
+        if (status == STATUS_CONFLICT && out->len > 0) // the space is exhausted, but not empty-handed
+            return STATUS_OK;
+        TRY(status);
+        out->len++;
+    }
+    return STATUS_OK;
+}
+
+enum status trial_suggest_stateless(struct app *app, struct caller *caller, const struct stateless_request *request,
+                                    struct trial_page *out, struct error *err)
+{
+    *out = (struct trial_page){.trials = ARENA_NEW(caller->arena, struct trial, (size_t)request->count)};
+    if (out->trials == NULL)
+        return app_no_memory(err);
+    const struct problem problem = {.space = &request->spec.space,
+                                    .options = request->spec.options,
+                                    .seed = request->spec.seed,
+                                    .memory_bytes = app->options.session_bytes};
+    const struct policy *policy = request->spec.policy;
+    struct session *session = NULL;
+    gate_enter(app->compute);
+    enum status status = policy->open(&problem, &session, err);
+    if (status == STATUS_OK)
+        status = run(request, session, caller->arena, out, err);
+    policy->close(session);
+    gate_leave(app->compute);
+    return status;
+}

@@ -1,0 +1,100 @@
+/* Rendered studies in memory: a table of fixed size, one entry a slot, newest wins.
+ * Invariant: an entry is put only if no study was forgotten since before its text was read (generation), so what is
+ * here is what the store says. */
+#include "service/study.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 1024, JSON_MAX = 64 * 1024 };
+
+struct slot {
+    char    id[24];
+    char   *json;
+    size_t  json_bytes;
+    int64_t version;
+};
+struct study_cache {
+    pthread_rwlock_t lock;
+    uint64_t         generation;
+    struct slot      slots[SLOTS];
+};
+
+struct study_cache *study_cache_new(void)
+{
+    struct study_cache *cache = calloc(1, sizeof *cache);
+    if (cache != NULL)
+        pthread_rwlock_init(&cache->lock, NULL);
+    return cache;
+}
+
+void study_cache_free(struct study_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    for (size_t i = 0; i < SLOTS; i++)
+        free(cache->slots[i].json);
+    pthread_rwlock_destroy(&cache->lock);
+    free(cache);
+}
+
+static struct slot *slot_of(struct study_cache *cache, const char *id)
+{
+    return &cache->slots[app_hash(id) % SLOTS];
+}
+
+bool study_cache_get(struct app *app, const char *id, struct arena *arena, struct study_view *out)
+{
+    struct study_cache *cache = app->studies;
+    pthread_rwlock_rdlock(&cache->lock);
+    const struct slot *slot = slot_of(cache, id);
+    char *copy = NULL;
+    if (slot->json != NULL && strcmp(slot->id, id) == 0)
+        copy = arena_strndup(arena, slot->json, slot->json_bytes);
+    if (copy != NULL)
+        *out = (struct study_view){copy, slot->json_bytes, slot->version};
+    pthread_rwlock_unlock(&cache->lock);
+    return copy != NULL;
+}
+
+uint64_t study_cache_generation(struct app *app)
+{
+    pthread_rwlock_rdlock(&app->studies->lock);
+    uint64_t generation = app->studies->generation;
+    pthread_rwlock_unlock(&app->studies->lock);
+    return generation;
+}
+
+void study_cache_put(struct app *app, const char *id, const struct study_view *view, uint64_t generation)
+{
+    struct study_cache *cache = app->studies;
+    char *json = view->json_bytes <= JSON_MAX && strlen(id) < sizeof cache->slots->id ? malloc(view->json_bytes + 1) : NULL;
+    if (json == NULL)
+        return;
+    memcpy(json, view->json, view->json_bytes);
+    json[view->json_bytes] = '\0';
+    pthread_rwlock_wrlock(&cache->lock);
+    struct slot *slot = slot_of(cache, id);
+    if (cache->generation == generation) {
+        free(slot->json);
+        *slot = (struct slot){.json = json, .json_bytes = view->json_bytes, .version = view->version};
+        memcpy(slot->id, id, strlen(id));
+        json = NULL;
+    }
+    pthread_rwlock_unlock(&cache->lock);
+    free(json);
+}
+
+void study_cache_forget(struct app *app, const char *id)
+{
+    struct study_cache *cache = app->studies;
+    pthread_rwlock_wrlock(&cache->lock);
+    cache->generation++;
+    struct slot *slot = slot_of(cache, id);
+    if (strcmp(slot->id, id) == 0) {
+        free(slot->json);
+        *slot = (struct slot){0};
+    }
+    pthread_rwlock_unlock(&cache->lock);
+}

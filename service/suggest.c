@@ -1,0 +1,334 @@
+/* suggest: what a worker does next.
+ * Order: its own running trials (a retry is safe), queued ones (leases that ran out put trials back there), then the
+ * policy.  One transaction writes all of it; the session's lock is held from the look at the log to the commit, so the
+ * trial number that keys a proposal's randomness is the one it gets. */
+#include "service/trial.h"
+
+#include "service/gate.h"
+#include "service/rows.h"
+#include "service/session.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+struct plan {
+    struct app                   *app;
+    struct caller                *caller;
+    const char                   *id;
+    const struct suggest_request *request;
+    struct suggest_reply         *out;
+    struct study                  study;
+    int64_t                       now_ms;
+    struct live                  *live;
+    struct trial                 *fresh; /* proposals, not yet in the log */
+    const void                  **notes;
+    size_t                       *note_bytes;
+    size_t                        fresh_len;
+    bool                          is_late; /* the deadline passed while proposing */
+    int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
+    const char                   *exhausted;   /* why there are no more, or NULL */
+};
+
+static enum status check_state(const struct study *study, struct error *err)
+{
+    if (study->state == STUDY_ACTIVE)
+        return STATUS_OK;
+    if (study->state == STUDY_AWAITING_CANDIDATES)
+        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
+    if (study->state == STUDY_COMPLETED && study->reason != NULL && strcmp(study->reason, "requested") != 0)
+        return error_set(err, STATUS_CONFLICT, study->reason, "", "the study is completed");
+    return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s", study_state_names[study->state]);
+}
+
+static enum status append(struct plan *plan, const struct trial *trials, size_t len)
+{
+    memcpy(plan->out->trials + plan->out->len, trials, len * sizeof *trials);
+    plan->out->len += len;
+    return STATUS_OK;
+}
+
+static int64_t missing(const struct plan *plan)
+{
+    return plan->request->count - (int64_t)plan->out->len;
+}
+
+/* ---- claiming what exists ---- */
+
+static enum status put_back_expired(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    int64_t expired[1000];
+    size_t len = 0;
+    bool more;
+    struct db_rows rows;
+    enum status status;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->now_ms));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && len < sizeof expired / sizeof *expired)
+        expired[len++] = db_int(&rows, 0);
+    db_done(&rows);
+    TRY(status);
+    for (size_t i = 0; i < len; i++) {
+        TRY(db_exec(conn, NULL, err, SQL_TRIAL_REQUEUE, plan->id, expired[i]));
+        rows_count(&plan->study, TRIAL_RUNNING, TRIAL_QUEUED);
+        struct change change = {"trial.expired", plan->caller->token_id, NULL, expired[i], plan->now_ms};
+        TRY(rows_log(conn, &plan->study, &change, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status take_own(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    if (plan->request->worker[0] == '\0')
+        return STATUS_OK;
+    struct db_rows rows;
+    struct trial *trials;
+    size_t len;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, missing(plan)));
+    TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
+    return append(plan, trials, len);
+}
+
+static enum status take_queued(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    struct db_rows rows;
+    struct trial *trials;
+    size_t len;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_IN_STATE, plan->id, "queued", missing(plan)));
+    TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
+    for (size_t i = 0; i < len; i++) {
+        trials[i].state = TRIAL_RUNNING;
+        trials[i].worker = plan->request->worker;
+        trials[i].lease_ms = plan->now_ms + plan->study.spec.lease_ms;
+        TRY(db_exec(conn, NULL, err, SQL_TRIAL_START, plan->id, trials[i].number, trials[i].worker,
+                    trials[i].lease_ms));
+        rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
+        struct change change = {"trial.started", plan->caller->token_id, NULL, trials[i].number, plan->now_ms};
+        TRY(rows_log(conn, &plan->study, &change, err));
+    }
+    return append(plan, trials, len);
+}
+
+/* What a reader can see: enough to know whether anything is there to claim. */
+static enum status look(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
+    TRY(check_state(&plan->study, err));
+    return take_own(conn, plan, err);
+}
+
+/* ---- asking the policy ---- */
+
+/* How many more trials the budget allows. */
+static int64_t allowance(const struct study *study)
+{
+    if (study->budget_trials == 0)
+        return INT64_MAX;
+    return study->budget_trials - (study->trials_total - study->trials[TRIAL_FAILED] - study->trials[TRIAL_ABANDONED]);
+}
+
+static bool is_late(void *arg)
+{
+    struct plan *plan = arg;
+    plan->is_late = plan->is_late || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
+    return plan->is_late;
+}
+
+static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double *point, double milliseconds,
+                                 struct error *err)
+{
+    const struct spec *spec = &plan->live->spec;
+    bool on_rows = spec->space.kind == SPACE_CANDIDATES;
+    unsigned char *note = arena_alloc(plan->caller->arena, proposal->note_bytes + 1, 1);
+    if (note == NULL)
+        return app_no_memory(err);
+    memcpy(note, proposal->note, proposal->note_bytes);
+    plan->notes[plan->fresh_len] = note;
+    plan->note_bytes[plan->fresh_len] = proposal->note_bytes;
+    struct trial *trial = &plan->fresh[plan->fresh_len++];
+    *trial = (struct trial){
+        .number = plan->live->told + 1,
+        .state = TRIAL_RUNNING,
+        .point = on_rows ? NULL : point,
+        .row = on_rows ? (int64_t)proposal->row : -1,
+        .worker = plan->request->worker,
+        .value = NAN,
+        .stddev = NAN,
+        .lease_ms = plan->now_ms + spec->lease_ms,
+        .created_ms = plan->now_ms,
+        .model = {.policy = spec->policy->name,
+                  .fallback = proposal->fallback,
+                  .revision = plan->live->revision,
+                  .observations = (int64_t)proposal->observations,
+                  .mean = spec_sign(spec) * proposal->mean,
+                  .sd = proposal->sd,
+                  .milliseconds = round(1e3 * milliseconds) / 1e3},
+    };
+    const struct event event = {.kind = EVENT_SUGGESTED,
+                                .trial = (uint64_t)trial->number,
+                                .point = trial->point,
+                                .row = proposal->row,
+                                .note = note,
+                                .note_bytes = proposal->note_bytes};
+    plan->live->told = trial->number;
+    return spec->policy->tell(plan->live->session, &event, err);
+}
+
+static double clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
+{
+    const struct spec *spec = &plan->live->spec;
+    double *point = ARENA_NEW(plan->caller->arena, double, spec->space.params_len + 1);
+    if (point == NULL)
+        return app_no_memory(err);
+    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
+    const struct ask ask = {(uint64_t)plan->live->told + 1, plan->request->fixed, is_late, plan};
+    double start = clock_ms();
+    TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
+    if (proposal->fallback != NULL)
+        atomic_fetch_add(&plan->app->counters.fallbacks, 1);
+    return keep_proposal(plan, proposal, point, clock_ms() - start, err);
+}
+
+/* Fills plan->fresh.  A space with nothing left ends the list; that is an error only if the list is then empty. */
+static enum status propose(struct plan *plan, int64_t count, struct error *err)
+{
+    struct arena *arena = plan->caller->arena;
+    plan->fresh = ARENA_NEW(arena, struct trial, (size_t)count);
+    plan->notes = ARENA_NEW(arena, const void *, (size_t)count);
+    plan->note_bytes = ARENA_NEW(arena, size_t, (size_t)count);
+    struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
+    if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || proposal == NULL)
+        return app_no_memory(err);
+    gate_enter(plan->app->compute);
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && (int64_t)plan->fresh_len < count)
+        status = ask_one(plan, proposal, err);
+    gate_leave(plan->app->compute);
+    if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0) {
+        plan->exhausted = "search_space_exhausted";
+        return STATUS_OK;
+    }
+    return status;
+}
+
+/* ---- writing ---- */
+
+static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, struct error *err)
+{
+    const struct trial *trial = &plan->fresh[i];
+    size_t bytes = trial->point == NULL ? 0 : plan->study.spec.space.params_len * sizeof *trial->point;
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state],
+                trial->point, bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy,
+                trial->model.fallback, trial->model.revision, trial->model.observations, trial->model.mean,
+                trial->model.sd, trial->model.milliseconds, plan->notes[i], plan->note_bytes[i], trial->created_ms));
+    rows_count(&plan->study, TRIAL_STATE_COUNT, TRIAL_RUNNING);
+    struct change change = {"trial.suggested", plan->caller->token_id, NULL, trial->number, plan->now_ms};
+    return rows_log(conn, &plan->study, &change, err);
+}
+
+static enum status write(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    struct spec spec = plan->study.spec;
+    plan->out->len = 0;
+    TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, &plan->study, err));
+    plan->study.spec = spec;
+    TRY(check_state(&plan->study, err));
+    int64_t before = plan->study.revision;
+    TRY(put_back_expired(conn, plan, err));
+    TRY(take_own(conn, plan, err));
+    TRY(take_queued(conn, plan, err));
+    if (plan->fresh_len > 0 && plan->fresh[0].number != plan->study.trials_total + 1)
+        return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
+    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0; i++) {
+        TRY(add_trial(conn, plan, i, err));
+        TRY(append(plan, &plan->fresh[i], 1));
+    }
+    if (plan->exhausted != NULL && plan->out->len == 0)
+        return error_set(err, STATUS_CONFLICT, plan->exhausted, "", "there is no trial left to give");
+    plan->out->revision = plan->study.revision;
+    return plan->study.revision == before ? STATUS_OK : rows_study_save(conn, &plan->study, plan->now_ms, err);
+}
+
+/* No trial is left to give; if none is open either, the study is over. */
+static enum status complete(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    struct study *study = &plan->study;
+    TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, study, err));
+    if (study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
+        return STATUS_OK;
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], plan->exhausted,
+                plan->now_ms));
+    struct change change = {"study.completed", plan->caller->token_id, plan->exhausted, 0, plan->now_ms};
+    TRY(rows_log(conn, study, &change, err));
+    return rows_study_save(conn, study, plan->now_ms, err);
+}
+
+/* Under the session's lock. */
+static enum status suggest_locked(struct plan *plan, struct error *err)
+{
+    TRY(session_catch_up(plan->app, plan->caller, plan->live, err));
+    int64_t free_trials = allowance(&plan->study) + plan->study.trials[TRIAL_QUEUED];
+    int64_t count = missing(plan) - plan->study.trials[TRIAL_QUEUED];
+    if (count > allowance(&plan->study))
+        count = allowance(&plan->study);
+    if (free_trials <= 0 && missing(plan) > 0)
+        plan->exhausted = "budget_exhausted";
+    if (count > 0)
+        TRY(propose(plan, count, err));
+    TRY(app_transact(plan->app, plan->caller, write, plan, err));
+    atomic_fetch_add(&plan->app->counters.suggestions, plan->fresh_len);
+    return STATUS_OK;
+}
+
+static enum status begin(struct plan *plan, struct error *err)
+{
+    struct suggest_reply *out = plan->out;
+    *out = (struct suggest_reply){.trials = ARENA_NEW(plan->caller->arena, struct trial, (size_t)plan->request->count)};
+    if (out->trials == NULL)
+        return app_no_memory(err);
+    TRY(study_visible(plan->caller, plan->id, err));
+    TRY(app_replay(plan->app, plan->caller, err));
+    if (plan->caller->idempotency.replayed)
+        return STATUS_OK;
+    TRY(db_read(plan->app->db, look, plan, err));
+    out->spec = plan->study.spec;
+    out->revision = plan->study.revision;
+    return STATUS_OK;
+}
+
+enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
+                          struct suggest_reply *out, struct error *err)
+{
+    struct plan plan = {.app = app, .caller = caller, .id = id, .request = request, .out = out, .now_ms = app->now_ms()};
+    if (request->deadline_ms > 0)
+        plan.deadline_ms = app->monotonic_ms() + request->deadline_ms;
+    TRY(begin(&plan, err));
+    bool has_key = caller->idempotency.key != NULL;
+    if (caller->idempotency.replayed || (!has_key && missing(&plan) == 0))
+        return STATUS_OK;
+    TRY(session_lock(app, id, SESSION_ALONE, &plan.live, err));
+    out->len = 0;
+    enum status status = db_read(app->db, look, &plan, err); // again: the lock may have been long in coming
+    if (status == STATUS_OK)
+        status = suggest_locked(&plan, err);
+    bool is_logged = status == STATUS_OK && !caller->idempotency.replayed && plan.study.trials_total == plan.live->told;
+    if (plan.fresh_len > 0 && !is_logged) // it was told of proposals that the log does not have
+        session_forget(plan.live);
+    session_unlock(app, plan.live);
+    if (status != STATUS_OK && plan.exhausted != NULL) {
+        struct error ignored;
+        if (db_transact(app->db, complete, &plan, &ignored) != STATUS_OK)
+            return status;
+    }
+    study_cache_forget(app, id);
+    return status;
+}

@@ -1,0 +1,342 @@
+/* Tokens: gno_<id>_<secret>.  The store has the SHA-256 of the whole; a fast hash is right for 256 random bits.
+ * The cache holds what was looked up; creating and revoking empty it, so a revoked token is refused at once. */
+#include "service/token.h"
+
+#include "service/digest.h"
+#include "service/random.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 1024, ID_CHARACTERS = 8, SECRET_BYTES = 32, LIST_MAX = 1000 };
+
+const char *const scope_names[SCOPE_COUNT] = {
+    [SCOPE_NONE] = "none", [SCOPE_AGENT] = "agent", [SCOPE_CURATOR] = "curator",
+    [SCOPE_READ] = "read", [SCOPE_WRITE] = "write", [SCOPE_ADMIN] = "admin",
+};
+
+/* What a token of a scope may do, as a set of needed scopes. */
+#define COVERS(scope) (1u << (scope))
+static const unsigned covers[SCOPE_COUNT] = {
+    [SCOPE_NONE] = COVERS(SCOPE_NONE),
+    [SCOPE_AGENT] = COVERS(SCOPE_NONE) | COVERS(SCOPE_AGENT),
+    [SCOPE_CURATOR] = COVERS(SCOPE_NONE) | COVERS(SCOPE_CURATOR),
+    [SCOPE_READ] = COVERS(SCOPE_NONE) | COVERS(SCOPE_READ),
+    [SCOPE_WRITE] = COVERS(SCOPE_NONE) | COVERS(SCOPE_READ) | COVERS(SCOPE_WRITE) | COVERS(SCOPE_CURATOR),
+    [SCOPE_ADMIN] = COVERS(SCOPE_NONE) | COVERS(SCOPE_READ) | COVERS(SCOPE_WRITE) | COVERS(SCOPE_CURATOR) |
+                    COVERS(SCOPE_AGENT) | COVERS(SCOPE_ADMIN),
+};
+
+enum scope scope_find(const char *name)
+{
+    for (int scope = SCOPE_AGENT; scope < SCOPE_COUNT; scope++)
+        if (strcmp(scope_names[scope], name) == 0)
+            return (enum scope)scope;
+    return SCOPE_NONE;
+}
+
+enum status scope_check(const struct caller *caller, enum scope needed, struct error *err)
+{
+    if (covers[caller->scope] >> needed & 1u)
+        return STATUS_OK;
+    return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this needs a token with scope %s", scope_names[needed]);
+}
+
+/* ---- the cache ---- */
+
+struct cached {
+    char          id[16];
+    unsigned char hash[SHA256_BYTES];
+    enum scope    scope;
+    char          study[24];
+    int64_t       expires_ms;
+};
+struct token_cache {
+    pthread_rwlock_t lock;
+    uint64_t         generation;
+    struct cached    slots[SLOTS];
+};
+
+struct token_cache *token_cache_new(void)
+{
+    struct token_cache *cache = calloc(1, sizeof *cache);
+    if (cache != NULL)
+        pthread_rwlock_init(&cache->lock, NULL);
+    return cache;
+}
+
+void token_cache_free(struct token_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    pthread_rwlock_destroy(&cache->lock);
+    free(cache);
+}
+
+static struct cached *slot_of(struct token_cache *cache, const char *id)
+{
+    return &cache->slots[app_hash(id) % SLOTS];
+}
+
+static bool cache_get(struct token_cache *cache, const char *id, struct cached *out, uint64_t *generation)
+{
+    pthread_rwlock_rdlock(&cache->lock);
+    const struct cached *slot = slot_of(cache, id);
+    bool found = strcmp(slot->id, id) == 0;
+    if (found)
+        *out = *slot;
+    *generation = cache->generation;
+    pthread_rwlock_unlock(&cache->lock);
+    return found;
+}
+
+static void cache_put(struct token_cache *cache, const struct cached *token, uint64_t generation)
+{
+    pthread_rwlock_wrlock(&cache->lock);
+    if (cache->generation == generation)
+        *slot_of(cache, token->id) = *token;
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+static void cache_clear(struct token_cache *cache)
+{
+    pthread_rwlock_wrlock(&cache->lock);
+    cache->generation++;
+    memset(cache->slots, 0, sizeof cache->slots);
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+/* ---- checking ---- */
+
+static enum status unauthorised(struct error *err)
+{
+    return error_set(err, STATUS_UNAUTHORISED, "unauthorised", "", "a valid bearer token is needed");
+}
+
+struct lookup { const char *id; struct cached *out; bool found; };
+
+static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct lookup *lookup = arg;
+    struct db_rows rows;
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, lookup->id));
+    bool more;
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more && db_int(&rows, 7) == 0) {
+        size_t length;
+        const void *hash = db_blob(&rows, 1, &length);
+        struct cached *out = lookup->out;
+        lookup->found = length == SHA256_BYTES;
+        if (lookup->found)
+            memcpy(out->hash, hash, length);
+        snprintf(out->id, sizeof out->id, "%s", db_text(&rows, 0));
+        out->scope = scope_find(db_text(&rows, 3));
+        snprintf(out->study, sizeof out->study, "%s", db_is_null(&rows, 4) ? "" : db_text(&rows, 4));
+        out->expires_ms = db_int(&rows, 6);
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller, struct error *err)
+{
+    char id[16] = "tok_";
+    if (strlen(secret) < 4 + ID_CHARACTERS || memcmp(secret, "gno_", 4) != 0)
+        return unauthorised(err);
+    memcpy(id + 4, secret + 4, ID_CHARACTERS);
+    struct cached token = {0};
+    uint64_t generation;
+    bool found = cache_get(app->tokens, id, &token, &generation);
+    if (!found && cached_only)
+        return STATUS_BUSY;
+    if (!found) {
+        struct lookup lookup = {id, &token, false};
+        TRY(db_read(app->db, look_up, &lookup, err));
+        found = lookup.found;
+        if (found)
+            cache_put(app->tokens, &token, generation);
+    }
+    unsigned char hash[SHA256_BYTES]; // computed whether or not the id is known
+    sha256(secret, strlen(secret), hash);
+    if (!digest_equal(hash, token.hash, sizeof hash) || !found)
+        return unauthorised(err);
+    if (token.expires_ms != 0 && app->now_ms() >= token.expires_ms)
+        return unauthorised(err);
+    memcpy(caller->token_id, token.id, sizeof caller->token_id);
+    memcpy(caller->study, token.study, sizeof caller->study);
+    caller->scope = token.scope;
+    return STATUS_OK;
+}
+
+/* ---- making, listing, revoking ---- */
+
+struct token_work {
+    struct app             *app;
+    struct caller          *caller;
+    const struct token_new *new;
+    struct token           *out;
+    unsigned char           hash[SHA256_BYTES];
+    struct token_page      *page;
+    const char             *id, *cursor;
+    int64_t                 limit, now_ms;
+};
+
+static enum status log_token(struct db_conn *conn, const struct token_work *work, const char *kind, const char *id,
+                             struct error *err)
+{
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD, work->now_ms, kind, NULL, (int64_t)0, (int64_t)0,
+                   work->caller->token_id, id);
+}
+
+static enum status study_exists(struct db_conn *conn, const char *id, struct error *err)
+{
+    struct db_rows rows;
+    bool more;
+    TRY(db_query(conn, &rows, err, SQL_STUDY_GET, id));
+    enum status status = db_next(&rows, &more, err);
+    db_done(&rows);
+    if (status == STATUS_OK && !more)
+        return error_set(err, STATUS_INVALID, "study_not_found", "/study", "there is no such study");
+    return status;
+}
+
+static enum status create(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    const struct token *out = work->out;
+    const char *study = out->study[0] == '\0' ? NULL : out->study;
+    if (study != NULL)
+        TRY(study_exists(conn, study, err));
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD, out->id, work->hash, sizeof work->hash, out->name,
+                scope_names[out->scope], study, out->created_ms, out->expires_ms));
+    return log_token(conn, work, "token.created", out->id, err);
+}
+
+/* 32 bytes as 43 characters of base64url. */
+static void base64url(const unsigned char bytes[SECRET_BYTES], char out[44])
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    unsigned held = 0, bits = 0;
+    size_t length = 0;
+    for (size_t i = 0; i < SECRET_BYTES; i++) {
+        held = held << 8 | bytes[i];
+        for (bits += 8; bits >= 6; bits -= 6)
+            out[length++] = alphabet[held >> (bits - 6) & 63];
+    }
+    out[length++] = alphabet[held << (6 - bits) & 63];
+    out[length] = '\0';
+}
+
+enum status token_create(struct app *app, struct caller *caller, const struct token_new *new, struct token *out,
+                         struct error *err)
+{
+    struct token_work work = {.app = app, .caller = caller, .new = new, .out = out, .now_ms = app->now_ms()};
+    if (caller->study[0] != '\0')
+        return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
+    *out = (struct token){.name = new->name, .scope = new->scope, .created_ms = work.now_ms};
+    if (new->expires_in_ms > 0)
+        out->expires_ms = work.now_ms + new->expires_in_ms;
+    if (new->study != NULL)
+        snprintf(out->study, sizeof out->study, "%s", new->study);
+    unsigned char bytes[SECRET_BYTES];
+    char text[44];
+    TRY(random_bytes(bytes, sizeof bytes, err));
+    TRY(app_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
+    base64url(bytes, text);
+    snprintf(out->secret, sizeof out->secret, "gno_%s_%s", out->id + 4, text);
+    sha256(out->secret, strlen(out->secret), work.hash);
+    TRY(app_transact(app, caller, create, &work, err));
+    cache_clear(app->tokens);
+    return STATUS_OK;
+}
+
+static enum status read_token(const struct db_rows *rows, struct arena *arena, struct token *out, struct error *err)
+{
+    *out = (struct token){.name = db_text_copy(rows, 2, arena), .scope = scope_find(db_text(rows, 3)),
+                          .created_ms = db_int(rows, 5), .expires_ms = db_int(rows, 6), .revoked_ms = db_int(rows, 7)};
+    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
+    snprintf(out->study, sizeof out->study, "%s", db_is_null(rows, 4) ? "" : db_text(rows, 4));
+    return out->name == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    struct token_page *out = work->page;
+    long long created = 0;
+    char id[16] = "";
+    if (work->cursor != NULL && sscanf(work->cursor, "%lld:%15[a-z0-9_]", &created, id) != 2)
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    out->tokens = ARENA_NEW(work->caller->arena, struct token, (size_t)work->limit);
+    if (out->tokens == NULL)
+        return app_no_memory(err);
+    struct db_rows rows;
+    bool more;
+    enum status status;
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_LIST, work->cursor == NULL ? "" : "after", (int64_t)created, id,
+                 work->limit + 1));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
+        status = read_token(&rows, work->caller->arena, &out->tokens[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(&rows);
+    if (status == STATUS_OK && more) {
+        const struct token *last = &out->tokens[out->len - 1];
+        out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+    }
+    return status;
+}
+
+enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
+                       struct token_page *out, struct error *err)
+{
+    struct token_work work = {.app = app, .caller = caller, .page = out, .cursor = cursor,
+                              .limit = limit >= 1 && limit <= LIST_MAX ? limit : 100};
+    *out = (struct token_page){0};
+    return db_read(app->db, list, &work, err);
+}
+
+static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    int64_t changes = 0;
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, work->id, work->now_ms));
+    if (changes == 0)
+        return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no such token in force");
+    return log_token(conn, work, "token.revoked", work->id, err);
+}
+
+enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err)
+{
+    struct token_work work = {.app = app, .caller = caller, .id = id, .now_ms = app->now_ms()};
+    TRY(app_transact(app, caller, revoke, &work, err));
+    cache_clear(app->tokens);
+    return STATUS_OK;
+}
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    struct db_rows rows;
+    bool more;
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, work->caller->token_id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? read_token(&rows, work->caller->arena, work->out, err) : unauthorised(err);
+    db_done(&rows);
+    return status;
+}
+
+enum status token_find(struct app *app, struct caller *caller, struct token *out, struct error *err)
+{
+    struct token_work work = {.app = app, .caller = caller, .out = out};
+    if (strcmp(caller->token_id, "local") == 0) {
+        *out = (struct token){.id = "local", .name = "local", .scope = SCOPE_ADMIN};
+        return STATUS_OK;
+    }
+    return db_read(app->db, find, &work, err);
+}

@@ -1,0 +1,37 @@
+/* Bearer tokens: 256 random bits, stored as a hash, scoped, expirable, revocable. */
+#ifndef GNOMON_SERVICE_TOKEN_H
+#define GNOMON_SERVICE_TOKEN_H
+
+#include "service/app.h"
+
+extern const char *const scope_names[SCOPE_COUNT];
+enum scope scope_find(const char *name); /* SCOPE_NONE when there is none */
+
+struct token_cache *token_cache_new(void); /* NULL: no memory */
+void                token_cache_free(struct token_cache *cache);
+
+struct token {
+    char        id[16];
+    const char *name;
+    enum scope  scope;
+    char        study[24];
+    int64_t     created_ms, expires_ms, revoked_ms; /* 0: never */
+    char        secret[64]; /* only right after creation */
+};
+struct token_new { const char *name; enum scope scope; const char *study; /* or NULL */ int64_t expires_in_ms; /* 0: never */ };
+struct token_page { struct token *tokens; size_t len; const char *next_cursor; };
+
+MUST_CHECK enum status token_create(struct app *app, struct caller *caller, const struct token_new *new,
+                                    struct token *out, struct error *err);
+MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
+                                  struct token_page *out, struct error *err);
+MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
+/* Fills caller->token_id, scope and study.  UNAUTHORISED without detail.  cached_only: no query is made; BUSY when the
+ * token is not in memory yet (the caller asks again from a thread that may wait). */
+MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller,
+                                   struct error *err);
+MUST_CHECK enum status token_find(struct app *app, struct caller *caller, struct token *out, struct error *err); /* whoami */
+/* FORBIDDEN unless the caller's scope covers what is needed (see the table in token.c). */
+MUST_CHECK enum status scope_check(const struct caller *caller, enum scope needed, struct error *err);
+
+#endif

@@ -1,0 +1,275 @@
+/* What surrounds suggest and observe: trials found, listed, queued, kept alive, given up; history and prediction. */
+#include "service/trial.h"
+
+#include "service/gate.h"
+#include "service/rows.h"
+#include "service/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 1000, LIST_DEFAULT = 100 };
+
+/* One piece of work on a study: what every transaction here needs, and the argument of some. */
+struct task {
+    struct app                *app;
+    struct caller             *caller;
+    const char                *id;
+    struct study               study;
+    int64_t                    now_ms;
+    int64_t                    number; /* of a trial */
+    const char                *reason;
+    const double              *points;
+    const int64_t             *rows;
+    size_t                     len;
+    const struct trial_filter *filter;
+    int64_t                    after, limit; /* cursor */
+    struct trial              *trial;
+    struct trial_page         *page;
+    struct history_page       *history;
+};
+
+static enum status read_cursor(struct task *task, const char *cursor, int64_t limit, struct error *err)
+{
+    task->limit = limit >= 1 && limit <= LIST_MAX ? limit : LIST_DEFAULT;
+    if (cursor == NULL)
+        return STATUS_OK;
+    char *end;
+    task->after = strtoll(cursor, &end, 10);
+    if (end == cursor || *end != '\0' || task->after < 0)
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    return STATUS_OK;
+}
+
+static enum status load_study(struct db_conn *conn, struct task *task, struct error *err)
+{
+    return rows_study_get(conn, task->id, true, task->caller->arena, &task->study, err);
+}
+
+/* ---- reading ---- */
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    TRY(load_study(conn, task, err));
+    return rows_trial_get(conn, task->id, task->number, task->caller->arena, task->trial, err);
+}
+
+enum status trial_find(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,
+                       struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .id = id, .number = number, .trial = out};
+    TRY(study_visible(caller, id, err));
+    return db_read(app->db, find, &task, err);
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    struct trial_page *out = task->page;
+    struct db_rows rows;
+    TRY(load_study(conn, task, err));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, task->id, task->after,
+                 task->filter->state == NULL ? "" : task->filter->state, task->limit + 1));
+    TRY(rows_trials(&rows, task->caller->arena, &out->trials, &out->len, err));
+    if ((int64_t)out->len <= task->limit)
+        return STATUS_OK;
+    out->len = (size_t)task->limit;
+    out->next_cursor = app_text(task->caller->arena, "%lld", (long long)out->trials[out->len - 1].number);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+enum status trial_list(struct app *app, struct caller *caller, const char *id, const struct trial_filter *filter,
+                       struct trial_page *out, struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .id = id, .filter = filter, .page = out};
+    *out = (struct trial_page){0};
+    TRY(study_visible(caller, id, err));
+    TRY(read_cursor(&task, filter->cursor, filter->limit, err));
+    return db_read(app->db, list, &task, err);
+}
+
+static enum status history(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    struct history_page *out = task->history;
+    TRY(load_study(conn, task, err));
+    double sign = spec_sign(&task->study.spec);
+    out->items = ARENA_NEW(task->caller->arena, struct history_item, (size_t)task->limit);
+    if (out->items == NULL)
+        return app_no_memory(err);
+    struct db_rows rows;
+    bool more;
+    enum status status;
+    int64_t last = 0;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_HISTORY, task->id, sign, task->after, task->limit + 1));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
+        last = db_int(&rows, 0);
+        out->items[out->len++] = (struct history_item){
+            .trial = db_int(&rows, 1), .at_ms = db_int(&rows, 2), .value = db_double(&rows, 3), .best = sign * db_double(&rows, 4)};
+    }
+    db_done(&rows);
+    if (status == STATUS_OK && more)
+        out->next_cursor = app_text(task->caller->arena, "%lld", (long long)last);
+    return status;
+}
+
+enum status trial_history(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
+                          struct history_page *out, struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .id = id, .history = out};
+    *out = (struct history_page){0};
+    TRY(study_visible(caller, id, err));
+    TRY(read_cursor(&task, cursor, limit, err));
+    return db_read(app->db, history, &task, err);
+}
+
+/* ---- changing one trial ---- */
+
+static enum status heartbeat(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    TRY(load_study(conn, task, err));
+    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, task->trial, err));
+    if (task->trial->state != TRIAL_RUNNING)
+        return error_set(err, STATUS_CONFLICT, "trial_not_running", "", "trial %lld is %s", (long long)task->number,
+                         trial_state_names[task->trial->state]);
+    task->trial->lease_ms = task->now_ms + task->study.spec.lease_ms;
+    return db_exec(conn, NULL, err, SQL_TRIAL_LEASE, task->id, task->number, task->trial->lease_ms);
+}
+
+enum status trial_heartbeat(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,
+                            struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .id = id, .number = number, .trial = out, .now_ms = app->now_ms()};
+    TRY(study_visible(caller, id, err));
+    return app_transact(app, caller, heartbeat, &task, err);
+}
+
+static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    struct trial *trial = task->trial;
+    TRY(load_study(conn, task, err));
+    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, trial, err));
+    if (trial->state != TRIAL_RUNNING && trial->state != TRIAL_QUEUED)
+        return error_set(err, STATUS_CONFLICT, "trial_finished", "", "trial %lld is %s", (long long)task->number,
+                         trial_state_names[trial->state]);
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, task->id, task->number, trial_state_names[TRIAL_ABANDONED],
+                (double)NAN, (double)NAN, task->reason, NULL, task->now_ms));
+    rows_count(&task->study, trial->state, TRIAL_ABANDONED);
+    trial->state = TRIAL_ABANDONED;
+    trial->reason = task->reason;
+    trial->finished_ms = task->now_ms;
+    trial->lease_ms = 0;
+    struct change change = {"trial.abandoned", task->caller->token_id, task->reason, task->number, task->now_ms};
+    TRY(rows_log(conn, &task->study, &change, err));
+    return rows_study_save(conn, &task->study, task->now_ms, err);
+}
+
+enum status trial_abandon(struct app *app, struct caller *caller, const char *id, int64_t number, const char *reason,
+                          struct trial *out, struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .id = id, .number = number, .trial = out, .reason = reason,
+                        .now_ms = app->now_ms()};
+    TRY(study_visible(caller, id, err));
+    TRY(app_transact(app, caller, abandon, &task, err));
+    study_cache_forget(app, id);
+    return STATUS_OK;
+}
+
+/* ---- queueing ---- */
+
+static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, struct error *err)
+{
+    size_t p = task->study.spec.space.params_len;
+    struct trial *trial = &task->page->trials[i];
+    *trial = (struct trial){
+        .number = task->study.trials_total + 1,
+        .state = TRIAL_QUEUED,
+        .point = task->points == NULL ? NULL : task->points + i * p,
+        .row = task->rows == NULL ? -1 : task->rows[i],
+        .worker = "",
+        .value = NAN,
+        .stddev = NAN,
+        .created_ms = task->now_ms,
+    };
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, task->id, trial->number, trial_state_names[TRIAL_QUEUED], trial->point,
+                trial->point == NULL ? (size_t)0 : p * sizeof(double), trial->row, "", (int64_t)0, NULL, NULL, NULL,
+                (int64_t)0, (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, task->now_ms));
+    rows_count(&task->study, TRIAL_STATE_COUNT, TRIAL_QUEUED);
+    struct change change = {"trial.queued", task->caller->token_id, NULL, trial->number, task->now_ms};
+    return rows_log(conn, &task->study, &change, err);
+}
+
+static enum status queue(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    TRY(load_study(conn, task, err));
+    if (task->study.spec.is_private)
+        return error_set(err, STATUS_INVALID, "private_study", "", "the points of a private study cannot be named");
+    if (task->study.state != STUDY_ACTIVE && task->study.state != STUDY_PAUSED)
+        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s",
+                         study_state_names[task->study.state]);
+    task->page->trials = ARENA_NEW(task->caller->arena, struct trial, task->len);
+    if (task->page->trials == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < task->len; i++)
+        TRY(queue_one(conn, task, i, err));
+    task->page->len = task->len;
+    return rows_study_save(conn, &task->study, task->now_ms, err);
+}
+
+enum status trial_queue(struct app *app, struct caller *caller, const char *id, const double *points,
+                        const int64_t *rows, size_t len, struct trial_page *out, struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .id = id, .points = points, .rows = rows, .len = len, .page = out,
+                        .now_ms = app->now_ms()};
+    struct live *live;
+    *out = (struct trial_page){0};
+    TRY(study_find(app, caller, id, &task.study, err));     // no entry of the cache for what is not there
+    TRY(session_lock(app, id, SESSION_SHARED, &live, err)); // it creates trials: see session.h
+    enum status status = app_transact(app, caller, queue, &task, err);
+    session_unlock(app, live);
+    study_cache_forget(app, id);
+    return status;
+}
+
+/* ---- prediction ---- */
+
+static enum status predict_locked(struct task *task, struct live *live, const size_t *rows, struct predict_reply *out,
+                                  struct error *err)
+{
+    struct app *app = task->app;
+    TRY(session_catch_up(app, task->caller, live, err));
+    const struct policy *policy = live->spec.policy;
+    if (policy->predict == NULL)
+        return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
+    if (live->observations == 0)
+        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+    gate_enter(app->compute);
+    enum status status = policy->predict(live->session, task->points, rows, task->len, out->mean, out->sd, err);
+    gate_leave(app->compute);
+    out->revision = live->revision;
+    out->observations = live->observations;
+    for (size_t i = 0; status == STATUS_OK && i < task->len; i++)
+        out->mean[i] *= spec_sign(&live->spec);
+    return status;
+}
+
+enum status trial_predict(struct app *app, struct caller *caller, const char *id, const double *points,
+                          const size_t *rows, size_t len, struct predict_reply *out, struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .id = id, .points = points, .len = len};
+    struct live *live;
+    TRY(study_find(app, caller, id, &task.study, err));
+    *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, len), .sd = ARENA_NEW(caller->arena, double, len)};
+    if (out->mean == NULL || out->sd == NULL)
+        return app_no_memory(err);
+    TRY(session_lock(app, id, SESSION_ALONE, &live, err));
+    enum status status = predict_locked(&task, live, rows, out, err);
+    session_unlock(app, live);
+    return status;
+}
