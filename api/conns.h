@@ -1,0 +1,45 @@
+/* Open connections: the deadline of the phase each is in, the thread that cuts those that are late, and how many one
+ * address may have.  Also counts failed authentications by address.  Knows nothing of HTTP.
+ * Invariant: a descriptor is in the list from when the library announces it until before the library closes it, both
+ * under one lock, so shutdown(2) never meets a descriptor that means something else by now. */
+#ifndef GNOMON_API_CONNS_H
+#define GNOMON_API_CONNS_H
+
+#include "engine/status.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct conn {
+    struct conn    *next, *before;
+    int             fd;
+    unsigned char   address[16];
+    _Atomic int64_t deadline_ms; /* monotonic; 0: none */
+};
+
+struct conns;
+
+/* per_address 0: no limit.  Starts the thread.  reaped counts what it cut. */
+MUST_CHECK enum status conns_start(size_t per_address, int64_t (*now_ms)(void), _Atomic uint64_t *reaped,
+                                   struct conns **out, struct error *err);
+void conns_stop(struct conns *conns);
+
+/* What limits count by: an IPv4 address, the /64 of an IPv6 address, zero for anything else. */
+void conns_address(const struct sockaddr *from, unsigned char out[16]);
+
+/* False when the address has its share already. */
+bool conns_may_accept(struct conns *conns, const struct sockaddr *from);
+
+/* NULL when out of memory: the connection is then to be cut by the caller. */
+struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms);
+void         conns_remove(struct conns *conns, struct conn *conn);
+
+/* Failed authentications within a minute. */
+enum { CONNS_FAILURES_MAX = 10 };
+void conns_count_failure(struct conns *conns, const unsigned char address[16]);
+bool conns_is_blocked(struct conns *conns, const unsigned char address[16]);
+
+#endif

@@ -1,0 +1,34 @@
+/* The request gate: what the HTTP library lets through and we do not.
+ * Two readings of one request are how requests are smuggled past a proxy, so a message that could be read in two ways
+ * is refused and its connection closed.  Pure: knows neither the library nor sockets. */
+#ifndef GNOMON_API_GATE_H
+#define GNOMON_API_GATE_H
+
+#include "engine/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The headers that are looked at, each allowed once; NULL when absent.  Borrowed. */
+struct gate_headers {
+    const char *host, *content_length, *transfer_encoding, *content_type, *expect;
+    const char *authorization, *if_match, *idempotency_key, *content_range;
+    const char *problem; /* the first thing wrong with them, or NULL */
+};
+
+/* Takes one header as it arrived; starts from zeroed headers. */
+void gate_header(struct gate_headers *headers, const char *name, size_t name_length, const char *value,
+                 size_t value_length);
+
+/* After the last header.  *body_bytes: of Content-Length; -1 when the body is chunked; 0 when there is none.
+ * Errors: INVALID "bad_request", "not_implemented" (a method nobody here knows), "expectation_failed". */
+MUST_CHECK enum status gate_check(const struct gate_headers *headers, const char *method, int64_t *body_bytes,
+                                  struct error *err);
+
+/* The path and query as they arrived: an absolute path of printable ASCII, complete percent escapes, no escaped
+ * controls, slashes or backslashes, no empty or dot segments.  Errors: INVALID "bad_request". */
+enum { GATE_URI_MAX = 4096 };
+MUST_CHECK enum status gate_uri(const char *uri, struct error *err);
+
+#endif

@@ -1,0 +1,316 @@
+/* The two calls that everyone uses, and what surrounds them. */
+#include "api/handlers.h"
+#include "api/show.h"
+
+#include <string.h>
+
+enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000, SUGGESTIONS_MAX = 100 };
+
+/* ---- suggest ---- */
+
+struct suggest_post_input {
+    int64_t       count, deadline_ms;
+    const char   *worker;
+    const json_t *fixed;
+};
+static const struct field suggest_post_body[] = {
+    {AT(suggest_post_input, count), .kind = FIELD_INT, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
+    {AT(suggest_post_input, worker), .kind = FIELD_STRING, .max = 128},
+    {AT(suggest_post_input, fixed), .kind = FIELD_JSON},
+    {AT(suggest_post_input, deadline_ms), .kind = FIELD_INT, .min = 1, .max = 60000},
+    {.name = NULL},
+};
+const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct suggest_post_input)};
+
+static json_t *render_suggest(struct call *call, const void *result)
+{
+    (void)call;
+    const struct suggest_reply *reply = result;
+    return json_pack("{s:o, s:I}", "trials", show_trials(&reply->spec, reply->trials, reply->len), "revision",
+                     (json_int_t)reply->revision);
+}
+
+enum status handle_suggest_post(struct call *call, struct error *err)
+{
+    const struct suggest_post_input *input = call->input;
+    struct suggest_request           request = {.count = input->count, .deadline_ms = input->deadline_ms,
+                                                .worker = input->worker == NULL ? "" : input->worker};
+    struct study                     study;
+    if (input->fixed != NULL) {
+        TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+        TRY(show_read_fixed(call, &study.spec, input->fixed, &request.fixed, err));
+    }
+    return trial_suggest(call->app, &call->caller, call->params[0], &request,
+                         CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
+}
+
+/* ---- observe ---- */
+
+/* One observation as such, or a list of them: what an observation may hold is codec_observation's business, so its
+ * members are only admitted here. */
+struct observe_post_input {
+    const json_t *observations, *any;
+};
+#define ADMITTED(member) {.name = member, .offset = offsetof(struct observe_post_input, any), .kind = FIELD_JSON}
+static const struct field observe_post_body[] = {
+    {AT(observe_post_input, observations), .kind = FIELD_JSON},
+    ADMITTED("trial"),
+    ADMITTED("point"),
+    ADMITTED("candidate"),
+    ADMITTED("value"),
+    ADMITTED("values"),
+    ADMITTED("stddev"),
+    ADMITTED("state"),
+    ADMITTED("reason"),
+    ADMITTED("external_id"),
+    {.name = NULL},
+};
+const struct form form_observe_post = {.body = observe_post_body, .bytes = sizeof(struct observe_post_input)};
+
+static json_t *render_observe(struct call *call, const void *result)
+{
+    (void)call;
+    const struct observe_reply *reply = result;
+    return json_pack("{s:I, s:I, s:I, s:o}", "accepted", (json_int_t)reply->accepted, "duplicates",
+                     (json_int_t)reply->duplicates, "revision", (json_int_t)reply->revision, "best",
+                     show_best(reply->best_trial, reply->best_value));
+}
+
+enum status handle_observe_post(struct call *call, struct error *err)
+{
+    const struct observe_post_input *input = call->input;
+    bool                             in_batch = input->observations != NULL;
+    struct observation              *items, one;
+    struct study                     study;
+    if (in_batch && input->any != NULL)
+        return error_set(err, STATUS_INVALID, "unknown_member", "/observations", "must be the only member");
+    if (in_batch)
+        TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    if (in_batch)
+        TRY(show_read_observations(call, &study.spec, input->observations, "/observations", &items, err));
+    else
+        TRY(codec_observation(&study.spec, call->json, "", &call->arena, &one, err));
+    return show_observe(call, in_batch ? items : &one, in_batch ? json_array_size(input->observations) : 1,
+                        &(struct origin){.where = in_batch ? "/observations" : ""},
+                        CALL_RESULT(call, struct observe_reply, 200, render_observe), err);
+}
+
+/* ---- trials ---- */
+
+struct shown_trials {
+    struct study      study;
+    struct trial_page page;
+};
+
+static json_t *render_queued(struct call *call, const void *result)
+{
+    (void)call;
+    const struct shown_trials *shown = result;
+    return json_pack("{s:o}", "trials", show_trials(&shown->study.spec, shown->page.trials, shown->page.len));
+}
+
+struct trials_post_input {
+    const json_t *points, *candidates;
+};
+static const struct field trials_post_body[] = {
+    {AT(trials_post_input, points), .kind = FIELD_JSON},
+    {AT(trials_post_input, candidates), .kind = FIELD_JSON},
+    {.name = NULL},
+};
+const struct form form_trials_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
+const struct form form_predict_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
+
+/* Exactly one of two lists: *points or *rows is set, [*len]. */
+static enum status read_places(struct call *call, const struct spec *spec, double **points, int64_t **rows, size_t *len,
+                               struct error *err)
+{
+    const struct trials_post_input *input = call->input;
+    const json_t                   *list = input->points != NULL ? input->points : input->candidates;
+    const char                     *where = input->points != NULL ? "/points" : "/candidates";
+    *points = NULL;
+    *rows = NULL;
+    if ((input->points == NULL) == (input->candidates == NULL))
+        return error_set(err, STATUS_INVALID, "missing_member", "/points", "there must be either points or candidates");
+    TRY(show_check_list(list, where, LIST_MAX, err));
+    *len = json_array_size(list);
+    return input->points != NULL ? show_read_points(call, spec, list, where, points, err)
+                                 : show_read_rows(call, spec, list, where, rows, err);
+}
+
+enum status handle_trials_post(struct call *call, struct error *err)
+{
+    struct shown_trials *shown = CALL_RESULT(call, struct shown_trials, 201, render_queued);
+    double              *points;
+    int64_t             *rows;
+    size_t               len;
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    TRY(read_places(call, &shown->study.spec, &points, &rows, &len, err));
+    return trial_queue(call->app, &call->caller, call->params[0], points, rows, len, &shown->page, err);
+}
+
+static const char *const trial_states[] = {"queued",     "running",   "completed", "failed",
+                                           "infeasible", "abandoned", NULL};
+struct trials_get_input {
+    const char *state, *cursor;
+    int64_t     limit;
+};
+static const struct field trials_get_query[] = {
+    {AT(trials_get_input, state), .kind = FIELD_CHOICE, .choices = trial_states},
+    {AT(trials_get_input, cursor), .kind = FIELD_STRING, .min = 1, .max = 256},
+    {AT(trials_get_input, limit), .kind = FIELD_INT, .min = 1, .max = 1000, .fallback = 100},
+    {.name = NULL},
+};
+const struct form form_trials_get = {.query = trials_get_query, .bytes = sizeof(struct trials_get_input)};
+
+static json_t *render_trials(struct call *call, const void *result)
+{
+    (void)call;
+    const struct shown_trials *shown = result;
+    const struct trial_page   *page = &shown->page;
+    return show_page("trials", show_trials(&shown->study.spec, page->trials, page->len), page->next_cursor);
+}
+
+enum status handle_trials_get(struct call *call, struct error *err)
+{
+    const struct trials_get_input *input = call->input;
+    const struct trial_filter      filter = {input->state, input->cursor, input->limit};
+    struct shown_trials           *shown = CALL_RESULT(call, struct shown_trials, 200, render_trials);
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    return trial_list(call->app, &call->caller, call->params[0], &filter, &shown->page, err);
+}
+
+struct shown_trial {
+    struct study study;
+    struct trial trial;
+};
+
+static json_t *render_trial(struct call *call, const void *result)
+{
+    (void)call;
+    const struct shown_trial *shown = result;
+    return codec_trial_json(&shown->study.spec, &shown->trial);
+}
+
+/* What the calls about one trial begin with. */
+static enum status begin_trial(struct call *call, struct shown_trial **shown, int64_t *number, struct error *err)
+{
+    *shown = CALL_RESULT(call, struct shown_trial, 200, render_trial);
+    TRY(study_find(call->app, &call->caller, call->params[0], &(*shown)->study, err));
+    return handle_number(call, 1, number, err);
+}
+
+enum status handle_trial_get(struct call *call, struct error *err)
+{
+    struct shown_trial *shown;
+    int64_t             number;
+    TRY(begin_trial(call, &shown, &number, err));
+    return trial_find(call->app, &call->caller, call->params[0], number, &shown->trial, err);
+}
+
+enum status handle_trial_heartbeat(struct call *call, struct error *err)
+{
+    struct shown_trial *shown;
+    int64_t             number;
+    TRY(begin_trial(call, &shown, &number, err));
+    return trial_heartbeat(call->app, &call->caller, call->params[0], number, &shown->trial, err);
+}
+
+struct trial_abandon_input {
+    const char *reason;
+};
+static const struct field trial_abandon_body[] = {
+    {AT(trial_abandon_input, reason), .kind = FIELD_STRING, .max = 1000},
+    {.name = NULL},
+};
+const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = sizeof(struct trial_abandon_input)};
+
+enum status handle_trial_abandon(struct call *call, struct error *err)
+{
+    const struct trial_abandon_input *input = call->input;
+    struct shown_trial               *shown;
+    int64_t                           number;
+    TRY(begin_trial(call, &shown, &number, err));
+    return trial_abandon(call->app, &call->caller, call->params[0], number, input->reason, &shown->trial, err);
+}
+
+/* ---- insight ---- */
+
+static json_t *render_best(struct call *call, const void *result)
+{
+    const struct shown_trial *shown = result;
+    return json_pack("{s:o}", "trial", shown->trial.number == 0 ? json_null() : render_trial(call, result));
+}
+
+enum status handle_best_get(struct call *call, struct error *err)
+{
+    struct shown_trial *shown = CALL_RESULT(call, struct shown_trial, 200, render_best);
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    if (shown->study.best_trial == 0)
+        return STATUS_OK;
+    return trial_find(call->app, &call->caller, call->params[0], shown->study.best_trial, &shown->trial, err);
+}
+
+static json_t *render_history(struct call *call, const void *result)
+{
+    (void)call;
+    const struct history_page *page = result;
+    json_t                    *list = json_array();
+    int                        failed = 0;
+    for (size_t i = 0; i < page->len; i++) {
+        const struct history_item *item = &page->items[i];
+        failed |= json_array_append_new(
+            list, json_pack("{s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
+                            codec_number(item->value), "best", codec_number(item->best), "at",
+                            codec_time_json(item->at_ms)));
+    }
+    if (failed != 0)
+        json_decref(list);
+    return failed != 0 ? NULL : show_page("history", list, page->next_cursor);
+}
+
+enum status handle_history_get(struct call *call, struct error *err)
+{
+    const struct page_input *input = call->input;
+    return trial_history(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+                         CALL_RESULT(call, struct history_page, 200, render_history), err);
+}
+
+struct shown_predictions {
+    struct predict_reply reply;
+    size_t               len;
+};
+
+static json_t *render_predictions(struct call *call, const void *result)
+{
+    (void)call;
+    const struct shown_predictions *shown = result;
+    json_t                         *list = json_array();
+    int                             failed = 0;
+    for (size_t i = 0; i < shown->len; i++)
+        failed |= json_array_append_new(list, json_pack("{s:o, s:o}", "mean", codec_number(shown->reply.mean[i]), "sd",
+                                                        codec_number(shown->reply.sd[i])));
+    if (failed != 0) {
+        json_decref(list);
+        return NULL;
+    }
+    return json_pack("{s:o, s:I, s:I}", "predictions", list, "revision", (json_int_t)shown->reply.revision,
+                     "observations", (json_int_t)shown->reply.observations);
+}
+
+enum status handle_predict_post(struct call *call, struct error *err)
+{
+    struct shown_predictions *shown = CALL_RESULT(call, struct shown_predictions, 200, render_predictions);
+    struct study              study;
+    double                   *points;
+    int64_t                  *rows;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    TRY(read_places(call, &study.spec, &points, &rows, &shown->len, err));
+    size_t *indexes = ARENA_NEW(&call->arena, size_t, shown->len);
+    if (indexes == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < shown->len; i++)
+        indexes[i] = rows == NULL ? 0 : (size_t)rows[i];
+    return trial_predict(call->app, &call->caller, call->params[0], points, rows == NULL ? NULL : indexes, shown->len,
+                         &shown->reply, err);
+}

@@ -1,0 +1,533 @@
+/* See request.h.
+ *
+ *   HEAD --> (CHECK) --> BODY --> WORK --> SENT          CHECK, PIECE and WORK: suspended, a worker has the request
+ *              |         |  ^
+ *              |         v  |
+ *              |        PIECE                            a streamed body, one piece at a time
+ *              +-> SENT  |
+ *                        +-> DISCARD --> SENT            refused while the body comes: the library can answer only
+ *                                                        when it has come, so a bounded rest is thrown away
+ *
+ * A request belongs to its connection's thread, or, while it is linked in requests->running, to a worker.  Whoever
+ * unlinks it resumes the connection.  It is freed when both have let go (refs). */
+#include "api/request.h"
+
+#include "api/dispatch.h"
+#include "api/reply.h"
+#include "service/candidates.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    ARENA_LIMIT_BYTES = 512 << 20,
+    FIRST_ROOM_BYTES = 16 << 10,
+    DISCARD_MAX_BYTES = 8 << 20,
+    RATE_GRACE_MS = 10000,
+    RATE_BYTES_PER_MS = 50 /* 50 KB/s: what a client must send or take */
+};
+
+enum stage { STAGE_HEAD, STAGE_CHECK, STAGE_BODY, STAGE_PIECE, STAGE_WORK, STAGE_DISCARD, STAGE_SENT };
+
+struct request {
+    struct call            call;
+    struct requests       *shared;
+    struct conn           *conn;
+    struct MHD_Connection *connection;
+    struct request        *next, *before; /* in requests->running */
+    enum stage             stage;
+    atomic_int             refs;
+    bool                   is_suspended, abandoned, failed; /* failed: the last job's reply is an error */
+    char                  *body;
+    size_t                 room; /* of body, accounted in metrics.body_bytes */
+    int64_t                declared, received, discarded; /* bytes; declared -1: chunked */
+    int64_t                started_us, body_deadline_ms, suspended_ms;
+    struct arena_mark      before_pieces;
+};
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void set_deadline(struct request *request, int64_t deadline_ms)
+{
+    if (request->conn != NULL)
+        atomic_store_explicit(&request->conn->deadline_ms, deadline_ms, memory_order_relaxed);
+}
+
+static bool is_streamed(const struct request *request)
+{
+    return request->call.route != NULL && request->call.route->body == BODY_NPY;
+}
+
+/* ---- birth and death ---- */
+
+/* Distinct within a process and not guessable from the one before: a counter through a mixing function with a key. */
+static void set_id(struct request *request)
+{
+    struct requests *shared = request->shared;
+    uint64_t         x = shared->id_key + 0x9e3779b97f4a7c15u * atomic_fetch_add(&shared->id_next, 1);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+    for (int i = 0; i < 16; i++, x >>= 4)
+        request->call.request_id[i] = "0123456789abcdef"[x & 15];
+}
+
+void *request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+    struct listener                *listener = cls;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct request                 *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return NULL;
+    request->shared = listener->shared;
+    request->connection = connection;
+    request->conn = info == NULL ? NULL : info->socket_context;
+    request->started_us = now_us();
+    atomic_init(&request->refs, 1);
+    struct call *call = &request->call;
+    *call = (struct call){.app = listener->shared->app, .metrics = &listener->shared->metrics,
+                          .draining = &listener->shared->draining, .listener = listener->kind,
+                          .body_limit = listener->shared->body_limit};
+    arena_init(&call->arena, ARENA_LIMIT_BYTES);
+    call->caller.arena = call->problems.arena = &call->arena;
+    if (request->conn != NULL)
+        memcpy(call->address, request->conn->address, sizeof call->address);
+    call->uri = arena_strndup(&call->arena, uri, strnlen(uri, GATE_URI_MAX + 1));
+    set_id(request);
+    atomic_fetch_add(&call->metrics->in_flight, 1);
+    return request;
+}
+
+static void free_body(struct request *request)
+{
+    atomic_fetch_sub(&request->shared->metrics.body_bytes, (int64_t)request->room);
+    free(request->body);
+    request->body = NULL;
+    request->room = 0;
+}
+
+static void let_go(struct request *request)
+{
+    if (atomic_fetch_sub(&request->refs, 1) > 1)
+        return;
+    free_body(request);
+    dispatch_fini(&request->call);
+    free(request);
+}
+
+static void clear_suspended(struct request *request)
+{
+    if (request->is_suspended)
+        atomic_fetch_sub(&request->shared->metrics.suspended, 1);
+    request->is_suspended = false;
+}
+
+void request_end(void *cls, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code)
+{
+    (void)cls, (void)connection, (void)code;
+    struct request *request = *context;
+    *context = NULL;
+    if (request == NULL)
+        return;
+    clear_suspended(request);
+    set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
+    atomic_fetch_sub(&request->shared->metrics.in_flight, 1);
+    let_go(request);
+}
+
+/* ---- replies ---- */
+
+static void add_headers(const struct request *request, struct MHD_Response *response)
+{
+    const struct reply *reply = &request->call.reply;
+    char                seconds[16];
+    snprintf(seconds, sizeof seconds, "%d", reply->retry_after_s);
+    const struct {
+        const char *name, *value;
+    } headers[] = {
+        {"Cache-Control", "no-store"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Request-Id", request->call.request_id},
+        {"Content-Type", reply->type},
+        {"Location", reply->location},
+        {"ETag", reply->etag},
+        {"Allow", reply->allow},
+        {"Retry-After", reply->retry_after_s > 0 ? seconds : NULL},
+        {"WWW-Authenticate", reply->http == 401 ? "Bearer" : NULL},
+        {"Idempotent-Replayed", reply->replayed ? "true" : NULL},
+        {"Content-Security-Policy", reply->type != NULL && strncmp(reply->type, "text/html", 9) == 0
+                                        ? "default-src 'none'; style-src 'unsafe-inline'"
+                                        : NULL},
+        {"Connection", reply->close ? "close" : NULL},
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        if (headers[i].value != NULL)
+            (void)MHD_add_response_header(response, headers[i].name, headers[i].value);
+}
+
+static enum MHD_Result queue(struct request *request, int http, struct MHD_Response *response, int64_t length)
+{
+    const struct route *route = request->call.route;
+    struct requests    *shared = request->shared;
+    request->stage = STAGE_SENT;
+    set_deadline(request, shared->app->monotonic_ms() + shared->write_ms + length / RATE_BYTES_PER_MS);
+    metrics_count(&shared->metrics, route == NULL ? METRICS_ROUTES_MAX : (size_t)(route - route_table), http,
+                  now_us() - request->started_us);
+    enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)http, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result send_reply(struct request *request)
+{
+    struct reply *reply = &request->call.reply;
+    reply->close |= atomic_load(&request->shared->draining);
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        reply->length, reply->length == 0 ? (void *)"" : (void *)(uintptr_t)reply->bytes, MHD_RESPMEM_PERSISTENT);
+    if (response == NULL)
+        return MHD_NO;
+    add_headers(request, response);
+    return queue(request, reply->http, response, (int64_t)reply->length);
+}
+
+/* The worker may still have the call: nothing of it is touched. */
+static enum MHD_Result send_abandoned(struct request *request)
+{
+    static const char text[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
+                               "\"code\":\"draining\",\"detail\":\"the service is stopping\"}";
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+    if (response == NULL)
+        return MHD_NO;
+    (void)MHD_add_response_header(response, "Content-Type", "application/problem+json");
+    (void)MHD_add_response_header(response, "Retry-After", "1");
+    (void)MHD_add_response_header(response, "Connection", "close");
+    return queue(request, 503, response, sizeof text);
+}
+
+/* The library closes a connection that is answered at the first call, so what has no body waits for the second. */
+static enum MHD_Result answer(struct request *request)
+{
+    if (request->declared != 0 || request->call.reply.close)
+        return send_reply(request);
+    request->stage = STAGE_WORK;
+    return MHD_YES;
+}
+
+/* Before the body is read.  After a message that could be misread, or one whose body is not wanted, nothing more is
+ * accepted on the connection. */
+static enum MHD_Result refuse(struct request *request, const struct error *error)
+{
+    int http = reply_http(error);
+    request->call.reply.close = request->declared != 0 || http == 400 || http == 501;
+    reply_problem(&request->call, error);
+    return answer(request);
+}
+
+/* ---- jobs ---- */
+
+static bool unlink_running(struct request *request)
+{
+    struct requests *shared = request->shared;
+    pthread_mutex_lock(&shared->lock);
+    bool linked = !request->abandoned;
+    if (linked) {
+        if (request->before != NULL)
+            request->before->next = request->next;
+        else
+            shared->running = request->next;
+        if (request->next != NULL)
+            request->next->before = request->before;
+    }
+    pthread_mutex_unlock(&shared->lock);
+    return linked;
+}
+
+static void link_running(struct request *request)
+{
+    struct requests *shared = request->shared;
+    pthread_mutex_lock(&shared->lock);
+    request->before = NULL;
+    request->next = shared->running;
+    if (request->next != NULL)
+        request->next->before = request;
+    shared->running = request;
+    pthread_mutex_unlock(&shared->lock);
+}
+
+void request_abandon_all(struct requests *requests)
+{
+    for (;;) {
+        pthread_mutex_lock(&requests->lock);
+        struct request *request = requests->running;
+        if (request != NULL) {
+            request->abandoned = true;
+            requests->running = request->next;
+            if (request->next != NULL)
+                request->next->before = NULL;
+        }
+        pthread_mutex_unlock(&requests->lock);
+        if (request == NULL)
+            return;
+        MHD_resume_connection(request->connection);
+    }
+}
+
+static enum status authorise(struct request *request, bool cached_only, struct error *err)
+{
+    struct requests *shared = request->shared;
+    enum status      status = dispatch_authorise(&request->call, cached_only, err);
+    bool             is_failure = status == STATUS_UNAUTHORISED && request->call.token != NULL;
+    if (is_failure) {
+        conns_count_failure(shared->conns, request->call.address);
+        atomic_fetch_add(&shared->metrics.refused_auth, 1);
+    }
+    if ((is_failure || status == STATUS_BUSY) && conns_is_blocked(shared->conns, request->call.address))
+        return error_set(err, STATUS_UNAUTHORISED, "too_many_requests", "", "too many invalid tokens from this address");
+    return status;
+}
+
+/* On a worker.  CHECK asks for the token and, for an upload, runs the handler without bytes: what is wrong is known
+ * before any of the body is read. */
+static void run_job(void *arg)
+{
+    struct request *request = arg;
+    struct call    *call = &request->call;
+    struct error    error;
+    atomic_fetch_sub(&request->shared->metrics.queued, 1);
+    if (request->stage == STAGE_CHECK && authorise(request, false, &error) != STATUS_OK) {
+        request->failed = true;
+        reply_problem(call, &error);
+    } else if (request->stage != STAGE_CHECK || is_streamed(request)) {
+        request->failed = !dispatch_run(call);
+    }
+    if (unlink_running(request))
+        MHD_resume_connection(request->connection);
+    let_go(request);
+}
+
+static enum MHD_Result submit(struct request *request, enum stage stage)
+{
+    struct requests *shared = request->shared;
+    struct error     error;
+    request->stage = stage;
+    request->is_suspended = true;
+    request->suspended_ms = shared->app->monotonic_ms();
+    set_deadline(request, 0);
+    atomic_fetch_add(&request->refs, 1);
+    atomic_fetch_add(&shared->metrics.suspended, 1);
+    atomic_fetch_add(&shared->metrics.queued, 1);
+    MHD_suspend_connection(request->connection);
+    link_running(request);
+    if (workers_submit(shared->workers, run_job, request, &error) == STATUS_OK)
+        return MHD_YES;
+    atomic_fetch_sub(&shared->metrics.queued, 1);
+    if (unlink_running(request)) {
+        request->failed = true;
+        reply_problem(&request->call, &error);
+        MHD_resume_connection(request->connection);
+    }
+    let_go(request);
+    return MHD_YES;
+}
+
+/* ---- the body ---- */
+
+/* 30 s for a body; an upload has longer, as long as it comes at a fair rate after a grace. */
+static void set_body_deadline(struct request *request)
+{
+    int64_t deadline_ms = request->body_deadline_ms;
+    if (is_streamed(request)) {
+        int64_t fair_ms = request->body_deadline_ms - request->shared->upload_ms + RATE_GRACE_MS +
+                          request->received / RATE_BYTES_PER_MS;
+        deadline_ms = fair_ms < deadline_ms ? fair_ms : deadline_ms;
+    }
+    set_deadline(request, deadline_ms);
+}
+
+static enum MHD_Result start_body(struct request *request)
+{
+    struct requests *shared = request->shared;
+    request->stage = STAGE_BODY;
+    request->before_pieces = arena_mark(&request->call.arena);
+    request->body_deadline_ms =
+        shared->app->monotonic_ms() + (is_streamed(request) ? shared->upload_ms : shared->body_ms);
+    set_body_deadline(request);
+    return MHD_YES;
+}
+
+/* Room for so many bytes and a NUL. */
+static enum status reserve(struct request *request, size_t bytes, struct error *err)
+{
+    struct requests *shared = request->shared;
+    size_t           room = request->room == 0 ? FIRST_ROOM_BYTES : request->room;
+    while (room <= bytes)
+        room *= 2;
+    if (room == request->room)
+        return STATUS_OK;
+    int64_t more = (int64_t)(room - request->room);
+    if (atomic_fetch_add(&shared->metrics.body_bytes, more) + more > shared->bodies_limit) {
+        atomic_fetch_sub(&shared->metrics.body_bytes, more);
+        return error_set(err, STATUS_BUSY, "busy", "", "too many bodies are being received");
+    }
+    char *bigger = realloc(request->body, room);
+    if (bigger == NULL) {
+        atomic_fetch_sub(&shared->metrics.body_bytes, more);
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    }
+    request->body = bigger;
+    request->room = room;
+    return STATUS_OK;
+}
+
+static enum MHD_Result refuse_body(struct request *request)
+{
+    request->stage = STAGE_DISCARD;
+    request->call.reply.close = true;
+    free_body(request);
+    return MHD_YES;
+}
+
+static enum status collect(struct request *request, const char *data, size_t length, struct error *err)
+{
+    struct call *call = &request->call;
+    if ((int64_t)(call->body_bytes + length) > request->shared->body_limit)
+        return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "the limit is %lld bytes",
+                         (long long)request->shared->body_limit);
+    TRY(reserve(request, call->body_bytes + length, err));
+    memcpy(request->body + call->body_bytes, data, length);
+    call->body_bytes += length;
+    call->body = request->body;
+    request->body[call->body_bytes] = '\0';
+    return STATUS_OK;
+}
+
+/* Takes what fits into the piece; a full or last piece goes to a worker. */
+static enum MHD_Result stream(struct request *request, const char *data, size_t *length)
+{
+    struct call *call = &request->call;
+    struct error error;
+    size_t       space = CANDIDATES_PIECE_MAX - call->body_bytes, taken = *length < space ? *length : space;
+    if (reserve(request, CANDIDATES_PIECE_MAX, &error) != STATUS_OK) {
+        reply_problem(call, &error);
+        return refuse_body(request);
+    }
+    memcpy(request->body + call->body_bytes, data, taken);
+    call->body = request->body;
+    call->body_bytes += taken;
+    request->received += (int64_t)taken;
+    *length -= taken;
+    if (request->received == request->declared)
+        return submit(request, STAGE_WORK);
+    set_body_deadline(request);
+    return call->body_bytes == CANDIDATES_PIECE_MAX ? submit(request, STAGE_PIECE) : MHD_YES;
+}
+
+static enum MHD_Result on_body(struct request *request, const char *data, size_t *length)
+{
+    struct error error;
+    if (*length == 0)
+        return submit(request, STAGE_WORK);
+    if (is_streamed(request))
+        return stream(request, data, length);
+    enum status status = collect(request, data, *length, &error);
+    *length = 0;
+    if (status == STATUS_OK)
+        return MHD_YES;
+    reply_problem(&request->call, &error);
+    return refuse_body(request);
+}
+
+static enum MHD_Result on_discard(struct request *request, size_t *length)
+{
+    request->discarded += (int64_t)*length;
+    if (*length == 0)
+        return send_reply(request);
+    *length = 0;
+    return request->discarded > DISCARD_MAX_BYTES ? MHD_NO : MHD_YES;
+}
+
+/* ---- the stages ---- */
+
+static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_length,
+                                      const char *value, size_t value_length)
+{
+    (void)kind;
+    gate_header(cls, name, name_length, value, value_length);
+    return MHD_YES;
+}
+
+static enum MHD_Result on_head(struct request *request, const char *method)
+{
+    struct gate_headers headers = {0};
+    struct error        error;
+    if (request->call.uri == NULL)
+        return MHD_NO;
+    (void)MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, collect_header, &headers);
+    if (dispatch_head(&request->call, &headers, method, &request->declared, &error) != STATUS_OK)
+        return refuse(request, &error);
+    enum status status = authorise(request, true, &error);
+    if (status == STATUS_BUSY || (status == STATUS_OK && is_streamed(request)))
+        return submit(request, STAGE_CHECK);
+    if (status != STATUS_OK)
+        return refuse(request, &error);
+    if (request->declared == 0 && dispatch_quick(&request->call))
+        return answer(request);
+    return start_body(request);
+}
+
+/* A piece that is through leaves nothing behind; the time a worker took does not count against the client. */
+static enum MHD_Result after_piece(struct request *request, const char *data, size_t *length)
+{
+    struct call *call = &request->call;
+    if (request->failed) {
+        (void)refuse_body(request);
+        set_body_deadline(request);
+        return *length == 0 ? MHD_YES : on_discard(request, length);
+    }
+    arena_release(&call->arena, request->before_pieces);
+    call->offset += (int64_t)call->body_bytes;
+    call->body_bytes = 0;
+    request->body_deadline_ms += request->shared->app->monotonic_ms() - request->suspended_ms;
+    request->stage = STAGE_BODY;
+    set_body_deadline(request);
+    return *length == 0 ? MHD_YES : on_body(request, data, length);
+}
+
+enum MHD_Result request_continue(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+                                 const char *version, const char *data, size_t *data_length, void **context)
+{
+    (void)cls, (void)connection, (void)url, (void)version;
+    struct request *request = *context;
+    if (request == NULL)
+        return MHD_NO;
+    clear_suspended(request);
+    if (request->abandoned)
+        return send_abandoned(request);
+    switch (request->stage) {
+    case STAGE_HEAD:
+        return on_head(request, method);
+    case STAGE_CHECK:
+        request->call.reply.close |= request->failed && request->declared != 0;
+        return request->failed ? answer(request) : start_body(request);
+    case STAGE_BODY:
+        return on_body(request, data, data_length);
+    case STAGE_PIECE:
+        return after_piece(request, data, data_length);
+    case STAGE_WORK:
+        return send_reply(request);
+    case STAGE_DISCARD:
+        return on_discard(request, data_length);
+    case STAGE_SENT:
+        break;
+    }
+    *data_length = 0;
+    return MHD_YES;
+}

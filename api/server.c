@@ -1,0 +1,273 @@
+/* See server.h.  Starts and stops; what happens to a request is in request.c. */
+#define _GNU_SOURCE /* struct ucred */
+#include "api/server.h"
+
+#include "api/request.h"
+#include "service/log.h"
+#include "service/random.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LISTENERS = 3,
+    MEMORY_PER_CONNECTION = 32 << 10,
+    INACTIVITY_S = 15,
+    BACKLOG = 512,
+    THREADS = 2,
+    POLL_MS = 5,
+    LAST_REPLIES_MS = 5000
+};
+
+struct server {
+    struct requests       requests;
+    struct listener       listeners[LISTENERS]; /* by kind; daemon NULL: not there */
+    struct server_options options;
+    bool                  drained;
+};
+
+static void set_defaults(struct server_options *options)
+{
+    struct server_options *o = options;
+    const struct {
+        int64_t *value, fallback;
+    } rows[] = {
+        {&o->body_limit, 8 << 20}, {&o->bodies_limit, 256 << 20}, {&o->idle_ms, 10000},   {&o->body_ms, 30000},
+        {&o->upload_ms, 600000},   {&o->write_ms, 30000},         {&o->drain_ms, 25000},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (*rows[i].value == 0)
+            *rows[i].value = rows[i].fallback;
+    o->host = o->host == NULL ? "127.0.0.1" : o->host;
+    o->port = o->port == NULL ? "8080" : o->port;
+    o->health_host = o->health_host == NULL ? o->host : o->health_host;
+    o->workers = o->workers == 0 ? 64 : o->workers;
+    o->queue = o->queue == 0 ? 256 : o->queue;
+    o->connections = o->connections == 0 ? 512 : o->connections;
+    o->per_address = o->per_address == 0 ? 64 : o->per_address;
+}
+
+/* ---- connections ---- */
+
+static enum MHD_Result may_accept(void *cls, const struct sockaddr *from, socklen_t length)
+{
+    struct listener *listener = cls;
+    (void)length;
+    bool may = listener->kind != LISTENER_MAIN || conns_may_accept(listener->shared->conns, from);
+    return may ? MHD_YES : MHD_NO;
+}
+
+static bool is_own_user(int fd)
+{
+    struct ucred peer;
+    socklen_t    length = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct listener *listener = cls;
+    struct requests *shared = listener->shared;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        conns_remove(shared->conns, *context);
+        atomic_fetch_sub(&shared->metrics.connections, 1);
+        return;
+    }
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *context = conns_add(shared->conns, fd, from == NULL ? NULL : from->client_addr,
+                         shared->app->monotonic_ms() + shared->idle_ms);
+    atomic_fetch_add(&shared->metrics.connections, 1);
+    if (*context == NULL || (listener->kind == LISTENER_LOCAL && !is_own_user(fd)))
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* The library's own messages say little and clients can provoke them: one a minute is enough to notice. */
+static void on_message(void *cls, const char *format, va_list args)
+{
+    struct listener *listener = cls;
+    char             text[200];
+    int64_t          now_ms = listener->shared->app->monotonic_ms();
+    int64_t          last_ms = atomic_load(&listener->shared->message_ms);
+    if (last_ms != 0 && now_ms - last_ms < 60000)
+        return;
+    atomic_store(&listener->shared->message_ms, now_ms);
+    vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = '\0';
+    log_event(LOG_WARNING, "http_library", "text=\"%s\"", text);
+}
+
+/* ---- listening ---- */
+
+static enum status open_socket(const char *host, const char *port, int *fd, struct error *err)
+{
+    struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    int              on = 1, problem = getaddrinfo(host, port, &hints, &found);
+    if (problem != 0)
+        return error_set(err, STATUS_INVALID, "address", "", "%s:%s: %s", host, port, gai_strerror(problem));
+    *fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool good = *fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                bind(*fd, found->ai_addr, found->ai_addrlen) == 0 && listen(*fd, BACKLOG) == 0;
+    int reason = errno;
+    freeaddrinfo(found);
+    if (good)
+        return STATUS_OK;
+    if (*fd >= 0)
+        close(*fd);
+    return error_set(err, reason == EADDRINUSE ? STATUS_CONFLICT : STATUS_INTERNAL,
+                     reason == EADDRINUSE ? "address_in_use" : "listen", "", "%s:%s: %s", host, port, strerror(reason));
+}
+
+/* Takes fd, also on failure. */
+static enum status listen_on(struct server *server, enum listener_kind kind, int fd, struct error *err)
+{
+    struct listener     *listener = &server->listeners[kind];
+    bool                 is_main = kind == LISTENER_MAIN;
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, listener}, /* first, so that it hears of the others */
+        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_PER_CONNECTION, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, INACTIVITY_S, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, is_main ? (intptr_t)server->options.connections : 64, NULL},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)request_begin, listener},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)request_end, listener},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, listener},
+        {is_main ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, THREADS, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    *listener = (struct listener){.shared = &server->requests, .kind = kind};
+    listener->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, may_accept,
+        listener, request_continue, listener, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    if (listener->daemon != NULL)
+        return STATUS_OK;
+    close(fd);
+    return error_set(err, STATUS_INTERNAL, "listen", "", "the HTTP listener did not start");
+}
+
+static enum status start_listeners(struct server *server, struct error *err)
+{
+    const struct server_options *options = &server->options;
+    int                          fd;
+    TRY(open_socket(options->host, options->port, &fd, err));
+    TRY(listen_on(server, LISTENER_MAIN, fd, err));
+    if (options->health_port != NULL) {
+        TRY(open_socket(options->health_host, options->health_port, &fd, err));
+        TRY(listen_on(server, LISTENER_HEALTH, fd, err));
+    }
+    return options->local_fd < 0 ? STATUS_OK : listen_on(server, LISTENER_LOCAL, options->local_fd, err);
+}
+
+static enum status start_parts(struct server *server, struct error *err)
+{
+    struct requests             *requests = &server->requests;
+    const struct server_options *options = &server->options;
+    TRY(random_bytes(&requests->id_key, sizeof requests->id_key, err));
+    TRY(conns_start(options->per_address < 0 ? 0 : (size_t)options->per_address, requests->app->monotonic_ms,
+                    &requests->metrics.reaped, &requests->conns, err));
+    TRY(workers_start(options->workers, options->queue, &requests->workers, err));
+    return start_listeners(server, err);
+}
+
+enum status server_start(struct app *app, const struct server_options *options, struct server **out, struct error *err)
+{
+    *out = NULL;
+    struct server *server = calloc(1, sizeof *server);
+    if (server == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    server->options = *options;
+    set_defaults(&server->options);
+    options = &server->options;
+    struct requests *requests = &server->requests;
+    requests->app = app;
+    requests->body_limit = options->body_limit;
+    requests->bodies_limit = options->bodies_limit;
+    requests->idle_ms = options->idle_ms;
+    requests->body_ms = options->body_ms;
+    requests->upload_ms = options->upload_ms;
+    requests->write_ms = options->write_ms;
+    pthread_mutex_init(&requests->lock, NULL);
+    enum status status = start_parts(server, err);
+    if (status != STATUS_OK)
+        server_stop(server);
+    else
+        *out = server;
+    return status;
+}
+
+static int port_of(const struct server *server, enum listener_kind kind)
+{
+    struct MHD_Daemon         *daemon = server->listeners[kind].daemon;
+    const union MHD_DaemonInfo *info = daemon == NULL ? NULL : MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
+    struct sockaddr_storage     address;
+    socklen_t                   length = sizeof address;
+    char                        port[16];
+    if (info == NULL || getsockname(info->listen_fd, (struct sockaddr *)&address, &length) != 0 ||
+        getnameinfo((struct sockaddr *)&address, length, NULL, 0, port, sizeof port, NI_NUMERICSERV) != 0)
+        return 0;
+    return atoi(port);
+}
+
+int server_port(const struct server *server)
+{
+    return port_of(server, LISTENER_MAIN);
+}
+
+int server_health_port(const struct server *server)
+{
+    return port_of(server, LISTENER_HEALTH);
+}
+
+/* ---- the end ---- */
+
+static void wait_for_none(struct server *server, _Atomic int64_t *count, int64_t limit_ms)
+{
+    int64_t (*now_ms)(void) = server->requests.app->monotonic_ms;
+    int64_t until_ms = now_ms() + limit_ms;
+    while (atomic_load(count) > 0 && now_ms() < until_ms)
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+}
+
+static void quiesce(struct listener *listener)
+{
+    int fd = listener->daemon == NULL ? -1 : MHD_quiesce_daemon(listener->daemon);
+    if (fd >= 0)
+        close(fd);
+}
+
+void server_drain(struct server *server)
+{
+    struct requests *requests = &server->requests;
+    struct metrics  *metrics = &requests->metrics;
+    if (server->drained)
+        return;
+    server->drained = true;
+    atomic_store(&requests->draining, true);
+    quiesce(&server->listeners[LISTENER_MAIN]);
+    quiesce(&server->listeners[LISTENER_LOCAL]);
+    wait_for_none(server, &metrics->in_flight, server->options.drain_ms);
+    request_abandon_all(requests);
+    wait_for_none(server, &metrics->suspended, INT64_MAX / 2); /* stopping with a suspended connection aborts */
+    wait_for_none(server, &metrics->in_flight, LAST_REPLIES_MS);
+}
+
+void server_stop(struct server *server)
+{
+    if (server == NULL)
+        return;
+    server_drain(server);
+    quiesce(&server->listeners[LISTENER_HEALTH]);
+    for (size_t i = 0; i < LISTENERS; i++)
+        if (server->listeners[i].daemon != NULL)
+            MHD_stop_daemon(server->listeners[i].daemon);
+    workers_stop(server->requests.workers);
+    conns_stop(server->requests.conns);
+    pthread_mutex_destroy(&server->requests.lock);
+    free(server);
+}
