@@ -1,0 +1,5 @@
+# What a step's log says: the sum of its lines "N passed, N failed", or node's "# pass N" and "# fail N", or nothing.
+/^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3; seen = 1 }
+/^# pass [0-9]+$/ { passed += $3; seen = 1 }
+/^# (fail|cancelled) [0-9]+$/ { failed += $3; seen = 1 }
+END { if (seen) printf "%d passed, %d failed\n", passed, failed }

@@ -1,0 +1,233 @@
+"""What the end-to-end tests share: a server process on a port that survives its restarts, a client, a proxy that breaks
+connections, and the count of what was checked.  Python's standard library only."""
+import csv
+import http.client
+import json
+import math
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GNOMON = os.environ.get("GNOMON", os.path.join(ROOT, "build", "gnomon"))
+DATA = os.path.join(ROOT, "tests", "data")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def gnomon(*arguments, **options):
+    """Runs a subcommand; the finished process with its texts."""
+    return subprocess.run([GNOMON, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+
+
+def wait_for(condition, seconds=30.0):
+    """Polls; AssertionError when the time is over."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("timed out")
+        time.sleep(0.01)
+
+
+class Server:
+    def __init__(self, folder, port=None, arguments=()):
+        self.folder, self.arguments, self.process = folder, list(arguments), None
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [GNOMON, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.folder, *self.arguments],
+            stdout=subprocess.PIPE, stderr=open(self.folder + ".log", "ab"), text=True)
+        line = self.process.stdout.readline()
+        if line != f"listening on {self.url}\n":
+            raise AssertionError(f"the server said {line!r}, code {self.process.wait(10)}; see {self.folder}.log")
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=40)
+
+    def token(self, scope, *more):
+        made = gnomon("token", "--data", self.folder, "create", "--name", f"test {scope}", "--scope", scope, *more)
+        if made.returncode != 0:
+            raise AssertionError(f"token: {made.returncode} {made.stderr}")
+        return made.stdout.strip()
+
+
+class Api:
+    def __init__(self, port, token):
+        self.port, self.token = port, token
+
+    def call(self, method, path, body=None, kind="application/json", headers=None):
+        """(status, JSON or bytes).  body: bytes as they are, anything else as JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        send = {"Authorization": f"Bearer {self.token}", **(headers or {})}
+        if body is not None:
+            send["Content-Type"] = kind
+            body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request(method, path, body, send)
+        reply = connection.getresponse()
+        data = reply.read()
+        connection.close()
+        return reply.status, json.loads(data) if "json" in reply.getheader("Content-Type", "") and data else data
+
+    def expect(self, wanted, method, path, body=None, **more):
+        status, reply = self.call(method, path, body, **more)
+        if status != wanted:
+            raise AssertionError(f"{method} {path}: {status} {reply}, not {wanted}")
+        return reply
+
+    def get(self, path):
+        return self.expect(200, "GET", path)
+
+
+class Proxy:
+    """Forwards TCP to a port.  plan: for each connection in which more than plan[0][1] bytes arrive from the client,
+    what happens then: "cut" closes both sides, "hang" forwards nothing more.  An empty plan forwards everything."""
+
+    def __init__(self, port, plan):
+        self.port, self.plan, self.forwarded, self.events = port, list(plan), 0, []
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        try:
+            server = socket.create_connection(("127.0.0.1", self.port))
+        except OSError:
+            client.close()
+            return
+        threading.Thread(target=self.back, args=(server, client), daemon=True).start()
+        seen = 0
+        try:
+            while data := client.recv(65536):
+                seen += len(data)
+                with self.lock:
+                    action = self.plan.pop(0)[0] if self.plan and seen > self.plan[0][1] else None
+                    self.forwarded += len(data)
+                    if action:
+                        self.events.append(action)
+                if action == "cut":
+                    break
+                if action == "hang":
+                    while client.recv(65536):
+                        pass
+                    break
+                server.sendall(data)
+        except OSError:
+            pass
+        for end in (client, server):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            end.close()
+
+    @staticmethod
+    def back(server, client):
+        try:
+            while data := server.recv(65536):
+                client.sendall(data)
+        except OSError:
+            pass
+
+
+class Verdict:
+    """Counts checks; a failed one is printed and does not stop the test."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def check(self, name, good, detail=""):
+        self.passed += bool(good)
+        self.failed += not good
+        print(("ok      " if good else "FAILED  ") + name + (f"  ({detail})" if detail != "" else ""), flush=True)
+
+    def end(self):
+        print(f"{self.passed} passed, {self.failed} failed")
+        return 1 if self.failed else 0
+
+
+def main(test):
+    """Runs test(folder, verdict) in a folder of its own; exits with the verdict."""
+    folder = tempfile.mkdtemp(prefix="gnomon-e2e-")
+    verdict, servers = Verdict(), []
+    started = Server.start
+
+    def start(server):
+        servers.append(server)
+        return started(server)
+
+    Server.start = start
+    try:
+        test(folder, verdict)
+    except Exception as failure:  # noqa: BLE001 (a test that stops is a failed one, with its reason)
+        verdict.check(f"{type(failure).__name__}: {failure}", False)
+        for name in os.listdir(folder):
+            if name.endswith(".log"):
+                print(f"--- {name}", open(os.path.join(folder, name)).read()[-4000:], sep="\n")
+    finally:
+        for server in servers:
+            if server.process and server.process.poll() is None:
+                server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(verdict.end())
+
+
+def read_csv(path):
+    with open(path, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def expected_best(values, k):
+    """Mean of the largest of k values drawn without replacement."""
+    values = sorted(values, reverse=True)
+    n, weight, total = len(values), k / len(values), 0.0
+    for i, value in enumerate(values):
+        total += weight * value
+        weight *= max(n - i - k, 0) / (n - i - 1) if i + 1 < n else 0
+    return total
+
+
+HOUSING = os.path.join(DATA, "housing", "housing_2000.csv")
+
+
+def log_prices():
+    return [math.log(float(row["median_house_value"])) for row in read_csv(HOUSING)]
+
+
+def project(folder, *more, name="z"):
+    """The housing rows, projected: the path of the matrix."""
+    out = os.path.join(folder, name + ".npy")
+    made = gnomon("project", "--in", HOUSING, "--columns", "longitude,latitude,median_income", "--length-scales",
+                  "1,1,2", "--epsilon", "20", "--delta", "1e-3", "--out", out, *more)
+    if made.returncode != 0:
+        raise AssertionError(f"project: {made.returncode} {made.stderr}")
+    return out
+
+
+def private_study(manifest, trials=60, **more):
+    return {"name": "private", "metrics": [{"name": "y", "goal": "maximize"}], "seed": 2385,
+            "space": {"type": "candidates", "rows": manifest["rows"], "columns": manifest["columns"], "private": True},
+            "algorithm": {"name": "po-gp-ucb"}, "budget": {"trials": trials}, **more}

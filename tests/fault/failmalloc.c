@@ -1,0 +1,44 @@
+/* Preloaded into the server by the test `memory`: makes an allocation fail.
+ * FAIL_FILE names a file of 16 bytes that the test maps too: two 64-bit numbers, how many allocations happened since
+ * the test wrote 0 there, and which one fails (0: none; negative: that one and all later ones). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+struct plan { _Atomic int64_t count, fail_at; };
+static struct plan *plan;
+
+__attribute__((constructor)) static void open_plan(void)
+{
+    const char *path = getenv("FAIL_FILE");
+    int fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    void *map = mmap(NULL, sizeof(struct plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (map != MAP_FAILED)
+        plan = map;
+}
+
+static int fails(void)
+{
+    if (plan == NULL)
+        return 0;
+    int64_t count = ++plan->count, at = plan->fail_at;
+    if (at == 0 || (at > 0 ? count != at : count < -at))
+        return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *malloc(size_t size) { return fails() ? NULL : __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return fails() ? NULL : __libc_calloc(count, size); }
+void *realloc(void *old, size_t size) { return fails() ? NULL : __libc_realloc(old, size); }

@@ -1,0 +1,158 @@
+"""What the fault tests share: a server that can be killed and started again, and a small HTTP client.
+
+The client speaks just enough HTTP/1.1 for this server and is quick enough not to be the bottleneck.  Anything that
+goes wrong below HTTP raises OSError, so that a test can tell a dead server from a refusal.
+"""
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+GNOMON = os.environ.get("GNOMON", "build/gnomon")
+
+
+class Server:
+    """A server on a data folder; env and arguments are added to each start."""
+
+    def __init__(self, folder, env=None, arguments=()):
+        self.folder, self.env, self.arguments = folder, env or {}, list(arguments)
+        self.process, self.port, self.token = None, None, None
+
+    def spawn(self):
+        self.process = subprocess.Popen(
+            [GNOMON, "serve", "--listen", "127.0.0.1:0", "--data", self.folder, *self.arguments],
+            stdout=subprocess.PIPE, stderr=open(self.folder + ".log", "ab"), env={**os.environ, **self.env})
+
+    def wait_ready(self):
+        """Returns when the server listens; OSError when it ended before."""
+        for line in self.process.stdout:
+            if line.startswith(b"listening on http://"):
+                self.port = int(line.rsplit(b":", 1)[1])
+                break
+        else:
+            raise OSError(f"the server ended with {self.process.wait()}, see {self.folder}.log")
+        if self.token is None:
+            self.token = subprocess.run([GNOMON, "token", "--data", self.folder, "create", "--name", "fault", "--scope",
+                                         "admin"], check=True, capture_output=True, text=True).stdout.strip()
+
+    def start(self):
+        self.spawn()
+        self.wait_ready()
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=40)
+
+    def client(self):
+        return Client(self.port, self.token)
+
+
+class Client:
+    """One keep-alive connection; a new one when the server says that it closes the old."""
+
+    def __init__(self, port, token):
+        self.head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+        self.port = port
+        self.connect()
+
+    def connect(self):
+        self.socket, self.buffer = socket.create_connection(("127.0.0.1", self.port), timeout=30), b""
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def close(self):
+        self.socket.close()
+
+    def fill(self):
+        piece = self.socket.recv(1 << 16)
+        if not piece:
+            raise ConnectionResetError("closed by the server")
+        self.buffer += piece
+
+    def send(self, method, path, body=None, headers=""):
+        data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        kind = "" if body is None else "Content-Type: application/json\r\n"
+        length = "" if method == "GET" else f"Content-Length: {len(data)}\r\n"
+        self.socket.sendall(f"{method} {path} HTTP/1.1\r\n{self.head}{kind}{length}{headers}\r\n".encode() + data)
+
+    def receive(self):
+        while (end := self.buffer.find(b"\r\n\r\n")) < 0:
+            self.fill()
+        head, self.buffer = self.buffer[:end].decode("latin-1"), self.buffer[end + 4:]
+        fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:])
+        length = int(fields.get("content-length", 0))
+        while len(self.buffer) < length:
+            self.fill()
+        data, self.buffer = self.buffer[:length], self.buffer[length:]
+        if fields.get("connection") == "close":
+            self.close()
+            self.connect()
+        is_json = "json" in fields.get("content-type", "")
+        return int(head.split(" ", 2)[1]), json.loads(data) if is_json and data else data
+
+    def call(self, method, path, body=None, headers=""):
+        """(status, JSON or bytes)"""
+        self.send(method, path, body, headers)
+        return self.receive()
+
+    def get(self, path):
+        return self.expect(200, "GET", path)
+
+    def post(self, path, body, status=200):
+        return self.expect(status, "POST", path, body)
+
+    def expect(self, wanted, method, path, body=None):
+        status, reply = self.call(method, path, body)
+        if status != wanted:
+            raise AssertionError(f"{method} {path}: {status} {reply}, not {wanted}")
+        return reply
+
+
+class Verdict:
+    """Counts checks; the closing line and the exit code."""
+
+    def __init__(self):
+        self.passed, self.failed = 0, 0
+
+    def check(self, good, text):
+        if good:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAILED: {text}", flush=True)
+        return good
+
+    def finish(self):
+        print(f"{self.passed} passed, {self.failed} failed")
+        sys.exit(1 if self.failed else 0)
+
+
+def integrity(folder):
+    """PRAGMA integrity_check on a copy of the store: nothing of the folder is touched."""
+    with tempfile.TemporaryDirectory() as copy:
+        for name in ("gnomon.db", "gnomon.db-wal"):
+            if os.path.exists(f"{folder}/{name}"):
+                shutil.copy(f"{folder}/{name}", copy)
+        store = sqlite3.connect(f"{copy}/gnomon.db")
+        answer = store.execute("PRAGMA integrity_check").fetchone()[0]
+        orphans = store.execute("PRAGMA foreign_key_check").fetchall()
+        store.close()
+    return answer if not orphans else f"foreign keys: {orphans[:3]}"
+
+
+def parameters_study(name, algorithm, seed):
+    return {"name": name, "metrics": [{"name": "loss", "goal": "minimize"}], "algorithm": algorithm, "seed": seed,
+            "space": {"type": "parameters", "parameters": [
+                {"name": "rate", "type": "double", "min": 1e-5, "max": 0.31, "scale": "log"},
+                {"name": "depth", "type": "int", "min": 2, "max": 23},
+                {"name": "kind", "type": "categorical", "values": ["oak", "elm", "ash"]}]}}

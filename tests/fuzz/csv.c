@@ -1,0 +1,32 @@
+/* CSV import: what is accepted lies in the space of the study. */
+#include "tests/fuzz/target.h"
+
+#include "engine/space.h"
+#include "service/codec.h"
+#include "service/events.h"
+
+#include <math.h>
+
+static const char study[] =
+    "{\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"algorithm\":{\"name\":\"random\"},\"space\":"
+    "{\"type\":\"parameters\",\"parameters\":[{\"name\":\"lr\",\"type\":\"double\",\"min\":1e-5,\"max\":0.1},"
+    "{\"name\":\"value\",\"type\":\"int\",\"min\":-7,\"max\":6},"
+    "{\"name\":\"o\",\"type\":\"categorical\",\"values\":[\"adam\",\"sgd\"]}]}}";
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    struct error        err;
+    struct spec         spec;
+    struct observation *items;
+    size_t              len;
+    struct arena        arena;
+    arena_init(&arena, FUZZ_ARENA_BYTES);
+    assert(codec_spec_parse(study, &arena, &spec, &err) == STATUS_OK);
+    enum status status = import_csv(&spec, (const char *)bytes, length, &arena, &items, &len, &err);
+    for (size_t i = 0; status == STATUS_OK && i < len; i++) {
+        assert(space_has(&spec.space, items[i].point));
+        assert((items[i].outcome == OUTCOME_VALUE) == !isnan(items[i].value));
+    }
+    arena_fini(&arena);
+    return 0;
+}

@@ -1,0 +1,113 @@
+// openapi.yaml as the tests use it: its operations, and a check of each reply against it.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import Ajv2020 from 'ajv/dist/2020.js';
+import { parse } from 'yaml';
+
+export const text = readFileSync(new URL('../../openapi.yaml', import.meta.url), 'utf8');
+export const contract = parse(text);
+const methods = ['get', 'post', 'put', 'patch', 'delete'];
+// What any request may meet; everything else must be written at the operation.
+const general = new Set([405, 408, 411, 413, 414, 415, 417, 429, 431, 500, 501, 503]);
+
+const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
+ajv.addVocabulary(Object.keys(contract)); // the document is no schema, its parts are
+ajv.addSchema(contract, 'contract', undefined, false);
+const compiled = new Map();
+
+export function resolve(object) {
+    if (object?.$ref === undefined) return { object, pointer: null };
+    const steps = object.$ref.slice(2).split('/');
+    return { object: steps.reduce((at, step) => at[step], contract), pointer: steps };
+}
+
+const escapeStep = (step) => encodeURIComponent(String(step).replaceAll('~', '~0').replaceAll('/', '~1'));
+
+// The errors of a value against the schema at a place in the document; [] when there is none.
+export function errorsAt(steps, value) {
+    const ref = 'contract#/' + steps.map(escapeStep).join('/');
+    if (!compiled.has(ref)) compiled.set(ref, ajv.compile({ $ref: ref }));
+    const validate = compiled.get(ref);
+    return validate(value) ? [] : validate.errors.map((e) => `${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`);
+}
+
+// Scopes that an operation's alternatives stand for; null: no token.
+function scopesOf(operation) {
+    const alternatives = operation.security ?? contract.security;
+    if (alternatives.length === 0) return null;
+    const includes = { read: ['admin', 'write', 'read'], curator: ['admin', 'write', 'curator'], write: ['admin', 'write'],
+        admin: ['admin'], agent: ['agent'] };
+    return new Set(alternatives.flatMap((alternative) => includes[alternative.bearer[0]]));
+}
+
+export const operations = Object.entries(contract.paths).flatMap(([path, item]) =>
+    methods.filter((method) => item[method] !== undefined).map((method) => ({
+        id: item[method].operationId,
+        method: method.toUpperCase(),
+        path,
+        pattern: new RegExp('^' + path.replace(/\{[a-z]+\}/g, '[^/]+') + '$'),
+        steps: ['paths', path, method],
+        scopes: scopesOf(item[method]),
+        operation: item[method],
+    })));
+export const byId = new Map(operations.map((operation) => [operation.id, operation]));
+
+export function find(method, address) {
+    const path = address.split('?')[0];
+    const wanted = method === 'HEAD' ? 'GET' : method;
+    return operations.find((operation) => operation.method === wanted && operation.pattern.test(path));
+}
+
+// A body of an operation as the contract has it: its content, and where that stands in the document.
+export function bodyOf(operation) {
+    const { object, pointer } = resolve(operation.operation.requestBody);
+    if (object === undefined) return null;
+    return { ...object, steps: [...(pointer ?? [...operation.steps, 'requestBody']), 'content'] };
+}
+
+export function replyOf(operation, status) {
+    const responses = operation.operation.responses;
+    const key = responses[status] !== undefined ? String(status) : 'default';
+    if (key === 'default' && !general.has(status)) return null;
+    const { object, pointer } = resolve(responses[key]);
+    return { ...object, steps: [...(pointer ?? [...operation.steps, 'responses', key]), 'content'] };
+}
+
+const problemSteps = ['components', 'schemas', 'Problem'];
+
+function checkHeaders(reply, where) {
+    assert.equal(reply.headers['cache-control'], 'no-store', `${where}: Cache-Control`);
+    assert.equal(reply.headers['x-content-type-options'], 'nosniff', `${where}: X-Content-Type-Options`);
+    assert.match(reply.headers['x-request-id'] ?? '', /^[0-9a-f]{16}$/, `${where}: X-Request-Id`);
+    assert.equal(reply.headers.server, undefined, `${where}: Server`);
+    if (reply.status === 401) assert.equal(reply.headers['www-authenticate'], 'Bearer', `${where}: WWW-Authenticate`);
+    if (reply.status === 405) assert.ok(reply.headers.allow, `${where}: Allow`);
+    if ([429, 503, 507].includes(reply.status) && reply.json?.status !== 'draining')
+        assert.match(reply.headers['retry-after'] ?? '', /^[1-9][0-9]*$/, `${where}: Retry-After`);
+}
+
+// Throws unless the reply is what the contract says: status, headers, content type, schema.
+export function checkReply(method, address, reply) {
+    const where = `${method} ${address} -> ${reply.status} ${reply.text.slice(0, 300)}`;
+    const type = (reply.headers['content-type'] ?? '').split(';')[0].trim();
+    checkHeaders(reply, where);
+    if (reply.status >= 400 && type === 'application/problem+json') {
+        assert.deepEqual(errorsAt(problemSteps, reply.json), [], where);
+        assert.equal(reply.json.status, reply.status, where);
+    }
+    const operation = find(method, address);
+    if (operation === undefined) {
+        assert.ok([400, 404, 405, 501].includes(reply.status), `${where}: no such operation`);
+        return;
+    }
+    const documented = replyOf(operation, reply.status);
+    assert.ok(documented !== null, `${where}: this status is not documented for ${operation.id}`);
+    if (documented.content === undefined) {
+        assert.equal(reply.text, '', `${where}: no body is documented`);
+        return;
+    }
+    assert.ok(documented.content[type] !== undefined, `${where}: content type ${type} is not documented`);
+    if (method === 'HEAD') return;
+    const value = type.endsWith('json') ? reply.json : reply.text;
+    assert.deepEqual(errorsAt([...documented.steps, type, 'schema'], value), [], where);
+}

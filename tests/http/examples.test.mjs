@@ -1,0 +1,90 @@
+// Every example of a request in openapi.yaml is sent, and every operation without a body is called; all succeed.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { bodyOf, byId, operations } from './contract.mjs';
+import { begin } from './harness.mjs';
+
+
+const { api } = await begin(after);
+
+const exampleOf = (id, name, type = 'application/json') => byId.get(id).operation.requestBody.content[type].examples[name];
+const file = Buffer.from(exampleOf('candidates_upload', 'whole', 'application/x-npy').externalValue.split('base64,')[1], 'base64');
+const valueOf = (id, name) => structuredClone(exampleOf(id, name).value);
+
+// The study of the examples, with its first two trials running.
+async function running() {
+    const { id } = await api.post('/v1/studies', valueOf('study_create', 'parameters'), 201);
+    await api.post(`/v1/studies/${id}/suggest`, { count: 2, worker: 'gpu-7' });
+    return { study: id, number: 1 };
+}
+
+async function observed() {
+    const place = await running();
+    await api.post(`/v1/studies/${place.study}/observe`, { observations: [{ trial: 1, value: 0.913 }, { trial: 2, value: 0.871 }] });
+    return place;
+}
+
+const create = (name) => async () => ({ study: (await api.post('/v1/studies', valueOf('study_create', name), 201)).id });
+
+async function declared() {
+    const place = await create('private')();
+    await api.post(`/v1/studies/${place.study}/candidates`, valueOf('candidates_declare', 'private'), 201);
+    return place;
+}
+
+async function openRows() {
+    const place = await create('candidates')();
+    await api.expect(200, 'PUT', `/v1/studies/${place.study}/candidates`, { body: file, type: 'application/x-npy' });
+    return place;
+}
+
+async function observedRows() {
+    const place = await openRows();
+    await api.post(`/v1/studies/${place.study}/observe`, { candidate: 1, value: 2.385 });
+    return place;
+}
+
+const after_ = (verb) => async () => {
+    const place = await running();
+    await api.post(`/v1/studies/${place.study}/${verb}`, {});
+    return place;
+};
+
+async function patched() {
+    const place = await running();
+    const { headers } = await api.request('GET', `/v1/studies/${place.study}`);
+    return { ...place, headers: { 'if-match': headers.etag } };
+}
+
+// What must be there before the operation (or one of its examples) is sent.
+const setups = {
+    study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
+    'trial_queue candidates': openRows, study_predict: observed, 'study_predict candidates': observedRows,
+    'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
+    candidates_upload: declared, candidates_status: declared,
+    token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
+};
+
+async function send(operation, name, type, example) {
+    const place = await (setups[`${operation.id} ${name}`] ?? setups[operation.id] ?? running)();
+    const path = operation.path.replace(/\{([a-z]+)\}/g, (_, key) => place[key]);
+    const body = example === null ? undefined : example.externalValue ? file
+        : type === 'application/json' ? JSON.stringify(example.value) : example.value;
+    const reply = await api.request(operation.method, path, { body, type, headers: place.headers });
+    assert.ok(reply.status >= 200 && reply.status < 300, `${operation.id} ${name}: ${reply.status} ${reply.text}`);
+}
+
+for (const operation of operations) {
+    const content = Object.entries(bodyOf(operation)?.content ?? {});
+    if (content.length === 0)
+        test(`${operation.id} succeeds`, () => send(operation, '', undefined, null));
+    for (const [type, { examples }] of content)
+        for (const [name, example] of Object.entries(examples))
+            test(`${operation.id}: example ${name}`, () => send(operation, name, type, example));
+}
+
+test('a study can be called optional bodies without any', async () => {
+    const { study } = await running();
+    for (const path of ['suggest', 'pause', 'resume', 'trials/1/heartbeat', 'trials/1/abandon', 'complete', 'reopen'])
+        await api.expect(200, 'POST', `/v1/studies/${study}/${path}`);
+});

@@ -1,0 +1,624 @@
+/* What every registered algorithm must keep, over every kind of space it accepts and every value of its choices:
+ * replay equality, determinism, bounds, fixed values, no repetition where there is something to repeat, and no harm
+ * from hostile values or a small memory limit.  An algorithm added to the registry is tested here with no edit. */
+#include "engine/policy.h"
+#include "engine/rng.h"
+#include "tests/unit/suites.h"
+
+#include <CUnit/TestRun.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PARAMS_MAX = 4, TRIALS = 26, EVENTS_MAX = 4 * TRIALS, OPTIONS_MAX = 32, ROWS = 60, COLUMNS = 3 };
+
+/* --- problems --- */
+
+static const struct param mixed_params[] = {
+    {"lr", PARAM_DOUBLE, SCALE_LOG, 1e-5, 0.1, 0},
+    {"momentum", PARAM_DOUBLE, SCALE_LINEAR, -0.25, 0.985, 0},
+    {"layers", PARAM_INT, SCALE_LINEAR, 1, 6, 0},
+    {"optimiser", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 2, 3},
+};
+static const struct param finite_params[] = {
+    {"k", PARAM_INT, SCALE_LINEAR, -1, 1, 0},
+    {"c", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 3, 4},
+};
+static const struct param wide_params[] = {
+    {"wide", PARAM_DOUBLE, SCALE_LOG, 1e-300, 1e300, 0},
+    {"huge", PARAM_DOUBLE, SCALE_LINEAR, -8e307, 8e307, 0},
+    {"ints", PARAM_INT, SCALE_LINEAR, -9007199254740992.0, 9007199254740992.0, 0},
+};
+static double candidate_rows[ROWS * COLUMNS];
+
+static struct space spaces[] = {
+    {.kind = SPACE_PARAMETERS, .params = mixed_params, .params_len = 4},
+    {.kind = SPACE_PARAMETERS, .params = finite_params, .params_len = 2},
+    {.kind = SPACE_PARAMETERS, .params = wide_params, .params_len = 3},
+    {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
+};
+enum { SPACES = sizeof spaces / sizeof spaces[0], MIXED = 0, FINITE = 1 };
+
+struct world {
+    const struct policy *policy;
+    struct problem       problem;
+    double               options[OPTIONS_MAX];
+};
+
+static void spaces_init(void)
+{
+    struct rng rng = rng_at(41, 1, RNG_TEST);
+    for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        candidate_rows[i] = 5 * rng_uniform(&rng);
+    for (size_t i = 0; i < SPACES; i++)
+        CU_ASSERT_FATAL(space_init(&spaces[i], NULL) == STATUS_OK);
+}
+
+/* The default options; choice option number which (or none) has its k-th value. */
+static bool world_init(struct world *w, const struct policy *policy, size_t space, int which, int k)
+{
+    *w = (struct world){.policy = policy};
+    for (int i = 0; policy->options[i].name != NULL; i++)
+        w->options[i] = i == which ? k : policy->options[i].fallback;
+    w->problem = (struct problem){.space = &spaces[space], .seed = 2385, .memory_bytes = 1 << 26};
+    w->problem.options = w->options;
+    bool accepts = (policy->spaces & spaces[space].kind) != 0;
+    return accepts && (policy->check == NULL || policy->check(&w->problem, NULL) == STATUS_OK);
+}
+
+static int choices_count(const struct option *option)
+{
+    int count = 0;
+    while (option->kind == OPTION_CHOICE && option->choices[count] != NULL)
+        count++;
+    return count;
+}
+
+/* Says where a test failed, which an assertion cannot. */
+static void run_in(struct world *w, void (*test)(struct world *), const struct option *option, int k)
+{
+    unsigned before = CU_get_number_of_failures();
+    test(w);
+    if (CU_get_number_of_failures() != before)
+        printf("\n  %s in space %d, %s=%s\n", w->policy->name, (int)(w->problem.space - spaces),
+               option == NULL ? "default" : option->name, option == NULL ? "" : option->choices[k]);
+}
+
+/* Calls test for every policy, space and value of every choice. */
+static void for_each_world(void (*test)(struct world *))
+{
+    size_t                      count;
+    const struct policy *const *list = policy_list(&count);
+    int                         tested = 0;
+    spaces_init();
+    for (size_t i = 0; i < count; i++)
+        for (size_t space = 0; space < SPACES; space++) {
+            struct world w;
+            if (world_init(&w, list[i], space, -1, 0))
+                run_in(&w, test, NULL, 0), tested++;
+            for (int o = 0; list[i]->options[o].name != NULL; o++)
+                for (int k = 0; k < choices_count(&list[i]->options[o]); k++)
+                    if (k != (int)list[i]->options[o].fallback && world_init(&w, list[i], space, o, k))
+                        run_in(&w, test, &list[i]->options[o], k);
+        }
+    CU_ASSERT(tested >= 2 * 4 + 1);
+}
+
+/* --- a study with its log --- */
+
+struct study {
+    struct world   *world;
+    struct session *session;
+    struct event    events[EVENTS_MAX];
+    double          points[TRIALS + 2][PARAMS_MAX]; /* of trial number [i] */
+    size_t          rows[TRIALS + 2];
+    unsigned char  *notes[TRIALS + 2];
+    size_t          events_len;
+};
+
+static struct session *session_open(const struct world *w)
+{
+    struct session *session = NULL;
+    CU_ASSERT_FATAL(w->policy->open(&w->problem, &session, NULL) == STATUS_OK);
+    return session;
+}
+
+static bool is_candidates(const struct world *w)
+{
+    return w->problem.space->kind == SPACE_CANDIDATES;
+}
+
+static void study_open(struct study *study, struct world *w)
+{
+    memset(study, 0, sizeof *study);
+    study->world = w;
+    study->session = session_open(w);
+}
+
+static void study_close(struct study *study)
+{
+    for (size_t i = 0; i < sizeof study->notes / sizeof study->notes[0]; i++)
+        free(study->notes[i]);
+    study->world->policy->close(study->session);
+}
+
+static void study_tell(struct study *study, enum event_kind kind, uint64_t trial, double value)
+{
+    struct event event = {.kind = kind, .trial = trial, .value = value, .row = study->rows[trial],
+                          .point = is_candidates(study->world) ? NULL : study->points[trial]};
+    study->events[study->events_len++] = event;
+    CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
+}
+
+static void study_suggested(struct study *study, uint64_t trial, const struct proposal *p)
+{
+    if (is_candidates(study->world))
+        study->rows[trial] = p->row;
+    else
+        memcpy(study->points[trial], p->point, study->world->problem.space->params_len * sizeof *p->point);
+    if (p->note_bytes > 0) {
+        study->notes[trial] = malloc(p->note_bytes);
+        CU_ASSERT_FATAL(study->notes[trial] != NULL);
+        memcpy(study->notes[trial], p->note, p->note_bytes);
+    }
+    struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = study->rows[trial],
+                          .point = is_candidates(study->world) ? NULL : study->points[trial],
+                          .note = study->notes[trial], .note_bytes = p->note_bytes};
+    study->events[study->events_len++] = event;
+    CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
+}
+
+/* A proposal with its own storage, filled with a pattern: what is not written stays recognisable. */
+struct answer {
+    struct proposal proposal;
+    double          point[PARAMS_MAX];
+};
+
+static enum status ask_trial(const struct world *w, struct session *session, uint64_t trial, struct answer *a)
+{
+    memset(a, 0x5A, sizeof *a);
+    a->proposal.point = a->point;
+    struct error err = {0};
+    enum status status = w->policy->ask(session, &(struct ask){.trial = trial}, &a->proposal, &err);
+    CU_ASSERT(status == STATUS_OK || strcmp(err.code, "search_space_exhausted") == 0);
+    return status;
+}
+
+static void check_sound(const struct world *w, const struct proposal *p)
+{
+    const struct space *space = w->problem.space;
+    CU_ASSERT(is_candidates(w) ? p->row < space->rows_len : space_has(space, p->point));
+    CU_ASSERT(p->note_bytes <= POLICY_NOTE_MAX);
+    CU_ASSERT(isnan(p->mean) == isnan(p->sd));
+    CU_ASSERT(isnan(p->sd) || (p->sd >= 0 && isfinite(p->sd) && isfinite(p->mean)));
+    CU_ASSERT(p->fallback == NULL || strcmp(p->fallback, "numerical") == 0 || strcmp(p->fallback, "deadline") == 0 ||
+              strcmp(p->fallback, "memory") == 0);
+}
+
+static bool is_equal(const struct world *w, const struct proposal *a, const struct proposal *b)
+{
+    bool same_place = is_candidates(w) ? a->row == b->row
+                                       : memcmp(a->point, b->point,
+                                                w->problem.space->params_len * sizeof *a->point) == 0;
+    bool same_numbers = memcmp(&a->mean, &b->mean, sizeof a->mean) == 0 && memcmp(&a->sd, &b->sd, sizeof a->sd) == 0 &&
+                        a->observations == b->observations;
+    bool same_note = a->note_bytes == b->note_bytes && memcmp(a->note, b->note, a->note_bytes) == 0;
+    bool same_reason = (a->fallback == NULL) == (b->fallback == NULL) &&
+                       (a->fallback == NULL || strcmp(a->fallback, b->fallback) == 0);
+    return same_place && same_numbers && same_note && same_reason;
+}
+
+/* Some function of the point with a bit of structure. */
+static double objective(const struct study *study, uint64_t trial)
+{
+    const struct space *space = study->world->problem.space;
+    double              u[16], sum = 0;
+    if (is_candidates(study->world))
+        return sin(candidate_rows[study->rows[trial] * COLUMNS]) + candidate_rows[study->rows[trial] * COLUMNS + 1];
+    space_encode(space, study->points[trial], u);
+    for (size_t j = 0; j < space->dims; j++)
+        sum -= pow(u[j] - 0.3 * (double)(j + 1), 2);
+    return 12.5 + sum;
+}
+
+/* Finishes trials as the dice say: out of order, some failed, infeasible or abandoned, some never. */
+static void study_finish_some(struct study *study, uint64_t newest, bool *open, struct rng *rng)
+{
+    for (uint64_t trial = 1; trial <= newest; trial++) {
+        size_t dice = rng_below(rng, 100);
+        if (!open[trial] || dice >= 60 || trial % 11 == 7)
+            continue;
+        open[trial] = false;
+        enum event_kind kind = dice < 46 ? EVENT_OBSERVED : dice < 51 ? EVENT_FAILED : dice < 56 ? EVENT_INFEASIBLE
+                                                                                           : EVENT_ABANDONED;
+        study_tell(study, kind, trial, kind == EVENT_OBSERVED ? objective(study, trial) : 0);
+    }
+}
+
+/* --- tests --- */
+
+/* A session opened on the log gives bitwise the proposal of the one that lived through it, note included. */
+static void check_replay(struct study *study, uint64_t trial, const struct answer *lived)
+{
+    const struct world *w = study->world;
+    struct answer       answer;
+    struct session     *session = session_open(w);
+    for (size_t i = 0; i < study->events_len; i++)
+        CU_ASSERT(w->policy->tell(session, &study->events[i], NULL) == STATUS_OK);
+    CU_ASSERT(ask_trial(w, session, trial, &answer) == STATUS_OK);
+    CU_ASSERT(is_equal(w, &lived->proposal, &answer.proposal));
+    CU_ASSERT(ask_trial(w, session, trial, &answer) == STATUS_OK); /* asking changes nothing */
+    CU_ASSERT(is_equal(w, &lived->proposal, &answer.proposal));
+    w->policy->close(session);
+}
+
+static void replay_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer;
+    struct rng          rng = rng_at(42, 1, RNG_TEST);
+    bool                open[TRIALS + 1] = {false};
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= TRIALS; trial++) {
+        if (ask_trial(w, study.session, trial, &answer) != STATUS_OK)
+            break;
+        check_sound(w, &answer.proposal);
+        if (trial < 3 || trial % 3 == 0)
+            check_replay(&study, trial, &answer);
+        study_suggested(&study, trial, &answer.proposal);
+        open[trial] = true;
+        study_finish_some(&study, trial, open, &rng);
+    }
+    CU_ASSERT(w->policy->bytes(study.session) <= w->problem.memory_bytes && w->policy->bytes(study.session) > 0);
+    study_close(&study);
+}
+
+static void test_replay(void)
+{
+    for_each_world(replay_in);
+}
+
+/* A proposal that is dropped leaves no trace: the study goes on as if it had never been asked for. */
+static void dropped_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer, dropped;
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= 11; trial++) {
+        if (ask_trial(w, study.session, trial, &answer) != STATUS_OK)
+            break;
+        if (trial % 2 == 0) { /* a value arrives between a dropped proposal and the next */
+            ask_trial(w, study.session, trial + 1000, &dropped);
+            check_replay(&study, trial, &answer);
+        }
+        study_suggested(&study, trial, &answer.proposal);
+        study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
+        if (ask_trial(w, study.session, trial + 2000, &dropped) != STATUS_OK)
+            break;
+        check_replay(&study, trial + 2000, &dropped);
+    }
+    study_close(&study);
+}
+
+static void test_dropped(void)
+{
+    for_each_world(dropped_in);
+}
+
+/* Same seed, same proposals; another seed, other ones. */
+static void seeds_in(struct world *w)
+{
+    struct answer a, b;
+    bool          differ = false;
+    for (uint64_t trial = 1; trial <= 6; trial++) {
+        struct world    other = *w;
+        struct session *session = session_open(w);
+        CU_ASSERT(ask_trial(w, session, trial, &a) == STATUS_OK);
+        w->policy->close(session);
+        other.problem.seed = 77;
+        other.problem.options = other.options;
+        session = session_open(&other);
+        CU_ASSERT(ask_trial(&other, session, trial, &b) == STATUS_OK);
+        other.policy->close(session);
+        differ |= !is_equal(w, &a.proposal, &b.proposal);
+        session = session_open(w);
+        CU_ASSERT(ask_trial(w, session, trial, &b) == STATUS_OK);
+        CU_ASSERT(is_equal(w, &a.proposal, &b.proposal));
+        w->policy->close(session);
+    }
+    CU_ASSERT(differ);
+}
+
+static void test_seeds(void)
+{
+    for_each_world(seeds_in);
+}
+
+/* Empty history and batches of 1 .. 8 without any result. */
+static void batches_in(struct world *w)
+{
+    for (uint64_t n = 1; n <= 8; n++) {
+        static struct study study;
+        struct answer       answer;
+        study_open(&study, w);
+        for (uint64_t trial = 1; trial <= n; trial++) {
+            CU_ASSERT(ask_trial(w, study.session, trial, &answer) == STATUS_OK);
+            check_sound(w, &answer.proposal);
+            study_suggested(&study, trial, &answer.proposal);
+        }
+        study_tell(&study, EVENT_OBSERVED, n, -3.25);
+        CU_ASSERT(ask_trial(w, study.session, n + 1, &answer) == STATUS_OK);
+        check_sound(w, &answer.proposal);
+        study_close(&study);
+    }
+}
+
+static void test_batches(void)
+{
+    for_each_world(batches_in);
+}
+
+static bool is_repeated(const struct study *study, uint64_t trial)
+{
+    bool repeated = false;
+    for (uint64_t before = 1; before < trial; before++)
+        repeated |= is_candidates(study->world)
+                        ? study->rows[before] == study->rows[trial]
+                        : memcmp(study->points[before], study->points[trial], sizeof study->points[trial]) == 0;
+    return repeated;
+}
+
+/* A finite parameter space is used up without repetition, then exhausted; so are candidates where the record says. */
+static void exhaustion_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer;
+    size_t              points = space_count(w->problem.space), limit = points < TRIALS ? points : TRIALS;
+    bool must_differ = is_candidates(w) ? w->policy->uses_each_row_once : points < TRIALS;
+    if (!must_differ)
+        return;
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= limit; trial++) {
+        CU_ASSERT_FATAL(ask_trial(w, study.session, trial, &answer) == STATUS_OK);
+        study_suggested(&study, trial, &answer.proposal);
+        CU_ASSERT(!is_repeated(&study, trial));
+        if (trial % 3 != 0)
+            study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
+    }
+    if (points <= TRIALS)
+        CU_ASSERT(ask_trial(w, study.session, limit + 1, &answer) == STATUS_CONFLICT);
+    study_close(&study);
+}
+
+static void test_exhaustion(void)
+{
+    for_each_world(exhaustion_in);
+}
+
+/* Values no model likes, 50 equal ones among them: proposals stay sound and replay. */
+static void hostile_in(struct world *w)
+{
+    static const double values[] = {1e300, 1e-300, -1e300, 1.7e308, -1.7e308, 5e-324, 0, 2.5};
+    for (int set = 0; set < 3; set++) {
+        static struct study study;
+        struct answer       answer;
+        study_open(&study, w);
+        for (uint64_t trial = 1; trial < TRIALS; trial++) {
+            if (ask_trial(w, study.session, trial, &answer) != STATUS_OK)
+                break;
+            check_sound(w, &answer.proposal);
+            study_suggested(&study, trial, &answer.proposal);
+            double value = set == 0 ? values[trial % 8] : set == 1 ? -7.25 : 1e-300 * (double)trial;
+            study_tell(&study, EVENT_OBSERVED, trial, value);
+            for (int again = 0; set == 1 && again < 2 && study.events_len + 1 < EVENTS_MAX; again++)
+                study_tell(&study, EVENT_OBSERVED, trial, value); /* the same point, the same value */
+            if (trial == 7 || trial == 19)
+                if (ask_trial(w, study.session, trial + 1, &answer) == STATUS_OK)
+                    check_replay(&study, trial + 1, &answer);
+        }
+        study_close(&study);
+    }
+}
+
+static void test_hostile(void)
+{
+    for_each_world(hostile_in);
+}
+
+/* Any limit gives a working session, a proposal that says why it has no model, or NO_MEMORY. */
+static void memory_in(struct world *w)
+{
+    size_t refused = 0, worked = 0;
+    for (size_t bytes = 100; bytes < 4000000; bytes = bytes * 3 / 2) {
+        struct world    small = *w;
+        struct session *session = NULL;
+        struct error    err = {0};
+        static double   points[TRIALS][PARAMS_MAX];
+        small.problem.memory_bytes = bytes;
+        small.problem.options = small.options;
+        enum status status = w->policy->open(&small.problem, &session, &err);
+        CU_ASSERT((session == NULL) == (status != STATUS_OK));
+        for (uint64_t trial = 1; trial < TRIALS && status == STATUS_OK; trial++) {
+            static struct proposal p;
+            p.point = points[trial];
+            status = w->policy->ask(session, &(struct ask){.trial = trial}, &p, &err);
+            if (status != STATUS_OK)
+                break;
+            check_sound(&small, &p);
+            struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = p.row, .note = p.note,
+                                  .note_bytes = p.note_bytes, .point = is_candidates(w) ? NULL : p.point};
+            status = w->policy->tell(session, &event, &err);
+            event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .row = p.row, .point = event.point,
+                                   .value = cos((double)trial)};
+            if (status == STATUS_OK)
+                status = w->policy->tell(session, &event, &err);
+        }
+        CU_ASSERT(status == STATUS_OK || status == STATUS_NO_MEMORY || status == STATUS_CONFLICT);
+        CU_ASSERT(session == NULL || w->policy->bytes(session) <= bytes);
+        refused += status == STATUS_NO_MEMORY;
+        worked += status != STATUS_NO_MEMORY;
+        w->policy->close(session);
+    }
+    CU_ASSERT(refused > 0 && worked > 0);
+}
+
+static void test_memory(void)
+{
+    for_each_world(memory_in);
+    size_t                      count;
+    const struct policy *const *list = policy_list(&count);
+    for (size_t i = 0; i < count; i++)
+        list[i]->close(NULL);
+}
+
+/* Fixed values come back unchanged, before and after the model has data. */
+static void fixed_in(struct world *w)
+{
+    static struct study study;
+    static const double values[PARAMS_MAX] = {0.0625e-1, 0.125, 5, 1}, finite[2] = {1, 2}, wide[3] = {1e10, -4e306, 11};
+    const struct space *space = w->problem.space;
+    if (is_candidates(w))
+        return;
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= 10; trial++) {
+        double        fixed[PARAMS_MAX];
+        struct answer answer;
+        for (size_t j = 0; j < space->params_len; j++) {
+            double value = space == &spaces[MIXED] ? values[j] : space == &spaces[FINITE] ? finite[j] : wide[j];
+            fixed[j] = (trial + j) % 3 == 0 ? value : NAN;
+        }
+        memset(&answer, 0, sizeof answer);
+        answer.proposal.point = answer.point;
+        enum status status = w->policy->ask(study.session, &(struct ask){.trial = trial, .fixed = fixed},
+                                            &answer.proposal, NULL);
+        CU_ASSERT(status == STATUS_OK || (status == STATUS_CONFLICT && space == &spaces[FINITE]));
+        if (status != STATUS_OK)
+            continue;
+        CU_ASSERT(space_has(space, answer.point));
+        for (size_t j = 0; j < space->params_len; j++)
+            CU_ASSERT(isnan(fixed[j]) || answer.point[j] == fixed[j]);
+        study_suggested(&study, trial, &answer.proposal);
+        study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
+    }
+    study_close(&study);
+}
+
+static void test_fixed(void)
+{
+    for_each_world(fixed_in);
+}
+
+/* predict answers with finite numbers, twice the same, and the next proposal does not notice. */
+static void predict_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer;
+    const struct space *space = w->problem.space;
+    if (w->policy->predict == NULL)
+        return;
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= 9; trial++) {
+        double points[3 * PARAMS_MAX], mean[3], sd[3], mean_again[3], sd_again[3];
+        size_t rows[3] = {trial, 59, 0};
+        struct error err = {0};
+        for (size_t i = 0; i < 3; i++) {
+            const double v[PARAMS_MAX] = {0.1 * (double)trial, 0.3 * (double)i, 0.77, 0.5};
+            space_quantile(space, v, points + i * space->params_len);
+        }
+        if (trial == 1) {
+            CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean, sd, &err) == STATUS_CONFLICT);
+            CU_ASSERT(strcmp(err.code, "no_observations") == 0);
+            ask_trial(w, study.session, trial, &answer);
+            study_suggested(&study, trial, &answer.proposal);
+            study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
+            continue;
+        }
+        CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean, sd, NULL) == STATUS_OK);
+        if (ask_trial(w, study.session, trial, &answer) != STATUS_OK)
+            break;
+        CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean_again, sd_again, NULL) == STATUS_OK);
+        for (size_t i = 0; i < 3; i++)
+            CU_ASSERT(isfinite(mean[i]) && sd[i] >= 0 && isfinite(sd[i]));
+        CU_ASSERT(memcmp(mean, mean_again, sizeof mean) == 0 && memcmp(sd, sd_again, sizeof sd) == 0);
+        check_replay(&study, trial, &answer); /* the replay has not predicted */
+        study_suggested(&study, trial, &answer.proposal);
+        if (trial % 4 != 0)
+            study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
+    }
+    study_close(&study);
+}
+
+static void test_predict(void)
+{
+    for_each_world(predict_in);
+}
+
+static bool after_some(void *polls)
+{
+    return --*(int *)polls < 0;
+}
+
+/* Whenever the deadline strikes, there is a sound proposal. */
+static void deadline_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer;
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= 12; trial++) {
+        int polls = (int)(trial * trial) % 23;
+        memset(&answer, 0, sizeof answer);
+        answer.proposal.point = answer.point;
+        struct ask ask = {.trial = trial, .late = after_some, .late_arg = &polls};
+        if (w->policy->ask(study.session, &ask, &answer.proposal, NULL) != STATUS_OK)
+            break;
+        check_sound(w, &answer.proposal);
+        study_suggested(&study, trial, &answer.proposal);
+        study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
+        if (ask_trial(w, study.session, trial + 1, &answer) != STATUS_OK)
+            break;
+        check_replay(&study, trial + 1, &answer);
+    }
+    study_close(&study);
+}
+
+static void test_deadline(void)
+{
+    for_each_world(deadline_in);
+}
+
+/* Names, option tables and functions of the records. */
+static void test_records(void)
+{
+    size_t                      count;
+    const struct policy *const *list = policy_list(&count);
+    CU_ASSERT(count >= 4 && policy_find("no-such-policy") == NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct policy *p = list[i];
+        CU_ASSERT(policy_find(p->name) == p && p->help != NULL && p->spaces != 0);
+        CU_ASSERT(p->open != NULL && p->tell != NULL && p->ask != NULL && p->bytes != NULL && p->close != NULL);
+        CU_ASSERT(policy_option(p, "no-such-option") == -1);
+        for (int o = 0; p->options[o].name != NULL; o++) {
+            const struct option *option = &p->options[o];
+            CU_ASSERT_FATAL(o < OPTIONS_MAX);
+            CU_ASSERT(policy_option(p, option->name) == o && option->help != NULL);
+            CU_ASSERT(option->kind == OPTION_CHOICE ? choices_count(option) > 1 : option->min < option->max);
+            CU_ASSERT(isnan(option->fallback) || option->kind == OPTION_CHOICE ||
+                      (option->fallback >= option->min && option->fallback <= option->max));
+        }
+    }
+}
+
+CU_TestInfo suite_contract[] = {
+    {"records", test_records},
+    {"replay", test_replay},
+    {"dropped proposals", test_dropped},
+    {"seeds", test_seeds},
+    {"batches", test_batches},
+    {"exhaustion", test_exhaustion},
+    {"hostile values", test_hostile},
+    {"small memory", test_memory},
+    {"fixed values", test_fixed},
+    {"predict", test_predict},
+    {"deadline", test_deadline},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,32 @@
+/* The unit-test suites of the engine: one line here and one file engine_<name>.c each.
+ * A suite is an array of tests named suite_<name>, ended by CU_TEST_INFO_NULL. */
+#ifndef GNOMON_TESTS_SUITES_H
+#define GNOMON_TESTS_SUITES_H
+
+#include <CUnit/CUnit.h>
+
+#include <math.h>
+#include <stdbool.h>
+
+#define ENGINE_SUITES(X) \
+    X(arena)             \
+    X(rng)               \
+    X(sobol)             \
+    X(space)             \
+    X(mat)               \
+    X(kernel)            \
+    X(gp)                \
+    X(acq)               \
+    X(policy_gp)         \
+    X(candidate_gp)      \
+    X(projection)        \
+    X(contract)
+
+#define X(name) extern CU_TestInfo suite_##name[];
+ENGINE_SUITES(X)
+#undef X
+
+/* |actual - expected| <= tolerance; false for NaN. */
+#define CHECK_NEAR(actual, expected, tolerance) CU_ASSERT(fabs((double)(actual) - (expected)) <= (tolerance))
+
+#endif
