@@ -1,0 +1,168 @@
+# One non-recursive file.  `make run` and `make test` install what is missing (tests/check/setup) and work on a fresh
+# Debian 12; everything else expects the packages to be there.  A flavour (sanitisers, coverage, another compiler) is
+# the same rules with another BUILD.  `make V=1` shows the commands.
+BUILD    ?= build
+CFLAGS   ?= -O2 -g
+SANITIZE ?=
+PREFIX   ?= /usr/local
+PYTHON   ?= /usr/bin/python3
+LISTEN   ?= 127.0.0.1:8080
+DATA     ?= data
+FUZZ_SECONDS ?= 60
+JOBS     := $(shell nproc 2>/dev/null || echo 2)
+
+PACKAGES := libmicrohttpd jansson sqlite3 libcrypto nlopt libcurl lapacke openblas
+STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
+WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
+FORTIFY  ?= -D_FORTIFY_SOURCE=3 $(if $(findstring clang,$(CC)),,-ftrivial-auto-var-init=zero)
+HARDEN    = -fstack-protector-strong -fstack-clash-protection -fPIE -ffile-prefix-map=$(CURDIR)=. $(FORTIFY)
+INCLUDES := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
+LINK      = $(CC) $(CFLAGS) $(SANITIZE) -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
+MATH_LIBS := $(shell pkg-config --libs lapacke openblas nlopt 2>/dev/null) -lm
+SERVICE_LIBS := $(shell pkg-config --libs jansson sqlite3 libcrypto libcurl 2>/dev/null) -lcsv $(MATH_LIBS) -lpthread
+API_LIBS  := $(shell pkg-config --libs libmicrohttpd 2>/dev/null) $(SERVICE_LIBS)
+
+objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
+programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
+scripts   = $(foreach file,$(wildcard $(1)),$(shell test -f $(file) -a -x $(file) && echo $(file)))
+ENGINE    = $(call objects,engine/*.c)
+DB        = $(call objects,db/*.c)
+SERVICE   = $(filter-out $(BUILD)/service/main.o,$(call objects,service/*.c))
+API       = $(call objects,api/*.c)
+RUNNERS   = $(addprefix $(BUILD)/tests/,engine service api)
+FUZZ      = $(filter-out %/driver,$(call programs,tests/fuzz/*.c))
+BENCH     = $(call programs,tests/bench/*.c)
+GOLDEN    = $(call programs,tests/golden/*.c)
+GNOMON    = $(abspath $(BUILD)/gnomon)
+MODULES   = tests/http/node_modules/.package-lock.json
+STEP      = @GNOMON=$(GNOMON) BUILD=$(abspath $(BUILD)) PYTHON=$(PYTHON) sh tests/check/step $(BUILD)/log
+say       = $(if $(V),,@echo '$(1) $(2)';)
+
+all: $(BUILD)/gnomon
+
+$(BUILD)/gnomon: $(BUILD)/service/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
+$(BUILD)/libengine.a: $(ENGINE)
+$(BUILD)/libgnomon.a: $(API) $(SERVICE) $(DB)
+$(BUILD)/%.a:
+	$(call say,pack,$@)rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/engine/%.o: COMPILE += -include engine/purity.h
+$(BUILD)/%.o: %.c | $(BUILD)/packages
+	$(call say,cc,$<)mkdir -p $(@D) && $(COMPILE) -c $< -o $@
+$(BUILD)/packages: tests/check/setup
+	@sh tests/check/setup check && mkdir -p $(@D) && touch $@
+
+# Files that the program carries, as decimal numbers with commas between them.
+BYTES = od -An -v -tu1 $< | tr -s ' \n' ',' | sed 's/^,//;s/,$$//' > $@
+$(BUILD)/openapi.inc: openapi.yaml ; @mkdir -p $(@D) && $(BYTES)
+$(BUILD)/schema.inc: db/migrations/001.sql ; @mkdir -p $(@D) && $(BYTES)
+$(API): $(BUILD)/openapi.inc
+$(DB): $(BUILD)/schema.inc
+
+# The engine's tests link the engine and nothing else of ours, the service's tests no HTTP: if it links, the layer holds.
+$(BUILD)/tests/engine: $(call objects,tests/unit/engine_*.c) $(BUILD)/libengine.a
+	$(call say,link,$@)$(LINK) -o $@ $^ $(MATH_LIBS) -lcunit
+$(BUILD)/tests/service: $(call objects,tests/unit/service_*.c) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+	$(call say,link,$@)$(LINK) -o $@ $^ $(SERVICE_LIBS) -lcunit
+$(BUILD)/tests/api: $(call objects,tests/unit/api_*.c) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS) -lcunit
+FUZZ_MAIN = $(BUILD)/tests/fuzz/driver.o
+$(FUZZ): %: %.o $(FUZZ_MAIN) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
+$(BENCH): %: %.o $(BUILD)/libengine.a
+	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
+$(GOLDEN): %: %.o $(BUILD)/libengine.a
+	$(call say,link,$@)$(LINK) -o $@ $^ $(MATH_LIBS)
+$(BUILD)/failmalloc.so: tests/fault/failmalloc.c
+	$(call say,cc,$<)mkdir -p $(@D) && $(CC) -O1 -g $(WARN) -std=gnu11 -shared -fPIC -o $@ $<
+
+# Starts the service with ./data, makes a first token, runs the demo study, serves until Ctrl-C.
+run:
+	@sh tests/check/setup run
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@exec $(BUILD)/gnomon run --listen $(LISTEN) --data $(DATA)
+
+# Everything, with its own set-up.  Each step writes BUILD/log/NAME.log and prints one line.
+test:
+	@sh tests/check/setup test
+	@rm -rf $(BUILD)/log $(BUILD)/asan/log
+	@$(MAKE) --no-print-directory -j$(JOBS) -k steps; sh tests/check/tally $$? $(BUILD)/log $(BUILD)/asan/log
+steps: quick check http openapi e2e golden fault asan
+
+check: check-engine check-service check-api check-fuzz
+check-engine check-service check-api: check-%: $(BUILD)/tests/%
+	$(STEP) $* $(BUILD)/tests/$*
+check-fuzz: $(FUZZ)
+	$(STEP) fuzz-replay sh tests/check/replay $(FUZZ)
+http: $(BUILD)/gnomon $(MODULES)
+	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap *.test.mjs'
+openapi: $(MODULES)
+	$(STEP) openapi npm --prefix tests/http run --silent openapi
+$(MODULES): tests/http/package-lock.json
+	$(STEP) npm-ci sh -c 'npm --prefix tests/http ci --silent --no-audit --no-fund && touch $@'
+E2E = $(addprefix e2e-,$(notdir $(call scripts,tests/e2e/*)))
+e2e: $(E2E)
+$(E2E): e2e-%: $(BUILD)/gnomon
+	$(STEP) $@ tests/e2e/$*
+GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
+golden: $(GOLDENS)
+$(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
+	$(STEP) $@ $(PYTHON) tests/golden/$*
+FAULTS = $(addprefix fault-,$(notdir $(call scripts,tests/fault/*)))
+fault: $(FAULTS)
+$(FAULTS): fault-%: $(BUILD)/gnomon $(BUILD)/failmalloc.so
+	$(STEP) $@ tests/fault/$*
+
+# The same rules with sanitisers.  What they report, leaks of a server that stopped included, is in files of their own.
+FLAVOUR = $(MAKE) --no-print-directory FORTIFY=
+REPORTS = $(abspath $(BUILD))/asan/report
+asan: $(MODULES)
+	+@rm -f $(REPORTS).*; ASAN_OPTIONS=detect_stack_use_after_return=1:log_path=$(REPORTS) \
+	  UBSAN_OPTIONS=print_stacktrace=1:log_path=$(REPORTS) $(FLAVOUR) BUILD=$(BUILD)/asan \
+	  CFLAGS='-O1 -g -fno-omit-frame-pointer' SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' \
+	  check http e2e; code=$$?; $(FLAVOUR) BUILD=$(BUILD)/asan reports && exit $$code
+reports:
+	$(STEP) sanitizer-reports sh -c '! cat $(BUILD)/report.* 2>/dev/null'
+tsan: $(MODULES)
+	+@$(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread check http
+fuzz:
+	@sh tests/check/setup all
+	+@$(FLAVOUR) BUILD=$(BUILD)/fuzz CC=clang CFLAGS='-O1 -g' LDFLAGS=-fsanitize=fuzzer FUZZ_MAIN= \
+	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzz-run
+fuzz-run: $(FUZZ)
+	@for target in $(FUZZ); do name=$$(basename $$target); mkdir -p $(BUILD)/corpus/$$name; \
+	  $$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -artifact_prefix=$(BUILD)/ \
+	    $(BUILD)/corpus/$$name tests/fuzz/corpus/$$name || exit 1; done
+coverage:
+	+@$(FLAVOUR) BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' check
+	@sh tests/check/coverage $(BUILD)/coverage
+bench: $(BUILD)/gnomon $(BENCH)
+	@sh tests/check/setup all
+	@GNOMON=$(GNOMON) BUILD=$(abspath $(BUILD)) PYTHON=$(PYTHON) sh tests/bench/run
+
+# quick is the part that takes seconds and belongs to every `make test`; lint adds both compilers and the analysers.
+quick: $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/schema.inc
+	$(STEP) lint sh tests/check/lint quick
+	$(STEP) lint-planted sh tests/check/planted
+lint:
+	@sh tests/check/setup all
+	@$(MAKE) --no-print-directory $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/schema.inc
+	@BUILD=$(BUILD) sh tests/check/lint full && BUILD=$(BUILD) sh tests/check/planted full
+objects: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main.c tests/unit/*.c tests/fuzz/*.c tests/bench/*.c \
+  tests/golden/*.c)
+format:
+	clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
+
+install: all
+	install -D -m 755 $(BUILD)/gnomon $(DESTDIR)$(PREFIX)/bin/gnomon
+	install -D -m 644 deploy/gnomon.service $(DESTDIR)$(PREFIX)/lib/systemd/system/gnomon.service
+	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/gnomon/LICENSE
+clean:
+	rm -rf build tests/http/node_modules
+
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/tests/*/*.d)
+.SECONDARY:
+.DELETE_ON_ERROR:
+.PHONY: all run test steps check check-engine check-service check-api check-fuzz http openapi e2e $(E2E) golden \
+  $(GOLDENS) fault $(FAULTS) asan reports tsan fuzz fuzz-run coverage bench quick lint objects format install clean
