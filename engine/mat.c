@@ -211,3 +211,8 @@ bool mat_use_one_thread(void)
     openblas_set_num_threads(1);
     return openblas_get_parallel() != OPENBLAS_OPENMP;
 }
+
+const char *mat_core_name(void)
+{
+    return openblas_get_corename();
+}

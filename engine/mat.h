@@ -14,6 +14,8 @@ bool mat_is_finite(const double *x, size_t n);
 /* Makes BLAS compute on the calling thread only, so that the same inputs give the same bits.  To be called once, before
  * any other thread starts.  False when this OpenBLAS is the OpenMP flavour, where the setting does not reach others. */
 bool mat_use_one_thread(void);
+/* The name of the processor type whose kernels OpenBLAS uses: "Haswell", "SkylakeX", "Prescott" when it knows none. */
+const char *mat_core_name(void);
 
 /* A = L L' in place, with the least jitter on the diagonal that makes it work: 0, then 1e-10 .. 1e-4 of the mean
  * diagonal by factors of 10.  A [n][ld], lower triangle on entry, L on return; *jitter out (absolute).

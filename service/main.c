@@ -1,13 +1,16 @@
 /* The composition root: which subcommands there are.  Each is one file; serve puts the layers together. */
+#include "engine/mat.h"
 #include "service/command.h"
 #include "service/version.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_serve,  &command_run,    &command_demo,   &command_token,
-    &command_project, &command_curate, &command_export, &command_import, &command_routes,
+    &command_serve,  &command_run,    &command_demo,   &command_token,  &command_project,
+    &command_curate, &command_export, &command_import, &command_routes,
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -35,8 +38,23 @@ static bool asks_for_help(char **arguments)
     return false;
 }
 
+/* Debian 12's OpenBLAS falls back to kernels of 2004 on processors that are younger than itself, at half the speed.
+ * It chooses when it is loaded, so the program starts itself again with the choice made. */
+static void use_fast_kernels(char **argv)
+{
+#ifdef __x86_64__
+    bool is_new = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (is_new && strcmp(mat_core_name(), "Prescott") == 0 && getenv("OPENBLAS_CORETYPE") == NULL &&
+        setenv("OPENBLAS_CORETYPE", "Haswell", 1) == 0)
+        execv("/proc/self/exe", argv);
+#else
+    (void)argv;
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    use_fast_kernels(argv);
     if (argc < 2) {
         print_overview(stderr);
         return COMMAND_USAGE;
