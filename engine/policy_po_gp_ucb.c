@@ -1,5 +1,6 @@
 /* PO-GP-UCB, the modeller's part: GP-UCB over the rows of a transformed data set.
- *   next row = argmax mean + sqrt(beta_t) sd,  beta_t = 2 ln(n t^2 pi^2 / (6 delta)),  t = observations + 1
+ *   next row = argmax mean + sqrt(beta_t) sd,  beta_t = 2 ln(n t^2 pi^2 / (6 delta)),
+ *   t = 1 for the first row after the initial ones, and one more with each observation
  * Source: Kharkovskii, ch. 3, Algorithm 3 (each row is asked for once, as the rows' answers are the data).
  * Must not know where the rows come from. */
 #include "engine/policy_candidates.h"
@@ -33,7 +34,8 @@ static double option_value(const struct problem *problem, size_t option)
 static void score_ucb(const struct candidates_view *view, size_t m, const double *mean, const double *sd,
                       double *score)
 {
-    double n = (double)view->problem->space->rows_len, t = (double)view->observations + 1;
+    double n = (double)view->problem->space->rows_len;
+    double t = fmax((double)view->observations + 1 - option_value(view->problem, INITIAL), 1);
     double beta = 2 * (log(n) + 2 * log(t) + log(9.869604401089358 / 6 / option_value(view->problem, DELTA)));
     double width = sqrt(fmax(beta, 0));
     for (size_t k = 0; k < m; k++)
