@@ -90,9 +90,23 @@ enum status db_query(struct db_conn *conn, struct db_rows *rows, struct error *e
     return status;
 }
 
+/* A text that must be there but cannot be had is a lack of memory; seen here, no caller has to look. */
+static bool has_texts(const struct db_rows *rows)
+{
+    const char *kinds = sql_table[rows->sql].results;
+    for (int i = 0; kinds[i] != '\0'; i++)
+        if (kinds[i] == 's' && db_text(rows, i) == NULL)
+            return false;
+    return true;
+}
+
 enum status db_next(struct db_rows *rows, bool *more, struct error *err)
 {
-    return rows->conn->driver->step(rows->conn->statements[rows->sql], more, err);
+    TRY(rows->conn->driver->step(rows->conn->statements[rows->sql], more, err));
+    if (!*more || has_texts(rows))
+        return STATUS_OK;
+    *more = false;
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the store is out of memory");
 }
 
 void db_done(struct db_rows *rows)

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH_MAX = 512, QUEUE_MAX = 4096, READERS_MAX = 16, IDLE_S = 1, SCHEMA_VERSION = 1, PATH_BYTES = 4096 };
+enum { BATCH_MAX = 512, QUEUE_MAX = 4096, READERS_MAX = 64, IDLE_S = 1, SCHEMA_VERSION = 1, PATH_BYTES = 4096 };
 
 static const char schema_001[] = {
 #include "schema.inc"
@@ -56,21 +56,30 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Ends the transaction, if there is one: the connection can begin another. */
+static void roll_back(struct db_conn *conn)
+{
+    struct error why;
+    if (conn->driver->in_transaction(conn->handle) && conn_execute(conn, "ROLLBACK", &why) != STATUS_OK)
+        fprintf(stderr, "gnomon: cannot roll back: %s\n", why.text);
+}
+
 /* ---- the writer ---- */
 
+/* A job that cannot be undone alone takes the batch with it: half of its work must not be committed. */
 static enum status run_one(struct db_conn *conn, struct job *job, struct error *err)
 {
+    struct error why;
     TRY(conn_execute(conn, "SAVEPOINT job", err));
     enum status status = job->fn(conn, job->arg, err);
     if (status == STATUS_OK)
-        return conn_execute(conn, "RELEASE job", err);
-    if (conn->driver->in_transaction(conn->handle)) {
-        struct error ignored;
-        if (conn_execute(conn, "ROLLBACK TO job", &ignored) != STATUS_OK ||
-            conn_execute(conn, "RELEASE job", &ignored) != STATUS_OK)
-            return error_set(err, STATUS_INTERNAL, "store_error", "", "cannot roll back: %s", ignored.text);
-    }
-    return status;
+        status = conn_execute(conn, "RELEASE job", err);
+    if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
+        return status;
+    if (conn_execute(conn, "ROLLBACK TO job", &why) == STATUS_OK && conn_execute(conn, "RELEASE job", &why) == STATUS_OK)
+        return status;
+    roll_back(conn);
+    return error_set(err, STATUS_INTERNAL, "store_error", "", "cannot roll back: %s", why.text);
 }
 
 /* Runs the jobs of a batch in one transaction.  On a failure of the whole, every job gets it. */
@@ -92,9 +101,7 @@ static enum status run_batch(struct db_conn *conn, struct job *jobs, struct erro
 
 static void fail_all(struct db_conn *conn, struct job *jobs, enum status status, const struct error *why)
 {
-    struct error ignored;
-    if (conn->driver->in_transaction(conn->handle) && conn_execute(conn, "ROLLBACK", &ignored) != STATUS_OK)
-        fprintf(stderr, "gnomon: cannot roll back: %s\n", ignored.text);
+    roll_back(conn);
     for (struct job *job = jobs; job != NULL; job = job->next) {
         job->status = status;
         if (job->err != NULL)
@@ -117,6 +124,17 @@ static struct job *take_batch(struct db *db)
     return jobs;
 }
 
+/* Without the mutex: it may have to read and write a long journal, and nobody is to wait for that. */
+static void shorten_journal(struct db *db, bool *dirty)
+{
+    int64_t wal_bytes = 0;
+    pthread_mutex_unlock(&db->mutex);
+    db->driver->checkpoint(db->writer.handle, true, &wal_bytes);
+    pthread_mutex_lock(&db->mutex);
+    db->stats.wal_bytes = wal_bytes;
+    *dirty = wal_bytes > 0; // a reader kept some of it: again in a second
+}
+
 /* Waits for work; false: stopping and nothing is left.  An idle second is used to shorten the journal. */
 static bool wait_for_work(struct db *db, bool *dirty)
 {
@@ -128,10 +146,8 @@ static bool wait_for_work(struct db *db, bool *dirty)
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += IDLE_S;
-        if (pthread_cond_timedwait(&db->work, &db->mutex, &until) == ETIMEDOUT && db->first == NULL) {
-            db->driver->checkpoint(db->writer.handle, true, &db->stats.wal_bytes);
-            *dirty = false;
-        }
+        if (pthread_cond_timedwait(&db->work, &db->mutex, &until) == ETIMEDOUT && db->first == NULL)
+            shorten_journal(db, dirty);
     }
     return db->first != NULL;
 }
@@ -223,11 +239,9 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
     enum status status = conn_execute(conn, "BEGIN", err);
     if (status == STATUS_OK) {
         status = fn(conn, arg, err);
-        struct error ignored;
-        if (conn_execute(conn, "COMMIT", &ignored) != STATUS_OK && status == STATUS_OK) {
-            *err = ignored;
-            status = STATUS_INTERNAL;
-        }
+        if (status == STATUS_OK)
+            status = conn_execute(conn, "COMMIT", err);
+        roll_back(conn); // what failed before its end
     }
     reader_give(db, conn);
     return status;

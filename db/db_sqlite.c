@@ -212,8 +212,10 @@ static void lite_checkpoint(void *handle, bool truncate, int64_t *wal_bytes)
 {
     enum { PAGE_BYTES = 4096 + 24 };
     int frames = 0, done = 0;
+    sqlite3_busy_timeout(handle, 0); // never wait for a reader
     sqlite3_wal_checkpoint_v2(handle, NULL, truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, &frames,
                               &done);
+    sqlite3_busy_timeout(handle, BUSY_MS);
     *wal_bytes = frames > 0 ? (int64_t)frames * PAGE_BYTES : 0;
 }
 

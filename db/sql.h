@@ -47,9 +47,9 @@
       "ORDER BY number LIMIT $4")                                                                                      \
     X(TRIAL_IN_STATE, "ssi", SQL_TRIAL_RESULTS,                                                                        \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = $2 ORDER BY number LIMIT $3")              \
-    X(TRIAL_OF_WORKER, "ssi", SQL_TRIAL_RESULTS,                                                                       \
+    X(TRIAL_OF_WORKER, "ssii", SQL_TRIAL_RESULTS,                                                                      \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'running' AND worker = $2 "                \
-      "ORDER BY number LIMIT $3")                                                                                      \
+      "AND lease_ms > $3 ORDER BY number LIMIT $4")                                                                    \
     X(TRIAL_EXPIRED, "si", "i",                                                                                        \
       "SELECT number FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2 ORDER BY number LIMIT 1000") \
     X(TRIAL_START, "sisi", "",                                                                                         \
@@ -87,7 +87,8 @@
       "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token "                            \
       "WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > $3)) ORDER BY created_ms, id LIMIT $4")          \
     X(TOKEN_REVOKE, "si", "", "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                     \
-    X(IDEMPOTENCY_GET, "ss", "sis", "SELECT fingerprint, status, reply FROM idempotency WHERE token = $1 AND key = $2") \
+    X(IDEMPOTENCY_GET, "ssi", "sis",                                                                                   \
+      "SELECT fingerprint, status, reply FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3")         \
     X(IDEMPOTENCY_ADD, "sssisi", "",                                                                                   \
       "INSERT INTO idempotency(token, key, fingerprint, status, reply, created_ms) "                                   \
       "VALUES ($1, $2, $3, $4, $5, $6)")                                                                               \
