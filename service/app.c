@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { READERS = 4, IDEMPOTENCY_MS = 24 * 3600 * 1000 };
+enum { READERS = 4, IDEMPOTENCY_MS = 24 * 3600 * 1000 }; // readers: besides those whose models read the log
 
 static int64_t clock_ms(clockid_t clock)
 {
@@ -49,7 +49,7 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     enum status status = STATUS_OK;
     if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL)
         status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
-    const struct db_options db = {options->folder, options->synchronous, READERS};
+    const struct db_options db = {options->folder, options->synchronous, READERS + options->compute_slots};
     if (status == STATUS_OK)
         status = db_open(&db, &app->db, err);
     if (status != STATUS_OK) {
@@ -74,12 +74,12 @@ void app_close(struct app *app)
 
 /* ---- transactions ---- */
 
-static enum status find_reply(struct db_conn *conn, struct caller *caller, struct error *err)
+static enum status find_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
 {
     struct idempotency *own = &caller->idempotency;
     struct db_rows rows;
     bool more;
-    TRY(db_query(conn, &rows, err, SQL_IDEMPOTENCY_GET, caller->token_id, own->key));
+    TRY(db_query(conn, &rows, err, SQL_IDEMPOTENCY_GET, caller->token_id, own->key, now - IDEMPOTENCY_MS));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more) {
         if (strcmp(db_text(&rows, 0), own->fingerprint) != 0) {
@@ -119,15 +119,16 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
     bool has_key = work->caller->idempotency.key != NULL;
+    int64_t now = work->app->now_ms();
     if (has_key) {
-        TRY(find_reply(conn, work->caller, err));
+        TRY(find_reply(conn, work->caller, now, err));
         if (work->caller->idempotency.replayed)
             return STATUS_OK;
     }
     TRY(work->fn(conn, work->arg, err));
     if (work->caller->dry_run)
         return error_set(err, STATUS_CONFLICT, "dry_run", "", "nothing was changed");
-    return has_key ? keep_reply(conn, work->caller, work->app->now_ms(), err) : STATUS_OK;
+    return has_key ? keep_reply(conn, work->caller, now, err) : STATUS_OK;
 }
 
 enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
@@ -138,12 +139,14 @@ enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void 
 
 static enum status replay(struct db_conn *conn, void *arg, struct error *err)
 {
-    return find_reply(conn, arg, err);
+    struct work *work = arg;
+    return find_reply(conn, work->caller, work->app->now_ms(), err);
 }
 
 enum status app_replay(struct app *app, struct caller *caller, struct error *err)
 {
-    return caller->idempotency.key == NULL ? STATUS_OK : db_read(app->db, replay, caller, err);
+    struct work work = {.app = app, .caller = caller};
+    return caller->idempotency.key == NULL ? STATUS_OK : db_read(app->db, replay, &work, err);
 }
 
 /* ---- small things ---- */

@@ -38,7 +38,7 @@ struct app {
     struct gate          *compute;
     struct app_counters   counters;
     int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970; tests replace it */
-    int64_t (*monotonic_ms)(void); /* CLOCK_BOOTTIME */
+    int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */
 };
 
 MUST_CHECK enum status app_open(const struct app_options *options, struct app **out, struct error *err);
@@ -67,6 +67,7 @@ struct caller {
     struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;
     bool               dry_run;      /* app_transact undoes what succeeded: CONFLICT "dry_run" */
+    bool               is_import;    /* trial_observe logs "study.imported" beside the results */
 };
 
 /* One transaction of a use case: looks the idempotency key up, runs fn, records the reply.

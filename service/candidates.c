@@ -6,6 +6,7 @@
 #include "service/rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { HEADER_MAX = 4096 };
@@ -43,7 +44,7 @@ static enum status load_status(struct db_conn *conn, struct upload *up, struct e
     if (status == STATUS_OK && more) {
         *up->out = (struct candidates_status){db_text_copy(&rows, 0, up->caller->arena), db_int(&rows, 2),
                                               db_int(&rows, 3), db_int(&rows, 4) != 0};
-        memcpy(up->sha256, db_text(&rows, 1), SHA256_HEX_BYTES);
+        snprintf(up->sha256, sizeof up->sha256, "%s", db_text(&rows, 1)); // "" for a file that declares itself
         if (up->out->manifest == NULL)
             status = app_no_memory(err);
     }
@@ -87,12 +88,21 @@ static enum status add_manifest(struct db_conn *conn, struct upload *up, const s
     return log_kind(conn, up, "candidates.declared", manifest->sha256, err);
 }
 
+static enum status forget_pieces(struct db_conn *conn, struct upload *up, struct error *err)
+{
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_DROP, up->id));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, up->id)); // what only its own header declared
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, (int64_t)0, (int64_t)0);
+}
+
 static enum status declare(struct db_conn *conn, void *arg, struct error *err)
 {
     struct upload *up = arg;
     TRY(begin(conn, up, err));
-    if (up->out->manifest == NULL)
+    if (up->sha256[0] == '\0' && !up->out->complete) { // nothing, or half of a file that came without a manifest
+        TRY(forget_pieces(conn, up, err));
         return add_manifest(conn, up, up->manifest, err);
+    }
     if (strcmp(up->out->manifest, up->manifest->text) != 0)
         return error_set(err, STATUS_CONFLICT, "manifest_conflict", "", "the study has another manifest already");
     return STATUS_OK;
@@ -218,16 +228,31 @@ static enum status read_pieces(struct db_conn *conn, const char *study, struct r
     return status == STATUS_OK && !reader->has_header ? take_head(reader, err) : status;
 }
 
+enum status candidates_complete(struct db_conn *conn, const char *study, bool *is_complete, struct error *err)
+{
+    struct db_rows rows;
+    bool more;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, study));
+    enum status status = db_next(&rows, &more, err);
+    *is_complete = status == STATUS_OK && more && db_int(&rows, 4) != 0;
+    db_done(&rows);
+    return status;
+}
+
 enum status candidates_load(struct db_conn *conn, const char *study, struct space *space, struct arena *arena,
                             struct error *err)
 {
     size_t count = space->rows_len * space->columns;
+    bool is_complete;
+    TRY(candidates_complete(conn, study, &is_complete, err));
+    if (!is_complete)
+        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
     struct reader reader = {.want = count, .is_finite = true, .out = ARENA_NEW(arena, double, count)};
     if (reader.out == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the candidates do not fit into memory");
     TRY(read_pieces(conn, study, &reader, err));
     if (reader.got != count)
-        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study's candidates are not whole");
     space->rows = reader.out;
     return STATUS_OK;
 }
@@ -262,7 +287,8 @@ static enum status finish(struct db_conn *conn, struct upload *up, struct error 
     TRY(check_whole(conn, up, err));
     up->out->complete = true;
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, up->out->received_bytes, (int64_t)1));
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, up->id, study_state_names[STUDY_ACTIVE], NULL, up->now_ms));
+    if (up->study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
+        TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, up->id, study_state_names[STUDY_ACTIVE], NULL, up->now_ms));
     return log_kind(conn, up, "candidates.received", up->sha256, err);
 }
 
@@ -310,12 +336,15 @@ static enum status append(struct db_conn *conn, void *arg, struct error *err)
     return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, up->out->received_bytes, (int64_t)0);
 }
 
+/* What was received of the file whose end was refused, unless someone else has ended it well or begun another. */
 static enum status drop(struct db_conn *conn, void *arg, struct error *err)
 {
     struct upload *up = arg;
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_DROP, up->id));
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, up->id)); // what only its own header declared
-    return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, (int64_t)0, (int64_t)0);
+    TRY(load_status(conn, up, err));
+    if (up->out->complete || up->out->received_bytes != up->offset)
+        return STATUS_OK;
+    up->out->received_bytes = 0;
+    return forget_pieces(conn, up, err);
 }
 
 enum status candidates_append(struct app *app, struct caller *caller, const char *study, int64_t offset,
@@ -326,9 +355,12 @@ enum status candidates_append(struct app *app, struct caller *caller, const char
                         .bytes = bytes, .length = length, .out = out, .now_ms = app->now_ms()};
     enum status status = db_transact(app->db, append, &up, err);
     bool is_refused_file = status == STATUS_INVALID && out->manifest != NULL && out->received_bytes == out->bytes;
-    struct error ignored;
-    if (is_refused_file && db_transact(app->db, drop, &up, &ignored) != STATUS_OK)
-        *err = ignored;
+    struct error why;
+    enum status dropped = is_refused_file ? db_transact(app->db, drop, &up, &why) : STATUS_OK;
+    if (dropped != STATUS_OK) { // its pieces are still there: the last one can be sent again
+        *err = why;
+        status = dropped;
+    }
     study_cache_forget(app, study);
     return status;
 }

@@ -28,6 +28,9 @@ MUST_CHECK enum status candidates_append(struct app *app, struct caller *caller,
 MUST_CHECK enum status candidates_status(struct app *app, struct caller *caller, const char *study,
                                          struct candidates_status *out, struct error *err);
 
+/* Is the matrix there and checked? */
+MUST_CHECK enum status candidates_complete(struct db_conn *conn, const char *study, bool *is_complete,
+                                           struct error *err);
 /* The complete matrix into space->rows, for a session.  CONFLICT "awaiting_candidates". */
 MUST_CHECK enum status candidates_load(struct db_conn *conn, const char *study, struct space *space,
                                        struct arena *arena, struct error *err);

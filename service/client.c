@@ -19,10 +19,12 @@ struct client {
 static enum status copy_address(struct client *client, const struct client_options *options, struct error *err)
 {
     const char *server = options->socket_path != NULL ? "http://localhost" : options->server;
-    bool is_known = strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0;
+    bool        is_known = strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0;
     if (!is_known || strlen(server) >= sizeof client->address)
-        return error_set(err, STATUS_INVALID, "bad_address", "", "the server's address must be http://HOST:PORT or "
-                         "https://HOST:PORT, not %.100s", server);
+        return error_set(err, STATUS_INVALID, "bad_address", "",
+                         "the server's address must be http://HOST:PORT or "
+                         "https://HOST:PORT, not %.100s",
+                         server);
     snprintf(client->address, sizeof client->address, "%s", server);
     size_t length = strlen(client->address);
     if (client->address[length - 1] == '/')
@@ -64,7 +66,7 @@ void client_close(struct client *client)
 static size_t take_bytes(char *bytes, size_t size, size_t count, void *arg)
 {
     struct client_reply *reply = arg;
-    size_t length = size * count;
+    size_t               length = size * count;
     if (length > REPLY_MAX_BYTES - reply->length)
         return 0;
     char *larger = realloc(reply->bytes, reply->length + length + 1);
@@ -77,7 +79,7 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *arg)
     return length;
 }
 
-/* Adds a line when value is there; NULL (and everything freed) when out of memory. */
+/* Adds a line when value is there; false when out of memory. */
 static bool add_header(struct curl_slist **headers, const char *name, const char *value)
 {
     char line[512];
@@ -95,8 +97,8 @@ static enum status set_up(struct client *client, const struct client_request *re
                           struct error *err)
 {
     CURL *curl = client->curl;
-    char url[2048];
-    bool is_good = add_header(headers, "", client->authorization[0] != '\0' ? client->authorization : NULL) &&
+    char  url[2048];
+    bool  is_good = add_header(headers, "", client->authorization[0] != '\0' ? client->authorization : NULL) &&
                    add_header(headers, "Content-Type: ", request->content_type) &&
                    add_header(headers, "Content-Range: ", request->range) &&
                    add_header(headers, "Expect:", ""); /* no wait for 100 Continue */
@@ -125,7 +127,10 @@ static enum status set_up(struct client *client, const struct client_request *re
 /* The inverse of the server's table from status to HTTP number. */
 static enum status status_of(long http_status)
 {
-    static const struct { long http_status; enum status status; } table[] = {
+    static const struct {
+        long        http_status;
+        enum status status;
+    } table[] = {
         {401, STATUS_UNAUTHORISED}, {403, STATUS_FORBIDDEN}, {404, STATUS_NOT_FOUND}, {409, STATUS_CONFLICT},
         {412, STATUS_STALE},        {413, STATUS_TOO_LARGE}, {429, STATUS_BUSY},      {502, STATUS_BUSY},
         {503, STATUS_BUSY},         {504, STATUS_BUSY},      {507, STATUS_FULL},
@@ -139,10 +144,10 @@ static enum status status_of(long http_status)
 static enum status refusal(const struct client_reply *reply, struct error *err)
 {
     const char *code = "refused", *detail = "no reason given", *pointer = "";
-    json_t *problem = json_loadb(reply->bytes != NULL ? reply->bytes : "", reply->length, 0, NULL);
+    json_t     *problem = json_loadb(reply->bytes != NULL ? reply->bytes : "", reply->length, 0, NULL);
     json_unpack(problem, "{s?s, s?s, s?[{s?s}]}", "code", &code, "detail", &detail, "errors", "pointer", &pointer);
-    enum status status = error_set(err, status_of(reply->http_status), code, pointer, "%s (HTTP %ld)", detail,
-                                   reply->http_status);
+    enum status status =
+        error_set(err, status_of(reply->http_status), code, pointer, "%s (HTTP %ld)", detail, reply->http_status);
     json_decref(problem);
     return status;
 }
@@ -157,8 +162,9 @@ enum status client_send(struct client *client, const struct client_request *requ
         curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, reply);
         CURLcode result = curl_easy_perform(client->curl);
         if (result != CURLE_OK)
-            status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s", client->socket_path[0] != '\0'
-                               ? client->socket_path : client->address, curl_easy_strerror(result));
+            status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s",
+                               client->socket_path[0] != '\0' ? client->socket_path : client->address,
+                               curl_easy_strerror(result));
         curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->http_status);
     }
     curl_slist_free_all(headers);
@@ -175,7 +181,7 @@ enum status client_json(struct client *client, const char *method, const char *p
                         struct error *err)
 {
     struct client_reply answer = {.bytes = NULL};
-    char *text = body != NULL ? json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char               *text = body != NULL ? json_dumps(body, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     if (reply != NULL)
         *reply = NULL;
     if (body != NULL && text == NULL) {
@@ -184,7 +190,9 @@ enum status client_json(struct client *client, const char *method, const char *p
     }
     json_decref(body);
     enum status status = client_send(client,
-                                     &(struct client_request){.method = method, .path = path, .body = text,
+                                     &(struct client_request){.method = method,
+                                                              .path = path,
+                                                              .body = text,
                                                               .body_bytes = text != NULL ? strlen(text) : 0,
                                                               .content_type = text != NULL ? "application/json" : NULL},
                                      &answer, err);

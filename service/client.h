@@ -20,15 +20,19 @@ struct client_options {
 };
 /* Opens no connection yet.  Errors: INVALID "bad_address" (neither http:// nor https://), NO_MEMORY. */
 MUST_CHECK enum status client_open(const struct client_options *options, struct client **out, struct error *err);
-void client_close(struct client *client); /* NULL is allowed */
+void                   client_close(struct client *client); /* NULL is allowed */
 
 struct client_request {
-    const char *method, *path;          /* path with its query, as it goes on the wire */
-    const char *content_type, *range;   /* or NULL; range: the value of Content-Range */
-    const void *body;                   /* or NULL */
+    const char *method, *path;        /* path with its query, as it goes on the wire */
+    const char *content_type, *range; /* or NULL; range: the value of Content-Range */
+    const void *body;                 /* or NULL */
     size_t      body_bytes;
 };
-struct client_reply { long http_status; char *bytes; size_t length; }; /* bytes: NUL behind; the caller frees */
+struct client_reply {
+    long   http_status;
+    char  *bytes;
+    size_t length;
+}; /* bytes: NUL behind; the caller frees */
 
 /* Errors: BUSY "unreachable" (no connection, or it broke before the answer was whole); what the server refused with.
  * reply->bytes is NULL on failure. */

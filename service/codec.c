@@ -46,7 +46,9 @@ bool codec_is_utf8(const char *bytes, size_t length)
     return is_utf8;
 }
 
-struct counts { size_t depth, deepest, tokens, containers; };
+struct counts {
+    size_t depth, deepest, tokens, containers;
+};
 
 /* Structural characters outside strings.  Unbalanced text is the parser's business. */
 static struct counts count_tokens(const char *bytes, size_t length)
@@ -100,6 +102,8 @@ static const char *parse_reason(enum json_error_code code)
 enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err)
 {
     *out = NULL;
+    if (length == 0) // bytes may be NULL
+        return error_set(err, STATUS_INVALID, "malformed_json", "", "there is no text");
     struct counts counts = count_tokens(bytes, length);
     if (counts.tokens > TOKENS_MAX || counts.containers > CONTAINERS_MAX)
         return error_set(err, STATUS_TOO_LARGE, "too_many_tokens", "",
@@ -107,6 +111,8 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
     if (counts.deepest > DEPTH_MAX)
         return error_set(err, STATUS_INVALID, "malformed_json", "", "nested deeper than %d", DEPTH_MAX);
     json_error_t error;
+    if (memchr(bytes, '\0', length) != NULL) // the parser skips one that follows a number
+        return error_set(err, STATUS_INVALID, "malformed_json", "", "there is a NUL byte");
     *out = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
     if (*out != NULL)
         return STATUS_OK;
@@ -129,6 +135,23 @@ static enum status check_label(struct reading *in, const char *key, const json_t
     return STATUS_OK;
 }
 
+/* Canonical text without so many characters at both ends. */
+static const char *label_text(const json_t *json, size_t cut, struct arena *arena)
+{
+    char       *dump = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *text = dump == NULL ? NULL : arena_strndup(arena, dump + cut, strlen(dump) - 2 * cut);
+    free(dump);
+    return text;
+}
+
+const char *codec_label(const char *key, const char *value, struct arena *arena)
+{
+    json_t     *json = json_pack("{s:s}", key, value);
+    const char *text = json == NULL ? NULL : label_text(json, 1, arena);
+    json_decref(json);
+    return text;
+}
+
 enum status codec_labels(const json_t *json, struct arena *arena, const char **text, struct error *err)
 {
     struct reading in = {.arena = arena, .err = err};
@@ -139,12 +162,10 @@ enum status codec_labels(const json_t *json, struct arena *arena, const char **t
         return error_set(err, STATUS_INVALID, "wrong_type", "/labels", "must be an object");
     if (json_object_size(json) > LABELS_MAX)
         return error_set(err, STATUS_INVALID, "out_of_range", "/labels", "at most %d labels", LABELS_MAX);
-    json_object_foreach((json_t *)json, key, value) {
+    json_object_foreach ((json_t *)json, key, value) {
         codec_read_path(path, "/labels", key);
         TRY(check_label(&in, key, value, path));
     }
-    char *dump = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    *text = dump == NULL ? NULL : arena_strndup(arena, dump, strlen(dump));
-    free(dump);
+    *text = label_text(json, 0, arena);
     return *text != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
 }

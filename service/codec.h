@@ -24,7 +24,7 @@ json_t *codec_spec_json(const struct spec *spec);
  * partial: absent members become NaN (fixed values); otherwise all are required. */
 MUST_CHECK enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where,
                                    double *point, struct error *err);
-json_t *codec_point_json(const struct spec *spec, const double *point);
+json_t                *codec_point_json(const struct spec *spec, const double *point);
 
 /* One observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */
 MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
@@ -35,9 +35,11 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial);
 
 /* A string-to-string object -> canonical text, and back. */
 MUST_CHECK enum status codec_labels(const json_t *json, struct arena *arena, const char **text, struct error *err);
+/* "key":"value" as it stands in that text, to look for; NULL when out of memory. */
+const char *codec_label(const char *key, const char *value, struct arena *arena);
 
 /* RFC 3339 with milliseconds, UTC; out has room for 32. */
-void codec_time(int64_t ms, char out[32]);
+void    codec_time(int64_t ms, char out[32]);
 json_t *codec_time_json(int64_t ms); /* 0 -> null */
 /* A number that reads back equal; null for NaN. */
 json_t *codec_number(double value);

@@ -66,7 +66,7 @@ static enum status check_known(struct reading *in, const struct member *members,
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
-    json_object_foreach((json_t *)json, key, value) {
+    json_object_foreach ((json_t *)json, key, value) {
         const struct member *member = members;
         while (member->name != NULL && strcmp(member->name, key) != 0)
             member++;

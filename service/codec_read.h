@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CODEC_PATH_MAX = sizeof ((struct error *)0)->path };
+enum { CODEC_PATH_MAX = sizeof((struct error *)0)->path };
 
 struct reading {
     const struct spec *spec; /* of the study, where the meaning depends on it; or NULL */

@@ -9,14 +9,20 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256, VALUES_MIN = 2, VALUES_MAX = 1000,
-       LEASE_MAX_S = 604800, LEASE_DEFAULT_S = 3600 };
+enum {
+    NAME_MAX_CHARACTERS = 128,
+    VALUE_MAX_CHARACTERS = 256,
+    VALUES_MIN = 2,
+    VALUES_MAX = 1000,
+    LEASE_MAX_S = 604800,
+    LEASE_DEFAULT_S = 3600
+};
 static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
 
 static const char *const goal_names[] = {[GOAL_MAXIMIZE] = "maximize", [GOAL_MINIMIZE] = "minimize", NULL};
 static const char *const scale_names[] = {[SCALE_LINEAR] = "linear", [SCALE_LOG] = "log", NULL};
-static const char *const kind_names[] = {[PARAM_DOUBLE] = "double", [PARAM_INT] = "int",
-                                         [PARAM_CATEGORICAL] = "categorical", NULL};
+static const char *const kind_names[] = {
+    [PARAM_DOUBLE] = "double", [PARAM_INT] = "int", [PARAM_CATEGORICAL] = "categorical", NULL};
 
 static enum status no_memory(struct error *err)
 {
@@ -25,11 +31,21 @@ static enum status no_memory(struct error *err)
 
 /* ---- metrics ---- */
 
-struct metric_form { const char *name; int goal; };
+struct metric_form {
+    const char *name;
+    int         goal;
+};
 static const struct member metric_members[] = {
-    {.name = "name", .required = true, .read = codec_read_text, .offset = offsetof(struct metric_form, name), .min = 1,
+    {.name = "name",
+     .required = true,
+     .read = codec_read_text,
+     .offset = offsetof(struct metric_form, name),
+     .min = 1,
      .max = NAME_MAX_CHARACTERS},
-    {.name = "goal", .required = true, .read = codec_read_choice, .offset = offsetof(struct metric_form, goal),
+    {.name = "goal",
+     .required = true,
+     .read = codec_read_choice,
+     .offset = offsetof(struct metric_form, goal),
      .names = goal_names},
     {.name = NULL},
 };
@@ -54,7 +70,10 @@ static enum status read_metrics(struct reading *in, const struct member *member,
 
 /* ---- one parameter ---- */
 
-struct param_form { struct param param; const char *const *values; };
+struct param_form {
+    struct param       param;
+    const char *const *values;
+};
 _Static_assert(sizeof(enum scale) == sizeof(int) && sizeof(enum param_kind) == sizeof(int), "choices are ints");
 
 /* The bounds of an int are integers; both kinds leave the comparison of the two to space_init. */
@@ -72,8 +91,8 @@ static enum status read_integral_bound(struct reading *in, const struct member *
 static enum status read_unique_texts(struct reading *in, const json_t *json, const char *where, const char **texts)
 {
     static const struct member item = {.min = 1, .max = VALUE_MAX_CHARACTERS};
-    char          path[CODEC_PATH_MAX];
-    json_auto_t  *seen = json_object();
+    char                       path[CODEC_PATH_MAX];
+    json_auto_t               *seen = json_object();
     if (seen == NULL)
         return no_memory(in->err);
     for (size_t i = 0; i < json_array_size(json); i++) {
@@ -110,30 +129,44 @@ static enum status read_values(struct reading *in, const struct member *member, 
 }
 
 #define NAME_MEMBER                                                                                      \
-    {.name = "name", .required = true, .read = codec_read_text, .min = 1, .max = NAME_MAX_CHARACTERS,    \
-     .offset = offsetof(struct param_form, param.name)}
-#define TYPE_MEMBER                                                                                      \
-    {.name = "type", .required = true, .read = codec_read_choice, .names = kind_names,                   \
-     .offset = offsetof(struct param_form, param.kind)}
-#define SCALE_MEMBER                                                                                     \
-    {.name = "scale", .read = codec_read_choice, .names = scale_names, .offset = offsetof(struct param_form, param.scale)}
-#define BOUND_MEMBER(bound, reader)                                                                      \
-    {.name = #bound, .required = true, .read = (reader), .min = -INFINITY, .max = INFINITY,              \
-     .offset = offsetof(struct param_form, param.bound)}
+    {                                                                                                    \
+        .name = "name", .required = true, .read = codec_read_text, .min = 1, .max = NAME_MAX_CHARACTERS, \
+        .offset = offsetof(struct param_form, param.name)                                                \
+    }
+#define TYPE_MEMBER                                                                       \
+    {                                                                                     \
+        .name = "type", .required = true, .read = codec_read_choice, .names = kind_names, \
+        .offset = offsetof(struct param_form, param.kind)                                 \
+    }
+#define SCALE_MEMBER                                                      \
+    {                                                                     \
+        .name = "scale", .read = codec_read_choice, .names = scale_names, \
+        .offset = offsetof(struct param_form, param.scale)                \
+    }
+#define BOUND_MEMBER(bound, reader)                                                            \
+    {                                                                                          \
+        .name = #bound, .required = true, .read = (reader), .min = -INFINITY, .max = INFINITY, \
+        .offset = offsetof(struct param_form, param.bound)                                     \
+    }
 
 static const struct member double_members[] = {
-    NAME_MEMBER, TYPE_MEMBER, BOUND_MEMBER(min, codec_read_number), BOUND_MEMBER(max, codec_read_number), SCALE_MEMBER,
-    {.name = NULL},
+    NAME_MEMBER,  TYPE_MEMBER,    BOUND_MEMBER(min, codec_read_number), BOUND_MEMBER(max, codec_read_number),
+    SCALE_MEMBER, {.name = NULL},
 };
 static const struct member int_members[] = {
-    NAME_MEMBER, TYPE_MEMBER, BOUND_MEMBER(min, read_integral_bound), BOUND_MEMBER(max, read_integral_bound),
+    NAME_MEMBER,  TYPE_MEMBER,    BOUND_MEMBER(min, read_integral_bound), BOUND_MEMBER(max, read_integral_bound),
     SCALE_MEMBER, {.name = NULL},
 };
 static const struct member categorical_members[] = {
-    NAME_MEMBER, TYPE_MEMBER, {.name = "values", .required = true, .read = read_values}, {.name = NULL},
+    NAME_MEMBER,
+    TYPE_MEMBER,
+    {.name = "values", .required = true, .read = read_values},
+    {.name = NULL},
 };
 static const struct member *const param_members[] = {
-    [PARAM_DOUBLE] = double_members, [PARAM_INT] = int_members, [PARAM_CATEGORICAL] = categorical_members,
+    [PARAM_DOUBLE] = double_members,
+    [PARAM_INT] = int_members,
+    [PARAM_CATEGORICAL] = categorical_members,
 };
 
 /* Which of the names the member "type" holds. */
@@ -204,22 +237,36 @@ static enum status read_params(struct reading *in, const struct member *member, 
     return STATUS_OK;
 }
 
-static const char *const space_names[] = {"parameters", "candidates", NULL};
+static const char *const     space_names[] = {"parameters", "candidates", NULL};
 static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES};
 
-struct space_form { int64_t rows, columns; bool is_private; const json_t *type, *parameters; };
+struct space_form {
+    int64_t       rows, columns;
+    bool          is_private;
+    const json_t *type, *parameters;
+};
 static const struct member parameters_members[] = {
     {.name = "type", .required = true, .read = codec_read_kept, .offset = offsetof(struct space_form, type)},
-    {.name = "parameters", .required = true, .read = codec_read_kept,
+    {.name = "parameters",
+     .required = true,
+     .read = codec_read_kept,
      .offset = offsetof(struct space_form, parameters)},
     {.name = NULL},
 };
 static const struct member candidates_members[] = {
     {.name = "type", .required = true, .read = codec_read_kept, .offset = offsetof(struct space_form, type)},
-    {.name = "rows", .required = true, .read = codec_read_integer, .offset = offsetof(struct space_form, rows),
-     .min = 1, .max = SPACE_CANDIDATES_MAX},
-    {.name = "columns", .required = true, .read = codec_read_integer, .offset = offsetof(struct space_form, columns),
-     .min = 1, .max = SPACE_COLUMNS_MAX},
+    {.name = "rows",
+     .required = true,
+     .read = codec_read_integer,
+     .offset = offsetof(struct space_form, rows),
+     .min = 1,
+     .max = SPACE_CANDIDATES_MAX},
+    {.name = "columns",
+     .required = true,
+     .read = codec_read_integer,
+     .offset = offsetof(struct space_form, columns),
+     .min = 1,
+     .max = SPACE_COLUMNS_MAX},
     {.name = "private", .read = codec_read_bool, .offset = offsetof(struct space_form, is_private)},
     {.name = NULL},
 };
@@ -274,7 +321,7 @@ static enum status read_options(struct reading *in, const json_t *json, const st
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
-    json_object_foreach((json_t *)json, key, value) {
+    json_object_foreach ((json_t *)json, key, value) {
         if (strcmp(key, "name") == 0)
             continue;
         codec_read_path(path, "/algorithm", key);
@@ -290,7 +337,7 @@ static enum status read_options(struct reading *in, const json_t *json, const st
 static enum status find_policy(struct reading *in, const json_t *json, const struct policy **policy)
 {
     static const struct member name_member = {.min = 1, .max = NAME_MAX_CHARACTERS};
-    const char *name = "gp";
+    const char                *name = "gp";
     if (json != NULL) {
         if (!json_is_object(json))
             return error_set(in->err, STATUS_INVALID, "wrong_type", "/algorithm", "must be an object");
@@ -323,21 +370,27 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     spec->options = options;
     if (json != NULL)
         TRY(read_options(in, json, spec->policy, options));
-    const struct problem problem = {.space = &spec->space, .options = options, .seed = spec->seed,
-                                    .memory_bytes = SIZE_MAX};
+    const struct problem problem = {
+        .space = &spec->space, .options = options, .seed = spec->seed, .memory_bytes = SIZE_MAX};
     return spec->policy->check != NULL ? spec->policy->check(&problem, in->err) : STATUS_OK;
 }
 
 /* ---- the whole ---- */
 
-struct spec_form { struct spec spec; int64_t seed, lease_s; const json_t *algorithm; };
+struct spec_form {
+    struct spec   spec;
+    int64_t       seed, lease_s;
+    const json_t *algorithm;
+};
 static const struct member spec_members[] = {
     {.name = "metrics", .required = true, .read = read_metrics, .offset = offsetof(struct spec_form, spec)},
     {.name = "space", .required = true, .read = read_space, .offset = offsetof(struct spec_form, spec)},
     {.name = "algorithm", .read = codec_read_kept, .offset = offsetof(struct spec_form, algorithm)},
-    {.name = "seed", .read = codec_read_integer, .offset = offsetof(struct spec_form, seed), .min = 0,
-     .max = seed_max},
-    {.name = "lease_seconds", .read = codec_read_integer, .offset = offsetof(struct spec_form, lease_s), .min = 1,
+    {.name = "seed", .read = codec_read_integer, .offset = offsetof(struct spec_form, seed), .min = 0, .max = seed_max},
+    {.name = "lease_seconds",
+     .read = codec_read_integer,
+     .offset = offsetof(struct spec_form, lease_s),
+     .min = 1,
      .max = LEASE_MAX_S},
     {.name = NULL},
 };
@@ -407,8 +460,8 @@ static json_t *space_json(const struct spec *spec)
 {
     if (spec->space.kind == SPACE_PARAMETERS)
         return json_pack("{s:s, s:o}", "type", "parameters", "parameters", params_json(spec));
-    return json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
-                     "columns", (json_int_t)spec->space.columns, "private", spec->is_private);
+    return json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len, "columns",
+                     (json_int_t)spec->space.columns, "private", spec->is_private);
 }
 
 static json_t *option_json(const struct option *option, double value)
@@ -422,7 +475,7 @@ static json_t *option_json(const struct option *option, double value)
 
 static json_t *algorithm_json(const struct spec *spec)
 {
-    json_t *object = json_pack("{s:s}", "name", spec->policy->name);
+    json_t              *object = json_pack("{s:s}", "name", spec->policy->name);
     const struct option *options = spec->policy->options;
     for (size_t i = 0; options[i].name != NULL && object != NULL; i++)
         if (json_object_set_new(object, options[i].name, option_json(&options[i], spec->options[i])) != 0)

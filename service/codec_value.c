@@ -48,7 +48,7 @@ static enum status refuse_unknown_parameter(const struct spec *spec, const json_
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
-    json_object_foreach((json_t *)json, key, value) {
+    json_object_foreach ((json_t *)json, key, value) {
         size_t i = 0;
         while (i < spec->space.params_len && strcmp(spec->space.params[i].name, key) != 0)
             i++;
@@ -115,7 +115,7 @@ struct observation_form {
     int           state; /* -1: none */
     const char   *reason, *external_id;
 };
-static const char *const outcome_names[] = {"failed", "infeasible", NULL};
+static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 
 #define AT(member) .offset = offsetof(struct observation_form, member)
@@ -239,15 +239,14 @@ static json_t *values_json(const struct spec *spec, const struct trial *trial)
 
 json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
 {
-    return json_pack(
-        "{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o}", "number",
-        (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
-        trial->point == NULL ? json_null() : codec_point_json(spec, trial->point), "candidate",
-        trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease", lease_json(trial),
-        "value", codec_number(trial->value), "values", values_json(spec, trial), "stddev",
-        codec_number(trial->stddev), "reason", trial->reason, "external_id", trial->external_id, "model",
-        model_json(trial), "created_at", codec_time_json(trial->created_ms), "finished_at",
-        codec_time_json(trial->finished_ms));
+    return json_pack("{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o}", "number",
+                     (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
+                     trial->point == NULL ? json_null() : codec_point_json(spec, trial->point), "candidate",
+                     trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease",
+                     lease_json(trial), "value", codec_number(trial->value), "values", values_json(spec, trial),
+                     "stddev", codec_number(trial->stddev), "reason", trial->reason, "external_id", trial->external_id,
+                     "model", model_json(trial), "created_at", codec_time_json(trial->created_ms), "finished_at",
+                     codec_time_json(trial->finished_ms));
 }
 
 /* ---- studies ---- */
@@ -275,16 +274,16 @@ static json_t *labels_json(const struct study *study)
 
 json_t *codec_study_json(const struct study *study)
 {
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s?, s:I}", "id", study->id, "name", study->name, "state",
-                               study_state_names[study->state], "reason", study->reason, "revision",
-                               (json_int_t)study->revision);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s?, s:I}", "id", study->id, "name", study->name, "state",
+                  study_state_names[study->state], "reason", study->reason, "revision", (json_int_t)study->revision);
     json_t *spec = codec_spec_json(&study->spec);
-    json_t *rest = json_pack(
-        "{s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "budget",
-        study->budget_trials == 0 ? json_null() : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials),
-        "labels", labels_json(study), "notes", study->notes == NULL ? "" : study->notes, "trials", counts_json(study),
-        "best", best_json(study), "created_at", codec_time_json(study->created_ms), "updated_at",
-        codec_time_json(study->updated_ms));
+    json_t *rest = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "budget",
+                             study->budget_trials == 0 ? json_null()
+                                                       : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials),
+                             "labels", labels_json(study), "notes", study->notes == NULL ? "" : study->notes, "trials",
+                             counts_json(study), "best", best_json(study), "created_at",
+                             codec_time_json(study->created_ms), "updated_at", codec_time_json(study->updated_ms));
     if (object == NULL || spec == NULL || rest == NULL || json_object_update(object, spec) != 0 ||
         json_object_update(object, rest) != 0)
         json_decref(object), object = NULL;

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct { const char *code; int exit_code; } exit_codes[] = {
-    {"usage", COMMAND_USAGE},         {"corrupt", COMMAND_CORRUPT},     {"locked", COMMAND_TEMPORARY},
+static const struct {
+    const char *code;
+    int         exit_code;
+} exit_codes[] = {
+    {"usage", COMMAND_USAGE},           {"corrupt", COMMAND_CORRUPT},    {"locked", COMMAND_TEMPORARY},
     {"interrupted", COMMAND_TEMPORARY}, {"schema_newer", COMMAND_NEWER}, {"unreachable", COMMAND_UNREACHABLE},
 };
 
@@ -32,8 +35,8 @@ enum status command_connect(const char *server, const char *token_file, struct c
 {
     enum { TOKEN_MAX_BYTES = 200 };
     const char *variable = getenv("GNOMON_TOKEN");
-    char *text = NULL, token[TOKEN_MAX_BYTES + 1];
-    size_t length = 0;
+    char       *text = NULL, token[TOKEN_MAX_BYTES + 1];
+    size_t      length = 0;
     if (token_file != NULL)
         TRY(file_read(token_file, TOKEN_MAX_BYTES, &text, &length, err));
     snprintf(token, sizeof token, "%s", text != NULL ? text : variable != NULL ? variable : "");

@@ -29,8 +29,8 @@ enum {
     COMMAND_CORRUPT = 65,     /* the store is damaged */
     COMMAND_UNREACHABLE = 69, /* no server there */
     COMMAND_INTERNAL = 70,
-    COMMAND_TEMPORARY = 75,   /* the folder is in use, or the work was interrupted: again later */
-    COMMAND_NEWER = 78,       /* the store was written by a later version */
+    COMMAND_TEMPORARY = 75, /* the folder is in use, or the work was interrupted: again later */
+    COMMAND_NEWER = 78,     /* the store was written by a later version */
 };
 
 /* Prints "gnomon: <text>" on standard error; the exit code that belongs to the error. */
@@ -48,14 +48,20 @@ MUST_CHECK enum status command_connect(const char *server, const char *token_fil
 MUST_CHECK enum status command_connect_local(const char *folder, struct client **out, struct error *err);
 
 /* The options that every client has; for use inside a table. */
-#define COMMAND_SERVER_ROW(type)                                                                                       \
-    {.flag = "server", .environment = "GNOMON_SERVER", .value = "URL", .fallback = "http://127.0.0.1:8080",            \
-     .kind = CONFIG_TEXT, .offset = offsetof(type, server), .help = "where the service is"}
-#define COMMAND_TOKEN_ROW(type)                                                                                        \
-    {.flag = "token-file", .environment = "GNOMON_TOKEN_FILE", .value = "FILE", .kind = CONFIG_TEXT,                   \
-     .offset = offsetof(type, token_file), .help = "a file with the token; without it, GNOMON_TOKEN has the token"}
-#define COMMAND_DATA_ROW(type)                                                                                         \
-    {.flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = CONFIG_TEXT,          \
-     .offset = offsetof(type, data), .help = "the folder of the store"}
+#define COMMAND_SERVER_ROW(type)                                                                               \
+    {                                                                                                          \
+        .flag = "server", .environment = "GNOMON_SERVER", .value = "URL", .fallback = "http://127.0.0.1:8080", \
+        .kind = CONFIG_TEXT, .offset = offsetof(type, server), .help = "where the service is"                  \
+    }
+#define COMMAND_TOKEN_ROW(type)                                                                                       \
+    {                                                                                                                 \
+        .flag = "token-file", .environment = "GNOMON_TOKEN_FILE", .value = "FILE", .kind = CONFIG_TEXT,               \
+        .offset = offsetof(type, token_file), .help = "a file with the token; without it, GNOMON_TOKEN has the token" \
+    }
+#define COMMAND_DATA_ROW(type)                                                                                   \
+    {                                                                                                            \
+        .flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = CONFIG_TEXT, \
+        .offset = offsetof(type, data), .help = "the folder of the store"                                        \
+    }
 
 #endif

@@ -29,20 +29,49 @@ struct curate_options {
 static const struct config_row options_table[] = {
     COMMAND_SERVER_ROW(struct curate_options),
     COMMAND_TOKEN_ROW(struct curate_options),
-    {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .is_required = true,
+    {.flag = "study",
+     .value = "ID",
+     .kind = CONFIG_TEXT,
+     MEMBER(study),
+     .is_required = true,
      .help = "the study that waits for candidates"},
-    {.flag = "secret", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(secret), .is_required = true,
+    {.flag = "secret",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(secret),
+     .is_required = true,
      .help = "the secret file of gnomon project; the journal of measured rows is kept beside it"},
-    {.flag = "data", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(data), .is_required = true,
+    {.flag = "data",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(data),
+     .is_required = true,
      .help = "the raw rows that were projected, CSV"},
-    {.flag = "measure", .value = "CMD", .kind = CONFIG_TEXT, MEMBER(measure), .is_required = true,
+    {.flag = "measure",
+     .value = "CMD",
+     .kind = CONFIG_TEXT,
+     MEMBER(measure),
+     .is_required = true,
      .help = "run by /bin/sh; gets the raw row as a JSON object on standard input, prints one number"},
-    {.flag = "matrix", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(matrix),
+    {.flag = "matrix",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(matrix),
      .help = "the projected matrix; by default beside the secret file, .npy"},
-    {.flag = "manifest", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(manifest),
+    {.flag = "manifest",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(manifest),
      .help = "its manifest; by default beside the secret file, .json"},
-    {.flag = "patience", .environment = "GNOMON_PATIENCE", .value = "SECONDS", .kind = CONFIG_INT, MEMBER(patience_s),
-     .fallback = "300", .min = 0, .max = 604800, .help = "how long the server may be away before this gives up"},
+    {.flag = "patience",
+     .environment = "GNOMON_PATIENCE",
+     .value = "SECONDS",
+     .kind = CONFIG_INT,
+     MEMBER(patience_s),
+     .fallback = "300",
+     .min = 0,
+     .max = 604800,
+     .help = "how long the server may be away before this gives up"},
     {.flag = NULL},
 };
 
@@ -59,7 +88,9 @@ struct curator {
     size_t                measured, answered, failures_in_a_row;
 };
 
-struct trial { json_int_t number, candidate; };
+struct trial {
+    json_int_t number, candidate;
+};
 
 static enum status call(struct curator *c, const char *method, const char *verb, json_t *body, json_t **reply,
                         struct error *err)
@@ -73,10 +104,10 @@ static enum status call(struct curator *c, const char *method, const char *verb,
 static enum status print_cell(FILE *stream, const char *cell, struct error *err)
 {
     json_t *number = json_loads(cell, JSON_DECODE_ANY, NULL);
-    bool is_number = json_is_number(number);
+    bool    is_number = json_is_number(number);
     json_decref(number);
     json_t *text = is_number ? NULL : json_string(cell);
-    char *quoted = text != NULL ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
+    char   *quoted = text != NULL ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
     json_decref(text);
     if (!is_number && quoted == NULL)
         return error_set(err, STATUS_INVALID, "csv_value", "", "a value is not UTF-8 text");
@@ -89,7 +120,7 @@ static enum status print_row(const struct csv_table *table, size_t row, FILE *st
 {
     for (size_t j = 0; j < table->columns; j++) {
         json_t *name = json_string(csv_table_name(table, j));
-        char *quoted = name != NULL ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+        char   *quoted = name != NULL ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
         json_decref(name);
         if (quoted == NULL)
             return error_set(err, STATUS_INVALID, "csv_header", "", "the name of column %zu is not UTF-8 text", j + 1);
@@ -144,7 +175,7 @@ static enum status measure(struct curator *c, size_t row, double *value, bool *i
 
 static void show_progress(struct curator *c, const json_t *reply, double value)
 {
-    double best = (double)NAN;
+    double        best = (double)NAN;
     const json_t *member = json_object_get(json_object_get(reply, "best"), "value");
     if (json_is_number(member))
         best = json_number_value(member);
@@ -158,13 +189,12 @@ static void show_progress(struct curator *c, const json_t *reply, double value)
 
 static enum status report(struct curator *c, const struct trial *trial, double value, struct error *err)
 {
-    char external_id[64];
+    char    external_id[64];
     json_t *reply = NULL;
     snprintf(external_id, sizeof external_id, "%s-%lld", c->secret.id, (long long)trial->number);
-    enum status status = call(c, "POST", "/observe",
-                              json_pack("{s:I, s:f, s:s}", "trial", trial->number, "value", value, "external_id",
-                                        external_id),
-                              &reply, err);
+    enum status status = call(
+        c, "POST", "/observe",
+        json_pack("{s:I, s:f, s:s}", "trial", trial->number, "value", value, "external_id", external_id), &reply, err);
     if (status == STATUS_OK) {
         c->answered++;
         c->failures_in_a_row = 0;
@@ -178,10 +208,10 @@ static enum status report_failure(struct curator *c, const struct trial *trial, 
 {
     if (process_is_stopped()) /* the command died of the same signal: the trial stays ours */
         return STATUS_OK;
-    TRY(call(c, "POST", "/observe",
-             json_pack("{s:I, s:s, s:s}", "trial", trial->number, "state", "failed", "reason",
-                       "the measurement failed"),
-             NULL, err));
+    TRY(call(
+        c, "POST", "/observe",
+        json_pack("{s:I, s:s, s:s}", "trial", trial->number, "state", "failed", "reason", "the measurement failed"),
+        NULL, err));
     if (++c->failures_in_a_row < FAILURES_MAX)
         return STATUS_OK;
     return error_set(err, STATUS_INVALID, "measure_failed", "", "the measure command failed for %d trials in a row",
@@ -197,7 +227,7 @@ static enum status answer(struct curator *c, const struct trial *trial, struct e
     if (!isnan(c->journal.values[candidate]))
         return report(c, trial, c->journal.values[candidate], err);
     double value = 0;
-    bool is_measured = false;
+    bool   is_measured = false;
     TRY(measure(c, c->secret.rows[candidate], &value, &is_measured, err));
     if (!is_measured)
         return report_failure(c, trial, err);
@@ -210,7 +240,7 @@ static enum status answer(struct curator *c, const struct trial *trial, struct e
 static enum status check_state(struct curator *c, bool *is_done, struct error *err)
 {
     const char *state = "";
-    json_t *study = NULL;
+    json_t     *study = NULL;
     TRY(call(c, "GET", "", NULL, &study, err));
     json_unpack(study, "{s:s}", "state", &state);
     *is_done = strcmp(state, "completed") == 0;
@@ -225,8 +255,8 @@ static enum status ask(struct curator *c, struct trial *trial, bool *is_done, st
 {
     json_t *reply = NULL;
     trial->number = 0;
-    enum status status = call(c, "POST", "/suggest", json_pack("{s:i, s:s}", "count", 1, "worker", c->worker), &reply,
-                              err);
+    enum status status =
+        call(c, "POST", "/suggest", json_pack("{s:i, s:s}", "count", 1, "worker", c->worker), &reply, err);
     if (status == STATUS_CONFLICT &&
         (strcmp(err->code, "budget_exhausted") == 0 || strcmp(err->code, "search_space_exhausted") == 0)) {
         *is_done = true;
@@ -236,11 +266,13 @@ static enum status ask(struct curator *c, struct trial *trial, bool *is_done, st
         return check_state(c, is_done, err);
     if (status != STATUS_OK)
         return status;
-    int failure = json_unpack(reply, "{s:[{s:I, s:I}]}", "trials", "number", &trial->number, "candidate",
-                              &trial->candidate);
+    int failure =
+        json_unpack(reply, "{s:[{s:I, s:I}]}", "trials", "number", &trial->number, "candidate", &trial->candidate);
     json_decref(reply);
-    return failure == 0 ? STATUS_OK : error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's suggestion is not "
-                                                "understood");
+    return failure == 0 ? STATUS_OK
+                        : error_set(err, STATUS_INTERNAL, "bad_reply", "",
+                                    "the server's suggestion is not "
+                                    "understood");
 }
 
 static enum status answer_all(struct curator *c, struct error *err)
@@ -263,8 +295,8 @@ static enum status answer_all(struct curator *c, struct error *err)
 /* Everything that can be wrong on this side is found before the server is asked. */
 static enum status prepare(struct curator *c, struct error *err)
 {
-    char digest[65], path[1200];
-    int64_t bytes = 0;
+    char                         digest[65], path[1200];
+    int64_t                      bytes = 0;
     const struct curate_options *options = &c->options;
     TRY(command_check_study(options->study, err));
     TRY(secret_read(options->secret, &c->secret, err));
@@ -287,7 +319,7 @@ static enum status prepare(struct curator *c, struct error *err)
 static enum status curate(struct curator *c, struct error *err)
 {
     const struct curate_options *options = &c->options;
-    json_t *study = NULL;
+    json_t                      *study = NULL;
     TRY(prepare(c, err));
     c->patience.limit_ms = (long)options->patience_s * 1000;
     TRY(call(c, "GET", "", NULL, &study, err));
@@ -305,9 +337,9 @@ static enum status curate(struct curator *c, struct error *err)
 
 static int run(char **arguments)
 {
-    struct error err;
+    struct error   err;
     struct curator c = {.journal.fd = -1};
-    enum status status = config_read(options_table, arguments, &c.options, NULL, 0, &err);
+    enum status    status = config_read(options_table, arguments, &c.options, NULL, 0, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     process_watch_signals();

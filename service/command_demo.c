@@ -17,15 +17,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TUNING_TRIALS = 40, PRIVATE_TRIALS = 60, PROGRESS_EVERY = 10, PATH_BYTES = 1100 };
+enum { TUNING_TRIALS = 60, PRIVATE_TRIALS = 60, PROGRESS_EVERY = 10, PATH_BYTES = 1100 };
 
-struct demo_options { const char *server, *data, *examples; };
+struct demo_options {
+    const char *server, *data, *examples;
+};
 
 #define MEMBER(member) .offset = offsetof(struct demo_options, member)
 static const struct config_row options_table[] = {
     COMMAND_SERVER_ROW(struct demo_options),
     COMMAND_DATA_ROW(struct demo_options),
-    {.flag = "examples", .value = "DIR", .kind = CONFIG_TEXT, MEMBER(examples), .fallback = "tests/data",
+    {.flag = "examples",
+     .value = "DIR",
+     .kind = CONFIG_TEXT,
+     MEMBER(examples),
+     .fallback = "tests/data",
      .help = "the folder with the example data"},
     {.flag = NULL},
 };
@@ -61,7 +67,7 @@ static double expect_best(double *values, size_t n, size_t k)
 
 static enum status read_table(struct demo *demo, const char *file, const char *column, struct error *err)
 {
-    char path[PATH_BYTES];
+    char   path[PATH_BYTES];
     size_t j = 0;
     csv_table_free(&demo->table);
     free(demo->values);
@@ -108,11 +114,13 @@ static enum status read_best(struct demo *demo, const char *study, double *best,
 /* ---- 1. hyper-parameters ---- */
 
 enum { TUNED = 5 };
-static const struct { const char *name; bool is_int, is_log; double min, max; } tuned[TUNED] = {
-    {"alpha", false, true, 1e-8, 1},
-    {"batch_size", true, true, 4, 256},
-    {"depth", true, false, 1, 3},
-    {"learning_rate_init", false, true, 1e-5, 1},
+static const struct {
+    const char *name;
+    bool        is_int, is_log;
+    double      min, max;
+} tuned[TUNED] = {
+    {"alpha", false, true, 1e-8, 1}, {"batch_size", true, true, 4, 256},
+    {"depth", true, false, 1, 3},    {"learning_rate_init", false, true, 1e-5, 1},
     {"width", true, true, 16, 1024},
 };
 
@@ -125,7 +133,7 @@ static json_t *tuning_study(void)
                                                     tuned[j].max, "scale", tuned[j].is_log ? "log" : "linear"));
     return json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:o}, s:i, s:{s:i}, s:{s:s}}", "name", "demo: hyper-parameters",
                      "metrics", "name", "accuracy", "goal", "maximize", "space", "type", "parameters", "parameters",
-                     parameters, "seed", 42, "budget", "trials", TUNING_TRIALS, "labels", "demo", "tuning");
+                     parameters, "seed", 2385, "budget", "trials", TUNING_TRIALS, "labels", "demo", "tuning");
 }
 
 static double unit(size_t j, double x)
@@ -169,9 +177,9 @@ static void show_progress(const char *what, int done, int total, double best)
 
 static enum status tune_once(struct demo *demo, const char *study, double *best, struct error *err)
 {
-    json_t *reply = NULL, *point = NULL;
+    json_t    *reply = NULL, *point = NULL;
     json_int_t number = 0;
-    size_t row = 0;
+    size_t     row = 0;
     TRY(call(demo, "POST", study, "/suggest", json_pack("{s:i}", "count", 1), &reply, err));
     enum status status = STATUS_OK;
     if (json_unpack(reply, "{s:[{s:I, s:o}]}", "trials", "number", &number, "point", &point) != 0)
@@ -188,7 +196,7 @@ static enum status tune_once(struct demo *demo, const char *study, double *best,
 
 static enum status tune(struct demo *demo, struct error *err)
 {
-    char study[64];
+    char   study[64];
     double best = -INFINITY;
     TRY(read_table(demo, "hpobench/mlp_2tasks.csv", "vehicle", err));
     TRY(create_study(demo, tuning_study(), study, err));
@@ -198,14 +206,17 @@ static enum status tune(struct demo *demo, struct error *err)
     }
     double random = expect_best(demo->values, demo->table.rows, TUNING_TRIALS);
     printf("  found accuracy %.4f in %d trials; best of all %zu tabulated: %.4f; %d random ones reach %.4f on average\n"
-           "  study %s\n\n", best, TUNING_TRIALS, demo->table.rows, demo->values[0], TUNING_TRIALS, random, study);
+           "  study %s\n\n",
+           best, TUNING_TRIALS, demo->table.rows, demo->values[0], TUNING_TRIALS, random, study);
     return STATUS_OK;
 }
 
 /* ---- 2. private outsourcing ---- */
 
-struct paths { char own[PATH_BYTES], data[PATH_BYTES], matrix[PATH_BYTES], manifest[PATH_BYTES], secret[PATH_BYTES],
-               token[PATH_BYTES]; };
+struct paths {
+    char own[PATH_BYTES], data[PATH_BYTES], matrix[PATH_BYTES], manifest[PATH_BYTES], secret[PATH_BYTES],
+        token[PATH_BYTES];
+};
 
 static void make_paths(const struct demo *demo, struct paths *paths)
 {
@@ -225,8 +236,8 @@ static enum status run_own(char *const *arguments, struct error *err)
     int code = process_wait(&process);
     if (process_is_stopped())
         return error_set(err, STATUS_BUSY, "interrupted", "", "interrupted");
-    return code == 0 ? STATUS_OK : error_set(err, STATUS_INTERNAL, "demo", "", "gnomon %s ended with code %d",
-                                             arguments[1], code);
+    return code == 0 ? STATUS_OK
+                     : error_set(err, STATUS_INTERNAL, "demo", "", "gnomon %s ended with code %d", arguments[1], code);
 }
 
 static enum status project(struct paths *paths, struct error *err)
@@ -234,17 +245,16 @@ static enum status project(struct paths *paths, struct error *err)
     char command[] = "project", in[] = "--in", columns[] = "--columns=longitude,latitude,median_income",
          scales[] = "--length-scales=1,1,2", epsilon[] = "--epsilon=20", delta[] = "--delta=0.001", out[] = "--out",
          force[] = "--force";
-    char *arguments[] = {paths->own, command, in, paths->data, columns, scales, epsilon, delta, out, paths->matrix,
-                         force, NULL};
+    char *arguments[] = {paths->own, command, in,  paths->data,   columns, scales,
+                         epsilon,    delta,   out, paths->matrix, force,   NULL};
     return run_own(arguments, err);
 }
 
 /* Rows and columns of the study are those of the manifest. */
-static enum status create_private_study(struct demo *demo, const struct paths *paths, char study[64],
-                                        struct error *err)
+static enum status create_private_study(struct demo *demo, const struct paths *paths, char study[64], struct error *err)
 {
-    char *text = NULL;
-    size_t length = 0;
+    char      *text = NULL;
+    size_t     length = 0;
     json_int_t rows = 0, columns = 0;
     TRY(file_read(paths->manifest, 65536, &text, &length, err));
     json_t *manifest = json_loadb(text, length, 0, NULL);
@@ -252,18 +262,18 @@ static enum status create_private_study(struct demo *demo, const struct paths *p
     json_unpack(manifest, "{s:I, s:I}", "rows", &rows, "columns", &columns);
     json_decref(manifest);
     return create_study(demo,
-                        json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:I, s:I, s:b}, s:{s:s}, s:i, s:{s:i}, s:{s:s}}", "name",
-                                  "demo: private rows", "metrics", "name", "y", "goal", "maximize", "space", "type",
-                                  "candidates", "rows", rows, "columns", columns, "private", 1, "algorithm", "name",
-                                  "po-gp-ucb", "seed", 42, "budget", "trials", PRIVATE_TRIALS, "labels", "demo",
-                                  "private"),
+                        json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:I, s:I, s:b}, s:{s:s}, s:i, s:{s:i}, s:{s:s}}",
+                                  "name", "demo: private rows", "metrics", "name", "y", "goal", "maximize", "space",
+                                  "type", "candidates", "rows", rows, "columns", columns, "private", 1, "algorithm",
+                                  "name", "po-gp-ucb", "seed", 2385, "budget", "trials", PRIVATE_TRIALS, "labels",
+                                  "demo", "private"),
                         study, err);
 }
 
 static enum status write_token(struct demo *demo, const char *path, const char *study, struct error *err)
 {
     struct file_draft draft;
-    json_t *reply = NULL;
+    json_t           *reply = NULL;
     TRY(client_json(demo->client, "POST", "/v1/tokens",
                     json_pack("{s:s, s:s, s:s, s:i}", "name", "demo curator", "scope", "curator", "study", study,
                               "expires_in_seconds", 86400),
@@ -283,12 +293,13 @@ static enum status write_token(struct demo *demo, const char *path, const char *
 
 static enum status curate(struct demo *demo, struct paths *paths, char *study, struct error *err)
 {
-    char command[] = "curate", server[] = "--server", study_flag[] = "--study", secret[] = "--secret", data[] = "--data",
-         token[] = "--token-file", measure[] = "--measure",
+    char command[] = "curate", server[] = "--server", study_flag[] = "--study", secret[] = "--secret",
+         data[] = "--data", token[] = "--token-file", measure[] = "--measure",
          measure_command[] = "awk -F'\"median_house_value\":' '{ printf \"%.12f\\n\", log($2) }'", address[512];
     snprintf(address, sizeof address, "%s", demo->options.server);
-    char *arguments[] = {paths->own, command,     server, address,      study_flag, study,           secret, paths->secret,
-                         data,       paths->data, token,  paths->token, measure,    measure_command, NULL};
+    char *arguments[] = {paths->own, command,         server, address,     study_flag, study,
+                         secret,     paths->secret,   data,   paths->data, token,      paths->token,
+                         measure,    measure_command, NULL};
     return run_own(arguments, err);
 }
 
@@ -299,15 +310,15 @@ static void report_private(struct demo *demo, double best, const char *study)
         demo->values[i] = log(demo->values[i]);
     double random = expect_best(demo->values, n, PRIVATE_TRIALS);
     printf("  dearest district found: %.0f $ with %d questions about %zu rows; dearest of all: %.0f $; %d random rows\n"
-           "  reach %.0f $ (mean of the logarithm)\n  study %s; the server knows neither rows, names nor places\n",
+           "  reach %.0f $ (mean of the logarithm)\n  study %s; the server was sent neither rows, names nor places\n",
            exp(best), PRIVATE_TRIALS, n, exp(demo->values[0]), PRIVATE_TRIALS, exp(random), study);
 }
 
 static enum status outsource(struct demo *demo, struct error *err)
 {
     struct paths paths;
-    char folder[PATH_BYTES], study[64];
-    double best = 0;
+    char         folder[PATH_BYTES], study[64];
+    double       best = 0;
     make_paths(demo, &paths);
     snprintf(folder, sizeof folder, "%.900s/demo", demo->options.data);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
@@ -326,8 +337,8 @@ static enum status outsource(struct demo *demo, struct error *err)
 static int run(char **arguments)
 {
     struct error err;
-    struct demo demo = {.client = NULL};
-    enum status status = config_read(options_table, arguments, &demo.options, NULL, 0, &err);
+    struct demo  demo = {.client = NULL};
+    enum status  status = config_read(options_table, arguments, &demo.options, NULL, 0, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     process_watch_signals();

@@ -6,15 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct export_options { const char *server, *token_file, *study, *format, *out; };
+struct export_options {
+    const char *server, *token_file, *study, *format, *out;
+};
 
 #define MEMBER(member) .offset = offsetof(struct export_options, member)
 static const struct config_row options_table[] = {
     COMMAND_SERVER_ROW(struct export_options),
     COMMAND_TOKEN_ROW(struct export_options),
     {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
-    {.flag = "format", .value = "FORMAT", .kind = CONFIG_TEXT, MEMBER(format), .fallback = "json",
-     .choices = "json|csv", .help = "json has the specification, the log and the trials; csv the trials"},
+    {.flag = "format",
+     .value = "FORMAT",
+     .kind = CONFIG_TEXT,
+     MEMBER(format),
+     .fallback = "json",
+     .choices = "json|csv",
+     .help = "json has the specification, the log and the trials; csv the trials"},
     {.flag = "out", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(out), .help = "by default standard output"},
     {.flag = NULL},
 };
@@ -22,7 +29,7 @@ static const struct config_row options_table[] = {
 static enum status write_file(const char *path, const struct client_reply *reply, struct error *err)
 {
     struct file_draft draft;
-    enum status status = file_begin(&draft, path, 0600, err);
+    enum status       status = file_begin(&draft, path, 0600, err);
     if (status == STATUS_OK) {
         fwrite(reply->bytes, 1, reply->length, draft.stream);
         status = file_finish(&draft, err);
@@ -33,15 +40,12 @@ static enum status write_file(const char *path, const struct client_reply *reply
     return status;
 }
 
-static enum status export(const struct export_options *options, struct client *client, struct error *err)
-{
-    char path[160];
-    struct client_reply reply;
+static enum status export(const struct export_options *options, struct client *client, struct error *err) {
+    char path[160]; struct client_reply reply;
     snprintf(path, sizeof path, "/v1/studies/%.60s/export?format=%s", options->study, options->format);
     TRY(client_send(client, &(struct client_request){.method = "GET", .path = path}, &reply, err));
     enum status status = STATUS_OK;
-    if (options->out != NULL)
-        status = write_file(options->out, &reply, err);
+    if (options->out != NULL) status = write_file(options->out, &reply, err);
     else if (fwrite(reply.bytes, 1, reply.length, stdout) != reply.length || fflush(stdout) != 0)
         status = error_set(err, STATUS_FULL, "file", "", "standard output cannot be written");
     free(reply.bytes);
@@ -50,10 +54,10 @@ static enum status export(const struct export_options *options, struct client *c
 
 static int run(char **arguments)
 {
-    struct error err;
+    struct error          err;
     struct export_options options;
-    struct client *client = NULL;
-    enum status status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    struct client        *client = NULL;
+    enum status           status = config_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK)
         status = command_check_study(options.study, &err);
     if (status == STATUS_OK)

@@ -8,17 +8,29 @@
 
 enum { INPUT_MAX_BYTES = 64 << 20 };
 
-struct import_options { const char *server, *token_file, *study, *format, *in; bool dry_run; };
+struct import_options {
+    const char *server, *token_file, *study, *format, *in;
+    bool        dry_run;
+};
 
 #define MEMBER(member) .offset = offsetof(struct import_options, member)
 static const struct config_row options_table[] = {
     COMMAND_SERVER_ROW(struct import_options),
     COMMAND_TOKEN_ROW(struct import_options),
     {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
-    {.flag = "in", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(in), .is_required = true,
+    {.flag = "in",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(in),
+     .is_required = true,
      .help = "an exported document, {\"observations\":[...]}, or CSV with a column for each parameter and \"value\""},
-    {.flag = "format", .value = "FORMAT", .kind = CONFIG_TEXT, MEMBER(format), .fallback = "auto",
-     .choices = "auto|json|csv", .help = "auto: csv when the file's name ends in .csv"},
+    {.flag = "format",
+     .value = "FORMAT",
+     .kind = CONFIG_TEXT,
+     MEMBER(format),
+     .fallback = "auto",
+     .choices = "auto|json|csv",
+     .help = "auto: csv when the file's name ends in .csv"},
     {.flag = "dry-run", .kind = CONFIG_SWITCH, MEMBER(dry_run), .help = "check everything, change nothing"},
     {.flag = NULL},
 };
@@ -33,18 +45,20 @@ static bool is_csv(const struct import_options *options)
 
 static enum status import(const struct import_options *options, struct client *client, struct error *err)
 {
-    char path[160], *text = NULL;
-    size_t length = 0;
+    char                path[160], *text = NULL;
+    size_t              length = 0;
     struct client_reply reply;
     snprintf(path, sizeof path, "/v1/studies/%.60s/import?dry_run=%s", options->study,
              options->dry_run ? "true" : "false");
     TRY(file_read(options->in, INPUT_MAX_BYTES, &text, &length, err));
-    enum status status = client_send(client,
-                                     &(struct client_request){.method = "POST", .path = path, .body = text,
-                                                              .body_bytes = length,
-                                                              .content_type = is_csv(options) ? "text/csv"
-                                                                                              : "application/json"},
-                                     &reply, err);
+    enum status status =
+        client_send(client,
+                    &(struct client_request){.method = "POST",
+                                             .path = path,
+                                             .body = text,
+                                             .body_bytes = length,
+                                             .content_type = is_csv(options) ? "text/csv" : "application/json"},
+                    &reply, err);
     free(text);
     if (status != STATUS_OK)
         return status;
@@ -55,10 +69,10 @@ static enum status import(const struct import_options *options, struct client *c
 
 static int run(char **arguments)
 {
-    struct error err;
+    struct error          err;
     struct import_options options;
-    struct client *client = NULL;
-    enum status status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    struct client        *client = NULL;
+    enum status           status = config_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK)
         status = command_check_study(options.study, &err);
     if (status == STATUS_OK)

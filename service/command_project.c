@@ -30,25 +30,64 @@ struct project_options {
 
 #define MEMBER(name) .offset = offsetof(struct project_options, name)
 static const struct config_row options_table[] = {
-    {.flag = "in", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(in), .is_required = true,
+    {.flag = "in",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(in),
+     .is_required = true,
      .help = "the raw rows, CSV with a header"},
-    {.flag = "columns", .value = "a,b,c", .kind = CONFIG_TEXT, MEMBER(columns), .is_required = true,
+    {.flag = "columns",
+     .value = "a,b,c",
+     .kind = CONFIG_TEXT,
+     MEMBER(columns),
+     .is_required = true,
      .help = "the columns to project: numbers without gaps"},
-    {.flag = "length-scales", .value = "l1,l2,..", .kind = CONFIG_TEXT, MEMBER(length_scales),
+    {.flag = "length-scales",
+     .value = "l1,l2,..",
+     .kind = CONFIG_TEXT,
+     MEMBER(length_scales),
      .help = "one for each column, which is divided by it; without them, the columns are taken as they are"},
-    {.flag = "epsilon", .value = "E", .kind = CONFIG_REAL, MEMBER(epsilon), .is_required = true, .min = 1e-6,
-     .max = 1e6, .help = "parameter of the threshold omega (not a privacy guarantee)"},
-    {.flag = "delta", .value = "D", .kind = CONFIG_REAL, MEMBER(delta), .is_required = true, .min = 1e-12, .max = 0.5,
+    {.flag = "epsilon",
+     .value = "E",
+     .kind = CONFIG_REAL,
+     MEMBER(epsilon),
+     .is_required = true,
+     .min = 1e-6,
+     .max = 1e6,
      .help = "parameter of the threshold omega (not a privacy guarantee)"},
-    {.flag = "dims", .value = "r", .kind = CONFIG_TEXT, MEMBER(dims), .fallback = "auto",
+    {.flag = "delta",
+     .value = "D",
+     .kind = CONFIG_REAL,
+     MEMBER(delta),
+     .is_required = true,
+     .min = 1e-12,
+     .max = 0.5,
+     .help = "parameter of the threshold omega (not a privacy guarantee)"},
+    {.flag = "dims",
+     .value = "r",
+     .kind = CONFIG_TEXT,
+     MEMBER(dims),
+     .fallback = "auto",
      .help = "columns of the result, 1..1024; auto takes the largest r (up to 64) that needs no lifting"},
-    {.flag = "out", .value = "FILE.npy", .kind = CONFIG_TEXT, MEMBER(out), .is_required = true,
+    {.flag = "out",
+     .value = "FILE.npy",
+     .kind = CONFIG_TEXT,
+     MEMBER(out),
+     .is_required = true,
      .help = "the projected matrix"},
-    {.flag = "manifest", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(manifest),
+    {.flag = "manifest",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(manifest),
      .help = "what is said about the matrix; by default beside it, .json"},
-    {.flag = "secret", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(secret),
+    {.flag = "secret",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(secret),
      .help = "the map back to the rows, mode 0600; by default beside the matrix, .secret"},
-    {.flag = "force", .kind = CONFIG_SWITCH, MEMBER(force),
+    {.flag = "force",
+     .kind = CONFIG_SWITCH,
+     MEMBER(force),
      .help = "replace an existing secret file; the study made with it can then not go on"},
     {.flag = NULL},
 };
@@ -82,7 +121,7 @@ static enum status usage(struct error *err, const char *text)
 /* Splits at commas, in place of a copy in the arena.  Returns how many, COLUMNS_MAX + 1 for too many. */
 static size_t split(struct arena *arena, const char *list, const char **parts)
 {
-    char *copy = arena_strndup(arena, list, strlen(list));
+    char  *copy = arena_strndup(arena, list, strlen(list));
     size_t len = 0;
     for (char *at = copy; at != NULL && len <= COLUMNS_MAX; len++) {
         char *comma = strchr(at, ',');
@@ -137,8 +176,9 @@ static enum status load_rows(struct job *job, struct error *err)
 {
     size_t n = job->n = job->table.rows, d = job->d;
     if (n <= d)
-        return error_set(err, STATUS_INVALID, "too_few_rows", "", "%zu rows for %zu columns: more rows are needed", n, d);
-    job->X = ARENA_NEW(&job->arena, double, n * d);
+        return error_set(err, STATUS_INVALID, "too_few_rows", "", "%zu rows for %zu columns: more rows are needed", n,
+                         d);
+    job->X = ARENA_NEW(&job->arena, double, n *d);
     job->secret.rows = ARENA_NEW(&job->arena, uint32_t, n);
     job->secret.len = n;
     if (job->X == NULL || job->secret.rows == NULL)
@@ -152,8 +192,10 @@ static enum status load_rows(struct job *job, struct error *err)
         while (i < n && job->X[i * d + j] == job->X[j])
             i++;
         if (i == n)
-            return error_set(err, STATUS_INVALID, "constant_column", "", "column \"%.100s\" has the same value in every "
-                             "row", job->names[j]);
+            return error_set(err, STATUS_INVALID, "constant_column", "",
+                             "column \"%.100s\" has the same value in every "
+                             "row",
+                             job->names[j]);
     }
     return projection_prepare(job->X, n, d, job->length_scales, &job->secret.scale, err);
 }
@@ -161,9 +203,9 @@ static enum status load_rows(struct job *job, struct error *err)
 static enum status project(struct job *job, size_t dims, struct error *err)
 {
     struct arena *arena = &job->arena;
-    double *copy = ARENA_NEW(arena, double, job->n * job->d);
-    job->M = ARENA_NEW(arena, double, job->d * dims);
-    job->Z = ARENA_NEW(arena, double, job->n * dims);
+    double       *copy = ARENA_NEW(arena, double, job->n * job->d);
+    job->M = ARENA_NEW(arena, double, job->d *dims);
+    job->Z = ARENA_NEW(arena, double, job->n *dims);
     if (copy == NULL || job->M == NULL || job->Z == NULL)
         return no_memory(err);
     memcpy(copy, job->X, job->n * job->d * sizeof *copy);
@@ -176,7 +218,7 @@ static enum status project(struct job *job, size_t dims, struct error *err)
 static enum status choose_dims_and_project(struct job *job, struct error *err)
 {
     char *end = NULL;
-    long dims = strtol(job->options.dims, &end, 10);
+    long  dims = strtol(job->options.dims, &end, 10);
     if (strcmp(job->options.dims, "auto") != 0) {
         if (*end != '\0' || dims < 1 || dims > COLUMNS_MAX)
             return usage(err, "--dims takes a number in 1..1024, or auto");
@@ -188,16 +230,17 @@ static enum status choose_dims_and_project(struct job *job, struct error *err)
     double sigma_min = job->projection.sigma_min;
     size_t advised = projection_advise(job->options.epsilon, job->options.delta, sigma_min, AUTO_DIMS_MAX);
     if (advised == 0)
-        return error_set(err, STATUS_INVALID, "no_dims", "", "the smallest singular value %.4g is below omega(1) = %.4g: "
-                         "no number of columns avoids lifting; raise --epsilon or give --dims", sigma_min,
-                         projection_omega(job->options.epsilon, job->options.delta, 1));
+        return error_set(err, STATUS_INVALID, "no_dims", "",
+                         "the smallest singular value %.4g is below omega(1) = %.4g: "
+                         "no number of columns avoids lifting; raise --epsilon or give --dims",
+                         sigma_min, projection_omega(job->options.epsilon, job->options.delta, 1));
     return project(job, advised, err);
 }
 
 static enum status write_matrix(struct job *job, struct file_draft *draft, struct error *err)
 {
     unsigned char header[128];
-    size_t header_bytes = npy_write_header(job->n, job->projection.dims, header);
+    size_t        header_bytes = npy_write_header(job->n, job->projection.dims, header);
     fwrite(header, 1, header_bytes, draft->stream);
     fwrite(job->Z, sizeof(double), job->n * job->projection.dims, draft->stream);
     TRY(file_finish(draft, err));
@@ -207,14 +250,14 @@ static enum status write_matrix(struct job *job, struct file_draft *draft, struc
 static enum status write_manifest(const struct job *job, struct file_draft *draft, struct error *err)
 {
     const struct projection *p = &job->projection;
-    char now[32];
+    char                     now[32];
     codec_time((int64_t)time(NULL) * 1000, now);
-    json_t *manifest = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:{s:f, s:f, s:f, s:f, s:b, s:I}}", "mechanism", "projection-only",
-        "tool", "gnomon " GNOMON_VERSION, "created_at", now, "rows", (json_int_t)job->n, "columns",
-        (json_int_t)p->dims, "bytes", (json_int_t)job->matrix_bytes, "dtype", "<f8", "sha256",
-        job->secret.matrix_sha256, "parameters", "epsilon", p->epsilon, "delta", p->delta, "omega", p->omega,
-        "sigma_min", p->sigma_min, "lifted", (int)p->lifted, "dims_advised", (json_int_t)p->dims_advised);
+    json_t *manifest =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:{s:f, s:f, s:f, s:f, s:b, s:I}}", "mechanism",
+                  "projection-only", "tool", "gnomon " GNOMON_VERSION, "created_at", now, "rows", (json_int_t)job->n,
+                  "columns", (json_int_t)p->dims, "bytes", (json_int_t)job->matrix_bytes, "dtype", "<f8", "sha256",
+                  job->secret.matrix_sha256, "parameters", "epsilon", p->epsilon, "delta", p->delta, "omega", p->omega,
+                  "sigma_min", p->sigma_min, "lifted", (int)p->lifted, "dims_advised", (json_int_t)p->dims_advised);
     int failure = manifest != NULL ? json_dumpf(manifest, draft->stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : -1;
     json_decref(manifest);
     fputc('\n', draft->stream);
@@ -252,11 +295,13 @@ static void report(const struct job *job)
     printf("advice: the largest r without lifting is %zu%s\n", p->dims_advised,
            p->dims_advised > 0 ? "; accuracy is usually best there" : ": lifting always happens at this epsilon");
     if (p->dims > p->dims_advised)
-        fprintf(stderr, "gnomon: warning: %zu columns are more than advised: lifting distorts the distances\n", p->dims);
+        fprintf(stderr, "gnomon: warning: %zu columns are more than advised: lifting distorts the distances\n",
+                p->dims);
     printf("This release carries NO differential privacy guarantee; epsilon and delta only set the threshold.\n"
            "It is the rows through a secret linear map: names, units and row order are gone, but distances, clusters\n"
            "and outliers stay visible, and whoever knows a few of the rows can compute all the others.\n"
-           "Keep %s: it is the only way back from a candidate to its row.\n", job->secret_path);
+           "Keep %s: it is the only way back from a candidate to its row.\n",
+           job->secret_path);
 }
 
 static enum status check_paths(struct job *job, struct error *err)
@@ -271,8 +316,10 @@ static enum status check_paths(struct job *job, struct error *err)
     else
         secret_neighbour(options->out, ".secret", job->secret_path, sizeof job->secret_path);
     if (!options->force && access(job->secret_path, F_OK) == 0)
-        return error_set(err, STATUS_CONFLICT, "secret_exists", "", "%.150s exists, and with it an earlier projection: "
-                         "move it away, or use --force", job->secret_path);
+        return error_set(err, STATUS_CONFLICT, "secret_exists", "",
+                         "%.150s exists, and with it an earlier projection: "
+                         "move it away, or use --force",
+                         job->secret_path);
     return STATUS_OK;
 }
 
@@ -292,8 +339,8 @@ static enum status run_job(struct job *job, struct file_draft drafts[3], struct 
 
 static int run(char **arguments)
 {
-    struct error err;
-    struct job job = {.n = 0};
+    struct error      err;
+    struct job        job = {.n = 0};
     struct file_draft drafts[3] = {{.stream = NULL}, {.stream = NULL}, {.stream = NULL}};
     if (!mat_use_one_thread())
         fprintf(stderr, "gnomon: warning: OpenBLAS is the OpenMP flavour\n");

@@ -7,7 +7,7 @@ static const struct config_row no_options[] = {{.flag = NULL}};
 static int run(char **arguments)
 {
     struct error err;
-    char none[sizeof(int64_t)];
+    char         none[sizeof(int64_t)];
     if (config_read(no_options, arguments, none, NULL, 0, &err) != STATUS_OK)
         return command_fail(&err);
     route_dump(stdout);

@@ -15,14 +15,25 @@
 
 enum { POLL_MS = 200 };
 
-struct run_options { const char *listen, *data, *examples; };
+struct run_options {
+    const char *listen, *data, *examples;
+};
 
 #define MEMBER(member) .offset = offsetof(struct run_options, member)
 static const struct config_row options_table[] = {
-    {.flag = "listen", .environment = "GNOMON_LISTEN", .value = "HOST:PORT", .kind = CONFIG_TEXT, MEMBER(listen),
-     .fallback = "127.0.0.1:8080", .help = "where to answer; port 0 takes any free one"},
+    {.flag = "listen",
+     .environment = "GNOMON_LISTEN",
+     .value = "HOST:PORT",
+     .kind = CONFIG_TEXT,
+     MEMBER(listen),
+     .fallback = "127.0.0.1:8080",
+     .help = "where to answer; port 0 takes any free one"},
     COMMAND_DATA_ROW(struct run_options),
-    {.flag = "examples", .value = "DIR", .kind = CONFIG_TEXT, MEMBER(examples), .fallback = "tests/data",
+    {.flag = "examples",
+     .value = "DIR",
+     .kind = CONFIG_TEXT,
+     MEMBER(examples),
+     .fallback = "tests/data",
      .help = "the folder with the example data of the demo"},
     {.flag = NULL},
 };
@@ -31,10 +42,10 @@ static const struct config_row options_table[] = {
 static bool read_address(int fd, char *out, size_t out_bytes)
 {
     static const char prefix[] = "listening on ";
-    FILE *stream = fdopen(fd, "r");
-    char line[512] = "";
-    bool is_there = stream != NULL && fgets(line, sizeof line, stream) != NULL &&
-                    strncmp(line, prefix, sizeof prefix - 1) == 0;
+    FILE             *stream = fdopen(fd, "r");
+    char              line[512] = "";
+    bool              is_there =
+        stream != NULL && fgets(line, sizeof line, stream) != NULL && strncmp(line, prefix, sizeof prefix - 1) == 0;
     line[strcspn(line, "\n")] = '\0';
     snprintf(out, out_bytes, "%s", is_there ? line + sizeof prefix - 1 : "");
     if (stream != NULL)
@@ -45,7 +56,7 @@ static bool read_address(int fd, char *out, size_t out_bytes)
 static enum status print_token(const char *data, const char *address, struct error *err)
 {
     struct client *client = NULL;
-    json_t *reply = NULL;
+    json_t        *reply = NULL;
     TRY(command_connect_local(data, &client, err));
     enum status status = client_json(client, "POST", "/v1/tokens",
                                      json_pack("{s:s, s:s}", "name", "first run", "scope", "admin"), &reply, err);
@@ -86,9 +97,10 @@ static int end(const struct process *process)
 
 static enum status run_demo(const struct run_options *options, char *own, char *address, struct error *err)
 {
-    char demo[] = "demo", server[] = "--server", data[] = "--data", examples[] = "--examples", folder[1024], files[1024];
+    char demo[] = "demo", server[] = "--server", data[] = "--data", examples[] = "--examples", folder[1024],
+         files[1024];
     struct process process;
-    int code = 0;
+    int            code = 0;
     snprintf(folder, sizeof folder, "%s", options->data);
     snprintf(files, sizeof files, "%s", options->examples);
     char *arguments[] = {own, demo, server, address, data, folder, examples, files, NULL};
@@ -104,7 +116,7 @@ static enum status with_server(const struct run_options *options, char *own, con
                                struct error *err)
 {
     char address[512];
-    int code = 0;
+    int  code = 0;
     if (!read_address(server->output, address, sizeof address)) {
         code = process_wait(server);
         return error_set(err, STATUS_BUSY, code == COMMAND_TEMPORARY ? "locked" : "server", "",
@@ -127,22 +139,22 @@ static enum status with_server(const struct run_options *options, char *own, con
 
 static enum status start(const struct run_options *options, struct error *err)
 {
-    char own[1024], serve[] = "serve", listen[] = "--listen", data[] = "--data", address[512], folder[1024];
+    char           own[1024], serve[] = "serve", listen[] = "--listen", data[] = "--data", address[512], folder[1024];
     struct process server;
     process_own_path(own, sizeof own);
     snprintf(address, sizeof address, "%s", options->listen);
     snprintf(folder, sizeof folder, "%s", options->data);
     char *arguments[] = {own, serve, listen, address, data, folder, NULL};
-    TRY(process_start(&(struct process_options){.arguments = arguments, .pipe_output = true, .own_group = true}, &server,
-                      err));
+    TRY(process_start(&(struct process_options){.arguments = arguments, .pipe_output = true, .own_group = true},
+                      &server, err));
     return with_server(options, own, &server, err);
 }
 
 static int run(char **arguments)
 {
-    struct error err;
+    struct error       err;
     struct run_options options;
-    enum status status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status        status = config_read(options_table, arguments, &options, NULL, 0, &err);
     process_watch_signals();
     if (status == STATUS_OK)
         status = start(&options, &err);

@@ -33,15 +33,32 @@ struct serve_options {
     .flag = name, .environment = variable, .value = "N", .kind = CONFIG_INT, MEMBER(member), .fallback = default_text, \
     .min = least, .max = most
 static const struct config_row options_table[] = {
-    {.flag = "listen", .environment = "GNOMON_LISTEN", .value = "HOST:PORT", .kind = CONFIG_TEXT, MEMBER(listen),
-     .fallback = "127.0.0.1:8080", .help = "where to answer; port 0 takes any free one"},
-    {.flag = "health-listen", .environment = "GNOMON_HEALTH_LISTEN", .value = "HOST:PORT", .kind = CONFIG_TEXT,
-     MEMBER(health_listen), .help = "a second address for /livez, /readyz and /metrics, without tokens"},
-    {.flag = "insecure-http", .environment = "GNOMON_INSECURE_HTTP", .kind = CONFIG_SWITCH, MEMBER(insecure_http),
+    {.flag = "listen",
+     .environment = "GNOMON_LISTEN",
+     .value = "HOST:PORT",
+     .kind = CONFIG_TEXT,
+     MEMBER(listen),
+     .fallback = "127.0.0.1:8080",
+     .help = "where to answer; port 0 takes any free one"},
+    {.flag = "health-listen",
+     .environment = "GNOMON_HEALTH_LISTEN",
+     .value = "HOST:PORT",
+     .kind = CONFIG_TEXT,
+     MEMBER(health_listen),
+     .help = "a second address for /livez, /readyz and /metrics, without tokens"},
+    {.flag = "insecure-http",
+     .environment = "GNOMON_INSECURE_HTTP",
+     .kind = CONFIG_SWITCH,
+     MEMBER(insecure_http),
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy before it"},
     COMMAND_DATA_ROW(struct serve_options),
-    {.flag = "synchronous", .environment = "GNOMON_SYNCHRONOUS", .value = "MODE", .kind = CONFIG_TEXT,
-     MEMBER(synchronous), .fallback = "FULL", .choices = "FULL|OFF",
+    {.flag = "synchronous",
+     .environment = "GNOMON_SYNCHRONOUS",
+     .value = "MODE",
+     .kind = CONFIG_TEXT,
+     MEMBER(synchronous),
+     .fallback = "FULL",
+     .choices = "FULL|OFF",
      .help = "OFF loses acknowledged data at power loss: for measurements only"},
     {INTEGER("workers", "GNOMON_WORKERS", workers, "64", 1, 1024), .help = "requests that may run at once"},
     {INTEGER("compute-slots", "GNOMON_COMPUTE_SLOTS", compute_slots, "0", 0, 1024),
@@ -93,9 +110,9 @@ static enum status watch_signals(int *wait_fd, struct error *err)
 static enum status split_address(const char *text, char host[ADDRESS_BYTES], const char **port, struct error *err)
 {
     const char *colon = strrchr(text, ':');
-    bool is_bracketed = text[0] == '[' && colon != NULL && colon[-1] == ']';
-    size_t length = colon != NULL ? (size_t)(colon - text) : 0;
-    bool is_port = colon != NULL && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
+    bool        is_bracketed = text[0] == '[' && colon != NULL && colon[-1] == ']';
+    size_t      length = colon != NULL ? (size_t)(colon - text) : 0;
+    bool        is_port = colon != NULL && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
     if (length == 0 || length >= ADDRESS_BYTES || !is_port)
         return error_set(err, STATUS_INVALID, "usage", "", "not HOST:PORT: %.100s", text);
     snprintf(host, ADDRESS_BYTES, "%.*s", (int)(is_bracketed ? length - 2 : length), is_bracketed ? text + 1 : text);
@@ -127,7 +144,7 @@ static enum status listen_locally(const char *path, int *fd, struct error *err)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
         return error_set(err, STATUS_INVALID, "address", "", "the path of the Unix socket is too long: %.100s", path);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
     unlink(path);
     *fd = socket(AF_UNIX, SOCK_STREAM, 0);
     if (*fd >= 0 && fcntl(*fd, F_SETFD, FD_CLOEXEC) == 0 &&
@@ -139,7 +156,10 @@ static enum status listen_locally(const char *path, int *fd, struct error *err)
     return STATUS_INTERNAL;
 }
 
-struct address { char host[ADDRESS_BYTES]; const char *port; };
+struct address {
+    char        host[ADDRESS_BYTES];
+    const char *port;
+};
 
 static enum status check_addresses(const struct serve_options *options, struct address *main_address,
                                    struct address *health, struct error *err)
@@ -149,8 +169,10 @@ static enum status check_addresses(const struct serve_options *options, struct a
     if (options->health_listen != NULL)
         TRY(split_address(options->health_listen, health->host, &health->port, err));
     if (!is_loopback(main_address->host) && !options->insecure_http)
-        return error_set(err, STATUS_INVALID, "usage", "", "%.100s is reachable from other machines and this is plain "
-                         "HTTP: put a TLS proxy before a loopback address, or say --insecure-http", main_address->host);
+        return error_set(err, STATUS_INVALID, "usage", "",
+                         "%.100s is reachable from other machines and this is plain "
+                         "HTTP: put a TLS proxy before a loopback address, or say --insecure-http",
+                         main_address->host);
     return STATUS_OK;
 }
 
@@ -174,7 +196,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
 {
     struct address address, health;
     struct server *server = NULL;
-    char byte;
+    char           byte;
     TRY(check_addresses(options, &address, &health, err));
     TRY(server_start(app,
                      &(struct server_options){.host = address.host,
@@ -185,7 +207,8 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .workers = (size_t)options->workers,
                                               .connections = (unsigned)options->connections,
                                               .per_address = options->connections_per_address > 0
-                                                                 ? (int)options->connections_per_address : -1,
+                                                                 ? (int)options->connections_per_address
+                                                                 : -1,
                                               .body_limit = options->body_bytes},
                      &server, err));
     announce(&address, server);
@@ -199,10 +222,10 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
 
 static enum status serve(const struct serve_options *options, struct error *err)
 {
-    char path[1024];
+    char           path[1024];
     struct address address, health;
-    struct app *app = NULL;
-    int wait_fd = -1, local_fd = -1;
+    struct app    *app = NULL;
+    int            wait_fd = -1, local_fd = -1;
     TRY(check_addresses(options, &address, &health, err));
     TRY(watch_signals(&wait_fd, err));
     limit_process(options);
@@ -224,17 +247,18 @@ static enum status serve(const struct serve_options *options, struct error *err)
 
 static int run(char **arguments)
 {
-    struct error err;
+    struct error         err;
     struct serve_options options;
-    enum status status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status          status = config_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK && !mat_use_one_thread())
-        status = error_set(&err, STATUS_INTERNAL, "openblas", "", "this OpenBLAS is the OpenMP flavour, with which results "
+        status = error_set(&err, STATUS_INTERNAL, "openblas", "",
+                           "this OpenBLAS is the OpenMP flavour, with which results "
                            "differ from run to run: install libopenblas0-pthread");
     json_object_seed(0);
     if (status == STATUS_OK)
         status = serve(&options, &err);
-    log_event(status == STATUS_OK ? LOG_INFO : LOG_ERROR, "stopped", "%s%s", status == STATUS_OK ? "" : "code=",
-              status == STATUS_OK ? "" : err.code);
+    log_event(status == STATUS_OK ? LOG_INFO : LOG_ERROR, "stopped", "%s%s",
+              status == STATUS_OK ? "" : "code=", status == STATUS_OK ? "" : err.code);
     return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
 }
 

@@ -22,15 +22,27 @@ struct token_options {
 static const struct config_row options_table[] = {
     COMMAND_DATA_ROW(struct token_options),
     {.flag = "name", .value = "N", .kind = CONFIG_TEXT, MEMBER(name), .help = "create: what the token is for"},
-    {.flag = "scope", .value = "SCOPE", .kind = CONFIG_TEXT, MEMBER(scope),
-     .choices = "admin|write|read|curator|agent", .help = "create: what the token may do"},
+    {.flag = "scope",
+     .value = "SCOPE",
+     .kind = CONFIG_TEXT,
+     MEMBER(scope),
+     .choices = "admin|write|read|curator|agent",
+     .help = "create: what the token may do"},
     {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .help = "create: the only study it may see"},
-    {.flag = "expires-in-days", .value = "D", .kind = CONFIG_INT, MEMBER(expires_in_days), .fallback = "90", .min = 0,
-     .max = 36500, .help = "create: how long it is good for; 0 for ever"},
+    {.flag = "expires-in-days",
+     .value = "D",
+     .kind = CONFIG_INT,
+     MEMBER(expires_in_days),
+     .fallback = "90",
+     .min = 0,
+     .max = 36500,
+     .help = "create: how long it is good for; 0 for ever"},
     {.flag = NULL},
 };
 
-struct line { const char *id, *scope, *study, *expires, *revoked, *name; };
+struct line {
+    const char *id, *scope, *study, *expires, *revoked, *name;
+};
 
 static void print_line(const struct line *line)
 {
@@ -43,8 +55,8 @@ static void print_line(const struct line *line)
 static enum status create_remote(struct client *client, const struct token_options *options, struct error *err)
 {
     const char *secret = "";
-    json_t *reply = NULL;
-    json_t *body = json_pack("{s:s, s:s}", "name", options->name, "scope", options->scope);
+    json_t     *reply = NULL;
+    json_t     *body = json_pack("{s:s, s:s}", "name", options->name, "scope", options->scope);
     if (options->study != NULL)
         json_object_set_new(body, "study", json_string(options->study));
     json_object_set_new(body, "expires_in_seconds",
@@ -62,8 +74,10 @@ static void print_json(json_t *token)
     struct line line = {.study = "any study", .expires = "never", .revoked = ""};
     if (json_unpack(token, "{s:s, s:s, s:s}", "id", &line.id, "scope", &line.scope, "name", &line.name) != 0)
         return;
-    const struct { const char *member; const char **to; } optional[] = {
-        {"study", &line.study}, {"expires_at", &line.expires}, {"revoked_at", &line.revoked}};
+    const struct {
+        const char  *member;
+        const char **to;
+    } optional[] = {{"study", &line.study}, {"expires_at", &line.expires}, {"revoked_at", &line.revoked}};
     for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
         if (json_is_string(json_object_get(token, optional[i].member)))
             *optional[i].to = json_string_value(json_object_get(token, optional[i].member));
@@ -76,9 +90,9 @@ static enum status list_remote(struct client *client, struct error *err)
     bool has_more = true;
     while (has_more) {
         json_t *reply = NULL, *token = NULL;
-        size_t i = 0;
+        size_t  i = 0;
         TRY(client_json(client, "GET", path, NULL, &reply, err));
-        json_array_foreach(json_object_get(reply, "tokens"), i, token)
+        json_array_foreach (json_object_get(reply, "tokens"), i, token)
             print_json(token);
         const char *cursor = json_string_value(json_object_get(reply, "next_cursor"));
         has_more = cursor != NULL;
@@ -108,7 +122,8 @@ static enum status create_local(struct app *app, struct caller *caller, const st
 {
     struct token token;
     TRY(token_create(app, caller,
-                     &(struct token_new){.name = options->name, .scope = scope_find(options->scope),
+                     &(struct token_new){.name = options->name,
+                                         .scope = scope_find(options->scope),
                                          .study = options->study,
                                          .expires_in_ms = options->expires_in_days * DAY_S * 1000},
                      &token, err));
@@ -123,7 +138,7 @@ static enum status list_local(struct app *app, struct caller *caller, struct err
         TRY(token_list(app, caller, page.next_cursor, PAGE, &page, err));
         for (size_t i = 0; i < page.len; i++) {
             const struct token *token = &page.tokens[i];
-            char expires[32] = "never", revoked[32] = "";
+            char                expires[32] = "never", revoked[32] = "";
             if (token->expires_ms > 0)
                 codec_time(token->expires_ms, expires);
             if (token->revoked_ms > 0)
@@ -138,15 +153,15 @@ static enum status list_local(struct app *app, struct caller *caller, struct err
 
 static enum status with_store(const struct token_options *options, const char *const operands[2], struct error *err)
 {
-    struct app *app = NULL;
+    struct app  *app = NULL;
     struct arena arena;
     umask(077);
     TRY(app_open(&(struct app_options){.folder = options->data, .synchronous = "FULL", .compute_slots = 1}, &app, err));
     arena_init(&arena, ARENA_BYTES);
     struct caller caller = {.token_id = "local", .scope = SCOPE_ADMIN, .arena = &arena};
-    enum status status = strcmp(operands[0], "create") == 0 ? create_local(app, &caller, options, err)
-                         : strcmp(operands[0], "list") == 0 ? list_local(app, &caller, err)
-                                                            : token_revoke(app, &caller, operands[1], err);
+    enum status   status = strcmp(operands[0], "create") == 0 ? create_local(app, &caller, options, err)
+                           : strcmp(operands[0], "list") == 0 ? list_local(app, &caller, err)
+                                                              : token_revoke(app, &caller, operands[1], err);
     arena_fini(&arena);
     app_close(app);
     return status;
@@ -196,10 +211,10 @@ static enum status act(const struct token_options *options, const char *const op
 
 static int run(char **arguments)
 {
-    struct error err = {.status = STATUS_OK};
+    struct error         err = {.status = STATUS_OK};
     struct token_options options;
-    const char *operands[2];
-    enum status status = config_read(options_table, arguments, &options, operands, 2, &err);
+    const char          *operands[2];
+    enum status          status = config_read(options_table, arguments, &options, operands, 2, &err);
     if (status == STATUS_OK)
         status = check(&options, operands, &err);
     if (status == STATUS_OK)

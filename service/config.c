@@ -72,8 +72,10 @@ static enum status store(const struct config_row *row, const char *text, void *o
 }
 
 static const size_t member_bytes[] = {
-    [CONFIG_TEXT] = sizeof(char *), [CONFIG_INT] = sizeof(int64_t),
-    [CONFIG_REAL] = sizeof(double), [CONFIG_SWITCH] = sizeof(bool),
+    [CONFIG_TEXT] = sizeof(char *),
+    [CONFIG_INT] = sizeof(int64_t),
+    [CONFIG_REAL] = sizeof(double),
+    [CONFIG_SWITCH] = sizeof(bool),
 };
 
 static enum status read_defaults(const struct config_row *rows, void *out, struct error *err)
@@ -100,8 +102,8 @@ static const struct config_row *find(const struct config_row *rows, const char *
 /* "--flag value", "--flag=value" or "--switch"; moves *arguments past what it read. */
 static enum status read_flag(const struct config_row *rows, char ***arguments, void *out, struct error *err)
 {
-    const char *name = *(*arguments)++ + 2;
-    const char *equals = strchr(name, '=');
+    const char              *name = *(*arguments)++ + 2;
+    const char              *equals = strchr(name, '=');
     const struct config_row *row = find(rows, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
     if (row == NULL)
         return error_set(err, STATUS_INVALID, "usage", "", "there is no option --%s", name);

@@ -20,8 +20,8 @@ struct config_row {
     const char      *fallback;    /* as it would be typed; NULL: NULL, 0 or false */
     const char      *choices;     /* CONFIG_TEXT: "FULL|OFF", or NULL */
     const char      *help;
-    double           min, max;    /* inclusive; CONFIG_INT, CONFIG_REAL */
-    size_t           offset;      /* of the member that receives the value */
+    double           min, max; /* inclusive; CONFIG_INT, CONFIG_REAL */
+    size_t           offset;   /* of the member that receives the value */
     enum config_kind kind;
     bool             is_required;
 };

@@ -22,7 +22,7 @@ static bool grow(void **array, size_t needed, size_t *room, size_t size)
     if (needed <= *room)
         return true;
     size_t wanted = *room * 2 > needed ? *room * 2 : needed + 64;
-    void *larger = realloc(*array, wanted * size);
+    void  *larger = realloc(*array, wanted * size);
     if (larger == NULL)
         return false;
     *array = larger;
@@ -39,7 +39,7 @@ static void fail(struct reader *reader, enum status status, const char *code, co
 
 static void take_cell(void *bytes, size_t length, void *arg)
 {
-    struct reader *reader = arg;
+    struct reader    *reader = arg;
     struct csv_table *table = reader->table;
     if (reader->status != STATUS_OK)
         return;
@@ -48,7 +48,7 @@ static void take_cell(void *bytes, size_t length, void *arg)
         return;
     }
     void *text = table->text, *cells = table->cells;
-    bool has_room = grow(&text, reader->text_bytes + length + 1, &reader->text_room, 1);
+    bool  has_room = grow(&text, reader->text_bytes + length + 1, &reader->text_room, 1);
     table->text = text;
     has_room = has_room && grow(&cells, reader->cells + 1, &reader->cells_room, sizeof(size_t));
     table->cells = cells;
@@ -65,7 +65,7 @@ static void take_cell(void *bytes, size_t length, void *arg)
 
 static void take_row(int terminator, void *arg)
 {
-    struct reader *reader = arg;
+    struct reader    *reader = arg;
     struct csv_table *table = reader->table;
     (void)terminator;
     if (reader->status != STATUS_OK)
@@ -79,7 +79,7 @@ static void take_row(int terminator, void *arg)
         return;
     }
     void *lines = table->lines;
-    bool has_room = grow(&lines, reader->rows + 1, &reader->rows_room, sizeof(size_t));
+    bool  has_room = grow(&lines, reader->rows + 1, &reader->rows_room, sizeof(size_t));
     table->lines = lines;
     if (!has_room) {
         fail(reader, STATUS_NO_MEMORY, "no_memory", "out of memory");
@@ -92,9 +92,9 @@ static void take_row(int terminator, void *arg)
 static enum status parse(struct reader *reader, struct csv_parser *parser, FILE *stream)
 {
     static const char mark[] = "\xEF\xBB\xBF"; /* the byte order mark some spreadsheets write */
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length = 0;
+    char             *line = NULL;
+    size_t            room = 0;
+    ssize_t           length = 0;
     while (reader->status == STATUS_OK && (length = getline(&line, &room, stream)) > 0) {
         size_t skip = reader->line++ == 0 && strncmp(line, mark, 3) == 0 ? 3 : 0;
         size_t bytes = (size_t)length - skip;
@@ -130,8 +130,8 @@ static enum status check_header(const struct csv_table *table, struct error *err
     qsort(names, table->columns, sizeof *names, compare_names);
     for (size_t i = 1; i < table->columns && status == STATUS_OK; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            status = error_set(err, STATUS_INVALID, "csv_header", "", "line 1: two columns are named \"%.100s\"",
-                               names[i]);
+            status =
+                error_set(err, STATUS_INVALID, "csv_header", "", "line 1: two columns are named \"%.100s\"", names[i]);
     free(names);
     return status;
 }
@@ -139,7 +139,7 @@ static enum status check_header(const struct csv_table *table, struct error *err
 static enum status read_stream(FILE *stream, struct csv_table *out, struct error *err)
 {
     struct csv_parser parser;
-    struct reader reader = {.table = out, .err = err};
+    struct reader     reader = {.table = out, .err = err};
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
     enum status status = parse(&reader, &parser, stream);
@@ -202,8 +202,8 @@ enum status csv_table_number(const struct csv_table *table, size_t row, size_t c
 {
     const char *cell = csv_table_cell(table, row, column);
     const char *name = csv_table_name(table, column);
-    size_t line = table->lines[row + 1];
-    char *end = NULL;
+    size_t      line = table->lines[row + 1];
+    char       *end = NULL;
     if (cell[0] == '\0')
         return error_set(err, STATUS_INVALID, "csv_value", "", "line %zu, column \"%.80s\": the value is missing", line,
                          name);

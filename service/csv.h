@@ -20,7 +20,7 @@ struct csv_table {
 MUST_CHECK enum status csv_table_read(const char *path, struct csv_table *out, struct error *err);
 /* The same for text in memory, length > 0. */
 MUST_CHECK enum status csv_table_parse(const char *text, size_t length, struct csv_table *out, struct error *err);
-void csv_table_free(struct csv_table *table);
+void                   csv_table_free(struct csv_table *table);
 
 const char *csv_table_name(const struct csv_table *table, size_t column);
 const char *csv_table_cell(const struct csv_table *table, size_t row, size_t column);

@@ -30,7 +30,7 @@ struct line {
 struct column {
     const char *name;
     enum status (*read)(struct line *line, const char *cell); /* NULL: not used */
-    size_t      param;
+    size_t param;
 };
 
 /* ---- reading cells ---- */
@@ -44,7 +44,7 @@ static enum status refuse(const struct line *line, const char *code, const char 
 
 static enum status read_number(struct line *line, const char *cell, double *out)
 {
-    char *end;
+    char  *end;
     double value = strtod(cell, &end);
     if (cell[0] == '\0' || *end != '\0' || strspn(cell, "+-.eE0123456789") != strlen(cell) || !isfinite(value))
         return refuse(line, "wrong_type", "must be a number");
@@ -65,7 +65,11 @@ static enum status read_text(struct line *line, const char *cell, size_t bytes_m
 
 static enum status read_state(struct line *line, const char *cell)
 {
-    static const struct { const char *name; enum outcome outcome; bool has_result; } states[] = {
+    static const struct {
+        const char  *name;
+        enum outcome outcome;
+        bool         has_result;
+    } states[] = {
         {"", OUTCOME_VALUE, true},           {"completed", OUTCOME_VALUE, true},
         {"failed", OUTCOME_FAILED, true},    {"infeasible", OUTCOME_INFEASIBLE, true},
         {"queued", OUTCOME_VALUE, false},    {"running", OUTCOME_VALUE, false},
@@ -159,7 +163,7 @@ static const struct column *find_known(const char *name)
 
 static bool find_param(const struct spec *spec, const char *name, size_t *param)
 {
-    bool is_prefixed = strncmp(name, prefix, sizeof prefix - 1) == 0;
+    bool        is_prefixed = strncmp(name, prefix, sizeof prefix - 1) == 0;
     const char *wanted = is_prefixed ? name + sizeof prefix - 1 : name;
     for (*param = 0; *param < spec->space.params_len; ++*param)
         if (strcmp(spec->space.params[*param].name, wanted) == 0)
@@ -189,7 +193,8 @@ static enum status read_header(const struct csv_table *table, struct line *line,
     line->column = "candidate";
     bool is_rows = line->spec->space.kind == SPACE_CANDIDATES;
     if (has_candidate != is_rows)
-        return refuse(line, is_rows ? "missing_column" : "unknown_column", "candidate belongs to a study of candidates");
+        return refuse(line, is_rows ? "missing_column" : "unknown_column",
+                      "candidate belongs to a study of candidates");
     line->column = "parameters";
     if (params != line->spec->space.params_len)
         return refuse(line, "missing_column", "each parameter needs exactly one column");
@@ -352,7 +357,14 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
     fputs("\r\n", out);
 }
 
-struct export { struct caller *caller; const char *id; struct study study; struct trial *trials; size_t len; };
+struct export
+{
+    struct caller *caller;
+    const char    *id;
+    struct study   study;
+    struct trial  *trials;
+    size_t         len;
+};
 
 static enum status read_export(struct db_conn *conn, void *arg, struct error *err)
 {

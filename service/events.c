@@ -22,7 +22,9 @@ static enum status keep_row(const struct db_rows *rows, struct arena *arena, str
         .actor = db_text_copy(rows, 6, arena),
         .detail = db_text_copy(rows, 7, arena),
     };
-    return out->kind == NULL || out->actor == NULL ? app_no_memory(err) : STATUS_OK;
+    bool failed = out->kind == NULL || out->actor == NULL || (out->study == NULL && !db_is_null(rows, 3)) ||
+                  (out->detail == NULL && !db_is_null(rows, 7));
+    return failed ? app_no_memory(err) : STATUS_OK;
 }
 
 static enum status grow(struct task *task, size_t *room, struct error *err)
@@ -61,9 +63,10 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         out->len++;
     }
     db_done(&rows);
-    if (status == STATUS_OK && more)
-        out->next_cursor = app_text(task->caller->arena, "%lld", (long long)out->events[out->len - 1].seq);
-    return status;
+    if (status != STATUS_OK || !more)
+        return status;
+    out->next_cursor = app_text(task->caller->arena, "%lld", (long long)out->events[out->len - 1].seq);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,

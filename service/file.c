@@ -19,7 +19,7 @@ static enum status fail(struct error *err, const char *path)
 static enum status read_stream(FILE *stream, size_t limit_bytes, char **text, size_t *length)
 {
     size_t room = 4096;
-    char *bytes = malloc(room + 1);
+    char  *bytes = malloc(room + 1);
     *length = 0;
     for (; bytes != NULL; room *= 2) {
         *length += fread(bytes + *length, 1, room - *length, stream);
@@ -59,8 +59,8 @@ enum status file_digest(const char *path, char sha256[65], int64_t *bytes, struc
     if (stream == NULL)
         return fail(err, path);
     struct sha256_state *state = sha256_start();
-    unsigned char piece[16384];
-    size_t length = 0;
+    unsigned char        piece[16384];
+    size_t               length = 0;
     *bytes = 0;
     while (state != NULL && (length = fread(piece, 1, sizeof piece, stream)) > 0) {
         sha256_add(state, piece, length);
@@ -98,7 +98,7 @@ enum status file_begin(struct file_draft *draft, const char *path, mode_t mode, 
 
 enum status file_finish(struct file_draft *draft, struct error *err)
 {
-    bool is_good = fflush(draft->stream) == 0 && !ferror(draft->stream) && fsync(fileno(draft->stream)) == 0;
+    bool        is_good = fflush(draft->stream) == 0 && !ferror(draft->stream) && fsync(fileno(draft->stream)) == 0;
     enum status status = is_good ? STATUS_OK : fail(err, draft->path);
     if (fclose(draft->stream) != 0 && status == STATUS_OK)
         status = fail(err, draft->path);
@@ -115,7 +115,7 @@ static enum status sync_folder_of(const char *path, struct error *err)
         snprintf(folder, sizeof folder, ".");
     else
         slash[slash == folder] = '\0';
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int         fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     enum status status = fd >= 0 && fsync(fd) == 0 ? STATUS_OK : fail(err, folder);
     if (fd >= 0)
         close(fd);

@@ -25,6 +25,6 @@ struct file_draft {
 MUST_CHECK enum status file_begin(struct file_draft *draft, const char *path, mode_t mode, struct error *err);
 MUST_CHECK enum status file_finish(struct file_draft *draft, struct error *err);
 MUST_CHECK enum status file_publish(struct file_draft *draft, struct error *err);
-void file_discard(struct file_draft *draft);
+void                   file_discard(struct file_draft *draft);
 
 #endif

@@ -27,11 +27,11 @@ static enum status append(int fd, const char *line, struct error *err)
 
 static bool take_line(struct journal *journal, char *line)
 {
-    char *end = NULL;
+    char              *end = NULL;
     unsigned long long candidate = strtoull(line, &end, 10);
     if (end == line || *end != ' ' || candidate >= journal->len)
         return false;
-    char *number = end + 1;
+    char  *number = end + 1;
     double value = strtod(number, &end);
     journal->values[candidate] = value;
     return end != number && *end == '\0' && isfinite(value);
@@ -42,13 +42,15 @@ static enum status take_text(struct journal *journal, char *text, const char *he
                              struct error *err)
 {
     size_t number = 0;
-    char *newline = NULL;
+    char  *newline = NULL;
     for (char *line = text; (newline = strchr(line, '\n')) != NULL; line = newline + 1) {
         *newline = '\0';
         bool is_good = number++ == 0 ? strcmp(line, head) == 0 : take_line(journal, line);
         if (!is_good)
-            return error_set(err, STATUS_CONFLICT, "other_journal", "", "line %zu of the journal is not of this secret "
-                             "and study: move the journal away to start anew", number);
+            return error_set(err, STATUS_CONFLICT, "other_journal", "",
+                             "line %zu of the journal is not of this secret "
+                             "and study: move the journal away to start anew",
+                             number);
         *kept_bytes = (size_t)(newline - text) + 1;
     }
     return STATUS_OK;
@@ -73,7 +75,7 @@ static enum status read_whole(int fd, const char *path, char **text, size_t *len
 
 static enum status load(struct journal *journal, const char *path, const char *head, struct error *err)
 {
-    char *text = NULL, line[LINE_BYTES + 2];
+    char  *text = NULL, line[LINE_BYTES + 2];
     size_t length = 0, kept_bytes = 0;
     TRY(read_whole(journal->fd, path, &text, &length, err));
     enum status status = take_text(journal, text, head, &kept_bytes, err);
@@ -89,7 +91,7 @@ static enum status load(struct journal *journal, const char *path, const char *h
 enum status journal_open(const char *path, const char *secret_id, const char *study, size_t len, struct journal *out,
                          struct error *err)
 {
-    char head[LINE_BYTES];
+    char         head[LINE_BYTES];
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     snprintf(head, sizeof head, "gnomon-journal-1 %s %s", secret_id, study);
     *out = (struct journal){.fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600), .len = len};

@@ -19,6 +19,6 @@ struct journal {
 MUST_CHECK enum status journal_open(const char *path, const char *secret_id, const char *study, size_t len,
                                     struct journal *out, struct error *err);
 MUST_CHECK enum status journal_append(struct journal *journal, size_t candidate, double value, struct error *err);
-void journal_close(struct journal *journal);
+void                   journal_close(struct journal *journal);
 
 #endif

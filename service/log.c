@@ -14,8 +14,8 @@ static const char *const level_names[] = {[LOG_INFO] = "info", [LOG_WARNING] = "
 static size_t print_head(char *line, size_t size, enum log_level level, const char *event)
 {
     struct timespec now;
-    struct tm utc;
-    char second[32];
+    struct tm       utc;
+    char            second[32];
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     strftime(second, sizeof second, "%Y-%m-%dT%H:%M:%S", &utc);
@@ -25,8 +25,8 @@ static size_t print_head(char *line, size_t size, enum log_level level, const ch
 
 void log_event(enum log_level level, const char *event, const char *details, ...)
 {
-    char line[LINE_MAX_BYTES + 1];
-    size_t head = print_head(line, sizeof line, level, event);
+    char    line[LINE_MAX_BYTES + 1];
+    size_t  head = print_head(line, sizeof line, level, event);
     va_list arguments;
     va_start(arguments, details);
     vsnprintf(line + head, sizeof line - head, details, arguments);

@@ -10,8 +10,13 @@
 enum { PREAMBLE_1 = 10, PREAMBLE_2 = 12, HEADER_MAX = 4096, ALIGNMENT = 64, LENGTH_DIGITS_MAX = 12 };
 static const char magic[] = "\x93NUMPY";
 
-struct scan { const char *at, *end; };
-struct header { bool has_descr, has_order, has_shape, is_f4, is_fortran; size_t sizes[2], dims; };
+struct scan {
+    const char *at, *end;
+};
+struct header {
+    bool   has_descr, has_order, has_shape, is_f4, is_fortran;
+    size_t sizes[2], dims;
+};
 
 static enum status not_npy(struct error *err, const char *why)
 {
@@ -151,16 +156,16 @@ enum status npy_header(const void *bytes, size_t length, struct npy *out, struct
         return not_npy(err, "it is in Fortran order");
     if (header.dims != 2 || header.sizes[0] == 0 || header.sizes[1] == 0)
         return error_set(err, STATUS_INVALID, "wrong_shape", "", "the array has not two dimensions, or is empty");
-    *out = (struct npy){.rows = header.sizes[0], .columns = header.sizes[1], .data_offset = data_offset,
-                        .is_f4 = header.is_f4};
+    *out = (struct npy){
+        .rows = header.sizes[0], .columns = header.sizes[1], .data_offset = data_offset, .is_f4 = header.is_f4};
     return STATUS_OK;
 }
 
 size_t npy_write_header(size_t rows, size_t columns, unsigned char out[128])
 {
-    char dictionary[100];
-    int  written = snprintf(dictionary, sizeof dictionary,
-                            "{'descr': '<f8', 'fortran_order': False, 'shape': (%zu, %zu), }", rows, columns);
+    char   dictionary[100];
+    int    written = snprintf(dictionary, sizeof dictionary,
+                              "{'descr': '<f8', 'fortran_order': False, 'shape': (%zu, %zu), }", rows, columns);
     size_t used = (size_t)written, total = (PREAMBLE_1 + used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memcpy(out, magic, sizeof magic - 1);
     out[6] = 1;

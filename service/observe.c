@@ -78,17 +78,7 @@ static enum status check_place(struct db_conn *conn, struct batch *batch, const 
         return STATUS_OK;
     if (batch->study.state == STUDY_AWAITING_CANDIDATES)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
-    if (!spec->policy->uses_each_row_once)
-        return STATUS_OK;
-    struct db_rows rows;
-    bool more;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_HAS_ROW, batch->id, item->row));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more)
-        status = error_set(err, STATUS_CONFLICT, "row_taken", "/candidate", "row %lld already is trial %lld",
-                           (long long)item->row, (long long)db_int(&rows, 0));
-    db_done(&rows);
-    return status;
+    return rows_check_row(conn, &batch->study, item->row, "/candidate", err);
 }
 
 static enum status log_trial(struct db_conn *conn, struct batch *batch, const char *kind, int64_t trial,
@@ -203,7 +193,8 @@ static enum status complete_if_spent(struct db_conn *conn, struct batch *batch, 
 {
     struct study *study = &batch->study;
     int64_t finished = study->trials[TRIAL_COMPLETED] + study->trials[TRIAL_INFEASIBLE];
-    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials)
+    int64_t open = study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING];
+    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
         return STATUS_OK;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], "budget_exhausted",
                 batch->now_ms));
@@ -220,6 +211,8 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     batch->study.spec = spec;
     TRY(observe_all(conn, batch, err));
     if (out->accepted > 0) {
+        if (batch->caller->is_import)
+            TRY(log_trial(conn, batch, "study.imported", 0, NULL, err));
         TRY(complete_if_spent(conn, batch, err));
         TRY(rows_study_save(conn, &batch->study, batch->now_ms, err));
     }

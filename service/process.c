@@ -66,8 +66,8 @@ static bool open_pipe(bool wanted, int ends[2])
 static int spawn(const struct process_options *options, int input, int output, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t defaults, blocked;
+    posix_spawnattr_t          attributes;
+    sigset_t                   defaults, blocked;
     sigemptyset(&blocked);
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
@@ -135,8 +135,8 @@ static void write_all(int fd, const char *text)
 
 static void read_all(int fd, char *output, size_t output_bytes)
 {
-    char piece[512];
-    size_t length = 0;
+    char    piece[512];
+    size_t  length = 0;
     ssize_t got = 0;
     while ((got = read(fd, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR)) {
         size_t taken = got < 0 ? 0 : (size_t)got < output_bytes - 1 - length ? (size_t)got : output_bytes - 1 - length;
@@ -153,8 +153,8 @@ enum status process_run_shell(const char *command, const char *input, char *outp
     if (strlen(command) >= sizeof text)
         return error_set(err, STATUS_INVALID, "process", "", "a command of more than %zu bytes", sizeof text - 1);
     snprintf(text, sizeof text, "%s", command);
-    char shell[] = "/bin/sh", flag[] = "-c";
-    char *arguments[] = {shell, flag, text, NULL};
+    char           shell[] = "/bin/sh", flag[] = "-c";
+    char          *arguments[] = {shell, flag, text, NULL};
     struct process process;
     TRY(process_start(&(struct process_options){.arguments = arguments, .pipe_input = true, .pipe_output = true},
                       &process, err));

@@ -14,7 +14,10 @@ struct process {
 };
 /* arguments [0] is the program, NULL ends.  Without a pipe, standard input is /dev/null and standard output ours.
  * own_group: signals from the terminal do not reach it, and kill(-pid) reaches all of it. */
-struct process_options { char *const *arguments; bool pipe_input, pipe_output, own_group; };
+struct process_options {
+    char *const *arguments;
+    bool         pipe_input, pipe_output, own_group;
+};
 MUST_CHECK enum status process_start(const struct process_options *options, struct process *out, struct error *err);
 
 /* Waits for its end: the exit code, or 128 + the signal that ended it. */

@@ -31,8 +31,8 @@ static double uniform(uint64_t word)
 enum status random_normals(double *out, size_t n, struct error *err)
 {
     static const double two_pi = 6.283185307179586476925286766559;
-    uint64_t words[BLOCK_WORDS];
-    enum status status = STATUS_OK;
+    uint64_t            words[BLOCK_WORDS];
+    enum status         status = STATUS_OK;
     for (size_t done = 0; done < n && status == STATUS_OK; done += BLOCK_WORDS) {
         status = random_bytes(words, sizeof words, err);
         size_t piece = n - done < BLOCK_WORDS ? n - done : BLOCK_WORDS;
@@ -50,7 +50,7 @@ enum status random_normals(double *out, size_t n, struct error *err)
 static enum status below(uint32_t bound, uint32_t *out, struct error *err)
 {
     const uint64_t limit = (UINT64_C(1) << 32) / bound * bound;
-    uint32_t word = 0;
+    uint32_t       word = 0;
     do
         TRY(random_bytes(&word, sizeof word, err));
     while (word >= limit);

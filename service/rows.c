@@ -167,6 +167,22 @@ enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial 
     return status;
 }
 
+enum status rows_check_row(struct db_conn *conn, const struct study *study, int64_t row, const char *path,
+                           struct error *err)
+{
+    struct db_rows rows;
+    bool more;
+    if (!study->spec.policy->uses_each_row_once)
+        return STATUS_OK;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_HAS_ROW, study->id, row));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more)
+        status = error_set(err, STATUS_CONFLICT, "row_taken", path, "row %lld already is trial %lld",
+                           (long long)row, (long long)db_int(&rows, 0));
+    db_done(&rows);
+    return status;
+}
+
 enum status rows_log(struct db_conn *conn, struct study *study, const struct change *change, struct error *err)
 {
     study->revision++;

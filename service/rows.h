@@ -21,6 +21,10 @@ MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const char *study, i
 MUST_CHECK enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len,
                                    struct error *err);
 
+/* CONFLICT "row_taken" when the policy uses each row once and a trial has this one. */
+MUST_CHECK enum status rows_check_row(struct db_conn *conn, const struct study *study, int64_t row, const char *path,
+                                      struct error *err);
+
 /* One change of a study: the next revision, and its line in the log.  trial 0: none.  detail may be NULL. */
 struct change { const char *kind, *actor, *detail; int64_t trial, at_ms; };
 MUST_CHECK enum status rows_log(struct db_conn *conn, struct study *study, const struct change *change,

@@ -52,10 +52,10 @@ static bool take_rows(const json_t *rows, struct secret *out)
     out->len = json_array_size(rows);
     out->rows = calloc(out->len > 0 ? out->len : 1, sizeof *out->rows);
     bool *is_seen = calloc(out->len > 0 ? out->len : 1, sizeof *is_seen);
-    bool is_good = out->rows != NULL && is_seen != NULL && out->len > 0;
+    bool  is_good = out->rows != NULL && is_seen != NULL && out->len > 0;
     for (size_t i = 0; i < out->len && is_good; i++) {
         const json_t *row = json_array_get(rows, i);
-        json_int_t value = json_integer_value(row);
+        json_int_t    value = json_integer_value(row);
         is_good = json_is_integer(row) && value >= 0 && value < (json_int_t)out->len && !is_seen[value];
         if (is_good) {
             is_seen[value] = true;
@@ -69,9 +69,9 @@ static bool take_rows(const json_t *rows, struct secret *out)
 static bool take(json_t *document, struct secret *out)
 {
     const char *format = "", *id = "", *data = "", *matrix = "";
-    json_t *rows = NULL;
-    if (json_unpack(document, "{s:s, s:s, s:s, s:s, s:o}", "format", &format, "id", &id,
-                    "data_sha256", &data, "matrix_sha256", &matrix, "rows", &rows) != 0)
+    json_t     *rows = NULL;
+    if (json_unpack(document, "{s:s, s:s, s:s, s:s, s:o}", "format", &format, "id", &id, "data_sha256", &data,
+                    "matrix_sha256", &matrix, "rows", &rows) != 0)
         return false;
     if (strcmp(format, format_name) != 0 || strlen(id) != sizeof out->id - 1 || strlen(data) != 64 ||
         strlen(matrix) != 64)
@@ -84,16 +84,19 @@ static bool take(json_t *document, struct secret *out)
 
 enum status secret_read(const char *path, struct secret *out, struct error *err)
 {
-    char *text = NULL;
+    char  *text = NULL;
     size_t length = 0;
     *out = (struct secret){.len = 0};
     TRY(file_read(path, FILE_MAX_BYTES, &text, &length, err));
     json_t *document = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-    bool is_good = document != NULL && take(document, out);
+    bool    is_good = document != NULL && take(document, out);
     json_decref(document);
     free(text);
-    return is_good ? STATUS_OK : error_set(err, STATUS_INVALID, "bad_secret", "", "%.150s is not a secret file of "
-                                           "gnomon project", path);
+    return is_good ? STATUS_OK
+                   : error_set(err, STATUS_INVALID, "bad_secret", "",
+                               "%.150s is not a secret file of "
+                               "gnomon project",
+                               path);
 }
 
 void secret_free(struct secret *secret)
@@ -106,6 +109,6 @@ void secret_neighbour(const char *path, const char *extension, char *out, size_t
 {
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(slash != NULL ? slash : path, '.');
-    size_t stem = dot != NULL && dot != path ? (size_t)(dot - path) : strlen(path);
+    size_t      stem = dot != NULL && dot != path ? (size_t)(dot - path) : strlen(path);
     snprintf(out, out_bytes, "%.*s%s", (int)stem, path, extension);
 }

@@ -28,7 +28,7 @@ MUST_CHECK enum status secret_write(const struct secret *secret, FILE *stream, s
 /* Errors: as file_read; INVALID "bad_secret" (not such a file, or rows is not a permutation).  secret_free in every
  * case. */
 MUST_CHECK enum status secret_read(const char *path, struct secret *out, struct error *err);
-void secret_free(struct secret *secret);
+void                   secret_free(struct secret *secret);
 
 /* "z.secret" -> "z.npy", "z.json", ...: the last extension replaced. */
 void secret_neighbour(const char *path, const char *extension, char *out, size_t out_bytes);

@@ -41,7 +41,6 @@ struct session_cache *session_cache_new(void)
 static void entry_free(struct entry *entry)
 {
     session_forget(&entry->live);
-    arena_fini(&entry->live.arena);
     pthread_rwlock_destroy(&entry->lock);
     free(entry);
 }
@@ -150,8 +149,8 @@ void session_unlock(struct app *app, struct live *live)
     struct entry *entry = (struct entry *)live;
     struct session_cache *cache = app->sessions;
     size_t bytes = live_bytes(live);
+    pthread_mutex_lock(&cache->mutex); // before the next user can change what was measured
     pthread_rwlock_unlock(&entry->lock);
-    pthread_mutex_lock(&cache->mutex);
     entry->users--;
     entry->used_at = ++cache->clock;
     bool is_last = entry->is_dropped && entry->users == 0;
@@ -175,6 +174,7 @@ void session_forget(struct live *live)
     if (live->session != NULL)
         live->spec.policy->close(live->session);
     live->session = NULL;
+    arena_fini(&live->arena);
     live->seq = live->revision = live->told = live->observations = 0;
 }
 
@@ -255,7 +255,6 @@ static enum status tell_log(struct db_conn *conn, struct live *live, struct erro
 static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, struct error *err)
 {
     struct study study;
-    arena_fini(&live->arena);
     TRY(rows_study_get(conn, live->study, true, &live->arena, &study, err));
     live->spec = study.spec;
     if (live->spec.space.kind == SPACE_CANDIDATES)

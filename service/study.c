@@ -1,6 +1,8 @@
 /* The use cases of studies.  Each is one transaction; what a token may not see is not there. */
 #include "service/study.h"
 
+#include "service/candidates.h"
+#include "service/codec.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/token.h"
@@ -104,6 +106,7 @@ static enum status list_rows(struct db_rows *rows, struct caller *caller, struct
         if ((int64_t)out->len == limit) {
             const struct study *last = &out->studies[limit - 1];
             out->next_cursor = app_text(caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+            status = out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
             break;
         }
         status = rows_study(rows, true, caller->arena, &out->studies[out->len], err);
@@ -125,7 +128,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     TRY(read_cursor(filter->cursor, &created_ms, id, err));
     const char *label = "";
     if (filter->label_key != NULL)
-        label = app_text(work->caller->arena, "\"%s\":\"%s\"", filter->label_key, or_empty(filter->label_value));
+        label = codec_label(filter->label_key, or_empty(filter->label_value), work->caller->arena);
     work->out->studies = ARENA_NEW(work->caller->arena, struct study, (size_t)filter->limit);
     if (label == NULL || work->out->studies == NULL)
         return app_no_memory(err);
@@ -219,14 +222,11 @@ static enum status state_after(struct db_conn *conn, const struct study *study, 
     *state = moves[verb].to;
     if (verb != STUDY_REOPEN || study->spec.space.kind != SPACE_CANDIDATES)
         return STATUS_OK;
-    struct db_rows rows;
-    bool more;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, study->id));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && (!more || db_int(&rows, 4) == 0))
+    bool is_complete;
+    TRY(candidates_complete(conn, study->id, &is_complete, err));
+    if (!is_complete)
         *state = STUDY_AWAITING_CANDIDATES;
-    db_done(&rows);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status move(struct db_conn *conn, void *arg, struct error *err)

@@ -20,6 +20,7 @@ struct plan {
     struct suggest_reply         *out;
     struct study                  study;
     int64_t                       now_ms;
+    int64_t                       waiting; /* queued, or will be: their leases are over */
     struct live                  *live;
     struct trial                 *fresh; /* proposals, not yet in the log */
     const void                  **notes;
@@ -43,7 +44,8 @@ static enum status check_state(const struct study *study, struct error *err)
 
 static enum status append(struct plan *plan, const struct trial *trials, size_t len)
 {
-    memcpy(plan->out->trials + plan->out->len, trials, len * sizeof *trials);
+    if (len > 0)
+        memcpy(plan->out->trials + plan->out->len, trials, len * sizeof *trials);
     plan->out->len += len;
     return STATUS_OK;
 }
@@ -55,18 +57,27 @@ static int64_t missing(const struct plan *plan)
 
 /* ---- claiming what exists ---- */
 
-static enum status put_back_expired(struct db_conn *conn, struct plan *plan, struct error *err)
+enum { EXPIRED_MAX = 1000 };
+
+static enum status find_expired(struct db_conn *conn, const struct plan *plan, int64_t expired[EXPIRED_MAX],
+                                size_t *len, struct error *err)
 {
-    int64_t expired[1000];
-    size_t len = 0;
     bool more;
     struct db_rows rows;
     enum status status;
+    *len = 0;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->now_ms));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && len < sizeof expired / sizeof *expired)
-        expired[len++] = db_int(&rows, 0);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && *len < EXPIRED_MAX)
+        expired[(*len)++] = db_int(&rows, 0);
     db_done(&rows);
-    TRY(status);
+    return status;
+}
+
+static enum status put_back_expired(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    int64_t expired[EXPIRED_MAX];
+    size_t len;
+    TRY(find_expired(conn, plan, expired, &len, err));
     for (size_t i = 0; i < len; i++) {
         TRY(db_exec(conn, NULL, err, SQL_TRIAL_REQUEUE, plan->id, expired[i]));
         rows_count(&plan->study, TRIAL_RUNNING, TRIAL_QUEUED);
@@ -83,7 +94,7 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     struct db_rows rows;
     struct trial *trials;
     size_t len;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, missing(plan)));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->now_ms, missing(plan)));
     TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
     return append(plan, trials, len);
 }
@@ -112,8 +123,13 @@ static enum status take_queued(struct db_conn *conn, struct plan *plan, struct e
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
+    int64_t expired[EXPIRED_MAX];
+    size_t expired_len;
+    plan->now_ms = plan->app->now_ms();
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
     TRY(check_state(&plan->study, err));
+    TRY(find_expired(conn, plan, expired, &expired_len, err));
+    plan->waiting = plan->study.trials[TRIAL_QUEUED] + (int64_t)expired_len;
     return take_own(conn, plan, err);
 }
 
@@ -122,9 +138,8 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
 /* How many more trials the budget allows. */
 static int64_t allowance(const struct study *study)
 {
-    if (study->budget_trials == 0)
-        return INT64_MAX;
-    return study->budget_trials - (study->trials_total - study->trials[TRIAL_FAILED] - study->trials[TRIAL_ABANDONED]);
+    int64_t used = study->trials_total - study->trials[TRIAL_FAILED] - study->trials[TRIAL_ABANDONED];
+    return study->budget_trials == 0 ? INT64_MAX : used < study->budget_trials ? study->budget_trials - used : 0;
 }
 
 static bool is_late(void *arg)
@@ -154,8 +169,6 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
         .worker = plan->request->worker,
         .value = NAN,
         .stddev = NAN,
-        .lease_ms = plan->now_ms + spec->lease_ms,
-        .created_ms = plan->now_ms,
         .model = {.policy = spec->policy->name,
                   .fallback = proposal->fallback,
                   .revision = plan->live->revision,
@@ -222,7 +235,9 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
 
 static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, struct error *err)
 {
-    const struct trial *trial = &plan->fresh[i];
+    struct trial *trial = &plan->fresh[i];
+    trial->created_ms = plan->now_ms;
+    trial->lease_ms = plan->now_ms + plan->study.spec.lease_ms;
     size_t bytes = trial->point == NULL ? 0 : plan->study.spec.space.params_len * sizeof *trial->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state],
                 trial->point, bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy,
@@ -233,11 +248,22 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     return rows_log(conn, &plan->study, &change, err);
 }
 
+/* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
+static enum status nothing_left(struct plan *plan, struct error *err)
+{
+    if (allowance(&plan->study) == 0)
+        plan->exhausted = "budget_exhausted";
+    if (plan->exhausted == NULL)
+        return error_set(err, STATUS_BUSY, "busy", "", "what there was to give is gone: ask again");
+    return error_set(err, STATUS_CONFLICT, plan->exhausted, "", "there is no trial left to give");
+}
+
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
     struct spec spec = plan->study.spec;
     plan->out->len = 0;
+    plan->now_ms = plan->app->now_ms(); // leases begin when trials are given, not when they were asked for
     TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, &plan->study, err));
     plan->study.spec = spec;
     TRY(check_state(&plan->study, err));
@@ -247,12 +273,12 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     TRY(take_queued(conn, plan, err));
     if (plan->fresh_len > 0 && plan->fresh[0].number != plan->study.trials_total + 1)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
-    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0; i++) {
+    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && allowance(&plan->study) > 0; i++) {
         TRY(add_trial(conn, plan, i, err));
         TRY(append(plan, &plan->fresh[i], 1));
     }
-    if (plan->exhausted != NULL && plan->out->len == 0)
-        return error_set(err, STATUS_CONFLICT, plan->exhausted, "", "there is no trial left to give");
+    if (plan->out->len == 0)
+        return nothing_left(plan, err);
     plan->out->revision = plan->study.revision;
     return plan->study.revision == before ? STATUS_OK : rows_study_save(conn, &plan->study, plan->now_ms, err);
 }
@@ -263,7 +289,8 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     struct plan *plan = arg;
     struct study *study = &plan->study;
     TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, study, err));
-    if (study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
+    bool is_spent = allowance(study) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
+    if (!is_spent || study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
         return STATUS_OK;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], plan->exhausted,
                 plan->now_ms));
@@ -276,16 +303,14 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
 static enum status suggest_locked(struct plan *plan, struct error *err)
 {
     TRY(session_catch_up(plan->app, plan->caller, plan->live, err));
-    int64_t free_trials = allowance(&plan->study) + plan->study.trials[TRIAL_QUEUED];
-    int64_t count = missing(plan) - plan->study.trials[TRIAL_QUEUED];
+    int64_t count = missing(plan) - plan->waiting;
     if (count > allowance(&plan->study))
         count = allowance(&plan->study);
-    if (free_trials <= 0 && missing(plan) > 0)
-        plan->exhausted = "budget_exhausted";
     if (count > 0)
         TRY(propose(plan, count, err));
+    int64_t before = plan->study.trials_total;
     TRY(app_transact(plan->app, plan->caller, write, plan, err));
-    atomic_fetch_add(&plan->app->counters.suggestions, plan->fresh_len);
+    atomic_fetch_add(&plan->app->counters.suggestions, (uint64_t)(plan->study.trials_total - before));
     return STATUS_OK;
 }
 
@@ -308,7 +333,7 @@ static enum status begin(struct plan *plan, struct error *err)
 enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
                           struct suggest_reply *out, struct error *err)
 {
-    struct plan plan = {.app = app, .caller = caller, .id = id, .request = request, .out = out, .now_ms = app->now_ms()};
+    struct plan plan = {.app = app, .caller = caller, .id = id, .request = request, .out = out};
     if (request->deadline_ms > 0)
         plan.deadline_ms = app->monotonic_ms() + request->deadline_ms;
     TRY(begin(&plan, err));

@@ -284,11 +284,11 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         out->len++;
     }
     db_done(&rows);
-    if (status == STATUS_OK && more) {
-        const struct token *last = &out->tokens[out->len - 1];
-        out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-    }
-    return status;
+    if (status != STATUS_OK || !more)
+        return status;
+    const struct token *last = &out->tokens[out->len - 1];
+    out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
 enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,

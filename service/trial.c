@@ -111,9 +111,10 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
             .trial = db_int(&rows, 1), .at_ms = db_int(&rows, 2), .value = db_double(&rows, 3), .best = sign * db_double(&rows, 4)};
     }
     db_done(&rows);
-    if (status == STATUS_OK && more)
-        out->next_cursor = app_text(task->caller->arena, "%lld", (long long)last);
-    return status;
+    if (status != STATUS_OK || !more)
+        return status;
+    out->next_cursor = app_text(task->caller->arena, "%lld", (long long)last);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
 enum status trial_history(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
@@ -186,6 +187,10 @@ static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, 
 {
     size_t p = task->study.spec.space.params_len;
     struct trial *trial = &task->page->trials[i];
+    char path[40];
+    snprintf(path, sizeof path, "/candidates/%zu", i);
+    if (task->rows != NULL)
+        TRY(rows_check_row(conn, &task->study, task->rows[i], path, err));
     *trial = (struct trial){
         .number = task->study.trials_total + 1,
         .state = TRIAL_QUEUED,

@@ -42,27 +42,32 @@ enum status patience_json(struct patience *patience, struct client *client, cons
 }
 
 /* {"state","received_bytes","bytes",..} of the study's candidates. */
-struct progress { bool complete; int64_t received_bytes, bytes; };
+struct progress {
+    bool    complete;
+    int64_t received_bytes, bytes;
+};
 
 static enum status take_progress(json_t *reply, struct progress *out, struct error *err)
 {
     const char *state = "";
-    json_int_t received_bytes = 0, bytes = 0;
-    int failure = json_unpack(reply, "{s:s, s:I, s:I}", "state", &state, "received_bytes", &received_bytes, "bytes",
-                              &bytes);
+    json_int_t  received_bytes = 0, bytes = 0;
+    int         failure =
+        json_unpack(reply, "{s:s, s:I, s:I}", "state", &state, "received_bytes", &received_bytes, "bytes", &bytes);
     *out = (struct progress){strcmp(state, "complete") == 0, received_bytes, bytes};
     json_decref(reply);
-    return failure == 0 ? STATUS_OK : error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's answer about the "
-                                                "candidates is not understood");
+    return failure == 0 ? STATUS_OK
+                        : error_set(err, STATUS_INTERNAL, "bad_reply", "",
+                                    "the server's answer about the "
+                                    "candidates is not understood");
 }
 
 static enum status check_files(const struct upload *upload, json_t **manifest, struct error *err)
 {
-    char *text = NULL, digest[65];
+    char       *text = NULL, digest[65];
     const char *claimed = "";
-    size_t length = 0;
-    int64_t bytes = 0;
-    json_int_t claimed_bytes = 0;
+    size_t      length = 0;
+    int64_t     bytes = 0;
+    json_int_t  claimed_bytes = 0;
     TRY(file_read(upload->manifest_path, MANIFEST_MAX_BYTES, &text, &length, err));
     *manifest = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
     free(text);
@@ -70,17 +75,19 @@ static enum status check_files(const struct upload *upload, json_t **manifest, s
         return error_set(err, STATUS_INVALID, "bad_manifest", "", "%.150s is not a manifest", upload->manifest_path);
     TRY(file_digest(upload->matrix_path, digest, &bytes, err));
     if (strcmp(digest, claimed) != 0 || bytes != claimed_bytes || strcmp(digest, upload->matrix_sha256) != 0)
-        return error_set(err, STATUS_INVALID, "wrong_matrix", "", "%.80s, its manifest and the secret file are not of the "
-                         "same projection", upload->matrix_path);
+        return error_set(err, STATUS_INVALID, "wrong_matrix", "",
+                         "%.80s, its manifest and the secret file are not of the "
+                         "same projection",
+                         upload->matrix_path);
     return STATUS_OK;
 }
 
 static enum status send_range(const struct upload *upload, FILE *matrix, const struct progress *at, char *buffer,
                               struct error *err)
 {
-    int64_t left = at->bytes - at->received_bytes;
-    size_t length = left < RANGE_BYTES ? (size_t)left : RANGE_BYTES;
-    char path[128], range[96];
+    int64_t             left = at->bytes - at->received_bytes;
+    size_t              length = left < RANGE_BYTES ? (size_t)left : RANGE_BYTES;
+    char                path[128], range[96];
     struct client_reply reply;
     if (fseeko(matrix, (off_t)at->received_bytes, SEEK_SET) != 0 || fread(buffer, 1, length, matrix) != length)
         return error_set(err, STATUS_INVALID, "file", "", "%.150s cannot be read", upload->matrix_path);
@@ -88,29 +95,39 @@ static enum status send_range(const struct upload *upload, FILE *matrix, const s
     snprintf(range, sizeof range, "bytes %lld-%lld/%lld", (long long)at->received_bytes,
              (long long)(at->received_bytes + (int64_t)length - 1), (long long)at->bytes);
     TRY(client_send(upload->client,
-                    &(struct client_request){.method = "PUT", .path = path, .content_type = "application/x-npy",
-                                             .range = range, .body = buffer, .body_bytes = length},
+                    &(struct client_request){.method = "PUT",
+                                             .path = path,
+                                             .content_type = "application/x-npy",
+                                             .range = range,
+                                             .body = buffer,
+                                             .body_bytes = length},
                     &reply, err));
     free(reply.bytes);
     return STATUS_OK;
 }
 
-/* Where to go on is always what the server says it has. */
+/* Where to go on is always what the server says it has.  A failure is passing only while something arrives. */
 static enum status send_matrix(const struct upload *upload, struct progress *at, FILE *matrix, char *buffer,
                                struct error *err)
 {
-    char path[128];
-    json_t *reply = NULL;
+    char            path[128];
+    json_t         *reply = NULL;
+    struct patience patience = *upload->patience;
     snprintf(path, sizeof path, "/v1/studies/%.40s/candidates", upload->study);
     while (!at->complete) {
         if (process_is_stopped())
             return error_set(err, STATUS_BUSY, "interrupted", "", "interrupted");
+        int64_t     before = at->received_bytes;
         enum status sent = send_range(upload, matrix, at, buffer, err);
-        bool is_offset_wrong = sent != STATUS_OK && strcmp(err->code, "wrong_offset") == 0;
-        if (sent != STATUS_OK && !is_offset_wrong && !patience_retry(upload->patience, err))
+        bool        is_offset_wrong = sent != STATUS_OK && strcmp(err->code, "wrong_offset") == 0;
+        if (sent != STATUS_OK && !is_offset_wrong && !patience_retry(&patience, err))
             return sent;
         TRY(patience_json(upload->patience, upload->client, "GET", path, NULL, &reply, err));
         TRY(take_progress(reply, at, err));
+        if (is_offset_wrong && at->received_bytes == before)
+            return sent;
+        if (at->received_bytes != before)
+            patience_reset(&patience);
         fprintf(stderr, "gnomon: uploaded %lld of %lld bytes\n", (long long)at->received_bytes, (long long)at->bytes);
     }
     return STATUS_OK;
@@ -118,10 +135,10 @@ static enum status send_matrix(const struct upload *upload, struct progress *at,
 
 enum status upload_run(const struct upload *upload, struct error *err)
 {
-    char path[128];
-    json_t *manifest = NULL, *reply = NULL;
+    char            path[128];
+    json_t         *manifest = NULL, *reply = NULL;
     struct progress at;
-    enum status status = check_files(upload, &manifest, err);
+    enum status     status = check_files(upload, &manifest, err);
     if (status != STATUS_OK) {
         json_decref(manifest);
         return status;

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 
 /* How long a server may be away before a program gives up; counts from the first failure in a row. */
-struct patience { long limit_ms, waited_ms, pause_ms; };
+struct patience {
+    long limit_ms, waited_ms, pause_ms;
+};
 
 /* After a failed call: true when it is worth another try, after a pause that doubles up to 5 s.  False for refusals,
  * after a stop signal, and when the limit is used up. */
