@@ -26,36 +26,36 @@ struct reply {
 };
 
 struct call {
-    struct app          *app;
-    struct metrics      *metrics;
-    const atomic_bool   *draining;
-    enum listener_kind   listener;
-    int64_t              body_limit; /* bytes of a body that is not streamed */
-    struct arena         arena;
-    struct caller        caller;
-    unsigned char        address[16]; /* of the client; zero: none */
-    char                 request_id[17];
+    struct app        *app;
+    struct metrics    *metrics;
+    const atomic_bool *draining;
+    enum listener_kind listener;
+    int64_t            body_limit; /* bytes of a body that is not streamed */
+    struct arena       arena;
+    struct caller      caller;
+    unsigned char      address[16]; /* of the client; zero: none */
+    char               request_id[17];
 
-    const char          *uri; /* as it arrived */
-    const struct route  *route;
-    const char          *params[CALL_PARAMS_MAX]; /* decoded path parameters, in order */
-    struct query_item    query[CALL_QUERY_MAX];
-    size_t               query_len;
-    const char          *token, *if_match, *idempotency_key; /* or NULL */
+    const char         *uri; /* as it arrived */
+    const struct route *route;
+    const char         *params[CALL_PARAMS_MAX]; /* decoded path parameters, in order */
+    struct query_item   query[CALL_QUERY_MAX];
+    size_t              query_len;
+    const char         *token, *if_match, *idempotency_key; /* or NULL */
 
-    const char          *body; /* or the piece of a streamed body */
-    size_t               body_bytes;
-    bool                 is_csv;
-    int64_t              offset, total; /* streamed: where the piece starts, and the whole length */
-    json_t              *json, *query_json;
-    void                *input; /* the struct of the route's form */
+    const char *body; /* or the piece of a streamed body; never NULL */
+    size_t      body_bytes;
+    bool        is_csv;
+    int64_t     offset, total; /* streamed: where the piece starts, and the whole length */
+    json_t     *json, *query_json;
+    void       *input; /* the struct of the route's form */
 
     /* Set with call_result by the handler, before the service call whose result is shown. */
-    json_t            *(*render)(struct call *call, const void *result); /* a new reference; NULL: out of memory */
-    _Alignas(16) unsigned char result[1024];
-    bool                 for_store; /* the reply being rendered is kept for a repeat: no secrets */
-    struct problems      problems;
-    struct reply         reply;
+    json_t *(*render)(struct call *call, const void *result); /* a new reference; NULL: out of memory */
+    bool            for_store; /* the reply being rendered is kept for a repeat: no secrets */
+    struct problems problems;
+    struct reply    reply;
+    _Alignas(16) unsigned char result[1024]; /* last: only what a handler asks for is cleared */
 };
 
 /* What a handler reads and how: the tables of its body and of its query, and the struct that both fill. */

@@ -17,13 +17,13 @@ struct failures {
 };
 
 struct conns {
-    pthread_mutex_t   lock;
-    pthread_cond_t    stop;
-    pthread_t         thread;
-    bool              stopping;
-    struct conn       head; /* of a ring */
-    size_t            per_address;
-    int64_t         (*now_ms)(void);
+    pthread_mutex_t lock;
+    pthread_cond_t  stop;
+    pthread_t       thread;
+    bool            stopping;
+    struct conn     head; /* of a ring */
+    size_t          per_address;
+    int64_t (*now_ms)(void);
     _Atomic uint64_t *reaped;
     struct failures   failures[FAILURE_SLOTS];
 };
@@ -34,6 +34,9 @@ static void reap(struct conns *conns, int64_t now_ms)
         int64_t deadline_ms = atomic_load(&conn->deadline_ms);
         if (deadline_ms == 0 || now_ms < deadline_ms)
             continue;
+        const char *farewell = atomic_load(&conn->farewell);
+        if (farewell != NULL)
+            (void)send(conn->fd, farewell, strlen(farewell), MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)shutdown(conn->fd, SHUT_RDWR);
         atomic_store(&conn->deadline_ms, 0);
         atomic_fetch_add(conns->reaped, 1);
@@ -183,7 +186,7 @@ bool conns_is_blocked(struct conns *conns, const unsigned char address[16])
 {
     pthread_mutex_lock(&conns->lock);
     const struct failures *slot = slot_of(conns, address);
-    bool blocked = slot->count >= CONNS_FAILURES_MAX && memcmp(slot->address, address, 16) == 0 &&
+    bool                   blocked = slot->count >= CONNS_FAILURES_MAX && memcmp(slot->address, address, 16) == 0 &&
                    conns->now_ms() - slot->since_ms < FAILURE_WINDOW_MS;
     pthread_mutex_unlock(&conns->lock);
     return blocked;

@@ -14,10 +14,13 @@
 #include <sys/socket.h>
 
 struct conn {
-    struct conn    *next, *before;
-    int             fd;
-    unsigned char   address[16];
-    _Atomic int64_t deadline_ms; /* monotonic; 0: none */
+    struct conn          *next, *before;
+    int                   fd;
+    unsigned char         address[16];
+    _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
+    _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
+    char                  text[768]; /* for the farewell, written once */
+    void                 *spare;     /* what its user keeps for the next request; to be freed before conns_remove */
 };
 
 struct conns;
@@ -25,7 +28,7 @@ struct conns;
 /* per_address 0: no limit.  Starts the thread.  reaped counts what it cut. */
 MUST_CHECK enum status conns_start(size_t per_address, int64_t (*now_ms)(void), _Atomic uint64_t *reaped,
                                    struct conns **out, struct error *err);
-void conns_stop(struct conns *conns);
+void                   conns_stop(struct conns *conns);
 
 /* What limits count by: an IPv4 address, the /64 of an IPv6 address, zero for anything else. */
 void conns_address(const struct sockaddr *from, unsigned char out[16]);

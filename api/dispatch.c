@@ -20,7 +20,7 @@ void *call_result(struct call *call, int http, json_t *(*render)(struct call *, 
     assert(bytes <= sizeof call->result);
     call->reply.http = http;
     call->render = render;
-    return call->result;
+    return memset(call->result, 0, bytes);
 }
 
 static enum status bad_request(struct error *err, const char *text)
@@ -57,9 +57,9 @@ static enum status read_range(struct call *call, const char *range, int64_t body
         return error_set(err, STATUS_INVALID, "length_required", "", "an upload must say its Content-Length");
     if (body_bytes == 0)
         return bad_request(err, "an upload cannot be empty");
-    if (range != NULL && (strlen(range) > 64 || strspn(range, "bytes 0123456789-/") != strlen(range) ||
-                          sscanf(range, "bytes %18lld-%18lld/%18lld%n", &first, &last, &total, &used) != 3 ||
-                          range[used] != '\0'))
+    if (range != NULL &&
+        (strlen(range) > 64 || strspn(range, "bytes 0123456789-/") != strlen(range) ||
+         sscanf(range, "bytes %18lld-%18lld/%18lld%n", &first, &last, &total, &used) != 3 || range[used] != '\0'))
         return bad_request(err, "Content-Range must be \"bytes first-last/total\"");
     if (first < 0 || last < first || total <= last || last - first + 1 != body_bytes)
         return bad_request(err, "Content-Range does not fit the Content-Length");
@@ -179,8 +179,8 @@ static enum status set_idempotency(struct call *call, struct error *err)
     if (call->body_bytes > 0)
         memcpy(text + head, call->body, call->body_bytes);
     sha256_hex(text, head + call->body_bytes, fingerprint);
-    call->caller.idempotency = (struct idempotency){.key = call->idempotency_key, .fingerprint = fingerprint,
-                                                    .render = reply_render_stored, .render_arg = call};
+    call->caller.idempotency = (struct idempotency){
+        .key = call->idempotency_key, .fingerprint = fingerprint, .render = reply_render_stored, .render_arg = call};
     return STATUS_OK;
 }
 
@@ -214,11 +214,4 @@ bool dispatch_quick(struct call *call)
     if (call->route->flags & ROUTE_QUICK)
         (void)dispatch_run(call);
     return (call->route->flags & ROUTE_QUICK) != 0;
-}
-
-void dispatch_fini(struct call *call)
-{
-    json_decref(call->json);
-    json_decref(call->query_json);
-    arena_fini(&call->arena);
 }

@@ -24,6 +24,4 @@ bool dispatch_quick(struct call *call);
  * True when it went well; for a piece that is not the last the reply is then not to be sent. */
 bool dispatch_run(struct call *call);
 
-void dispatch_fini(struct call *call);
-
 #endif

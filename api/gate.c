@@ -4,19 +4,20 @@
 #include <string.h>
 #include <strings.h>
 
+#define HEADER(name) name, sizeof name - 1
 static const struct {
     const char *name;
-    size_t      offset;
+    size_t      length, offset;
 } known[] = {
-    {"Host", offsetof(struct gate_headers, host)},
-    {"Content-Length", offsetof(struct gate_headers, content_length)},
-    {"Transfer-Encoding", offsetof(struct gate_headers, transfer_encoding)},
-    {"Content-Type", offsetof(struct gate_headers, content_type)},
-    {"Expect", offsetof(struct gate_headers, expect)},
-    {"Authorization", offsetof(struct gate_headers, authorization)},
-    {"If-Match", offsetof(struct gate_headers, if_match)},
-    {"Idempotency-Key", offsetof(struct gate_headers, idempotency_key)},
-    {"Content-Range", offsetof(struct gate_headers, content_range)},
+    {HEADER("Host"), offsetof(struct gate_headers, host)},
+    {HEADER("Content-Length"), offsetof(struct gate_headers, content_length)},
+    {HEADER("Transfer-Encoding"), offsetof(struct gate_headers, transfer_encoding)},
+    {HEADER("Content-Type"), offsetof(struct gate_headers, content_type)},
+    {HEADER("Expect"), offsetof(struct gate_headers, expect)},
+    {HEADER("Authorization"), offsetof(struct gate_headers, authorization)},
+    {HEADER("If-Match"), offsetof(struct gate_headers, if_match)},
+    {HEADER("Idempotency-Key"), offsetof(struct gate_headers, idempotency_key)},
+    {HEADER("Content-Range"), offsetof(struct gate_headers, content_range)},
 };
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 
@@ -62,7 +63,7 @@ void gate_header(struct gate_headers *headers, const char *name, size_t name_len
     if (has_control(value, value_length) || strlen(value) != value_length)
         headers->problem = "a header value has control characters";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strlen(known[i].name) == name_length && strncasecmp(known[i].name, name, name_length) == 0)
+        if (known[i].length == name_length && strncasecmp(known[i].name, name, name_length) == 0)
             keep(headers, known[i].offset, value);
 }
 

@@ -17,7 +17,7 @@ static const struct field page_query[] = {
 const struct form form_page = {.query = page_query, .bytes = sizeof(struct page_input)};
 
 static const struct field no_fields[] = {{.name = NULL}};
-const struct form form_nothing = {.body = no_fields};
+const struct form         form_nothing = {.body = no_fields};
 
 enum status handle_number(struct call *call, size_t param, int64_t *out, struct error *err)
 {
@@ -59,8 +59,10 @@ static json_t *render_created(struct call *call, const void *result)
 enum status handle_tokens_post(struct call *call, struct error *err)
 {
     const struct tokens_post_input *input = call->input;
-    const struct token_new          new = {.name = input->name, .scope = scope_find(input->scope),
-                                           .study = input->study, .expires_in_ms = input->expires_in_seconds * 1000};
+    const struct token_new new = {.name = input->name,
+                                  .scope = scope_find(input->scope),
+                                  .study = input->study,
+                                  .expires_in_ms = input->expires_in_seconds * 1000};
     return token_create(call->app, &call->caller, &new, CALL_RESULT(call, struct token, 201, render_created), err);
 }
 
@@ -68,8 +70,8 @@ static json_t *token_json(const struct token *token)
 {
     return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:o, s:o}", "id", token->id, "name", token->name, "scope",
                      scope_names[token->scope], "study", study_or_null(token), "created_at",
-                     codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms),
-                     "revoked_at", codec_time_json(token->revoked_ms));
+                     codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms), "revoked_at",
+                     codec_time_json(token->revoked_ms));
 }
 
 static json_t *render_tokens(struct call *call, const void *result)

@@ -14,8 +14,10 @@ struct projection_parameters {
     bool    lifted;
     int64_t dims_advised;
 };
-#define NUMBER(member, least, most) \
-    {AT(projection_parameters, member), .kind = FIELD_NUMBER, .required = true, .min = least, .max = most}
+#define NUMBER(member, least, most)                                                                          \
+    {                                                                                                        \
+        AT(projection_parameters, member), .kind = FIELD_NUMBER, .required = true, .min = least, .max = most \
+    }
 static const struct field parameters_fields[] = {
     NUMBER(epsilon, 0, 1e308),
     NUMBER(delta, 0, 1),
@@ -59,7 +61,8 @@ static enum status check_manifest(struct call *call, const struct study *study, 
     struct candidates_post_input *input = call->input;
     const struct {
         const char *value, *where;
-    } private_members[] = {{input->mechanism, "/mechanism"}, {input->tool, "/tool"}, {input->created_at, "/created_at"}};
+    } private_members[] = {
+        {input->mechanism, "/mechanism"}, {input->tool, "/tool"}, {input->created_at, "/created_at"}};
     if (strspn(input->sha256, "0123456789abcdef") != 64)
         return error_set(err, STATUS_INVALID, "out_of_range", "/sha256", "must be 64 lower-case hexadecimal digits");
     if (input->document != NULL)
@@ -69,9 +72,11 @@ static enum status check_manifest(struct call *call, const struct study *study, 
             return error_set(err, STATUS_INVALID, "missing_member", private_members[i].where,
                              "a private study needs the whole manifest");
     if (study->spec.is_private && input->document == NULL)
-        return error_set(err, STATUS_INVALID, "missing_member", "/parameters", "a private study needs the whole manifest");
+        return error_set(err, STATUS_INVALID, "missing_member", "/parameters",
+                         "a private study needs the whole manifest");
     if (study->spec.is_private && strcmp(input->mechanism, "projection-only") != 0)
-        return error_set(err, STATUS_INVALID, "private_study", "/mechanism", "a private study takes projected data only");
+        return error_set(err, STATUS_INVALID, "private_study", "/mechanism",
+                         "a private study takes projected data only");
     return problems_first(&call->problems, err);
 }
 
@@ -128,8 +133,11 @@ enum status handle_candidates_post(struct call *call, struct error *err)
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(check_owner(call, &study, err));
     TRY(check_manifest(call, &study, err));
-    struct manifest manifest = {.rows = input->rows, .columns = input->columns, .bytes = input->bytes,
-                                .is_f4 = strcmp(input->dtype, "<f4") == 0, .text = canonical(call)};
+    struct manifest manifest = {.rows = input->rows,
+                                .columns = input->columns,
+                                .bytes = input->bytes,
+                                .is_f4 = strcmp(input->dtype, "<f4") == 0,
+                                .text = canonical(call)};
     memcpy(manifest.sha256, input->sha256, sizeof manifest.sha256);
     if (manifest.text == NULL)
         return app_no_memory(err);
@@ -186,14 +194,14 @@ static json_t *render_privacy(struct call *call, const void *result)
     json_t                     *manifest = manifest_json(shown->status.manifest);
     json_t                     *parameters = json_object_get(manifest, "parameters");
     json_t                     *json = json_pack(
-        "{s:s, s:n, s:s, s:O?, s:s}", "mechanism", is_private ? "projection-only" : "none", "guarantee", "statement",
+                            "{s:s, s:n, s:s, s:O?, s:s}", "mechanism", is_private ? "projection-only" : "none", "guarantee", "statement",
         is_private ? "The server holds a random projection of the data and the reported values. A projection alone "
-                     "hides the data from a casual reader, but it carries no differential privacy guarantee."
-                   : "The server sees the data of this study as they are.",
-        "parameters", is_private ? parameters : NULL, "trust",
+                                         "hides the data from a casual reader, but it carries no differential privacy guarantee."
+                                       : "The server sees the data of this study as they are.",
+                            "parameters", is_private ? parameters : NULL, "trust",
         is_private ? "Outsourced: the curator keeps the data and the secret of the projection; the server is trusted "
-                     "with the projected matrix and with the values."
-                   : "The server is trusted with everything that it receives.");
+                                         "with the projected matrix and with the values."
+                                       : "The server is trusted with everything that it receives.");
     json_decref(manifest);
     return json;
 }

@@ -76,7 +76,7 @@ static enum status read_matrix(struct call *call, const json_t *matrix, double *
     if (len < 1 || columns < 1 || columns > SPACE_COLUMNS_MAX || len > MATRIX_MAX / columns)
         return error_set(err, STATUS_INVALID, "wrong_shape", "/space/matrix",
                          "must be an array of arrays of numbers, at most %d of them", MATRIX_MAX);
-    *rows = ARENA_NEW(&call->arena, double, len * columns);
+    *rows = ARENA_NEW(&call->arena, double, len *columns);
     if (*rows == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < len; i++)
@@ -89,7 +89,7 @@ static enum status check_members(const json_t *space, struct error *err)
     const char *name;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
-    json_object_foreach((json_t *)(uintptr_t)space, name, value) {
+    json_object_foreach ((json_t *)(uintptr_t)space, name, value) {
         if (strcmp(name, "type") == 0 || strcmp(name, "matrix") == 0)
             continue;
         codec_read_path(path, "/space", name);
@@ -132,7 +132,7 @@ static enum status read_observations(struct call *call, const json_t *list, stru
     for (size_t i = 0; i < request->observations_len; i++) {
         codec_read_path_item(path, "/observations", i);
         if (items[i].trial > 0)
-            return error_set(err, STATUS_NOT_FOUND, "trial_not_found", path, "there are no trials here: give the point");
+            return error_set(err, STATUS_INVALID, "bad_combination", path, "there are no trials here: give the point");
     }
     return STATUS_OK;
 }

@@ -43,9 +43,9 @@ static json_t *render_study(struct call *call, const void *result)
 enum status handle_studies_post(struct call *call, struct error *err)
 {
     const struct studies_post_input *input = call->input;
-    struct study_new                 new = {.name = input->name, .notes = input->notes == NULL ? "" : input->notes,
-                                            .budget_trials = input->trials};
-    size_t                           length;
+    struct study_new new = {
+        .name = input->name, .notes = input->notes == NULL ? "" : input->notes, .budget_trials = input->trials};
+    size_t length;
     if (input->labels != NULL)
         TRY(codec_labels(input->labels, &call->arena, &new.labels, err));
     TRY(show_read_spec(call, input->space, &new.spec, err));
@@ -91,8 +91,8 @@ static json_t *render_studies(struct call *call, const void *result)
 enum status handle_studies_get(struct call *call, struct error *err)
 {
     const struct studies_get_input *input = call->input;
-    struct study_filter filter = {.state = input->state, .name_part = input->name, .cursor = input->cursor,
-                                  .limit = input->limit};
+    struct study_filter             filter = {
+                    .state = input->state, .name_part = input->name, .cursor = input->cursor, .limit = input->limit};
     const char *colon = input->label == NULL ? NULL : strchr(input->label, ':');
     if (input->label != NULL && (colon == NULL || colon == input->label))
         return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter label: must be key:value");
@@ -175,8 +175,7 @@ static enum status read_if_match(const struct call *call, int64_t *version, stru
 enum status handle_study_patch(struct call *call, struct error *err)
 {
     const struct study_patch_input *input = call->input;
-    struct study_edit               edit = {.name = input->name, .notes = input->notes,
-                                            .budget_trials = input->trials};
+    struct study_edit               edit = {.name = input->name, .notes = input->notes, .budget_trials = input->trials};
     TRY(read_if_match(call, &edit.version, err));
     if (input->labels != NULL)
         TRY(codec_labels(input->labels, &call->arena, &edit.labels, err));

@@ -2,6 +2,7 @@
 #include "api/handlers.h"
 #include "api/reply.h"
 #include "api/show.h"
+#include "service/codec_read.h"
 
 #include <string.h>
 
@@ -31,9 +32,8 @@ static json_t *study_json(const struct study *study)
 {
     json_t *json = codec_spec_json(&study->spec);
     json_t *labels = study->labels == NULL ? json_object() : json_loads(study->labels, 0, NULL);
-    json_t *budget = study->budget_trials == 0
-                         ? json_null()
-                         : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials);
+    json_t *budget =
+        study->budget_trials == 0 ? json_null() : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials);
     json_t *own = json_pack("{s:s, s:o, s:o, s:s?}", "name", study->name, "labels", labels, "budget", budget, "notes",
                             study->notes == NULL ? "" : study->notes);
     if (json == NULL || own == NULL || json_object_update(own, json) != 0) {
@@ -110,8 +110,8 @@ static const struct field import_post_body[] = {
     {.name = "events", .offset = offsetof(struct import_post_input, ignored), .kind = FIELD_JSON},
     {.name = NULL},
 };
-const struct form form_import_post = {.query = import_post_query, .body = import_post_body,
-                                      .bytes = sizeof(struct import_post_input)};
+const struct form form_import_post = {
+    .query = import_post_query, .body = import_post_body, .bytes = sizeof(struct import_post_input)};
 
 struct shown_import {
     struct observe_reply reply;
@@ -156,10 +156,17 @@ static enum status read_export(struct call *call, const struct spec *spec, const
     size_t  len = json_array_size(trials);
     size_t *indexes = ARENA_NEW(&call->arena, size_t, len + 1);
     json_t *list = json_array();
+    char    path[CODEC_PATH_MAX];
     if (indexes == NULL || list == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < len; i++) {
-        json_t *observation = trial_observation(json_array_get(trials, i));
+        const json_t *trial = json_array_get(trials, i);
+        if (!json_is_string(json_object_get(trial, "state"))) {
+            codec_read_path_item(path, "/trials", i);
+            json_decref(list);
+            return error_set(err, STATUS_INVALID, "missing_member", path, "a trial has a state");
+        }
+        json_t *observation = trial_observation(trial);
         if (observation == NULL || json_array_append_new(list, observation) != 0)
             continue;
         indexes[batch->len++] = i;
@@ -199,9 +206,10 @@ enum status handle_import_post(struct call *call, struct error *err)
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(read_batch(call, &study.spec, &batch, err));
     shown->dry_run = call->caller.dry_run = input->dry_run;
+    call->caller.is_import = true;
     if (batch.len == 0)
         return STATUS_OK;
     enum status status = show_observe(call, batch.items, batch.len, &batch.origin, &shown->reply, err);
-    bool        is_undone = status == STATUS_CONFLICT && input->dry_run && err != NULL && strcmp(err->code, "dry_run") == 0;
+    bool is_undone = status == STATUS_CONFLICT && input->dry_run && err != NULL && strcmp(err->code, "dry_run") == 0;
     return is_undone ? STATUS_OK : status;
 }

@@ -33,9 +33,9 @@ static json_t *render_suggest(struct call *call, const void *result)
 enum status handle_suggest_post(struct call *call, struct error *err)
 {
     const struct suggest_post_input *input = call->input;
-    struct suggest_request           request = {.count = input->count, .deadline_ms = input->deadline_ms,
-                                                .worker = input->worker == NULL ? "" : input->worker};
-    struct study                     study;
+    struct suggest_request           request = {
+                  .count = input->count, .deadline_ms = input->deadline_ms, .worker = input->worker == NULL ? "" : input->worker};
+    struct study study;
     if (input->fixed != NULL) {
         TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
         TRY(show_read_fixed(call, &study.spec, input->fixed, &request.fixed, err));
@@ -51,7 +51,10 @@ enum status handle_suggest_post(struct call *call, struct error *err)
 struct observe_post_input {
     const json_t *observations, *any;
 };
-#define ADMITTED(member) {.name = member, .offset = offsetof(struct observe_post_input, any), .kind = FIELD_JSON}
+#define ADMITTED(member)                                                                       \
+    {                                                                                          \
+        .name = member, .offset = offsetof(struct observe_post_input, any), .kind = FIELD_JSON \
+    }
 static const struct field observe_post_body[] = {
     {AT(observe_post_input, observations), .kind = FIELD_JSON},
     ADMITTED("trial"),
@@ -149,8 +152,7 @@ enum status handle_trials_post(struct call *call, struct error *err)
     return trial_queue(call->app, &call->caller, call->params[0], points, rows, len, &shown->page, err);
 }
 
-static const char *const trial_states[] = {"queued",     "running",   "completed", "failed",
-                                           "infeasible", "abandoned", NULL};
+static const char *const trial_states[] = {"queued", "running", "completed", "failed", "infeasible", "abandoned", NULL};
 struct trials_get_input {
     const char *state, *cursor;
     int64_t     limit;
@@ -259,10 +261,9 @@ static json_t *render_history(struct call *call, const void *result)
     int                        failed = 0;
     for (size_t i = 0; i < page->len; i++) {
         const struct history_item *item = &page->items[i];
-        failed |= json_array_append_new(
-            list, json_pack("{s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
-                            codec_number(item->value), "best", codec_number(item->best), "at",
-                            codec_time_json(item->at_ms)));
+        failed |= json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial,
+                                                        "value", codec_number(item->value), "best",
+                                                        codec_number(item->best), "at", codec_time_json(item->at_ms)));
     }
     if (failed != 0)
         json_decref(list);

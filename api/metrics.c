@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t bounds_us[METRICS_BUCKETS] = {500,    1000,   2500,   5000,    10000,   25000,
-                                                   50000,  100000, 250000, 1000000, 5000000, 30000000};
+static const int64_t bounds_us[METRICS_BUCKETS] = {500,   1000,   2500,   5000,    10000,   25000,
+                                                   50000, 100000, 250000, 1000000, 5000000, 30000000};
 
 void metrics_count(struct metrics *metrics, size_t route, int http, int64_t microseconds)
 {
@@ -56,7 +56,7 @@ static void print_replies(struct page *page, struct metrics *metrics)
     print(page, "# HELP gnomon_replies_total Replies by route and class of status.\n"
                 "# TYPE gnomon_replies_total counter\n");
     for (size_t i = 0; i <= METRICS_ROUTES_MAX; i++)
-        for (int class = 1; class < 6; class++) {
+        for (int class = 1; class < 6; class ++) {
             unsigned long long count = atomic_load(&metrics->routes[i].replies[class]);
             if (count > 0)
                 print(page, "gnomon_replies_total{%s,status=\"%dxx\"} %llu\n", label(i, space), class, count);
@@ -95,7 +95,8 @@ static void print_app(struct page *page, struct app *app)
     } rows[] = {
         {"suggestions_total", "counter", "Trials proposed.", (double)atomic_load(&app->counters.suggestions)},
         {"observations_total", "counter", "Results accepted.", (double)atomic_load(&app->counters.observations)},
-        {"fallbacks_total", "counter", "Proposals made without the model.", (double)atomic_load(&app->counters.fallbacks)},
+        {"fallbacks_total", "counter", "Proposals made without the model.",
+         (double)atomic_load(&app->counters.fallbacks)},
         {"session_hits_total", "counter", "Models found in memory.", (double)atomic_load(&app->counters.session_hits)},
         {"session_misses_total", "counter", "Models built anew.", (double)atomic_load(&app->counters.session_misses)},
         {"session_evictions_total", "counter", "Models dropped for room.",
@@ -115,7 +116,8 @@ static void print_server(struct page *page, struct metrics *metrics)
         const char *name, *kind, *help;
         double      value;
     } rows[] = {
-        {"requests_in_flight", "gauge", "Requests being read, run or answered.", (double)atomic_load(&metrics->in_flight)},
+        {"requests_in_flight", "gauge", "Requests being read, run or answered.",
+         (double)atomic_load(&metrics->in_flight)},
         {"requests_suspended", "gauge", "Requests that workers have or will have.",
          (double)atomic_load(&metrics->suspended)},
         {"requests_queued", "gauge", "Requests that wait for a worker.", (double)atomic_load(&metrics->queued)},

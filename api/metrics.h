@@ -12,12 +12,12 @@ struct app;
 enum { METRICS_ROUTES_MAX = 64, METRICS_BUCKETS = 12 };
 
 struct route_metrics {
-    _Atomic uint64_t replies[6]; /* by the first digit of the status */
+    _Atomic uint64_t replies[6];                   /* by the first digit of the status */
     _Atomic uint64_t buckets[METRICS_BUCKETS + 1]; /* not cumulative */
     _Atomic uint64_t microseconds;
 };
 
-struct metrics { /* zeroed */
+struct metrics {                                         /* zeroed */
     struct route_metrics routes[METRICS_ROUTES_MAX + 1]; /* the last: what no route took */
     _Atomic uint64_t     render_failures, refused_auth, reaped;
     _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes;

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const int status_http[] = {
-    [STATUS_OK] = 200,       [STATUS_INVALID] = 422,   [STATUS_UNAUTHORISED] = 401, [STATUS_FORBIDDEN] = 403,
-    [STATUS_NOT_FOUND] = 404, [STATUS_CONFLICT] = 409,  [STATUS_STALE] = 412,        [STATUS_TOO_LARGE] = 413,
-    [STATUS_BUSY] = 503,     [STATUS_FULL] = 507,      [STATUS_NO_MEMORY] = 503,    [STATUS_NUMERIC] = 500,
+    [STATUS_OK] = 200,        [STATUS_INVALID] = 422,  [STATUS_UNAUTHORISED] = 401, [STATUS_FORBIDDEN] = 403,
+    [STATUS_NOT_FOUND] = 404, [STATUS_CONFLICT] = 409, [STATUS_STALE] = 412,        [STATUS_TOO_LARGE] = 413,
+    [STATUS_BUSY] = 503,      [STATUS_FULL] = 507,     [STATUS_NO_MEMORY] = 503,    [STATUS_NUMERIC] = 500,
     [STATUS_INTERNAL] = 500,
 };
 _Static_assert(sizeof status_http / sizeof status_http[0] == STATUS_COUNT, "every status has an HTTP status");
@@ -18,9 +18,9 @@ static const struct {
     const char *code;
     int         http;
 } code_http[] = {
-    {"bad_request", 400},          {"malformed_json", 400},         {"method_not_allowed", 405},
-    {"request_timeout", 408},      {"length_required", 411},        {"unsupported_media_type", 415},
-    {"expectation_failed", 417},   {"precondition_required", 428},  {"too_many_requests", 429},
+    {"bad_request", 400},        {"malformed_json", 400},        {"method_not_allowed", 405},
+    {"request_timeout", 408},    {"length_required", 411},       {"unsupported_media_type", 415},
+    {"expectation_failed", 417}, {"precondition_required", 428}, {"too_many_requests", 429},
     {"not_implemented", 501},
 };
 
@@ -28,12 +28,24 @@ static const struct {
     int         http;
     const char *title;
 } titles[] = {
-    {400, "Bad Request"},          {401, "Unauthorized"},           {403, "Forbidden"},
-    {404, "Not Found"},            {405, "Method Not Allowed"},     {408, "Request Timeout"},
-    {409, "Conflict"},             {411, "Length Required"},        {412, "Precondition Failed"},
-    {413, "Content Too Large"},    {415, "Unsupported Media Type"}, {417, "Expectation Failed"},
-    {422, "Unprocessable Content"}, {428, "Precondition Required"}, {429, "Too Many Requests"},
-    {500, "Internal Server Error"}, {501, "Not Implemented"},       {503, "Service Unavailable"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {415, "Unsupported Media Type"},
+    {417, "Expectation Failed"},
+    {422, "Unprocessable Content"},
+    {428, "Precondition Required"},
+    {429, "Too Many Requests"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {503, "Service Unavailable"},
     {507, "Insufficient Storage"},
 };
 
@@ -82,15 +94,15 @@ void reply_problem(struct call *call, const struct error *error)
 {
     static const char fallback[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
                                    "\"code\":\"no_memory\",\"detail\":\"out of memory\"}";
-    struct reply *reply = &call->reply;
-    int           http = reply_http(error);
-    json_t       *list = problems_json(&call->problems, error);
+    struct reply     *reply = &call->reply;
+    int               http = reply_http(error);
+    json_t           *list = problems_json(&call->problems, error);
     json_t *json = json_pack("{s:s, s:s, s:i, s:s, s:s}", "type", "about:blank", "title", reply_title(http), "status",
                              http, "code", error->code, "detail", error->text);
     if (json_array_size(list) > 0)
         (void)json_object_set(json, "errors", list);
-    *reply = (struct reply){.http = http, .type = "application/problem+json", .close = reply->close,
-                            .allow = reply->allow};
+    *reply =
+        (struct reply){.http = http, .type = "application/problem+json", .close = reply->close, .allow = reply->allow};
     reply->bytes = json == NULL ? NULL : write_json(json, &call->arena, &reply->length);
     if (reply->bytes == NULL) {
         reply->http = 503;

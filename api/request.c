@@ -4,9 +4,9 @@
  *              |         |  ^
  *              |         v  |
  *              |        PIECE                            a streamed body, one piece at a time
- *              +-> SENT  |
- *                        +-> DISCARD --> SENT            refused while the body comes: the library can answer only
- *                                                        when it has come, so a bounded rest is thrown away
+ *              |         |
+ *              +---------+-> DISCARD --> SENT            refused before or while the body comes: once it comes, the
+ *                                                        library can answer only after it; a bounded rest passes
  *
  * A request belongs to its connection's thread, or, while it is linked in requests->running, to a worker.  Whoever
  * unlinks it resumes the connection.  It is freed when both have let go (refs). */
@@ -21,10 +21,17 @@
 #include <string.h>
 #include <time.h>
 
+static const char late_body[] =
+    "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/problem+json\r\nConnection: close\r\n"
+    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nContent-Length: 114\r\n\r\n"
+    "{\"type\":\"about:blank\",\"title\":\"Request Timeout\",\"status\":408,\"code\":\"request_timeout\","
+    "\"detail\":\"the body is late\"}";
+
 enum {
     ARENA_LIMIT_BYTES = 512 << 20,
     FIRST_ROOM_BYTES = 16 << 10,
-    DISCARD_MAX_BYTES = 8 << 20,
+    DISCARD_MAX_BYTES = 32 << 20,
+    DISCARD_STALL_MS = 2000,
     RATE_GRACE_MS = 10000,
     RATE_BYTES_PER_MS = 50 /* 50 KB/s: what a client must send or take */
 };
@@ -32,19 +39,20 @@ enum {
 enum stage { STAGE_HEAD, STAGE_CHECK, STAGE_BODY, STAGE_PIECE, STAGE_WORK, STAGE_DISCARD, STAGE_SENT };
 
 struct request {
-    struct call            call;
     struct requests       *shared;
     struct conn           *conn;
     struct MHD_Connection *connection;
     struct request        *next, *before; /* in requests->running */
     enum stage             stage;
     atomic_int             refs;
-    bool                   is_suspended, abandoned, failed; /* failed: the last job's reply is an error */
+    bool                   is_suspended, abandoned, expects; /* Expect: 100-continue */
+    bool                   failed;                           /* the last job's reply is an error */
     char                  *body;
-    size_t                 room; /* of body, accounted in metrics.body_bytes */
+    size_t                 room;                          /* of body, accounted in metrics.body_bytes */
     int64_t                declared, received, discarded; /* bytes; declared -1: chunked */
     int64_t                started_us, body_deadline_ms, suspended_ms;
-    struct arena_mark      before_pieces;
+    struct arena_mark      empty, before_pieces;
+    struct call            call; /* last: see struct call */
 };
 
 static int64_t now_us(void)
@@ -58,6 +66,13 @@ static void set_deadline(struct request *request, int64_t deadline_ms)
 {
     if (request->conn != NULL)
         atomic_store_explicit(&request->conn->deadline_ms, deadline_ms, memory_order_relaxed);
+}
+
+/* What the client is told if the deadline passes. */
+static void set_farewell(struct request *request, const char *text)
+{
+    if (request->conn != NULL)
+        atomic_store(&request->conn->farewell, text);
 }
 
 static bool is_streamed(const struct request *request)
@@ -79,23 +94,60 @@ static void set_id(struct request *request)
         request->call.request_id[i] = "0123456789abcdef"[x & 15];
 }
 
+/* A connection keeps its last request with the first block of its arena: most requests need no more. */
+static struct request *take_request(struct conn *conn)
+{
+    struct request *request = conn == NULL ? NULL : conn->spare;
+    struct arena    arena;
+    if (request == NULL) {
+        request = malloc(sizeof *request);
+        arena_init(&arena, ARENA_LIMIT_BYTES);
+    } else {
+        conn->spare = NULL;
+        arena = request->call.arena;
+    }
+    if (request == NULL || arena_alloc(&arena, 0, 1) == NULL) {
+        free(request);
+        return NULL;
+    }
+    memset(request, 0, offsetof(struct request, call.result));
+    request->call.arena = arena;
+    request->empty = arena_mark(&arena);
+    request->conn = conn;
+    return request;
+}
+
+static void free_request(struct request *request)
+{
+    arena_fini(&request->call.arena);
+    free(request);
+}
+
+void request_forget(struct conn *conn)
+{
+    if (conn != NULL && conn->spare != NULL)
+        free_request(conn->spare);
+}
+
 void *request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
 {
     struct listener                *listener = cls;
+    struct requests                *shared = listener->shared;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct request                 *request = calloc(1, sizeof *request);
+    struct request                 *request = take_request(info == NULL ? NULL : info->socket_context);
     if (request == NULL)
         return NULL;
-    request->shared = listener->shared;
+    request->shared = shared;
     request->connection = connection;
-    request->conn = info == NULL ? NULL : info->socket_context;
     request->started_us = now_us();
     atomic_init(&request->refs, 1);
     struct call *call = &request->call;
-    *call = (struct call){.app = listener->shared->app, .metrics = &listener->shared->metrics,
-                          .draining = &listener->shared->draining, .listener = listener->kind,
-                          .body_limit = listener->shared->body_limit};
-    arena_init(&call->arena, ARENA_LIMIT_BYTES);
+    call->app = shared->app;
+    call->metrics = &shared->metrics;
+    call->draining = &shared->draining;
+    call->listener = listener->kind;
+    call->body_limit = shared->body_limit;
+    call->body = "";
     call->caller.arena = call->problems.arena = &call->arena;
     if (request->conn != NULL)
         memcpy(call->address, request->conn->address, sizeof call->address);
@@ -113,13 +165,13 @@ static void free_body(struct request *request)
     request->room = 0;
 }
 
-static void let_go(struct request *request)
+/* True for the last one to let go. */
+static bool let_go(struct request *request)
 {
     if (atomic_fetch_sub(&request->refs, 1) > 1)
-        return;
+        return false;
     free_body(request);
-    dispatch_fini(&request->call);
-    free(request);
+    return true;
 }
 
 static void clear_suspended(struct request *request)
@@ -139,7 +191,13 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
     clear_suspended(request);
     set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
     atomic_fetch_sub(&request->shared->metrics.in_flight, 1);
-    let_go(request);
+    if (!let_go(request))
+        return;
+    arena_release(&request->call.arena, request->empty);
+    if (request->conn != NULL && request->conn->spare == NULL)
+        request->conn->spare = request;
+    else
+        free_request(request);
 }
 
 /* ---- replies ---- */
@@ -147,8 +205,9 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
 static void add_headers(const struct request *request, struct MHD_Response *response)
 {
     const struct reply *reply = &request->call.reply;
-    char                seconds[16];
-    snprintf(seconds, sizeof seconds, "%d", reply->retry_after_s);
+    char                seconds[16] = "";
+    if (reply->retry_after_s > 0)
+        snprintf(seconds, sizeof seconds, "%d", reply->retry_after_s);
     const struct {
         const char *name, *value;
     } headers[] = {
@@ -159,7 +218,7 @@ static void add_headers(const struct request *request, struct MHD_Response *resp
         {"Location", reply->location},
         {"ETag", reply->etag},
         {"Allow", reply->allow},
-        {"Retry-After", reply->retry_after_s > 0 ? seconds : NULL},
+        {"Retry-After", *seconds != '\0' ? seconds : NULL},
         {"WWW-Authenticate", reply->http == 401 ? "Bearer" : NULL},
         {"Idempotent-Replayed", reply->replayed ? "true" : NULL},
         {"Content-Security-Policy", reply->type != NULL && strncmp(reply->type, "text/html", 9) == 0
@@ -177,6 +236,7 @@ static enum MHD_Result queue(struct request *request, int http, struct MHD_Respo
     const struct route *route = request->call.route;
     struct requests    *shared = request->shared;
     request->stage = STAGE_SENT;
+    set_farewell(request, NULL);
     set_deadline(request, shared->app->monotonic_ms() + shared->write_ms + length / RATE_BYTES_PER_MS);
     metrics_count(&shared->metrics, route == NULL ? METRICS_ROUTES_MAX : (size_t)(route - route_table), http,
                   now_us() - request->started_us);
@@ -200,8 +260,8 @@ static enum MHD_Result send_reply(struct request *request)
 /* The worker may still have the call: nothing of it is touched. */
 static enum MHD_Result send_abandoned(struct request *request)
 {
-    static const char text[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
-                               "\"code\":\"draining\",\"detail\":\"the service is stopping\"}";
+    static const char    text[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
+                                  "\"code\":\"draining\",\"detail\":\"the service is stopping\"}";
     struct MHD_Response *response =
         MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
@@ -210,25 +270,6 @@ static enum MHD_Result send_abandoned(struct request *request)
     (void)MHD_add_response_header(response, "Retry-After", "1");
     (void)MHD_add_response_header(response, "Connection", "close");
     return queue(request, 503, response, sizeof text);
-}
-
-/* The library closes a connection that is answered at the first call, so what has no body waits for the second. */
-static enum MHD_Result answer(struct request *request)
-{
-    if (request->declared != 0 || request->call.reply.close)
-        return send_reply(request);
-    request->stage = STAGE_WORK;
-    return MHD_YES;
-}
-
-/* Before the body is read.  After a message that could be misread, or one whose body is not wanted, nothing more is
- * accepted on the connection. */
-static enum MHD_Result refuse(struct request *request, const struct error *error)
-{
-    int http = reply_http(error);
-    request->call.reply.close = request->declared != 0 || http == 400 || http == 501;
-    reply_problem(&request->call, error);
-    return answer(request);
 }
 
 /* ---- jobs ---- */
@@ -248,6 +289,14 @@ static bool unlink_running(struct request *request)
     }
     pthread_mutex_unlock(&shared->lock);
     return linked;
+}
+
+static bool is_abandoned(struct request *request)
+{
+    pthread_mutex_lock(&request->shared->lock);
+    bool abandoned = request->abandoned;
+    pthread_mutex_unlock(&request->shared->lock);
+    return abandoned;
 }
 
 static void link_running(struct request *request)
@@ -280,17 +329,19 @@ void request_abandon_all(struct requests *requests)
     }
 }
 
+/* An address with too many invalid tokens gets no more of them looked up; known tokens still pass. */
 static enum status authorise(struct request *request, bool cached_only, struct error *err)
 {
     struct requests *shared = request->shared;
     enum status      status = dispatch_authorise(&request->call, cached_only, err);
-    bool             is_failure = status == STATUS_UNAUTHORISED && request->call.token != NULL;
-    if (is_failure) {
+    bool             is_invalid = status == STATUS_UNAUTHORISED && request->call.token != NULL;
+    if ((is_invalid || status == STATUS_BUSY) && conns_is_blocked(shared->conns, request->call.address))
+        return error_set(err, STATUS_UNAUTHORISED, "too_many_requests", "",
+                         "too many invalid tokens from this address");
+    if (is_invalid) {
         conns_count_failure(shared->conns, request->call.address);
         atomic_fetch_add(&shared->metrics.refused_auth, 1);
     }
-    if ((is_failure || status == STATUS_BUSY) && conns_is_blocked(shared->conns, request->call.address))
-        return error_set(err, STATUS_UNAUTHORISED, "too_many_requests", "", "too many invalid tokens from this address");
     return status;
 }
 
@@ -302,7 +353,9 @@ static void run_job(void *arg)
     struct call    *call = &request->call;
     struct error    error;
     atomic_fetch_sub(&request->shared->metrics.queued, 1);
-    if (request->stage == STAGE_CHECK && authorise(request, false, &error) != STATUS_OK) {
+    if (is_abandoned(request))
+        request->failed = true;
+    else if (request->stage == STAGE_CHECK && authorise(request, false, &error) != STATUS_OK) {
         request->failed = true;
         reply_problem(call, &error);
     } else if (request->stage != STAGE_CHECK || is_streamed(request)) {
@@ -310,7 +363,8 @@ static void run_job(void *arg)
     }
     if (unlink_running(request))
         MHD_resume_connection(request->connection);
-    let_go(request);
+    if (let_go(request))
+        free_request(request);
 }
 
 static enum MHD_Result submit(struct request *request, enum stage stage)
@@ -334,7 +388,7 @@ static enum MHD_Result submit(struct request *request, enum stage stage)
         reply_problem(&request->call, &error);
         MHD_resume_connection(request->connection);
     }
-    let_go(request);
+    (void)let_go(request); /* the connection's own hold remains */
     return MHD_YES;
 }
 
@@ -360,6 +414,7 @@ static enum MHD_Result start_body(struct request *request)
     request->body_deadline_ms =
         shared->app->monotonic_ms() + (is_streamed(request) ? shared->upload_ms : shared->body_ms);
     set_body_deadline(request);
+    set_farewell(request, late_body);
     return MHD_YES;
 }
 
@@ -387,11 +442,24 @@ static enum status reserve(struct request *request, size_t bytes, struct error *
     return STATUS_OK;
 }
 
-static enum MHD_Result refuse_body(struct request *request)
+/* The library can answer only when the body has come; a client that stops sending gets the answer as its farewell. */
+static enum MHD_Result discard_body(struct request *request)
 {
+    struct reply *reply = &request->call.reply;
+    struct conn  *conn = request->conn;
     request->stage = STAGE_DISCARD;
-    request->call.reply.close = true;
+    reply->close = true;
     free_body(request);
+    set_deadline(request, request->shared->app->monotonic_ms() + DISCARD_STALL_MS);
+    int length = conn == NULL ? 0
+                              : snprintf(conn->text, sizeof conn->text,
+                                         "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: "
+                                         "no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n"
+                                         "Content-Length: %zu\r\n\r\n%s",
+                                         reply->http, reply_title(reply->http), reply->type, request->call.request_id,
+                                         reply->length, reply->bytes);
+    if (length > 0 && (size_t)length < sizeof conn->text)
+        set_farewell(request, conn->text);
     return MHD_YES;
 }
 
@@ -417,7 +485,7 @@ static enum MHD_Result stream(struct request *request, const char *data, size_t 
     size_t       space = CANDIDATES_PIECE_MAX - call->body_bytes, taken = *length < space ? *length : space;
     if (reserve(request, CANDIDATES_PIECE_MAX, &error) != STATUS_OK) {
         reply_problem(call, &error);
-        return refuse_body(request);
+        return discard_body(request);
     }
     memcpy(request->body + call->body_bytes, data, taken);
     call->body = request->body;
@@ -442,19 +510,53 @@ static enum MHD_Result on_body(struct request *request, const char *data, size_t
     if (status == STATUS_OK)
         return MHD_YES;
     reply_problem(&request->call, &error);
-    return refuse_body(request);
+    return discard_body(request);
 }
 
 static enum MHD_Result on_discard(struct request *request, size_t *length)
 {
+    int64_t stall_ms = request->shared->app->monotonic_ms() + DISCARD_STALL_MS;
     request->discarded += (int64_t)*length;
     if (*length == 0)
         return send_reply(request);
     *length = 0;
+    set_deadline(request, stall_ms < request->body_deadline_ms ? stall_ms : request->body_deadline_ms);
     return request->discarded > DISCARD_MAX_BYTES ? MHD_NO : MHD_YES;
 }
 
 /* ---- the stages ---- */
+
+/* A client that is still sending often misses an answer that comes with the end of the connection, so a body of
+ * moderate size is let pass; not that of a message that could be misread, and not if the client asked first. */
+static bool lets_body_pass(const struct request *request)
+{
+    int http = request->call.reply.http;
+    return !request->expects && request->declared <= DISCARD_MAX_BYTES && http != 400 && http != 501;
+}
+
+/* The reply is ready before the body.  The library closes a connection that is answered at the first call, so what has
+ * no body waits for the second. */
+static enum MHD_Result answer(struct request *request)
+{
+    struct reply *reply = &request->call.reply;
+    if (request->declared == 0 && !reply->close) {
+        request->stage = STAGE_WORK;
+        return MHD_YES;
+    }
+    reply->close = true;
+    if (request->declared == 0 || !lets_body_pass(request))
+        return send_reply(request);
+    (void)start_body(request);
+    return discard_body(request);
+}
+
+static enum MHD_Result refuse(struct request *request, const struct error *error)
+{
+    int http = reply_http(error);
+    request->call.reply.close = http == 400 || http == 501;
+    reply_problem(&request->call, error);
+    return answer(request);
+}
 
 static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_length,
                                       const char *value, size_t value_length)
@@ -471,6 +573,7 @@ static enum MHD_Result on_head(struct request *request, const char *method)
     if (request->call.uri == NULL)
         return MHD_NO;
     (void)MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, collect_header, &headers);
+    request->expects = headers.expect != NULL;
     if (dispatch_head(&request->call, &headers, method, &request->declared, &error) != STATUS_OK)
         return refuse(request, &error);
     enum status status = authorise(request, true, &error);
@@ -488,8 +591,7 @@ static enum MHD_Result after_piece(struct request *request, const char *data, si
 {
     struct call *call = &request->call;
     if (request->failed) {
-        (void)refuse_body(request);
-        set_body_deadline(request);
+        (void)discard_body(request);
         return *length == 0 ? MHD_YES : on_discard(request, length);
     }
     arena_release(&call->arena, request->before_pieces);
@@ -515,7 +617,6 @@ enum MHD_Result request_continue(void *cls, struct MHD_Connection *connection, c
     case STAGE_HEAD:
         return on_head(request, method);
     case STAGE_CHECK:
-        request->call.reply.close |= request->failed && request->declared != 0;
         return request->failed ? answer(request) : start_body(request);
     case STAGE_BODY:
         return on_body(request, data, data_length);

@@ -38,8 +38,10 @@ struct listener {
 void           *request_begin(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result request_continue(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
                                  const char *version, const char *data, size_t *data_length, void **context);
-void            request_end(void *cls, struct MHD_Connection *connection, void **context,
-                            enum MHD_RequestTerminationCode code);
+void request_end(void *cls, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code);
+
+/* Frees what was kept for the connection's next request. */
+void request_forget(struct conn *conn);
 
 /* Takes every running request from its worker and resumes its connection, which gets 503. */
 void request_abandon_all(struct requests *requests);

@@ -26,9 +26,9 @@ struct route {
     unsigned           scopes;        /* 1u << SCOPE_... of those that may */
     unsigned           flags;
     enum body_kind     body;
-    const struct form *form;          /* or NULL: no members, no query */
-    enum status      (*handle)(struct call *call, struct error *err);
-    bool             (*cached)(struct call *call); /* or NULL: answers without waiting when it can */
+    const struct form *form; /* or NULL: no members, no query */
+    enum status (*handle)(struct call *call, struct error *err);
+    bool (*cached)(struct call *call); /* or NULL: answers without waiting when it can */
 };
 
 extern const struct route route_table[];

@@ -44,8 +44,7 @@ static enum status read_number(const struct field *field, const json_t *json, co
     double value;
     bool   is_int = field->kind == FIELD_INT;
     if (!(is_int ? codec_read_is_integral(json, &value) : codec_read_is_finite(json, &value)))
-        return error_set(err, STATUS_INVALID, "wrong_type", where,
-                         is_int ? "must be an integer" : "must be a number");
+        return error_set(err, STATUS_INVALID, "wrong_type", where, is_int ? "must be an integer" : "must be a number");
     if (value < field->min || value > field->max)
         return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%.16g, %.16g]", field->min,
                          field->max);
@@ -143,7 +142,7 @@ void schema_read(const struct field *fields, const json_t *json, const char *whe
         problems_add(problems, &error);
         return;
     }
-    json_object_foreach((json_t *)json, name, value) {
+    json_object_foreach ((json_t *)json, name, value) {
         if (find_field(fields, name) != NULL)
             continue;
         codec_read_path(path, where, name);
@@ -163,7 +162,7 @@ static json_t *query_value(const struct field *field, const char *text)
     case FIELD_INT:
         number = strtoll(text, &end, 10);
         return strspn(text, "0123456789") == strlen(text) && end != text && strlen(text) < 17 ? json_integer(number)
-                                                                                            : NULL;
+                                                                                              : NULL;
     case FIELD_BOOL:
         return strcmp(text, "true") == 0 ? json_true() : strcmp(text, "false") == 0 ? json_false() : NULL;
     default:
@@ -178,10 +177,10 @@ json_t *schema_query(const struct field *fields, const struct query_item *items,
         struct error        error;
         const struct field *field = fields == NULL ? NULL : find_field(fields, items[i].name);
         json_t             *value = field == NULL ? NULL : query_value(field, items[i].value);
-        const char         *wrong = field == NULL                                   ? "unknown query parameter"
-                                    : json_object_get(object, field->name) != NULL  ? "repeated query parameter"
-                                    : value == NULL                                 ? "not a valid value of"
-                                                                                    : NULL;
+        const char         *wrong = field == NULL                                  ? "unknown query parameter"
+                                    : json_object_get(object, field->name) != NULL ? "repeated query parameter"
+                                    : value == NULL                                ? "not a valid value of"
+                                                                                   : NULL;
         if (wrong == NULL && json_object_set(object, field->name, value) != 0)
             wrong = "out of memory at";
         if (wrong != NULL) {

@@ -20,11 +20,11 @@ struct field {
     size_t              offset;
     enum field_kind     kind;
     bool                required;
-    bool                nullable;  /* null is 0, false or NULL */
-    double              min, max;  /* inclusive: a number, or a string's length in characters */
-    double              fallback;  /* INT, NUMBER, BOOL: when absent */
-    const char *const  *choices;   /* CHOICE, ended by NULL */
-    const struct field *fields;    /* OBJECT */
+    bool                nullable; /* null is 0, false or NULL */
+    double              min, max; /* inclusive: a number, or a string's length in characters */
+    double              fallback; /* INT, NUMBER, BOOL: when absent */
+    const char *const  *choices;  /* CHOICE, ended by NULL */
+    const struct field *fields;   /* OBJECT */
 };
 
 #define AT(type, member) .name = #member, .offset = offsetof(struct type, member)
@@ -46,11 +46,12 @@ void schema_read(const struct field *fields, const json_t *json, const char *whe
                  struct problems *problems);
 
 /* One name=value of a query string, decoded. */
-struct query_item { const char *name, *value; };
+struct query_item {
+    const char *name, *value;
+};
 
 /* The query as an object that schema_read accepts: numbers and booleans by the kind of their field.  Unknown and
  * repeated names, and values that are not of their kind, are problems "bad_request".  NULL when out of memory. */
-json_t *schema_query(const struct field *fields, const struct query_item *items, size_t len,
-                     struct problems *problems);
+json_t *schema_query(const struct field *fields, const struct query_item *items, size_t len, struct problems *problems);
 
 #endif

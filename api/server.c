@@ -37,7 +37,7 @@ static void set_defaults(struct server_options *options)
     const struct {
         int64_t *value, fallback;
     } rows[] = {
-        {&o->body_limit, 8 << 20}, {&o->bodies_limit, 256 << 20}, {&o->idle_ms, 10000},   {&o->body_ms, 30000},
+        {&o->body_limit, 8 << 20}, {&o->bodies_limit, 256 << 20}, {&o->idle_ms, 10000},  {&o->body_ms, 30000},
         {&o->upload_ms, 600000},   {&o->write_ms, 30000},         {&o->drain_ms, 25000},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -75,6 +75,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
     struct listener *listener = cls;
     struct requests *shared = listener->shared;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        request_forget(*context);
         conns_remove(shared->conns, *context);
         atomic_fetch_sub(&shared->metrics.connections, 1);
         return;
@@ -127,8 +128,8 @@ static enum status open_socket(const char *host, const char *port, int *fd, stru
 /* Takes fd, also on failure. */
 static enum status listen_on(struct server *server, enum listener_kind kind, int fd, struct error *err)
 {
-    struct listener     *listener = &server->listeners[kind];
-    bool                 is_main = kind == LISTENER_MAIN;
+    struct listener      *listener = &server->listeners[kind];
+    bool                  is_main = kind == LISTENER_MAIN;
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, listener}, /* first, so that it hears of the others */
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
@@ -142,9 +143,9 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
         {MHD_OPTION_END, 0, NULL},
     };
     *listener = (struct listener){.shared = &server->requests, .kind = kind};
-    listener->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, may_accept,
-        listener, request_continue, listener, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    listener->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+                         may_accept, listener, request_continue, listener, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
     if (listener->daemon != NULL)
         return STATUS_OK;
     close(fd);
@@ -203,7 +204,7 @@ enum status server_start(struct app *app, const struct server_options *options, 
 
 static int port_of(const struct server *server, enum listener_kind kind)
 {
-    struct MHD_Daemon         *daemon = server->listeners[kind].daemon;
+    struct MHD_Daemon          *daemon = server->listeners[kind].daemon;
     const union MHD_DaemonInfo *info = daemon == NULL ? NULL : MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
     struct sockaddr_storage     address;
     socklen_t                   length = sizeof address;

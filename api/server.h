@@ -11,7 +11,7 @@
 
 struct server;
 
-struct server_options { /* 0 (or NULL, -1): the default, in brackets */
+struct server_options {                    /* 0 (or NULL, -1): the default, in brackets */
     const char *host, *port;               /* of the main listener ["127.0.0.1", "8080"]; port "0": any free one */
     const char *health_host, *health_port; /* NULL port: no health listener */
     int         local_fd;                  /* listening Unix socket, which the server then owns; -1: none */

@@ -94,7 +94,7 @@ enum status show_read_points(struct call *call, const struct spec *spec, const j
     char   path[CODEC_PATH_MAX];
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has candidates, not points");
-    *points = ARENA_NEW(&call->arena, double, len * params_len);
+    *points = ARENA_NEW(&call->arena, double, len *params_len);
     if (*points == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < len; i++) {
@@ -120,8 +120,9 @@ enum status show_read_rows(struct call *call, const struct spec *spec, const jso
         if (!codec_read_is_integral(json_array_get(list, i), &row))
             TRY(keep(call, error_set(err, STATUS_INVALID, "wrong_type", path, "must be an integer"), err));
         else if (row < 0 || row >= (double)spec->space.rows_len)
-            TRY(keep(call, error_set(err, STATUS_INVALID, "out_of_range", path, "there are %zu rows",
-                                     spec->space.rows_len), err));
+            TRY(keep(call,
+                     error_set(err, STATUS_INVALID, "out_of_range", path, "there are %zu rows", spec->space.rows_len),
+                     err));
         else
             (*rows)[i] = (int64_t)row;
     }

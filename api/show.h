@@ -20,8 +20,8 @@ MUST_CHECK enum status show_read_spec(struct call *call, const json_t *space, st
  * Errors: INVALID (the first problem), NO_MEMORY. */
 MUST_CHECK enum status show_read_points(struct call *call, const struct spec *spec, const json_t *list,
                                         const char *where, double **points, struct error *err);
-MUST_CHECK enum status show_read_rows(struct call *call, const struct spec *spec, const json_t *list,
-                                      const char *where, int64_t **rows, struct error *err);
+MUST_CHECK enum status show_read_rows(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+                                      int64_t **rows, struct error *err);
 
 /* The member "fixed" -> [params_len], NaN where free. */
 MUST_CHECK enum status show_read_fixed(struct call *call, const struct spec *spec, const json_t *json,
@@ -35,7 +35,11 @@ MUST_CHECK enum status show_read_observations(struct call *call, const struct sp
 MUST_CHECK enum status show_check_list(const json_t *list, const char *where, size_t max, struct error *err);
 
 /* Where the items of a refused batch come from: a pointer such as "/observations/<indexes[i] or i>". */
-struct origin { const char *where; const size_t *indexes; size_t first; };
+struct origin {
+    const char   *where;
+    const size_t *indexes;
+    size_t        first;
+};
 /* trial_observe; what it refused becomes the call's problems. */
 MUST_CHECK enum status show_observe(struct call *call, const struct observation *items, size_t len,
                                     const struct origin *origin, struct observe_reply *out, struct error *err);

@@ -65,7 +65,7 @@ static void append_object(struct text *text, const json_t *json)
     const char *name;
     json_t     *value;
     const char *before = "{";
-    json_object_foreach((json_t *)json, name, value) {
+    json_object_foreach ((json_t *)json, name, value) {
         json_t *key = json_string_nocheck(name);
         (void)append(before, 1, text);
         append_text(text, key);

@@ -1,4 +1,4 @@
-/* JSON as text: compact, and every number with the fewest digits that read back equal. */
+/* JSON as text: compact, and every number with as few digits (15 to 17) as read back equal. */
 #ifndef GNOMON_API_WRITE_H
 #define GNOMON_API_WRITE_H
 
