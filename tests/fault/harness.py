@@ -3,6 +3,7 @@
 The client speaks just enough HTTP/1.1 for this server and is quick enough not to be the bottleneck.  Anything that
 goes wrong below HTTP raises OSError, so that a test can tell a dead server from a refusal.
 """
+import atexit
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
 GNOMON = os.environ.get("GNOMON", "build/gnomon")
 
@@ -22,6 +24,7 @@ class Server:
     def __init__(self, folder, env=None, arguments=()):
         self.folder, self.env, self.arguments = folder, env or {}, list(arguments)
         self.process, self.port, self.token = None, None, None
+        atexit.register(self.kill)  # no server outlives its test, however that ends
 
     def spawn(self):
         self.process = subprocess.Popen(
@@ -46,8 +49,9 @@ class Server:
         return self
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
     def stop(self):
         """SIGTERM; the exit code."""
@@ -67,7 +71,8 @@ class Client:
         self.connect()
 
     def connect(self):
-        self.socket, self.buffer = socket.create_connection(("127.0.0.1", self.port), timeout=30), b""
+        self.used, self.buffer = time.monotonic(), b""
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=30)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def close(self):
@@ -76,7 +81,7 @@ class Client:
     def fill(self):
         piece = self.socket.recv(1 << 16)
         if not piece:
-            raise ConnectionResetError("closed by the server")
+            raise ConnectionResetError(f"closed by the server {time.monotonic() - self.used:.1f} s after its last answer")
         self.buffer += piece
 
     def send(self, method, path, body=None, headers=""):
@@ -93,7 +98,7 @@ class Client:
         length = int(fields.get("content-length", 0))
         while len(self.buffer) < length:
             self.fill()
-        data, self.buffer = self.buffer[:length], self.buffer[length:]
+        data, self.buffer, self.used = self.buffer[:length], self.buffer[length:], time.monotonic()
         if fields.get("connection") == "close":
             self.close()
             self.connect()

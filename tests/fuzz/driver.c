@@ -9,10 +9,10 @@
 /* The buffer has the input's own size, so that reading past it is seen. */
 static int run_file(const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    long  length = file == NULL || fseek(file, 0, SEEK_END) != 0 ? -1 : ftell(file);
+    FILE          *file = fopen(path, "rb");
+    long           length = file == NULL || fseek(file, 0, SEEK_END) != 0 ? -1 : ftell(file);
     unsigned char *bytes = length < 0 ? NULL : malloc(length > 0 ? (size_t)length : 1);
-    int failed = bytes == NULL;
+    int            failed = bytes == NULL;
     if (!failed) {
         rewind(file);
         failed = fread(bytes, 1, (size_t)length, file) != (size_t)length;

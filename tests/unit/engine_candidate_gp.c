@@ -166,9 +166,9 @@ static void test_same_by_any_way(void)
     start(&gp, &arena, 0.003);
     for (size_t t = 0; t + 10 < T; t++) {
         size_t ahead = 1 + rng_below(&rng, 4);
-        size_t shuffled[3] = {setting.at[t], setting.at[t + 5], setting.at[t + 2]};
+        size_t shuffled[4] = {setting.at[t + 5], setting.at[t], setting.at[t + 2], setting.at[t + 5]};
         CU_ASSERT(candidate_gp_set_pending(&gp, setting.at + t + rng_below(&rng, 2), ahead, NULL) == STATUS_OK);
-        CU_ASSERT(candidate_gp_set_pending(&gp, shuffled, rng_below(&rng, 4), NULL) == STATUS_OK);
+        CU_ASSERT(candidate_gp_set_pending(&gp, shuffled + t % 2, rng_below(&rng, 4), NULL) == STATUS_OK);
         CU_ASSERT(candidate_gp_observe(&gp, setting.at[t], setting.y[t], NULL) == STATUS_OK);
     }
     CU_ASSERT(candidate_gp_set_pending(&gp, setting.at + 20, 30, NULL) == STATUS_OK); /* grows the small arrays */
@@ -369,6 +369,32 @@ static void test_ucb_choice(void)
     policy->close(session);
 }
 
+/* The width itself: of a row near the only informative one and a row far from all, the choice turns at the value
+ * where mean + sqrt(beta_t) sd are equal by hand. */
+static void test_ucb_width(void)
+{
+    const struct policy *policy = policy_find("po-gp-ucb");
+    static const double  far[9] = {0, 1.3, 1e3, 2e3, 3e3, 4e3, 5e3, 6e3, 7e3};
+    struct space         line = {.kind = SPACE_CANDIDATES, .rows = far, .rows_len = 9, .columns = 1};
+    double               options[] = {0.04, 2.0, 2.25, 0.09, -0.5, 0}, noise = 0.09 / 2.25;
+    struct problem       problem = {.space = &line, .options = options, .memory_bytes = 1 << 22};
+    struct proposal     *p = &(struct proposal){0};
+    for (size_t t = 2; t <= 6; t++)
+        for (int side = -1; side <= 1; side += 2) {
+            struct session *session = NULL;
+            double rho = exp(-0.5 * 1.3 * 1.3 / 4), sd = sqrt(1 - rho * rho / (1 + noise));
+            double beta = 2 * log(9.0 * (double)(t * t) * 9.869604401089358 / (6 * 0.04));
+            double crossing = -0.5 + (1 + noise) / rho * sqrt(beta) * 1.5 * (1 - sd);
+            CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+            tell(session, EVENT_OBSERVED, 1, 0, crossing + side * 1e-3);
+            for (size_t k = 0; k + 2 < t; k++)
+                tell(session, EVENT_OBSERVED, k + 2, 8 - k, -0.5); /* far away, as expected: says nothing */
+            CU_ASSERT(policy->ask(session, &(struct ask){.trial = t}, p, NULL) == STATUS_OK);
+            CU_ASSERT(p->row == (side > 0 ? 1 : 2));
+            policy->close(session);
+        }
+}
+
 /* Equal rows: ties go to the lowest free row; every row once; then CONFLICT. */
 static void test_ucb_exhausts(void)
 {
@@ -429,6 +455,7 @@ CU_TestInfo suite_candidate_gp[] = {
     {"fit", test_fit},
     {"fit stops", test_fit_stops},
     {"po-gp-ucb: choice", test_ucb_choice},
+    {"po-gp-ucb: width", test_ucb_width},
     {"po-gp-ucb: exhausts", test_ucb_exhausts},
     {"po-gp-ucb: fits", test_ucb_fits},
     CU_TEST_INFO_NULL,

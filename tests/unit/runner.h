@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-struct suite { const char *name; CU_TestInfo *tests; };
+struct suite {
+    const char  *name;
+    CU_TestInfo *tests;
+};
 
 static bool runner_wants(const char *name, int argc, char **argv)
 {

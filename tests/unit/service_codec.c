@@ -20,7 +20,9 @@ static enum status parse(const char *text, size_t length, struct error *err)
 
 static void test_parse(void)
 {
-    static const struct { const char *text, *code; } rows[] = {
+    static const struct {
+        const char *text, *code;
+    } rows[] = {
         {"{\"a\":[1,2.5,true,null,\"\xc3\xa9\"]}", ""},
         {" [ ] ", ""},
         {"", "malformed_json"},
@@ -45,6 +47,11 @@ static void test_parse(void)
         CU_ASSERT_EQUAL(status, rows[i].code[0] == '\0' ? STATUS_OK : STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
     }
+    static const char with_nul[] = "{\"a\":1\0,\"b\":2}";
+    struct error      err = {0};
+    CU_ASSERT_EQUAL(parse(with_nul, sizeof with_nul - 1, &err), STATUS_INVALID);
+    CU_ASSERT_EQUAL(parse(NULL, 0, &err), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.code, "malformed_json");
 }
 
 /* Brackets, colons and commas inside strings do not count; outside they do, however malformed the text is. */
@@ -81,7 +88,10 @@ static void test_limits(void)
 
 static void test_time(void)
 {
-    static const struct { int64_t ms; const char *text; } rows[] = {
+    static const struct {
+        int64_t     ms;
+        const char *text;
+    } rows[] = {
         {1772357400125, "2026-03-01T09:30:00.125Z"},
         {951782399999, "2000-02-28T23:59:59.999Z"},
         {1, "1970-01-01T00:00:00.001Z"},
@@ -98,7 +108,9 @@ static void test_time(void)
 
 static void test_labels(void)
 {
-    static const struct { const char *json, *text, *path; } rows[] = {
+    static const struct {
+        const char *json, *text, *path;
+    } rows[] = {
         {"{\"team\":\"vision\",\"a\":\"\"}", "{\"a\":\"\",\"team\":\"vision\"}", ""},
         {"{}", "{}", ""},
         {"[]", NULL, "/labels"},
@@ -147,9 +159,9 @@ static void test_label_sizes(void)
 
 /* ---- specifications ---- */
 
-#define METRICS "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}]"
+#define METRICS           "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}]"
 #define SPACE(parameters) METRICS ",\"space\":{\"type\":\"parameters\",\"parameters\":[" parameters "]}"
-#define LR "{\"name\":\"lr\",\"type\":\"double\",\"min\":1e-5,\"max\":0.1,\"scale\":\"log\"}"
+#define LR                "{\"name\":\"lr\",\"type\":\"double\",\"min\":1e-5,\"max\":0.1,\"scale\":\"log\"}"
 
 static enum status read_spec(const char *members, struct arena *arena, struct spec *spec, struct error *err)
 {
@@ -171,7 +183,8 @@ static void test_spec(void)
     CU_ASSERT_EQUAL_FATAL(
         read_spec(SPACE(LR ",{\"name\":\"layers\",\"type\":\"int\",\"min\":1.0,\"max\":6},"
                            "{\"name\":\"o\",\"type\":\"categorical\",\"values\":[\"adam\",\"sgd\",\"rmsprop\"]}"),
-                  &arena, &spec, &err), STATUS_OK);
+                  &arena, &spec, &err),
+        STATUS_OK);
     CU_ASSERT_STRING_EQUAL(spec.metric, "loss");
     CU_ASSERT_EQUAL(spec.goal, GOAL_MINIMIZE);
     CU_ASSERT_EQUAL(spec_sign(&spec), -1.0);
@@ -186,8 +199,10 @@ static void test_spec(void)
     CU_ASSERT_STRING_EQUAL(spec.values[2][1], "sgd");
     CU_ASSERT(spec.values[0] == NULL && spec.values[1] == NULL);
     CU_ASSERT_EQUAL_FATAL(read_spec(METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3},"
-                                    "\"algorithm\":{\"name\":\"po-gp-ucb\"},\"seed\":9007199254740991,"
-                                    "\"lease_seconds\":604800", &arena, &spec, &err), STATUS_OK);
+                                            "\"algorithm\":{\"name\":\"po-gp-ucb\"},\"seed\":9007199254740991,"
+                                            "\"lease_seconds\":604800",
+                                    &arena, &spec, &err),
+                          STATUS_OK);
     CU_ASSERT(spec.is_private && spec.space.rows_len == 17 && spec.space.columns == 3 && spec.space.rows == NULL);
     CU_ASSERT(spec.seed == 9007199254740991 && spec.lease_ms == 604800000);
     arena_fini(&arena);
@@ -195,7 +210,9 @@ static void test_spec(void)
 
 static void test_spec_refused(void)
 {
-    static const struct { const char *members, *path, *code; } rows[] = {
+    static const struct {
+        const char *members, *path, *code;
+    } rows[] = {
         {"", "/metrics", "missing_member"},
         {METRICS, "/space", "missing_member"},
         {SPACE(LR) ",\"extra\":1", "/extra", "unknown_member"},
@@ -211,20 +228,31 @@ static void test_spec_refused(void)
         {SPACE(LR "," LR), "/space/parameters/1/name", "duplicate_name"},
         {SPACE("{\"name\":\"x\",\"type\":\"double\",\"max\":1}"), "/space/parameters/0/min", "missing_member"},
         {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":true,\"max\":1}"), "/space/parameters/0/min", "wrong_type"},
-        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":2.5,\"max\":2.5}"), "/space/parameters/0/max", "empty_range"},
-        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":-1e308,\"max\":1e308}"), "/space/parameters/0/max", "bad_bound"},
-        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":-1,\"max\":1,\"scale\":\"log\"}"), "/space/parameters/0/min", "bad_bound"},
-        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":1,\"max\":2,\"scale\":\"exp\"}"), "/space/parameters/0/scale", "unknown_value"},
-        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":1,\"max\":2,\"values\":[]}"), "/space/parameters/0/values", "unknown_member"},
+        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":2.5,\"max\":2.5}"), "/space/parameters/0/max",
+         "empty_range"},
+        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":-1e308,\"max\":1e308}"), "/space/parameters/0/max",
+         "bad_bound"},
+        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":-1,\"max\":1,\"scale\":\"log\"}"),
+         "/space/parameters/0/min", "bad_bound"},
+        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":1,\"max\":2,\"scale\":\"exp\"}"),
+         "/space/parameters/0/scale", "unknown_value"},
+        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":1,\"max\":2,\"values\":[]}"), "/space/parameters/0/values",
+         "unknown_member"},
         {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":0.5,\"max\":2}"), "/space/parameters/0/min", "wrong_type"},
-        {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":1,\"max\":9007199254740993}"), "/space/parameters/0/max", "wrong_type"},
-        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[]}"), "/space/parameters/0/values", "out_of_range"},
-        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",\"b\",\"a\"]}"), "/space/parameters/0/values/2", "duplicate_name"},
-        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",3]}"), "/space/parameters/0/values/1", "wrong_type"},
-        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",\"b\"],\"min\":0}"), "/space/parameters/0/min", "unknown_member"},
+        {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":1,\"max\":9007199254740993}"), "/space/parameters/0/max",
+         "wrong_type"},
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[]}"), "/space/parameters/0/values",
+         "out_of_range"},
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",\"b\",\"a\"]}"),
+         "/space/parameters/0/values/2", "duplicate_name"},
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",3]}"), "/space/parameters/0/values/1",
+         "wrong_type"},
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",\"b\"],\"min\":0}"),
+         "/space/parameters/0/min", "unknown_member"},
         {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":0,\"columns\":3}", "/space/rows", "out_of_range"},
         {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":7,\"columns\":1025}", "/space/columns", "out_of_range"},
-        {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":7,\"columns\":2,\"private\":1}", "/space/private", "wrong_type"},
+        {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":7,\"columns\":2,\"private\":1}", "/space/private",
+         "wrong_type"},
         {SPACE(LR) ",\"algorithm\":{\"name\":\"annealing\"}", "/algorithm/name", "unknown_algorithm"},
         {SPACE(LR) ",\"algorithm\":{}", "/algorithm/name", "missing_member"},
         {SPACE(LR) ",\"algorithm\":{\"name\":\"gp\",\"bta\":4}", "/algorithm/bta", "unknown_member"},
@@ -255,11 +283,12 @@ static void check_option(const struct policy *policy, const struct option *optio
     struct error err = {0};
     char         path[128];
     arena_init(&arena, ARENA_BYTES);
-    const char  *space = policy->spaces & SPACE_PARAMETERS ? "{" SPACE(LR) "}"
-                       : "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3}}";
+    const char  *space = policy->spaces & SPACE_PARAMETERS
+                             ? "{" SPACE(LR) "}"
+                             : "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3}}";
     json_auto_t *json = json_loads(space, 0, NULL);
     json_object_set_new(json, "algorithm", json_pack("{s:s, s:o}", "name", policy->name, option->name, value));
-    enum status  status = codec_spec(json, 7, &arena, &spec, &err);
+    enum status status = codec_spec(json, 7, &arena, &spec, &err);
     snprintf(path, sizeof path, "/algorithm/%s", option->name);
     if (!accepted) {
         CU_ASSERT_EQUAL(status, STATUS_INVALID);
@@ -286,7 +315,7 @@ static void check_range(const struct policy *policy, const struct option *option
 
 static void test_options(void)
 {
-    size_t count;
+    size_t                      count;
     const struct policy *const *list = policy_list(&count);
     for (size_t p = 0; p < count; p++)
         for (const struct option *option = list[p]->options; option->name != NULL; option++) {
@@ -356,8 +385,15 @@ static void test_spec_memory(void)
 }
 
 CU_TestInfo suite_codec[] = {
-    {"parse", test_parse},       {"limits", test_limits},           {"time", test_time},
-    {"labels", test_labels},     {"label sizes", test_label_sizes}, {"spec", test_spec},
-    {"spec refused", test_spec_refused}, {"options", test_options}, {"round trip", test_round_trip},
-    {"spec memory", test_spec_memory},   CU_TEST_INFO_NULL,
+    {"parse", test_parse},
+    {"limits", test_limits},
+    {"time", test_time},
+    {"labels", test_labels},
+    {"label sizes", test_label_sizes},
+    {"spec", test_spec},
+    {"spec refused", test_spec_refused},
+    {"options", test_options},
+    {"round trip", test_round_trip},
+    {"spec memory", test_spec_memory},
+    CU_TEST_INFO_NULL,
 };

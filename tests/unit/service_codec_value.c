@@ -30,7 +30,12 @@ static void read_spec(const char *text, struct arena *arena, struct spec *spec)
 
 static void test_point(void)
 {
-    static const struct { const char *json; bool partial; const char *path, *code; double point[3]; } rows[] = {
+    static const struct {
+        const char *json;
+        bool        partial;
+        const char *path, *code;
+        double      point[3];
+    } rows[] = {
         {"{\"lr\":0.0031,\"n\":4,\"o\":\"sgd\"}", false, "", "", {0.0031, 4, 1}},
         {"{\"lr\":1e-5,\"n\":-7.0,\"o\":\"adam\"}", false, "", "", {1e-5, -7, 0}},
         {"{\"lr\":0.1,\"n\":-0.0,\"o\":\"adam\"}", false, "", "", {0.1, 0, 0}},
@@ -70,7 +75,9 @@ static void test_point(void)
     arena_fini(&arena);
 }
 
-struct row { const char *json, *path, *code; };
+struct row {
+    const char *json, *path, *code;
+};
 
 static void check_refused(const char *spec_text, const struct row *rows, size_t len)
 {
@@ -166,18 +173,32 @@ static void test_trial(void)
     struct spec  spec;
     read_spec(mixed, &arena, &spec);
     double       point[3] = {0.0625, 4, 1};
-    struct trial trial = {.number = 3, .state = TRIAL_COMPLETED, .point = point, .row = -1, .worker = "gpu-7",
-                          .value = 2.5, .stddev = NAN, .external_id = "x", .created_ms = 1772357400125,
-                          .finished_ms = 1772357401000, .model = {.policy = "gp", .revision = 5, .observations = 2,
-                          .mean = 1.75, .sd = 0.5, .milliseconds = 1.25}};
+    struct trial trial = {
+        .number = 3,
+        .state = TRIAL_COMPLETED,
+        .point = point,
+        .row = -1,
+        .worker = "gpu-7",
+        .value = 2.5,
+        .stddev = NAN,
+        .external_id = "x",
+        .created_ms = 1772357400125,
+        .finished_ms = 1772357401000,
+        .model = {.policy = "gp", .revision = 5, .observations = 2, .mean = 1.75, .sd = 0.5, .milliseconds = 1.25}};
     check_text(codec_trial_json(&spec, &trial),
                "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
                "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
                "\"stddev\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"policy\":\"gp\",\"revision\":5,"
                "\"observations\":2,\"mean\":1.75,\"sd\":0.5,\"fallback\":null,\"milliseconds\":1.25},"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
-    struct trial running = {.number = 1, .state = TRIAL_RUNNING, .row = 16, .worker = "", .value = NAN, .stddev = NAN,
-                            .lease_ms = 1772357400125, .created_ms = 1772357400125};
+    struct trial running = {.number = 1,
+                            .state = TRIAL_RUNNING,
+                            .row = 16,
+                            .worker = "",
+                            .value = NAN,
+                            .stddev = NAN,
+                            .lease_ms = 1772357400125,
+                            .created_ms = 1772357400125};
     check_text(codec_trial_json(&spec, &running),
                "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
                "\"lease\":{\"expires_at\":\"2026-03-01T09:30:00.125Z\"},\"value\":null,\"values\":null,"
@@ -189,10 +210,19 @@ static void test_trial(void)
 static void test_study(void)
 {
     struct arena arena;
-    struct study study = {.id = "std_7f3kq2mavx5d4w2c", .name = "resnet", .labels = "{\"team\":\"vision\"}",
-                          .notes = "", .state = STUDY_ACTIVE, .budget_trials = 100, .revision = 4, .trials_total = 3,
-                          .trials = {[TRIAL_RUNNING] = 2, [TRIAL_FAILED] = 1}, .best_trial = 2, .best_value = 0.75,
-                          .created_ms = 1772357400125, .updated_ms = 1772357401000};
+    struct study study = {.id = "std_7f3kq2mavx5d4w2c",
+                          .name = "resnet",
+                          .labels = "{\"team\":\"vision\"}",
+                          .notes = "",
+                          .state = STUDY_ACTIVE,
+                          .budget_trials = 100,
+                          .revision = 4,
+                          .trials_total = 3,
+                          .trials = {[TRIAL_RUNNING] = 2, [TRIAL_FAILED] = 1},
+                          .best_trial = 2,
+                          .best_value = 0.75,
+                          .created_ms = 1772357400125,
+                          .updated_ms = 1772357401000};
     read_spec(open_rows, &arena, &study.spec);
     study.spec.seed = 42;
     check_text(codec_study_json(&study),
@@ -207,6 +237,10 @@ static void test_study(void)
 }
 
 CU_TestInfo suite_codec_value[] = {
-    {"point", test_point}, {"observation", test_observation}, {"observation refused", test_observation_refused},
-    {"trial", test_trial}, {"study", test_study},             CU_TEST_INFO_NULL,
+    {"point", test_point},
+    {"observation", test_observation},
+    {"observation refused", test_observation_refused},
+    {"trial", test_trial},
+    {"study", test_study},
+    CU_TEST_INFO_NULL,
 };

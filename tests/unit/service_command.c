@@ -19,7 +19,9 @@
 
 enum { PATH_BYTES = 128 };
 
-struct folder { char name[64]; };
+struct folder {
+    char name[64];
+};
 
 static struct folder folder_new(void)
 {
@@ -52,17 +54,44 @@ static void write_text(const char *path, const char *text, size_t length)
 
 /* ---- config ---- */
 
-struct options { const char *listen, *mode, *needed; int64_t workers; double rate; bool loud; };
+struct options {
+    const char *listen, *mode, *needed;
+    int64_t     workers;
+    double      rate;
+    bool        loud;
+};
 #define MEMBER(member) .offset = offsetof(struct options, member)
 static const struct config_row rows[] = {
-    {.flag = "listen", .environment = "GNOMON_TEST_LISTEN", .value = "X", .fallback = "here", .kind = CONFIG_TEXT,
-     MEMBER(listen), .help = "h"},
-    {.flag = "mode", .value = "M", .choices = "FULL|OFF", .fallback = "FULL", .kind = CONFIG_TEXT, MEMBER(mode),
+    {.flag = "listen",
+     .environment = "GNOMON_TEST_LISTEN",
+     .value = "X",
+     .fallback = "here",
+     .kind = CONFIG_TEXT,
+     MEMBER(listen),
+     .help = "h"},
+    {.flag = "mode",
+     .value = "M",
+     .choices = "FULL|OFF",
+     .fallback = "FULL",
+     .kind = CONFIG_TEXT,
+     MEMBER(mode),
      .help = "h"},
     {.flag = "needed", .value = "N", .kind = CONFIG_TEXT, MEMBER(needed), .is_required = true, .help = "h"},
-    {.flag = "workers", .value = "N", .kind = CONFIG_INT, MEMBER(workers), .fallback = "17", .min = 2, .max = 64,
+    {.flag = "workers",
+     .value = "N",
+     .kind = CONFIG_INT,
+     MEMBER(workers),
+     .fallback = "17",
+     .min = 2,
+     .max = 64,
      .help = "h"},
-    {.flag = "rate", .value = "R", .kind = CONFIG_REAL, MEMBER(rate), .fallback = "2.385", .min = 0.5, .max = 7.25,
+    {.flag = "rate",
+     .value = "R",
+     .kind = CONFIG_REAL,
+     MEMBER(rate),
+     .fallback = "2.385",
+     .min = 0.5,
+     .max = 7.25,
      .help = "h"},
     {.flag = "loud", .environment = "GNOMON_TEST_LOUD", .kind = CONFIG_SWITCH, MEMBER(loud), .help = "h"},
     {.flag = NULL},
@@ -71,8 +100,8 @@ static const struct config_row rows[] = {
 static enum status read_line(const char *line, struct options *out, const char *operands[2], struct error *err)
 {
     static char copy[256]; /* options point into it */
-    char *arguments[16];
-    size_t len = 0;
+    char       *arguments[16];
+    size_t      len = 0;
     snprintf(copy, sizeof copy, "%s", line);
     for (char *word = strtok(copy, " "); word != NULL && len < 15; word = strtok(NULL, " "))
         arguments[len++] = word;
@@ -83,9 +112,10 @@ static enum status read_line(const char *line, struct options *out, const char *
 static void test_options(void)
 {
     struct options options;
-    struct error err;
-    const char *operands[2];
-    CU_ASSERT_EQUAL(read_line("--needed a one --workers=23 two --loud --rate 7.25", &options, operands, &err), STATUS_OK);
+    struct error   err;
+    const char    *operands[2];
+    CU_ASSERT_EQUAL(read_line("--needed a one --workers=23 two --loud --rate 7.25", &options, operands, &err),
+                    STATUS_OK);
     CU_ASSERT_STRING_EQUAL(options.listen, "here");
     CU_ASSERT_STRING_EQUAL(options.mode, "FULL");
     CU_ASSERT_STRING_EQUAL(options.needed, "a");
@@ -114,7 +144,9 @@ static void test_options(void)
 
 static void test_wrong_options(void)
 {
-    static const struct { const char *line, *says; } cases[] = {
+    static const struct {
+        const char *line, *says;
+    } cases[] = {
         {"", "--needed is missing"},
         {"--needed a --workers 1", "--workers is 1, not in 2..64"},
         {"--needed a --workers 65", "--workers is 65, not in 2..64"},
@@ -131,7 +163,7 @@ static void test_wrong_options(void)
         {"--needed a b c d", "unexpected argument: d"},
     };
     struct options options;
-    const char *operands[2];
+    const char    *operands[2];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error err = {.code = ""};
         CU_ASSERT_EQUAL(read_line(cases[i].line, &options, operands, &err), STATUS_INVALID);
@@ -145,12 +177,12 @@ static void test_wrong_options(void)
 static void test_csv(void)
 {
     static const char text[] = "\xEF\xBB\xBF\"a\", b ,c\r\n1.5,\"x, \"\"y\"\"\n z\",-2e3\r\n\r\n7,,8";
-    struct folder folder = folder_new();
-    char path[PATH_BYTES];
-    struct csv_table table;
-    struct error err;
-    size_t column = 0;
-    double number = 0;
+    struct folder     folder = folder_new();
+    char              path[PATH_BYTES];
+    struct csv_table  table;
+    struct error      err;
+    size_t            column = 0;
+    double            number = 0;
     write_text(folder_path(&folder, "t.csv", path), text, sizeof text - 1);
     CU_ASSERT_EQUAL_FATAL(csv_table_read(path, &table, &err), STATUS_OK);
     CU_ASSERT_EQUAL(table.rows, 2);
@@ -172,13 +204,22 @@ static void test_csv(void)
 
 static void test_bad_csv(void)
 {
-    static const struct { const char *text; size_t length; const char *code; } cases[] = {
-        {"", 0, "csv_header"},           {"a,a\n1,2\n", 8, "csv_header"},     {"a,\n1,2\n", 7, "csv_header"},
-        {"a,b\n1\n", 6, "csv_width"},    {"a,b\n1,2,3\n", 10, "csv_width"},   {"a\n\"1\n", 5, "csv_unreadable"},
-        {"a\n\"1\"2\n", 7, "csv_unreadable"}, {"a\n1\0002\n", 6, "csv_unreadable"},
+    static const struct {
+        const char *text;
+        size_t      length;
+        const char *code;
+    } cases[] = {
+        {"", 0, "csv_header"},
+        {"a,a\n1,2\n", 8, "csv_header"},
+        {"a,\n1,2\n", 7, "csv_header"},
+        {"a,b\n1\n", 6, "csv_width"},
+        {"a,b\n1,2,3\n", 10, "csv_width"},
+        {"a\n\"1\n", 5, "csv_unreadable"},
+        {"a\n\"1\"2\n", 7, "csv_unreadable"},
+        {"a\n1\0002\n", 6, "csv_unreadable"},
     };
-    struct folder folder = folder_new();
-    char path[PATH_BYTES];
+    struct folder    folder = folder_new();
+    char             path[PATH_BYTES];
     struct csv_table table;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error err = {.code = ""};
@@ -197,15 +238,22 @@ static void test_bad_csv(void)
 
 static void test_secret(void)
 {
-    struct folder folder = folder_new();
-    char path[PATH_BYTES], other[PATH_BYTES];
-    uint32_t order[] = {3, 0, 4, 1, 2};
-    const double scales[] = {1.25, 0.5}, normals[] = {0.1, -2.385, 1e-17, 4};
+    struct folder     folder = folder_new();
+    char              path[PATH_BYTES], other[PATH_BYTES];
+    uint32_t          order[] = {3, 0, 4, 1, 2};
+    const double      scales[] = {1.25, 0.5}, normals[] = {0.1, -2.385, 1e-17, 4};
     const char *const names[] = {"first", "se\"cond"};
-    struct secret secret = {.id = "0123456789abcdef", .rows = order, .len = 5, .columns = names, .columns_len = 2,
-                            .length_scales = scales, .normals = normals, .dims = 2, .scale = 3.5};
-    struct secret read;
-    struct error err;
+    struct secret     secret = {.id = "0123456789abcdef",
+                                .rows = order,
+                                .len = 5,
+                                .columns = names,
+                                .columns_len = 2,
+                                .length_scales = scales,
+                                .normals = normals,
+                                .dims = 2,
+                                .scale = 3.5};
+    struct secret     read;
+    struct error      err;
     memset(secret.data_sha256, 'd', 64);
     memset(secret.matrix_sha256, 'e', 64);
     FILE *stream = fopen(folder_path(&folder, "z.secret", path), "w");
@@ -240,11 +288,11 @@ static void test_secret(void)
 static void test_journal(void)
 {
     static const char torn[] = "6 1.2";
-    struct folder folder = folder_new();
-    char path[PATH_BYTES];
-    struct journal journal;
-    struct stat stat_now;
-    struct error err;
+    struct folder     folder = folder_new();
+    char              path[PATH_BYTES];
+    struct journal    journal;
+    struct stat       stat_now;
+    struct error      err;
     folder_path(&folder, "j", path);
     CU_ASSERT_EQUAL_FATAL(journal_open(path, "0123456789abcdef", "std_a", 7, &journal, &err), STATUS_OK);
     CU_ASSERT_TRUE(isnan(journal.values[3]));
@@ -277,12 +325,12 @@ static void test_journal(void)
 
 static void test_file(void)
 {
-    struct folder folder = folder_new();
-    char path[PATH_BYTES], sha256[65], *text = NULL;
+    struct folder     folder = folder_new();
+    char              path[PATH_BYTES], sha256[65], *text = NULL;
     struct file_draft draft;
-    struct error err;
-    size_t length = 0;
-    int64_t bytes = 0;
+    struct error      err;
+    size_t            length = 0;
+    int64_t           bytes = 0;
     write_text(folder_path(&folder, "f", path), "old", 3);
     CU_ASSERT_EQUAL_FATAL(file_begin(&draft, path, 0640, &err), STATUS_OK);
     fputs("abc", draft.stream);
@@ -308,8 +356,8 @@ static void test_file(void)
 
 static void test_shell(void)
 {
-    char output[16];
-    int code = -1;
+    char         output[16];
+    int          code = -1;
     struct error err;
     process_watch_signals();
     CU_ASSERT_EQUAL(process_run_shell("cat; exit 7", "in\n", output, sizeof output, &code, &err), STATUS_OK);
@@ -328,7 +376,7 @@ static void test_shell(void)
 static void test_normals(void)
 {
     enum { N = 200001 };
-    double *x = malloc(N * sizeof *x), sum = 0, square = 0, fourth = 0, lag = 0;
+    double      *x = malloc(N * sizeof *x), sum = 0, square = 0, fourth = 0, lag = 0;
     struct error err;
     CU_ASSERT_PTR_NOT_NULL_FATAL(x);
     CU_ASSERT_EQUAL(random_normals(x, N, &err), STATUS_OK);
@@ -350,8 +398,8 @@ static void test_normals(void)
 static void test_permutation(void)
 {
     enum { DRAWS = 24000, ORDERS = 256 };
-    size_t counts[ORDERS] = {0}, seen = 0;
-    double chi_squared = 0;
+    size_t       counts[ORDERS] = {0}, seen = 0;
+    double       chi_squared = 0;
     struct error err;
     for (size_t i = 0; i < DRAWS; i++) {
         uint32_t p[4] = {9, 9, 9, 9};

@@ -21,7 +21,13 @@ static const char private_rows[] =
     "{\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"algorithm\":{\"name\":\"random\"},\"space\":"
     "{\"type\":\"candidates\",\"rows\":17,\"columns\":3}}";
 
-struct import { struct arena arena; struct spec spec; struct observation *items; size_t len; struct error err; };
+struct import {
+    struct arena        arena;
+    struct spec         spec;
+    struct observation *items;
+    size_t              len;
+    struct error        err;
+};
 
 static enum status import(struct import *work, const char *spec, const char *text)
 {
@@ -36,12 +42,14 @@ static enum status import(struct import *work, const char *spec, const char *tex
 static void test_import(void)
 {
     struct import work;
-    CU_ASSERT_EQUAL_FATAL(import(&work, mixed,
-        "trial,state,lr,parameter:value,o,value,stddev,worker,created_at,finished_at,reason,external_id\r\n"
-        "1,completed,0.01,2,\"a,b\",2.385,,w,,,,run-1\r\n"
-        "2,running,0.02,-3,sgd,,,,,,,\r\n"
-        "3,infeasible,0.02,-3.0,sgd,,,,,,\"out, \"\"of\"\" memory\",\r\n"
-        "4,,1e-2,6,sgd,-1.5,0.25,,,,,\r\n"), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        import(&work, mixed,
+               "trial,state,lr,parameter:value,o,value,stddev,worker,created_at,finished_at,reason,external_id\r\n"
+               "1,completed,0.01,2,\"a,b\",2.385,,w,,,,run-1\r\n"
+               "2,running,0.02,-3,sgd,,,,,,,\r\n"
+               "3,infeasible,0.02,-3.0,sgd,,,,,,\"out, \"\"of\"\" memory\",\r\n"
+               "4,,1e-2,6,sgd,-1.5,0.25,,,,,\r\n"),
+        STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(work.len, 3);
     const struct observation *items = work.items;
     CU_ASSERT(items[0].value == 2.385 && isnan(items[0].stddev) && items[0].trial == 0 && items[0].row == -1);
@@ -58,7 +66,9 @@ static void test_import(void)
 
 static void test_refused(void)
 {
-    static const struct { const char *spec, *text, *path, *code; } rows[] = {
+    static const struct {
+        const char *spec, *text, *path, *code;
+    } rows[] = {
         {mixed, "", "/lines/1", "csv_header"},
         {mixed, "lr,o,value\n0.01,sgd,1\n", "/lines/1", "missing_column"},
         {mixed, "lr,parameter:value,o\n0.01,2,sgd\n", "/lines/1", "missing_column"},

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-struct file { unsigned char bytes[6000]; size_t length; };
+struct file {
+    unsigned char bytes[6000];
+    size_t        length;
+};
 
 static void make_file(struct file *file, int version, const char *dictionary, size_t padding)
 {
@@ -22,7 +25,12 @@ static void make_file(struct file *file, int version, const char *dictionary, si
 
 static void test_accepted(void)
 {
-    static const struct { int version; const char *dictionary; size_t rows, columns; bool is_f4; } rows[] = {
+    static const struct {
+        int         version;
+        const char *dictionary;
+        size_t      rows, columns;
+        bool        is_f4;
+    } rows[] = {
         {1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", 3, 2, false},
         {2, "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n", 3, 2, false},
         {1, "{\"shape\":(100000,50),\"fortran_order\":False,\"descr\":\"<f4\"}", 100000, 50, true},
@@ -43,7 +51,9 @@ static void test_accepted(void)
 
 static void test_refused(void)
 {
-    static const struct { const char *dictionary, *code; } rows[] = {
+    static const struct {
+        const char *dictionary, *code;
+    } rows[] = {
         {"{'descr': '>f8', 'fortran_order': False, 'shape': (3, 2), }", "not_npy"},
         {"{'descr': '<i8', 'fortran_order': False, 'shape': (3, 2), }", "not_npy"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (3, 2), }", "not_npy"},
@@ -109,6 +119,6 @@ static void test_written(void)
 }
 
 CU_TestInfo suite_npy[] = {
-    {"accepted", test_accepted}, {"refused", test_refused}, {"cut", test_cut}, {"written", test_written},
-    CU_TEST_INFO_NULL,
+    {"accepted", test_accepted}, {"refused", test_refused}, {"cut", test_cut},
+    {"written", test_written},   CU_TEST_INFO_NULL,
 };

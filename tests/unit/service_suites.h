@@ -8,11 +8,13 @@
 #include <stdbool.h>
 
 #define SERVICE_SUITES(X) \
+    X(cases)              \
     X(codec)              \
     X(codec_value)        \
     X(command)            \
     X(csv_text)           \
     X(npy)                \
+    X(races)              \
     X(store)
 
 #define X(name) extern CU_TestInfo suite_##name[];

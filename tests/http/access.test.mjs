@@ -1,0 +1,151 @@
+// Every route with every scope, on its own, a foreign and a missing resource; tokens that are not good.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { bodyOf, operations } from './contract.mjs';
+import { begin, Client, manifestOf, npy, plain, scopes, tokenFor } from './harness.mjs';
+
+const { server, api } = await begin(after);
+const file = npy([[0.5, 1.5], [2.5, 3.5]]);
+const missing = { study: 'std_aaaaaaaaaaaaaaaa', id: 'tok_aaaaaaaa', number: 1 };
+
+// A study with a running trial, and what else an address may name.
+async function place() {
+    const study = await api.study();
+    await api.post(`/v1/studies/${study.id}/suggest`, { worker: 'w' });
+    const token = await api.post('/v1/tokens', { name: 'victim', scope: 'agent' }, 201);
+    return { study: study.id, number: 1, id: token.id };
+}
+
+const addressOf = (operation, where) => operation.path.replace(/\{([a-z]+)\}/g, (_, key) => where[key]);
+
+// A body that is well-formed; whether it is acceptable is not the question here.
+function bodyFor(operation) {
+    const types = Object.keys(bodyOf(operation)?.content ?? {});
+    if (types.length === 0) return {};
+    if (types[0] === 'application/x-npy') return { body: file, type: types[0] };
+    const bodies = {
+        study_create: { name: 's', metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
+        token_create: { name: 't', scope: 'agent' },
+        trial_observe: { trial: 1, value: 1.5 }, trial_queue: { points: [{ x: 1 }] }, study_predict: { points: [{ x: 1 }] },
+        study_import: { observations: [{ point: { x: 1 }, value: 1 }] }, candidates_declare: manifestOf(file, 2, 2),
+        suggest_stateless: { metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
+    };
+    const headers = operation.id === 'study_patch' ? { 'if-match': '"1"' } : {};
+    return { json: bodies[operation.id] ?? {}, headers };
+}
+
+const guarded = operations.filter((operation) => operation.scopes !== null);
+const denied = (reply) => [401, 403].includes(reply.status) || reply.json?.code === 'study_not_found';
+
+for (const scope of scopes) {
+    test(`scope ${scope}: allowed where the contract says so, 403 elsewhere`, async () => {
+        const token = await tokenFor(api, scope);
+        for (const operation of guarded) {
+            const allowed = operation.scopes.has(scope);
+            const where = await place();
+            const reply = await api.request(operation.method, addressOf(operation, where), { ...bodyFor(operation), token });
+            const asAdminOnly = operation.id === 'event_list' && scope !== 'admin';
+            if (allowed && !asAdminOnly)
+                assert.ok(!denied(reply), `${operation.id}: ${reply.status} ${reply.text}`);
+            else
+                assert.deepEqual([reply.status, reply.json?.code], [403, 'forbidden'], `${operation.id}: ${reply.text}`);
+        }
+    });
+
+    test(`scope ${scope}: a missing resource is 404 for those who may ask, 403 for the others`, async () => {
+        const token = await tokenFor(api, scope);
+        for (const operation of guarded.filter((o) => o.path.includes('{'))) {
+            const reply = await api.request(operation.method, addressOf(operation, missing), { ...bodyFor(operation), token });
+            assert.equal(reply.status, operation.scopes.has(scope) ? 404 : 403, `${operation.id}: ${reply.text}`);
+        }
+    });
+
+    test(`scope ${scope} bound to one study: its own, no other, nothing of the whole`, async () => {
+        const foreign = await place();
+        for (const operation of guarded) {
+            const own = await place();
+            const token = await tokenFor(api, scope, own.study);
+            const reply = await api.request(operation.method, addressOf(operation, own), { ...bodyFor(operation), token });
+            const isWhole = !operation.path.includes('{study}');
+            if (!operation.scopes.has(scope))
+                assert.equal(reply.status, 403, `${operation.id}: ${reply.text}`);
+            else if (!isWhole)
+                assert.ok(!denied(reply), `${operation.id} own: ${reply.status} ${reply.text}`);
+            else if (/^\/v1\/(tokens|studies)/.test(operation.path) && operation.method !== 'GET')
+                assert.equal(reply.status, 403, `${operation.id}: ${reply.text}`);
+            if (isWhole || !operation.scopes.has(scope)) continue;
+            const before = await api.state(foreign.study);
+            const other = await api.request(operation.method, addressOf(operation, foreign), { ...bodyFor(operation), token });
+            assert.deepEqual([other.status, other.json?.code], [404, 'study_not_found'], `${operation.id} foreign: ${other.text}`);
+            assert.deepEqual(await api.state(foreign.study), before, `${operation.id} changed a foreign study`);
+        }
+    });
+}
+
+test('a bound token sees its study alone in lists, and its own events only', async () => {
+    const own = await place(), foreign = await place();
+    const token = await tokenFor(api, 'read', own.study);
+    const list = await api.expect(200, 'GET', '/v1/studies?limit=1000', { token });
+    assert.deepEqual(list.studies.map((study) => study.id), [own.study]);
+    const events = await api.expect(200, 'GET', `/v1/events?study=${own.study}`, { token });
+    assert.ok(events.events.every((event) => event.study === own.study));
+    await api.expect(404, 'GET', `/v1/events?study=${foreign.study}`, { token });
+    await api.expect(403, 'GET', '/v1/events', { token });
+    await api.expect(403, 'GET', '/v1/tokens', { token });
+    await api.expect(403, 'GET', '/metrics', { token });
+    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).study, own.study);
+});
+
+test('tokens that are not good get 401 without detail, and nothing changes', async () => {
+    const { study } = await place();
+    const revoked = await api.post('/v1/tokens', { name: 'r', scope: 'admin' }, 201);
+    await api.expect(204, 'DELETE', `/v1/tokens/${revoked.id}`);
+    const good = api.token;
+    const flipped = good.slice(0, -1) + (good.endsWith('A') ? 'B' : 'A');
+    const before = await api.state(study);
+    const bad = [undefined, revoked.token, flipped, good.slice(0, -1), `${good}A`, good.toUpperCase(), 'x', `gno_aaaaaaaa_${'A'.repeat(43)}`, 'gno_', '..', `${good} ${good}`];
+    const details = new Set();
+    for (const [i, token] of bad.entries()) {
+        const client = new Client(server, token, { localAddress: `127.0.1.${i + 1}` });
+        for (const [method, path, json] of [['GET', `/v1/studies/${study}`], ['POST', `/v1/studies/${study}/suggest`, {}], ['GET', '/v1/whoami']]) {
+            const reply = await client.request(method, path, { json, token: token ?? '' });
+            assert.equal(reply.status, 401, `${token} ${method} ${path}`);
+            if (token !== undefined) details.add(reply.json.detail);
+        }
+        client.agent.destroy();
+    }
+    assert.equal(details.size, 1, 'a 401 tells why');
+    const basic = await new Client(server, null, { localAddress: '127.0.2.1' }).request('GET', '/v1/whoami', { headers: { authorization: `Basic ${Buffer.from(`a:${good}`).toString('base64')}` } });
+    assert.equal(basic.status, 401);
+    assert.deepEqual(await api.state(study), before);
+});
+
+test('who guesses tokens is stopped, and nobody else', async () => {
+    const guesser = new Client(server, 'x', { localAddress: '127.0.3.1' });
+    const statuses = [];
+    for (let i = 0; i < 15; i++)
+        statuses.push((await guesser.request('GET', '/v1/whoami')).status);
+    assert.ok(statuses.includes(429), `${statuses}`);
+    assert.equal((await guesser.request('GET', '/v1/whoami')).status, 429);
+    assert.equal((await new Client(server, api.token, { localAddress: '127.0.3.2' }).request('GET', '/v1/whoami')).status, 200);
+    guesser.agent.destroy();
+});
+
+test('the command line makes tokens while the server runs', async () => {
+    for (const scope of scopes) {
+        const token = server.commandToken(scope);
+        assert.match(token, /^gno_[a-z0-9]{8}_[A-Za-z0-9_-]{43}$/);
+        assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).scope, scope);
+    }
+    const { study } = await place();
+    const bound = server.commandToken('curator', '--study', study);
+    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token: bound })).study, study);
+});
+
+test('no secret shows in the log or in a reply', async () => {
+    await api.request('GET', '/v1/studies/%61?', {});
+    const secret = api.token.slice(13);
+    assert.ok(!server.log.includes(secret));
+    for (const path of ['/v1/tokens', '/v1/events', '/v1/whoami', '/metrics'])
+        assert.ok(!(await api.request('GET', path)).text.includes(secret), path);
+});

@@ -1,0 +1,107 @@
+// Idempotency-Key: the first answer again, for every POST that changes something.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { begin, manifestOf, metrics, npy, plain, tokenFor } from './harness.mjs';
+
+const { server, api } = await begin(after);
+const file = npy([[0.5, 1.5], [2.5, 3.5]]);
+
+// Sends the same request twice under one key: one change, one answer.
+async function twice(path, json, key = `key-${Math.random()}`) {
+    const send = () => api.request('POST', path, { json, headers: { 'idempotency-key': key } });
+    const first = await send();
+    assert.ok(first.status < 300, `${path}: ${first.text}`);
+    assert.equal(first.headers['idempotent-replayed'], undefined, path);
+    const second = await send();
+    assert.equal(second.status, first.status, path);
+    assert.equal(second.headers['idempotent-replayed'], 'true', path);
+    return [first, second];
+}
+
+test('every kind of POST answers a repeat as it answered first, and does it once', async () => {
+    const [created, again] = await twice('/v1/studies', { name: 's', metrics, space: plain });
+    assert.equal(again.text, created.text);
+    const path = `/v1/studies/${created.json.id}`;
+    const once = async (sub, json) => {
+        const [first, second] = await twice(`${path}${sub}`, json);
+        assert.equal(second.text, first.text, sub);
+    };
+    await once('/suggest', { count: 2 });
+    await once('/trials', { points: [{ x: 0.5 }] });
+    await once('/trials/1/heartbeat', {});
+    await once('/trials/2/abandon', { reason: 'r' });
+    await once('/observe', { trial: 1, value: 2.5 });
+    await once('/observe', { point: { x: 1.25 }, value: 1.5 });
+    await once('/import', { observations: [{ point: { x: 1.5 }, value: 0.5 }] });
+    await once('/pause', {});
+    await once('/resume', {});
+    await once('/complete', {});
+    await once('/reopen', {});
+    const study = await api.get(path);
+    assert.deepEqual(study.trials, { total: 5, queued: 1, running: 0, completed: 3, failed: 0, infeasible: 0, abandoned: 1 });
+    const { events } = await api.get(`/v1/events?study=${study.id}&limit=1000`);
+    assert.equal(events.filter((event) => event.kind === 'study.paused').length, 1);
+    assert.equal((await api.get('/v1/studies?name=s')).studies.length, 1);
+});
+
+test('manifests and tokens too; a token is not shown twice', async () => {
+    const study = await api.study({ space: { type: 'candidates', rows: 2, columns: 2 } });
+    await twice(`/v1/studies/${study.id}/candidates`, manifestOf(file, 2, 2));
+    const key = { 'idempotency-key': 'tok' };
+    const first = await api.request('POST', '/v1/tokens', { json: { name: 'once', scope: 'read' }, headers: key });
+    assert.equal(first.status, 201);
+    const list = () => api.get('/v1/tokens?limit=1000').then((page) => page.tokens.filter((token) => token.name === 'once').length);
+    const second = await api.request('POST', '/v1/tokens', { json: { name: 'once', scope: 'read' }, headers: key, checked: false });
+    assert.equal(await list(), 1);
+    assert.ok(!second.text.includes(first.json.token));
+});
+
+test('the same key for something else is refused, and changes nothing', async () => {
+    const { id } = await api.study();
+    const headers = { 'idempotency-key': 'k 1'.replace(' ', '-') };
+    await api.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 1 }, 200, headers);
+    await api.refused(id, [422, 'idempotency_key_reused'], 'POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, value: 2 }, headers });
+    await api.refused(id, [422, 'idempotency_key_reused'], 'POST', `/v1/studies/${id}/suggest`, { json: { point: { x: 1 }, value: 1 }, headers })
+        .catch(() => api.refused(id, 422, 'POST', `/v1/studies/${id}/suggest`, { json: {}, headers }));
+    for (const key of ['', 'a b', 'x'.repeat(129), 'é'])
+        await api.refused(id, 400, 'POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, value: 2 }, headers: { 'idempotency-key': key } });
+    await api.post(`/v1/studies/${id}/observe`, { point: { x: 2 }, value: 2 }, 200, { 'idempotency-key': '!~'.repeat(64) });
+});
+
+test('a key belongs to its token', async () => {
+    const { id } = await api.study();
+    const token = await tokenFor(api, 'write');
+    const options = { json: { point: { x: 1 }, value: 1 }, headers: { 'idempotency-key': 'shared' } };
+    await api.expect(200, 'POST', `/v1/studies/${id}/observe`, options);
+    const other = await api.request('POST', `/v1/studies/${id}/observe`, { ...options, token });
+    assert.deepEqual([other.status, other.headers['idempotent-replayed']], [200, undefined]);
+    assert.equal((await api.get(`/v1/studies/${id}`)).trials.completed, 2);
+});
+
+test('a refusal is not kept: the key can be used for the corrected request', async () => {
+    const { id } = await api.study();
+    const headers = { 'idempotency-key': 'corrected' };
+    await api.refused(id, 422, 'POST', `/v1/studies/${id}/observe`, { json: { point: { x: 99 }, value: 1 }, headers });
+    await api.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 1 }, 200, headers);
+});
+
+test('many repeats at once make one change', async () => {
+    const { id } = await api.study();
+    const replies = await Promise.all(Array.from({ length: 16 }, () =>
+        api.request('POST', `/v1/studies/${id}/suggest`, { json: { count: 3 }, headers: { 'idempotency-key': 'race' } })));
+    const good = replies.filter((reply) => reply.status === 200);
+    assert.ok(good.length >= 1 && replies.every((reply) => [200, 409, 503].includes(reply.status)), replies.map((r) => r.text).join('\n'));
+    assert.equal(new Set(good.map((reply) => reply.text)).size, 1);
+    assert.equal((await api.get(`/v1/studies/${id}`)).trials.total, 3);
+});
+
+test('the first answer survives a restart', async () => {
+    const { id } = await api.study();
+    const options = { json: { count: 2 }, headers: { 'idempotency-key': 'restart' } };
+    const first = await api.request('POST', `/v1/studies/${id}/suggest`, options);
+    await server.restart();
+    const second = await api.request('POST', `/v1/studies/${id}/suggest`, options);
+    assert.equal(second.text, first.text);
+    assert.equal(second.headers['idempotent-replayed'], 'true');
+    assert.equal((await api.get(`/v1/studies/${id}`)).trials.total, 2);
+});

@@ -1,0 +1,305 @@
+// Studies from creation to deletion: defaults, lists, edits, states, budget, export and import.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { begin, metrics, mixed, openCandidates, matrix, plain, tokenFor } from './harness.mjs';
+
+const { api } = await begin(after);
+
+test('a study shows what it was made from, with defaults resolved', async () => {
+    const reply = await api.request('POST', '/v1/studies', { json: { name: 'résumé ✓', metrics, space: mixed } });
+    assert.equal(reply.status, 201);
+    const study = reply.json;
+    assert.equal(reply.headers.location, `/v1/studies/${study.id}`);
+    assert.equal(study.name, 'résumé ✓');
+    assert.equal(study.state, 'active');
+    assert.equal(study.algorithm.name, 'gp');
+    assert.ok(Number.isSafeInteger(study.seed));
+    assert.equal(study.lease_seconds, 3600);
+    assert.deepEqual([study.budget, study.best, study.reason, study.labels, study.notes], [null, null, null, {}, '']);
+    assert.deepEqual(study.space.parameters[0], mixed.parameters[0]);
+    assert.deepEqual(study.space.parameters[1], { ...mixed.parameters[1], scale: 'linear' });
+    assert.deepEqual(study.trials, { total: 0, queued: 0, running: 0, completed: 0, failed: 0, infeasible: 0, abandoned: 0 });
+    const again = await api.request('GET', `/v1/studies/${study.id}`);
+    assert.deepEqual(again.json, study);
+    assert.equal(again.headers.etag, reply.headers.etag);
+    const meta = await api.get('/v1/meta');
+    const options = meta.policies.find((policy) => policy.name === 'gp').options;
+    assert.deepEqual(Object.keys(study.algorithm).sort(), ['name', ...options.map((option) => option.name)].sort());
+    for (const option of options) assert.deepEqual(study.algorithm[option.name], option.default, option.name);
+});
+
+test('two studies without a seed have different ones', async () => {
+    const [one, two] = await Promise.all([0, 1].map(() => api.post('/v1/studies', { name: 's', metrics, space: plain }, 201)));
+    assert.notEqual(one.seed, two.seed);
+    assert.notEqual(one.id, two.id);
+});
+
+test('numbers come back equal', async () => {
+    const bounds = [[4.9406564584124654e-324, 1.7976931348623157e308], [0.1, 0.30000000000000004], [-0, 1e-300], [1, 3]];
+    const parameters = bounds.map(([min, max], i) => ({ name: `p${i}`, type: 'double', min, max }));
+    const { id } = await api.study({ space: { type: 'parameters', parameters } });
+    const { space } = await api.get(`/v1/studies/${id}`);
+    space.parameters.forEach((parameter, i) => {
+        assert.equal(parameter.min, bounds[i][0] + 0);
+        assert.equal(parameter.max, bounds[i][1]);
+    });
+    const point = { p0: 2.2250738585072014e-308, p1: 0.2 + 1e-17, p2: 3.3e-301, p3: 2.718281828459045 };
+    await api.post(`/v1/studies/${id}/observe`, { point, value: 0.1 + 0.2 });
+    const { trials } = await api.get(`/v1/studies/${id}/trials`);
+    assert.deepEqual(trials[0].point, point);
+    assert.equal(trials[0].value, 0.1 + 0.2);
+});
+
+test('lists are filtered and paged, newest first', async () => {
+    const made = [];
+    for (let i = 0; i < 7; i++)
+        made.push(await api.study({ name: `page ${i} %_'`, labels: { series: 'p"g', i: String(i) } }));
+    const ids = made.map((study) => study.id).reverse();
+    const walk = async (query) => {
+        const found = [];
+        for (let cursor = null, pages = 0; pages < 10; pages++) {
+            const page = await api.get(`/v1/studies?${query}&limit=3${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`);
+            found.push(...page.studies);
+            if ((cursor = page.next_cursor) === null) break;
+        }
+        return found.map((study) => study.id);
+    };
+    assert.deepEqual(await walk(`label=${encodeURIComponent('series:p"g')}`), ids);
+    assert.deepEqual(await walk(`name=${encodeURIComponent("page")}&label=i:4`), [made[4].id]);
+    assert.deepEqual(await walk(`name=${encodeURIComponent("%_'")}`), ids);
+    assert.deepEqual(await walk(`label=series:p`), []);
+    await api.post(`/v1/studies/${made[2].id}/pause`, {});
+    assert.deepEqual(await walk(`state=paused&name=page`), [made[2].id]);
+    assert.equal((await api.get('/v1/studies?limit=1')).studies.length, 1);
+    for (const bad of ['limit=0', 'limit=1001', 'limit=x', 'cursor=%20', 'cursor=zz', 'state=open', 'label=x', 'nme=x', 'limit=1&limit=2']) {
+        const reply = await api.request('GET', `/v1/studies?${bad}`);
+        assert.ok([400, 422].includes(reply.status), `${bad}: ${reply.status}`);
+    }
+});
+
+test('an edit needs the version that was read', async () => {
+    const { id } = await api.study({ labels: { a: 'b' }, notes: 'n', budget: { trials: 9 } });
+    const path = `/v1/studies/${id}`;
+    const { headers: { etag } } = await api.request('GET', path);
+    await api.refused(id, [428, 'precondition_required'], 'PATCH', path, { json: { name: 'x' } });
+    await api.refused(id, [412, 'stale_version'], 'PATCH', path, { json: { name: 'x' }, headers: { 'if-match': '"999"' } });
+    await api.refused(id, 412, 'PATCH', path, { json: { name: 'x' }, headers: { 'if-match': 'W/"1"' } });
+    await api.refused(id, [422, 'unknown_member'], 'PATCH', path, { json: { seed: 3 }, headers: { 'if-match': etag } });
+    await api.refused(id, [422, 'out_of_range'], 'PATCH', path, { json: { name: '' }, headers: { 'if-match': etag } });
+    const reply = await api.request('PATCH', path, { json: { name: 'renamed', notes: '' }, headers: { 'if-match': etag } });
+    assert.equal(reply.status, 200);
+    assert.notEqual(reply.headers.etag, etag);
+    assert.deepEqual([reply.json.name, reply.json.notes, reply.json.labels, reply.json.budget], ['renamed', '', { a: 'b' }, { trials: 9 }]);
+    await api.refused(id, 412, 'PATCH', path, { json: { name: 'y' }, headers: { 'if-match': etag } });
+    const second = await api.request('PATCH', path, { json: { labels: {}, budget: null }, headers: { 'if-match': reply.headers.etag } });
+    assert.deepEqual([second.json.labels, second.json.budget, second.json.name], [{}, null, 'renamed']);
+    assert.deepEqual(await api.get(path), second.json);
+});
+
+test('only one of many edits of the same version wins', async () => {
+    const { id } = await api.study();
+    const { headers: { etag } } = await api.request('GET', `/v1/studies/${id}`);
+    const replies = await Promise.all(Array.from({ length: 8 }, (_, i) =>
+        api.request('PATCH', `/v1/studies/${id}`, { json: { name: `edit ${i}` }, headers: { 'if-match': etag } })));
+    assert.deepEqual(replies.map((reply) => reply.status).sort(), [200, ...Array(7).fill(412)]);
+    assert.equal((await api.get(`/v1/studies/${id}`)).name, replies.find((reply) => reply.status === 200).json.name);
+});
+
+test('states follow the diagram, and every other move is refused', async () => {
+    const { id } = await api.study();
+    const path = `/v1/studies/${id}`;
+    const move = (verb, expected) => (expected === 200 ? api.post(`${path}/${verb}`, {})
+        : api.refused(id, [409, 'wrong_state'], 'POST', `${path}/${verb}`, { json: {} }));
+    await move('resume', 409);
+    await move('reopen', 409);
+    assert.equal((await move('pause', 200)).state, 'paused');
+    await move('pause', 409);
+    await api.refused(id, [409, 'wrong_state'], 'POST', `${path}/suggest`, { json: {} });
+    await api.post(`${path}/observe`, { point: { x: 1.25 }, value: 2.385 });
+    assert.equal((await move('resume', 200)).state, 'active');
+    const done = await move('complete', 200);
+    assert.deepEqual([done.state, done.reason], ['completed', 'requested']);
+    await api.refused(id, [409, 'wrong_state'], 'POST', `${path}/suggest`, { json: {} });
+    await move('complete', 409);
+    await move('pause', 409);
+    await api.post(`${path}/observe`, { point: { x: 1.5 }, value: 1.385 });
+    const open = await move('reopen', 200);
+    assert.deepEqual([open.state, open.reason], ['active', null]);
+    await api.post(`${path}/suggest`, {});
+    await api.expect(422, 'POST', `${path}/pause`, { json: { now: true } });
+});
+
+test('a budget ends the study when its last trial is finished, and a larger one opens it again', async () => {
+    const { id } = await api.study({ budget: { trials: 3 } });
+    const path = `/v1/studies/${id}`;
+    const { trials } = await api.post(`${path}/suggest`, { count: 2 });
+    await api.post(`${path}/observe`, { trial: 1, state: 'failed', reason: 'a failure costs nothing' });
+    assert.equal((await api.post(`${path}/suggest`, { count: 5 })).trials.length, 2, 'what is left of the budget');
+    await api.refused(id, [409, 'budget_exhausted'], 'POST', `${path}/suggest`, { json: {} });
+    assert.equal((await api.get(path)).state, 'active');
+    await api.post(`${path}/observe`, { observations: [{ trial: trials[1].number, value: 1.5 }, { trial: 3, value: 2.5 }, { trial: 4, state: 'infeasible' }] });
+    const study = await api.get(path);
+    assert.deepEqual([study.state, study.reason], ['completed', 'budget_exhausted']);
+    assert.deepEqual(study.trials, { total: 4, queued: 0, running: 0, completed: 2, failed: 1, infeasible: 1, abandoned: 0 });
+});
+
+test('a search space that is exhausted says so', async () => {
+    const space = { type: 'parameters', parameters: [{ name: 'a', type: 'categorical', values: ['u', 'v'] }, { name: 'b', type: 'int', min: 3, max: 4 }] };
+    for (const name of ['random', 'sobol', 'gp']) {
+        const { id } = await api.study({ space, algorithm: { name } });
+        const seen = new Set();
+        for (let i = 0; i < 4; i++) {
+            const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
+            seen.add(JSON.stringify(trial.point));
+            await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: i * 0.375 });
+        }
+        const reply = await api.request('POST', `/v1/studies/${id}/suggest`, { json: {} });
+        if (reply.status === 409) assert.equal(reply.json.code, 'search_space_exhausted');
+        else assert.equal(reply.status, 200); // an algorithm may measure a point again
+        if (reply.status === 409) assert.equal(seen.size, 4, name);
+    }
+});
+
+test('a deleted study is gone with everything but its events', async () => {
+    const { id } = await api.study();
+    await api.post(`/v1/studies/${id}/observe`, { point: { x: 1 }, value: 2 });
+    await api.expect(204, 'DELETE', `/v1/studies/${id}`);
+    for (const [method, path] of [['GET', ''], ['GET', '/trials'], ['GET', '/best'], ['GET', '/history'], ['GET', '/export'], ['GET', '/trials/1'], ['DELETE', ''], ['GET', '/privacy']])
+        await api.expect([404, 'study_not_found'], method, `/v1/studies/${id}${path}`);
+    await api.expect(404, 'POST', `/v1/studies/${id}/suggest`, { json: {} });
+    await api.expect(404, 'POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, value: 2 } });
+    const { events } = await api.get(`/v1/events?study=${id}`);
+    assert.equal(events.at(-1).kind, 'study.deleted');
+    assert.equal(events[0].kind, 'study.created');
+});
+
+test('events tell every change once, in order, with its actor', async () => {
+    const { id } = await api.study();
+    const path = `/v1/studies/${id}`;
+    await api.post(`${path}/trials`, { points: [{ x: 0.5 }] }, 201);
+    await api.post(`${path}/suggest`, { count: 2 });
+    await api.post(`${path}/observe`, { trial: 1, value: 1.5 });
+    await api.post(`${path}/trials/2/abandon`, { reason: 'r' });
+    await api.post(`${path}/observe`, { point: { x: 0.25 }, state: 'failed' });
+    await api.post(`${path}/pause`, {});
+    const { events } = await api.get(`/v1/events?study=${id}`);
+    assert.deepEqual(events.map((event) => event.kind), ['study.created', 'trial.queued', 'trial.started', 'trial.suggested',
+        'trial.observed', 'trial.abandoned', 'trial.reported', 'trial.failed', 'study.paused']);
+    assert.ok(events.every((event, i) => i === 0 || event.seq > events[i - 1].seq));
+    const revisions = events.filter((event) => event.revision !== null).map((event) => event.revision);
+    assert.ok(revisions.every((revision, i) => i === 0 || revision >= revisions[i - 1]), JSON.stringify(revisions));
+    assert.equal((await api.get(path)).revision, Math.max(...revisions));
+    const { id: actor } = await api.get('/v1/whoami');
+    assert.ok(events.every((event) => event.actor === actor));
+    const paged = [];
+    for (let cursor = ''; cursor !== null;) {
+        const page = await api.get(`/v1/events?study=${id}&limit=2${cursor && `&cursor=${cursor}`}`);
+        paged.push(...page.events);
+        cursor = page.next_cursor;
+    }
+    assert.deepEqual(paged, events);
+});
+
+async function finishedStudy() {
+    const { id } = await api.study({ space: mixed, name: 'source', labels: { k: 'v' }, budget: { trials: 40 } });
+    const path = `/v1/studies/${id}`;
+    await api.post(`${path}/suggest`, { count: 4, worker: 'w,1' });
+    await api.post(`${path}/observe`, { observations: [
+        { trial: 1, value: 2.385, stddev: 0.125 }, { trial: 2, state: 'failed', reason: 'no "memory",\nat all' },
+        { trial: 3, state: 'infeasible' },
+        { point: { lr: 0.01, layers: 3, optimizer: 'sgd' }, value: -0.1, external_id: 'run,1' }] });
+    return path;
+}
+
+test('a JSON export can be imported into another study', async () => {
+    const path = await finishedStudy();
+    const document = await api.get(`${path}/export`);
+    assert.equal(document.format, 'gnomon-study-1');
+    assert.equal(document.trials.length, 5);
+    assert.ok(document.events.length >= 9);
+    const target = await api.post('/v1/studies', { ...document.study, name: 'target' }, 201);
+    const goal = `/v1/studies/${target.id}`;
+    const before = await api.state(target.id);
+    assert.deepEqual(await api.post(`${goal}/import?dry_run=true`, document), { imported: 4, duplicates: 0, dry_run: true });
+    assert.deepEqual(await api.state(target.id), before, 'a dry run changed the study');
+    assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 4, duplicates: 0, dry_run: false });
+    const { trials } = await api.get(`${goal}/trials`);
+    const finished = document.trials.filter((trial) => trial.state !== 'running');
+    assert.deepEqual(trials.map((t) => [t.state, t.point, t.value, t.stddev, t.reason, t.external_id]),
+        finished.map((t) => [t.state, t.point, t.value, t.stddev, t.reason, t.external_id]));
+    assert.ok((await api.get(`/v1/events?study=${target.id}`)).events.some((event) => event.kind === 'study.imported'));
+});
+
+test('a CSV export can be imported into another study', async () => {
+    const path = await finishedStudy();
+    const csv = (await api.request('GET', `${path}/export?format=csv`)).text;
+    assert.match(csv, /^trial,state,lr,layers,optimizer,value,stddev,worker,created_at,finished_at,reason,external_id\r\n/);
+    const target = await api.study({ space: mixed });
+    const goal = `/v1/studies/${target.id}`;
+    const send = (query) => api.expect(200, 'POST', `${goal}/import${query}`, { body: csv, type: 'text/csv' });
+    assert.deepEqual(await send('?dry_run=true'), { imported: 4, duplicates: 0, dry_run: true });
+    assert.deepEqual(await send(''), { imported: 4, duplicates: 0, dry_run: false });
+    const [source, copy] = await Promise.all([api.get(`${path}/trials`), api.get(`${goal}/trials`)]);
+    const essence = (t) => [t.state, t.point, t.value, t.stddev, t.reason, t.external_id];
+    assert.deepEqual(copy.trials.map(essence), source.trials.filter((t) => t.state !== 'running').map(essence));
+    assert.equal((await api.request('GET', `${goal}/export?format=csv`)).text.split('\r\n').length, 1 + 4 + 1);
+});
+
+test('an import is all or nothing, and says which line is wrong', async () => {
+    const { id } = await api.study({ space: mixed });
+    const path = `/v1/studies/${id}/import`;
+    const rows = [
+        ['lr,layers,optimizer,value\n0.01,2,adam,1\n0.01,2,adamw,1\n', /\/lines\/3/],
+        ['lr,layers,value\n0.01,2,1\n', /\/lines\/1/],
+        ['lr,layers,optimizer,value\n0.01,2,adam,nan\n', /\/lines\/2/],
+        ['lr,layers,optimizer,value\n0.01,2.5,adam,1\n', /\/lines\/2/],
+        ['', /./], ['\0', /./], ['lr,layers,optimizer,value\n0.01,2,"adam,1\n', /./],
+    ];
+    for (const [body, pointer] of rows) {
+        const problem = await api.refused(id, 422, 'POST', path, { body, type: 'text/csv' });
+        assert.match(JSON.stringify(problem), pointer, body);
+    }
+    await api.refused(id, 422, 'POST', path, { body: Buffer.from('lr,layers,optimizer,value,reason,state\n0.01,2,adam,,\xff,failed\n', 'latin1'), type: 'text/csv' });
+    await api.refused(id, 422, 'POST', path, { json: { observations: [{ point: { lr: 0.01, layers: 2, optimizer: 'adam' }, value: 1 }, { point: {}, value: 1 }] } });
+    await api.refused(id, 422, 'POST', path, { json: {} });
+    await api.refused(id, 422, 'POST', path, { json: { format: 'gnomon-study-1', study: {}, events: [], trials: [{}] } });
+    await api.refused(id, 400, 'POST', `${path}?dry_run=maybe`, { json: { observations: [] } });
+    await api.refused(id, 415, 'POST', path, { body: '<x/>', type: 'application/xml' });
+});
+
+test('studies of candidates export and import by row', async () => {
+    const rows = matrix(9, 2);
+    const source = await openCandidates(api, rows), target = await openCandidates(api, rows);
+    await api.post(`/v1/studies/${source.id}/observe`, { observations: [{ candidate: 3, value: 0.5 }, { candidate: 8, state: 'infeasible' }] });
+    const csv = (await api.request('GET', `/v1/studies/${source.id}/export?format=csv`)).text;
+    assert.match(csv, /\r\n1,completed,3,0\.5,/);
+    await api.expect(200, 'POST', `/v1/studies/${target.id}/import`, { body: csv, type: 'text/csv' });
+    const { trials } = await api.get(`/v1/studies/${target.id}/trials`);
+    assert.deepEqual(trials.map((t) => [t.candidate, t.state, t.value]), [[3, 'completed', 0.5], [8, 'infeasible', null]]);
+});
+
+test('tokens are listed, shown once, and end', async () => {
+    const made = await api.post('/v1/tokens', { name: 'short', scope: 'read', expires_in_seconds: 86400 }, 201);
+    assert.ok(made.token.startsWith(`gno_${made.id.slice(4)}_`));
+    const span = Date.parse(made.expires_at) - Date.parse(made.created_at);
+    assert.ok(Math.abs(span - 86400e3) < 5e3);
+    const list = await api.request('GET', '/v1/tokens?limit=1000');
+    assert.ok(list.json.tokens.some((token) => token.id === made.id && token.revoked_at === null));
+    assert.ok(!list.text.includes(made.token.slice(13)), 'a secret is listed');
+    assert.equal((await api.request('GET', '/v1/whoami', { token: made.token })).json.id, made.id);
+    await api.expect(204, 'DELETE', `/v1/tokens/${made.id}`);
+    await api.expect([401, 'unauthorised'], 'GET', '/v1/whoami', { token: made.token });
+    const again = (await api.get('/v1/tokens?limit=1000')).tokens.find((token) => token.id === made.id);
+    assert.notEqual(again.revoked_at, null);
+    const never = await api.post('/v1/tokens', { name: 'never', scope: 'agent', expires_in_seconds: null }, 201);
+    assert.equal(never.expires_at, null);
+    const day = await api.post('/v1/tokens', { name: 'default', scope: 'agent' }, 201);
+    assert.ok(Math.abs(Date.parse(day.expires_at) - Date.parse(day.created_at) - 90 * 86400e3) < 5e3);
+    const brief = await tokenFor(api, 'read', null, { expires_in_seconds: 1 });
+    await new Promise((done) => setTimeout(done, 1200));
+    await api.expect(401, 'GET', '/v1/whoami', { token: brief });
+    await api.expect(404, 'DELETE', '/v1/tokens/tok_aaaaaaaa');
+    for (const bad of [{}, { name: 'x' }, { name: '', scope: 'read' }, { name: 'x', scope: 'root' }, { name: 'x', scope: 'read', expires_in_seconds: 0 }, { name: 'x', scope: 'read', role: 'admin' }])
+        await api.expect(422, 'POST', '/v1/tokens', { json: bad });
+    await api.expect([422, 'study_not_found'], 'POST', '/v1/tokens', { json: { name: 'x', scope: 'read', study: 'std_aaaaaaaaaaaaaaaa' } });
+});

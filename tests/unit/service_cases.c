@@ -1,0 +1,346 @@
+/* The corners of the use cases: what fails half way, comes late, comes twice or is closed meanwhile. */
+#include "tests/unit/service_suites.h"
+#include "tests/unit/service_world.h"
+
+#include "db/conn.h"
+#include "service/events.h"
+#include "service/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DAY_MS = 24 * 3600 * 1000 };
+
+static size_t count_events(struct world *world, const char *kind)
+{
+    const struct event_filter all = {0};
+    struct event_page page;
+    size_t found = 0;
+    CU_ASSERT_EQUAL_FATAL(event_list(world->app, &world->caller, &all, &page, &world->err), STATUS_OK);
+    for (size_t i = 0; i < page.len; i++)
+        found += strcmp(page.events[i].kind, kind) == 0;
+    return found;
+}
+
+static struct study find(struct world *world, const char *id)
+{
+    struct study study;
+    CU_ASSERT_EQUAL_FATAL(study_find(world->app, &world->caller, id, &study, &world->err), STATUS_OK);
+    return study;
+}
+
+static enum status try_suggest(struct world *world, const char *study, int64_t count)
+{
+    const struct suggest_request request = {.count = count, .worker = ""};
+    struct suggest_reply reply;
+    return trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
+}
+
+/* ---- transactions that fail ---- */
+
+static enum status add_event(struct db_conn *conn, void *arg, struct error *err)
+{
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD, (int64_t)2385, (const char *)arg, NULL, (int64_t)0, (int64_t)0,
+                   "local", NULL);
+}
+
+/* Its own savepoint is gone when it fails, so that it cannot be undone alone. */
+static enum status add_and_lose_savepoint(struct db_conn *conn, void *arg, struct error *err)
+{
+    TRY(add_event(conn, arg, err));
+    TRY(conn_execute(conn, "RELEASE job", err));
+    return error_set(err, STATUS_INVALID, "refused", "", "on purpose");
+}
+
+/* As the database does when the disk is full. */
+static enum status add_and_give_up(struct db_conn *conn, void *arg, struct error *err)
+{
+    TRY(add_event(conn, arg, err));
+    TRY(conn_execute(conn, "ROLLBACK", err));
+    return error_set(err, STATUS_FULL, "disk_full", "", "on purpose");
+}
+
+/* Refused by COMMIT, not before. */
+static enum status add_orphan(struct db_conn *conn, void *arg, struct error *err)
+{
+    TRY(conn_execute(conn, "PRAGMA defer_foreign_keys = 1", err));
+    TRY(add_event(conn, arg, err));
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_ADD, "std_of_nobody", "{}", "", (int64_t)17);
+}
+
+static void test_half_a_job_is_never_committed(void)
+{
+    static const struct { db_fn fn; enum status status; } jobs[] = {
+        {add_and_lose_savepoint, STATUS_INTERNAL}, {add_and_give_up, STATUS_FULL}, {add_orphan, STATUS_CONFLICT}};
+    struct world *world = world_new();
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        CU_ASSERT_EQUAL(db_transact(world->app->db, jobs[i].fn, "half", &world->err), jobs[i].status);
+        CU_ASSERT_EQUAL(db_transact(world->app->db, add_event, "whole", &world->err), STATUS_OK);
+    }
+    CU_ASSERT_EQUAL(count_events(world, "half"), 0);
+    CU_ASSERT_EQUAL(count_events(world, "whole"), 3);
+    world_end(world);
+}
+
+static enum status read_and_fail(struct db_conn *conn, void *arg, struct error *err)
+{
+    (void)arg;
+    TRY(conn_execute(conn, "ROLLBACK", err)); // as after an error that ends the transaction
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "on purpose");
+}
+
+static void test_a_reader_that_failed_reads_again(void)
+{
+    struct world *world = world_new();
+    for (int i = 0; i < 20; i++) // more often than there are readers
+        CU_ASSERT_EQUAL(db_read(world->app->db, read_and_fail, NULL, &world->err), STATUS_NO_MEMORY);
+    for (int i = 0; i < 20; i++)
+        CU_ASSERT_EQUAL(count_events(world, "none"), 0);
+    world_end(world);
+}
+
+/* ---- idempotency ---- */
+
+static const char *render(void *arg, int *http_status)
+{
+    *http_status = 200;
+    return arg;
+}
+
+static void test_a_key_is_forgotten_after_a_day(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    static const struct { int64_t later_ms; const char *fingerprint; enum status status; bool replayed; } calls[] = {
+        {0, "f", STATUS_OK, false},           {DAY_MS, "f", STATUS_OK, true}, {0, "other", STATUS_INVALID, false},
+        {1, "other", STATUS_OK, false},       {0, "other", STATUS_OK, true},  {DAY_MS + 1, "f", STATUS_OK, false},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        world_clock_ms += calls[i].later_ms;
+        world->caller.idempotency = (struct idempotency){.key = "k", .fingerprint = calls[i].fingerprint,
+                                                         .render = render, .render_arg = "{}"};
+        CU_ASSERT_EQUAL(try_suggest(world, study.id, 1), calls[i].status);
+        CU_ASSERT_EQUAL(world->caller.idempotency.replayed, calls[i].replayed);
+    }
+    CU_ASSERT_EQUAL(find(world, study.id).trials_total, 1);
+    CU_ASSERT_EQUAL(count_events(world, "trial.started"), 2); // its lease was over each time
+    world_end(world);
+}
+
+/* A refusal is not kept: what was refused can be repeated under its key when it would be accepted. */
+static void test_a_refusal_is_not_replayed(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
+    world->caller.idempotency = (struct idempotency){.key = "k", .fingerprint = "f", .render = render, .render_arg = "{}"};
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_CONFLICT);
+    struct caller other = {.token_id = "tok_other", .scope = SCOPE_ADMIN, .arena = &world->arena};
+    CU_ASSERT_EQUAL(study_move(world->app, &other, study.id, STUDY_PAUSE, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_OK);
+    CU_ASSERT_FALSE(world->caller.idempotency.replayed);
+    CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_ACTIVE);
+    world_end(world);
+}
+
+/* ---- leases and budgets ---- */
+
+static void test_a_worker_gets_its_late_trial_with_a_new_lease(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    int64_t lease_ms = world_suggest(world, study.id, 1, "w").trials[0].lease_ms;
+    CU_ASSERT_EQUAL(lease_ms, world_clock_ms + 60000);
+    world_clock_ms += 30000;
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "w").trials[0].lease_ms, lease_ms);
+    world_clock_ms += 31000; // over: anyone could have it now
+    struct suggest_reply again = world_suggest(world, study.id, 1, "w");
+    CU_ASSERT_EQUAL(again.trials[0].number, 1);
+    CU_ASSERT_EQUAL(again.trials[0].lease_ms, world_clock_ms + 60000);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "other").trials[0].number, 2);
+    world_end(world);
+}
+
+static void test_a_study_ends_when_nothing_is_open(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 1);
+    static const double point[] = {0.625, 3, 2};
+    struct trial_page queued;
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, point, NULL, 1, &queued, &world->err), STATUS_OK);
+    const struct observation own = {.point = point, .row = -1, .value = 2.385, .stddev = NAN};
+    struct observe_reply reply;
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &own, 1, false, &reply, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_ACTIVE); // the queued trial is to be done
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 3, "w").len, 1);
+    CU_ASSERT_EQUAL(try_suggest(world, study.id, 1), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "budget_exhausted");
+    CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_ACTIVE);
+    CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 1.75), STATUS_OK);
+    struct study ended = find(world, study.id), out;
+    CU_ASSERT_EQUAL(ended.state, STUDY_COMPLETED);
+    const struct study_edit edit = {.budget_trials = 3, .version = ended.version};
+    CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_REOPEN, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 5, "w").len, 1);
+    world_end(world);
+}
+
+static struct world *thinking; /* whose study the policy thinks about */
+static struct study  thought;
+static int64_t monotonic_with_a_late_result(void)
+{
+    static const struct observation late = {.trial = 1, .row = -1, .value = 1.5, .stddev = (double)NAN};
+    static int calls; // the first is made before the policy is asked
+    struct observe_reply reply;
+    struct error err;
+    struct arena arena;
+    arena_init(&arena, 1 << 20);
+    struct caller caller = {.token_id = "tok_late", .scope = SCOPE_ADMIN, .arena = &arena};
+    if (++calls == 2)
+        CU_ASSERT_EQUAL(trial_observe(thinking->app, &caller, thought.id, &late, 1, false, &reply, &err), STATUS_OK);
+    arena_fini(&arena);
+    return 1;
+}
+
+/* A failed trial gave its place back; its value comes while the policy looks for another point. */
+static void test_a_late_result_cannot_break_the_budget(void)
+{
+    thinking = world_new();
+    thought = world_study(thinking, world_box, "{\"name\":\"gp\",\"initial\":2}", 4);
+    for (int i = 1; i <= 4; i++)
+        CU_ASSERT_EQUAL(world_suggest(thinking, thought.id, 1, "").trials[0].number, i);
+    struct observe_reply reply;
+    const struct observation failed = {.trial = 1, .row = -1, .outcome = OUTCOME_FAILED, .value = NAN, .stddev = NAN};
+    CU_ASSERT_EQUAL(trial_observe(thinking->app, &thinking->caller, thought.id, &failed, 1, false, &reply, &thinking->err),
+                    STATUS_OK);
+    for (int i = 2; i <= 4; i++)
+        CU_ASSERT_EQUAL(world_observe(thinking, thought.id, i, 0.3 * i), STATUS_OK);
+    thinking->app->monotonic_ms = monotonic_with_a_late_result;
+    const struct suggest_request request = {.count = 1, .worker = "", .deadline_ms = 50000};
+    struct suggest_reply none;
+    CU_ASSERT_EQUAL(trial_suggest(thinking->app, &thinking->caller, thought.id, &request, &none, &thinking->err),
+                    STATUS_CONFLICT);
+    struct study after = find(thinking, thought.id);
+    CU_ASSERT_EQUAL(after.trials_total, 4);
+    CU_ASSERT_EQUAL(after.trials[TRIAL_COMPLETED], 4);
+    CU_ASSERT_EQUAL(after.state, STUDY_COMPLETED);
+    world_end(thinking);
+}
+
+/* ---- candidates ---- */
+
+static const char *const open_rows = "\"metrics\":[{\"name\":\"y\",\"goal\":\"maximize\"}],\"space\":{\"type\":"
+                                     "\"candidates\",\"rows\":40,\"columns\":3,\"private\":false},\"seed\":99";
+
+static void test_a_closed_study_is_not_opened_by_its_upload(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0), out;
+    static unsigned char file[2048];
+    size_t length = world_npy(file, 0);
+    struct candidates_status status;
+    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, file, 200, &status,
+                                      &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_COMPLETE, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 200, (int64_t)length, file + 200,
+                                      length - 200, &status, &world->err), STATUS_OK);
+    CU_ASSERT(status.complete);
+    CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_COMPLETED);
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_REOPEN, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(out.state, STUDY_ACTIVE);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "").len, 1);
+    world_end(world);
+}
+
+static void test_a_manifest_replaces_half_an_undeclared_file(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    static unsigned char file[2048], other[2048];
+    size_t length = world_npy(file, 0);
+    world_npy(other, 0.25);
+    struct candidates_status status;
+    struct manifest manifest = world_manifest(other, length);
+    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, file, 300, &status,
+                                      &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(status.received_bytes, 0);
+    CU_ASSERT_EQUAL(world_upload(world, study.id, other, length, 300, &status), STATUS_OK);
+    CU_ASSERT(status.complete);
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    world_end(world);
+}
+
+/* No model without its matrix, and nothing held for it. */
+static void test_a_study_without_its_matrix_predicts_nothing(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    static const size_t rows[] = {3};
+    struct predict_reply reply;
+    CU_ASSERT_EQUAL(trial_predict(world->app, &world->caller, study.id, NULL, rows, 1, &reply, &world->err),
+                    STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "awaiting_candidates");
+    struct session_stats stats;
+    session_stats(world->app, &stats);
+    CU_ASSERT(stats.bytes < 4096);
+    world_end(world);
+}
+
+static void test_a_row_is_queued_once(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    static unsigned char file[2048];
+    size_t length = world_npy(file, 0);
+    struct candidates_status status;
+    struct trial_page page;
+    CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, file, length, length, &status), STATUS_OK);
+    static const int64_t rows[] = {17, 5, 17};
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, NULL, rows, 3, &page, &world->err), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "row_taken");
+    CU_ASSERT_STRING_EQUAL(world->err.path, "/candidates/2");
+    CU_ASSERT_EQUAL(find(world, study.id).trials_total, 0);
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, NULL, rows, 2, &page, &world->err), STATUS_OK);
+    const struct observation own = {.row = 5, .value = 2.385, .stddev = NAN};
+    struct observe_reply reply;
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &own, 1, false, &reply, &world->err),
+                    STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "row_taken");
+    world_end(world);
+}
+
+/* ---- memory ---- */
+
+static void test_models_stay_under_their_limit(void)
+{
+    enum { STUDIES = 300, LIMIT = 3 << 20 };
+    struct world *world = world_new();
+    world->app->options.sessions_bytes = LIMIT;
+    struct session_stats stats;
+    for (int i = 0; i < STUDIES; i++) {
+        struct study study = world_study(world, world_box, i % 3 == 0 ? "{\"name\":\"sobol\"}" : "{\"name\":\"gp\"}", 0);
+        CU_ASSERT_EQUAL(world_suggest(world, study.id, 2, "").len, 2);
+        session_stats(world->app, &stats);
+        CU_ASSERT(stats.bytes > 0 && stats.bytes <= LIMIT);
+    }
+    CU_ASSERT(stats.entries > 1 && stats.entries < STUDIES);
+    CU_ASSERT_EQUAL(atomic_load(&world->app->counters.session_evictions), STUDIES - stats.entries);
+    world_end(world);
+}
+
+CU_TestInfo suite_cases[] = {
+    {"half a job is never committed", test_half_a_job_is_never_committed},
+    {"a reader that failed reads again", test_a_reader_that_failed_reads_again},
+    {"a key is forgotten after a day", test_a_key_is_forgotten_after_a_day},
+    {"a refusal is not replayed", test_a_refusal_is_not_replayed},
+    {"a worker gets its late trial with a new lease", test_a_worker_gets_its_late_trial_with_a_new_lease},
+    {"a study ends when nothing is open", test_a_study_ends_when_nothing_is_open},
+    {"a late result cannot break the budget", test_a_late_result_cannot_break_the_budget},
+    {"a closed study is not opened by its upload", test_a_closed_study_is_not_opened_by_its_upload},
+    {"a manifest replaces half an undeclared file", test_a_manifest_replaces_half_an_undeclared_file},
+    {"a study without its matrix predicts nothing", test_a_study_without_its_matrix_predicts_nothing},
+    {"a row is queued once", test_a_row_is_queued_once},
+    {"models stay under their limit", test_models_stay_under_their_limit},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,35 @@
+/* A store in a folder of its own with an application on it, and the steps that most tests begin with.
+ * Not for threads: one that calls the application needs a caller and an arena of its own. */
+#ifndef GNOMON_TESTS_SERVICE_WORLD_H
+#define GNOMON_TESTS_SERVICE_WORLD_H
+
+#include "service/candidates.h"
+#include "service/trial.h"
+
+struct world {
+    char          folder[64];
+    struct app   *app;
+    struct arena  arena;
+    struct caller caller;
+    struct error  err;
+};
+
+extern _Atomic int64_t world_clock_ms; /* what the application takes for the time */
+
+struct world *world_new(void);
+void          world_open(struct world *world); /* again, after app_close */
+void          world_end(struct world *world);
+
+/* Members of a study: three parameters to minimise over; 40 rows of 3 columns, private, to maximise over. */
+extern const char *const world_box, *const world_rows;
+struct study         world_study(struct world *world, const char *members, const char *algorithm, int64_t budget);
+struct suggest_reply world_suggest(struct world *world, const char *study, int64_t count, const char *worker);
+enum status          world_observe(struct world *world, const char *study, int64_t trial, double value);
+
+enum { WORLD_ROWS = 40, WORLD_COLUMNS = 3 };
+size_t          world_npy(unsigned char *out, double spoil);
+struct manifest world_manifest(const unsigned char *bytes, size_t length);
+enum status     world_upload(struct world *world, const char *study, const unsigned char *bytes, size_t length,
+                             size_t piece, struct candidates_status *out);
+
+#endif
