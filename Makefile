@@ -114,12 +114,13 @@ fault: $(FAULTS)
 $(FAULTS): fault-%: $(BUILD)/gnomon $(BUILD)/failmalloc.so
 	$(STEP) $@ tests/fault/$*
 
-# The same rules with sanitisers.  What they report, leaks of a server that stopped included, is in files of their own.
+# The same rules with sanitisers.  What ASan reports, leaks of a server that stopped included, is in
+# files of their own; UBSan ends the program.
 FLAVOUR = $(MAKE) --no-print-directory FORTIFY=
 REPORTS = $(abspath $(BUILD))/asan/report
 asan: $(MODULES)
 	+@rm -f $(REPORTS).*; ASAN_OPTIONS=detect_stack_use_after_return=1:log_path=$(REPORTS) \
-	  UBSAN_OPTIONS=print_stacktrace=1:log_path=$(REPORTS) $(FLAVOUR) BUILD=$(BUILD)/asan \
+	  UBSAN_OPTIONS=print_stacktrace=1 $(FLAVOUR) BUILD=$(BUILD)/asan \
 	  CFLAGS='-O1 -g -fno-omit-frame-pointer' SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' \
 	  check http e2e; code=$$?; $(FLAVOUR) BUILD=$(BUILD)/asan reports && exit $$code
 reports:
