@@ -116,10 +116,11 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
     *out = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
     if (*out != NULL)
         return STATUS_OK;
-    if (json_error_code(&error) == json_error_out_of_memory)
+    enum json_error_code code = json_error_code(&error);
+    if (code == json_error_out_of_memory || code == json_error_unknown) // a failed buffer sets no code
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
     return error_set(err, STATUS_INVALID, "malformed_json", "", "line %d, column %d: %s", error.line, error.column,
-                     parse_reason(json_error_code(&error)));
+                     parse_reason(code));
 }
 
 static enum status check_label(struct reading *in, const char *key, const json_t *value, const char *where)
