@@ -1,6 +1,7 @@
 /* See schema.h.  One function per kind; the table decides which. */
 #include "api/schema.h"
 
+#include "service/codec.h"
 #include "service/codec_read.h"
 
 #include <math.h>
@@ -166,7 +167,7 @@ static json_t *query_value(const struct field *field, const char *text)
     case FIELD_BOOL:
         return strcmp(text, "true") == 0 ? json_true() : strcmp(text, "false") == 0 ? json_false() : json_null();
     default:
-        return json_string(text);
+        return codec_is_utf8(text, strlen(text)) ? json_string(text) : json_null();
     }
 }
 
