@@ -5,7 +5,8 @@
  * bitwise the same proposals as a session that lived through it.  Randomness is rng_at(seed, trial, purpose).
  * What is costly to find again (fitted hyper-parameters) leaves with the proposal as its note and comes back with
  * the EVENT_SUGGESTED of that trial; a session never keeps a fit that no note records.
- * Values are signed so that larger is better; the service flips the sign of what is minimised. */
+ * Values are signed so that larger is better; the service flips the sign of what is minimised.  The value of a
+ * constraint is its slack: what is left to the bound (the nearer of two), feasible from 0 on. */
 #ifndef GNOMON_ENGINE_POLICY_H
 #define GNOMON_ENGINE_POLICY_H
 
@@ -28,11 +29,17 @@ struct option {
     const char        *help;
 };
 
+/* What is measured of a trial.  At least one metric is an objective. */
+enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
+enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
+
 struct problem {
     const struct space *space;
     const double       *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
     uint64_t            seed;
     size_t              memory_bytes; /* limit of the session's arenas together */
+    const enum metric_kind *metrics;  /* [metrics_len] */
+    size_t              metrics_len;  /* 0 or 1: one objective */
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -49,8 +56,10 @@ struct event {
     uint64_t        trial;     /* number within the study, from 1 */
     const double   *point;     /* [params_len] natural units, every kind of event; NULL on candidates */
     size_t          row;       /* candidates */
-    double          value;     /* EVENT_OBSERVED: finite, larger is better */
+    double          value;     /* EVENT_OBSERVED: finite, larger is better; the first objective's */
     double          stddev;    /* of value; 0: not given */
+    const double   *values;    /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
+                                  given); may be NULL when there is one metric */
     const void     *note;      /* EVENT_SUGGESTED: the proposal's note, or NULL */
     size_t          note_bytes;
 };
@@ -67,7 +76,7 @@ struct proposal {
     size_t      row;         /* out, candidates */
     const char *fallback;    /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
     size_t      observations;/* how many the model saw */
-    double      mean, sd;    /* posterior at the point, signed as values; NaN without a model */
+    double      mean, sd;    /* posterior at the point, signed as values; of the first objective; NaN without a model */
     unsigned char note[POLICY_NOTE_MAX];
     size_t      note_bytes;
 };
@@ -77,6 +86,7 @@ struct policy {
     const char          *name;
     const char          *help;
     unsigned             spaces; /* of enum space_kind */
+    unsigned             several_metrics;    /* of enum space_kind: where it takes more than one metric */
     bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
     const struct option *options;
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */

@@ -8,12 +8,14 @@
  * posterior mean.
  * The session keeps the log, the last recorded fit, the set of used points of a finite space and a cache of the factor;
  * an ask changes none of them but the cache, which is a function of the others, so a proposal is a function of (problem, log, trial).
+ * Several metrics, or infeasible trials: policy_metrics makes the model-based proposals.
  * Candidate spaces: a rule over policy_candidates. */
 #include "engine/acq.h"
 #include "engine/acq_search.h"
 #include "engine/gp_model.h"
 #include "engine/policy.h"
 #include "engine/policy_candidates.h"
+#include "engine/policy_metrics.h"
 #include "engine/sobol.h"
 
 #include <math.h>
@@ -60,6 +62,7 @@ struct session {
     const struct problem *problem;
     struct arena          kept, scratch; /* kept also holds the session */
     struct candidates    *candidates;    /* candidate spaces: this and problem, nothing else */
+    struct metrics       *metrics;       /* parameter spaces */
     struct trial_log      log;
     struct gp_cache       cache; /* of the last proposal: a function of log and fit, may be dropped */
     struct finite         used;
@@ -85,7 +88,10 @@ static enum status check(const struct problem *problem, struct error *err)
     if (problem->space->kind == SPACE_CANDIDATES && option_value(problem, ACQUISITION) == ACQ_THOMPSON)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
                          "thompson is for parameter spaces; candidates have log-ei and ucb");
-    return STATUS_OK;
+    if (problem->metrics_len > 1 && option_value(problem, ACQUISITION) != ACQ_LOG_EI)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
+                         "several metrics need log-ei");
+    return metrics_check(problem, err);
 }
 
 /* --- candidates --- */
@@ -140,7 +146,10 @@ static enum status open_parameters(struct session *session, struct error *err)
     gp_model_groups(space, session->group_of);
     trial_log_init(&session->log, kept, space->params_len);
     finite_init(&session->used, kept, space);
-    return STATUS_OK;
+    const struct metrics_rule rule = {.kind = kernel_kinds[(size_t)option_value(session->problem, KERNEL)],
+                                      .used = &session->used,
+                                      .group_of = session->group_of};
+    return metrics_open(session->problem, &rule, kept, &session->metrics, err);
 }
 
 static void close_session(struct session *session)
@@ -148,6 +157,7 @@ static void close_session(struct session *session)
     if (session == NULL)
         return;
     candidates_close(session->candidates);
+    metrics_drop(session->metrics);
     arena_fini(&session->scratch);
     gp_cache_drop(&session->cache);
     struct arena kept = session->kept; /* the session lies in it */
@@ -175,7 +185,8 @@ static enum status open_session(const struct problem *problem, struct session **
 static size_t bytes(const struct session *session)
 {
     size_t candidates = session->candidates == NULL ? 0 : candidates_bytes(session->candidates);
-    return candidates + session->kept.taken_bytes + session->cache.arena.taken_bytes + session->scratch.taken_bytes;
+    size_t metrics = session->metrics == NULL ? 0 : metrics_bytes(session->metrics);
+    return candidates + metrics + session->kept.taken_bytes + session->cache.arena.taken_bytes + session->scratch.taken_bytes;
 }
 
 /* x within [low, high]. */
@@ -254,6 +265,7 @@ static enum status tell(struct session *session, const struct event *event, stru
         return candidates_tell(session->candidates, event, err);
     TRY(trial_log_tell(&session->log, event, err));
     TRY(finite_add(&session->used, event->point, err));
+    TRY(metrics_tell(session->metrics, event, err));
     return event->kind == EVENT_SUGGESTED ? note_read(session, event, err) : STATUS_OK;
 }
 
@@ -439,6 +451,11 @@ static enum status propose(struct session *session, const struct ask *ask, struc
     return STATUS_OK;
 }
 
+static bool needs_metrics(const struct session *session)
+{
+    return metrics_is_needed(session->metrics) && option_value(session->problem, ACQUISITION) == ACQ_LOG_EI;
+}
+
 static void begin_scratch(struct session *session)
 {
     size_t left = session->problem->memory_bytes - session->kept.taken_bytes;
@@ -446,6 +463,19 @@ static void begin_scratch(struct session *session)
     if (session->cache.arena.taken_bytes > session->cache.limit_bytes)
         gp_cache_drop(&session->cache);
     arena_init(&session->scratch, left - session->cache.limit_bytes);
+}
+
+static enum status propose_by_model(struct session *session, const struct ask *ask, struct proposal *out,
+                                    struct error *err)
+{
+    if (needs_metrics(session)) {
+        gp_cache_drop(&session->cache);
+        return metrics_ask(session->metrics, ask, out, err);
+    }
+    begin_scratch(session);
+    enum status status = propose(session, ask, out, err);
+    arena_fini(&session->scratch);
+    return status;
 }
 
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
@@ -462,9 +492,7 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     out->fallback = "deadline";
     if (ask->late != NULL && ask->late(ask->late_arg))
         return STATUS_OK;
-    begin_scratch(session);
-    enum status status = propose(session, ask, out, err);
-    arena_fini(&session->scratch);
+    enum status status = propose_by_model(session, ask, out, err);
     out->fallback = status == STATUS_OK          ? NULL
                     : status == STATUS_BUSY      ? "deadline"
                     : status == STATUS_NO_MEMORY ? "memory"
@@ -506,6 +534,10 @@ static enum status predict(struct session *session, const double *points, const 
         return candidates_predict(session->candidates, rows, m, mean, sd, err);
     if (session->log.count[LOG_OBSERVED] == 0)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+    if (needs_metrics(session)) {
+        gp_cache_drop(&session->cache);
+        return metrics_predict(session->metrics, points, m, mean, sd, err);
+    }
     begin_scratch(session);
     enum status status = predict_points(session, points, m, mean, sd, err);
     arena_fini(&session->scratch);
@@ -518,6 +550,7 @@ const struct policy policy_gp = {
         "Bayesian optimisation with a Gaussian process: maximum a posteriori hyper-parameters, one length-scale per "
         "parameter, pending trials taken into account",
     .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .several_metrics = SPACE_PARAMETERS,
     .uses_each_row_once = true,
     .options = options,
     .check = check,
