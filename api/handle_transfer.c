@@ -129,13 +129,15 @@ static json_t *render_import(struct call *call, const void *result)
 /* A finished trial of an export as the observation that reports it; NULL when there is nothing to report. */
 static json_t *trial_observation(const json_t *trial)
 {
-    static const char *const members[] = {"point", "candidate", "value", "stddev", "reason", "external_id"};
+    static const char *const one[] = {"point", "candidate", "value", "stddev", "reason", "external_id"};
+    static const char *const several[] = {"point", "candidate", "values", "stddevs", "reason", "external_id"};
+    const char *const       *members = json_object_size(json_object_get(trial, "values")) > 1 ? several : one;
     const char              *state = json_string_value(json_object_get(trial, "state"));
     bool                     is_value = state != NULL && strcmp(state, "completed") == 0;
     if (!is_value && (state == NULL || (strcmp(state, "failed") != 0 && strcmp(state, "infeasible") != 0)))
         return NULL;
     json_t *observation = is_value ? json_object() : json_pack("{s:s}", "state", state);
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++) {
         json_t *member = json_object_get(trial, members[i]);
         if (member != NULL && !json_is_null(member))
             (void)json_object_set(observation, members[i], member);

@@ -63,6 +63,7 @@ static const struct field observe_post_body[] = {
     ADMITTED("value"),
     ADMITTED("values"),
     ADMITTED("stddev"),
+    ADMITTED("stddevs"),
     ADMITTED("state"),
     ADMITTED("reason"),
     ADMITTED("external_id"),
@@ -251,6 +252,30 @@ enum status handle_best_get(struct call *call, struct error *err)
     if (shown->study.best_trial == 0)
         return STATUS_OK;
     return trial_find(call->app, &call->caller, call->params[0], shown->study.best_trial, &shown->trial, err);
+}
+
+static json_t *render_pareto(struct call *call, const void *result)
+{
+    (void)call;
+    const struct pareto_reply *reply = result;
+    const struct spec         *spec = &reply->study.spec;
+    json_t                    *reference = reply->len == 0 ? json_null() : json_object();
+    int                        failed = 0;
+    for (size_t k = 0; k < spec->metrics_len && reply->len > 0; k++)
+        if (spec->kinds[k] == METRIC_OBJECTIVE)
+            failed |= json_object_set_new(reference, spec->metrics[k].name, codec_number(reply->reference[k]));
+    if (failed != 0) {
+        json_decref(reference);
+        return NULL;
+    }
+    return json_pack("{s:o, s:o, s:o}", "trials", show_trials(spec, reply->trials, reply->len), "hypervolume",
+                     codec_number(reply->hypervolume), "reference", reference);
+}
+
+enum status handle_pareto_get(struct call *call, struct error *err)
+{
+    return trial_pareto(call->app, &call->caller, call->params[0],
+                        CALL_RESULT(call, struct pareto_reply, 200, render_pareto), err);
 }
 
 static json_t *render_history(struct call *call, const void *result)

@@ -121,6 +121,7 @@ const struct route route_table[] = {
      READS(trial_abandon),
      DOES(trial_abandon)},
     {.method = "GET", .path = STUDY "/best", .scopes = READERS, DOES(best_get)},
+    {.method = "GET", .path = STUDY "/pareto", .scopes = READERS, DOES(pareto_get)},
     {.method = "GET", .path = STUDY "/history", .scopes = READERS, READS(page), DOES(history_get)},
     {.method = "POST",
      .path = STUDY "/predict",

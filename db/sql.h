@@ -9,8 +9,8 @@
 #define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiDii"
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
-    "observations, mean, sd, milliseconds, created_ms, finished_ms"
-#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdii"
+    "observations, mean, sd, milliseconds, created_ms, finished_ms, outcome"
+#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiB"
 
 /* name, parameters, results, text */
 #define SQL_LIST(X)                                                                                                    \
@@ -57,14 +57,17 @@
     X(TRIAL_REQUEUE, "si", "",                                                                                         \
       "UPDATE trial SET state = 'queued', worker = '', lease_ms = 0 WHERE study = $1 AND number = $2")                 \
     X(TRIAL_LEASE, "sii", "", "UPDATE trial SET lease_ms = $3 WHERE study = $1 AND number = $2")                       \
-    X(TRIAL_FINISH, "sisDDssi", "",                                                                                    \
+    X(TRIAL_FINISH, "sisDDssibi", "",                                                                                   \
       "UPDATE trial SET state = $3, value = $4, stddev = $5, reason = $6, external_id = coalesce(external_id, $7), "   \
-      "finished_ms = $8, lease_ms = 0 WHERE study = $1 AND number = $2")                                               \
-    X(TRIAL_HISTORY, "sdii", "iiidd",                                                                                  \
+      "finished_ms = $8, lease_ms = 0, outcome = $9, feasible = $10 WHERE study = $1 AND number = $2")                                               \
+    X(TRIAL_HISTORY, "sdii", "iiidD",                                                                                  \
       "SELECT revision, trial, at_ms, value, best FROM (SELECT e.revision, e.trial, e.at_ms, t.value, "                \
-      "max(t.value * $2) OVER (ORDER BY e.seq) AS best FROM event e JOIN trial t ON t.study = e.study AND "            \
+      "max(CASE WHEN t.feasible = 1 THEN t.value * $2 END) OVER (ORDER BY e.seq) AS best FROM event e JOIN trial t ON t.study = e.study AND "            \
       "t.number = e.trial WHERE e.study = $1 AND e.kind = 'trial.observed') AS h "                                     \
       "WHERE revision > $3 ORDER BY revision LIMIT $4")                                                                \
+    X(TRIAL_FEASIBLE, "s", SQL_TRIAL_RESULTS,                                                                          \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 "             \
+      "ORDER BY number")                                                                                               \
     X(TRIAL_HAS_ROW, "si", "i", "SELECT number FROM trial WHERE study = $1 AND row = $2 LIMIT 1")                      \
     X(EVENT_ADD, "issiiss", "",                                                                                        \
       "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
@@ -74,8 +77,8 @@
     X(EVENT_OF_STUDY, "sii", "iisSiisS",                                                                               \
       "SELECT seq, at_ms, kind, study, revision, trial, actor, detail FROM event WHERE study = $1 AND seq > $2 "       \
       "ORDER BY seq LIMIT $3")                                                                                         \
-    X(EVENT_REPLAY, "si", "iisiBiDDB",                                                                                 \
-      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note FROM event e "             \
+    X(EVENT_REPLAY, "si", "iisiBiDDBB",                                                                                \
+      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note, t.outcome FROM event e "             \
       "JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                      \
       "WHERE e.study = $1 AND e.seq > $2 AND e.trial > 0 ORDER BY e.seq")                                              \
     X(TOKEN_ADD, "sbsssii", "",                                                                                        \

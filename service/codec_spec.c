@@ -20,7 +20,8 @@ enum {
 };
 static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
 
-static const char *const goal_names[] = {[GOAL_MAXIMIZE] = "maximize", [GOAL_MINIMIZE] = "minimize", NULL};
+static const char *const goal_names[] = {
+    [GOAL_MAXIMIZE] = "maximize", [GOAL_MINIMIZE] = "minimize", [GOAL_CONSTRAIN] = "constrain", NULL};
 static const char *const scale_names[] = {[SCALE_LINEAR] = "linear", [SCALE_LOG] = "log", NULL};
 static const char *const kind_names[] = {
     [PARAM_DOUBLE] = "double", [PARAM_INT] = "int", [PARAM_CATEGORICAL] = "categorical", NULL};
@@ -32,40 +33,82 @@ static enum status no_memory(struct error *err)
 
 /* ---- metrics ---- */
 
-struct metric_form {
-    const char *name;
-    int         goal;
-};
+_Static_assert(sizeof(enum goal) == sizeof(int), "choices are ints");
 static const struct member metric_members[] = {
     {.name = "name",
      .required = true,
      .read = codec_read_text,
-     .offset = offsetof(struct metric_form, name),
+     .offset = offsetof(struct metric, name),
      .min = 1,
      .max = NAME_MAX_CHARACTERS},
     {.name = "goal",
      .required = true,
      .read = codec_read_choice,
-     .offset = offsetof(struct metric_form, goal),
+     .offset = offsetof(struct metric, goal),
      .names = goal_names},
+    {.name = "min",
+     .read = codec_read_number,
+     .offset = offsetof(struct metric, min),
+     .min = -INFINITY,
+     .max = INFINITY},
+    {.name = "max",
+     .read = codec_read_number,
+     .offset = offsetof(struct metric, max),
+     .min = -INFINITY,
+     .max = INFINITY},
     {.name = NULL},
 };
+
+/* A constraint has a bound, an objective has none. */
+static enum status check_metric(struct reading *in, const struct metric *metric, const char *where)
+{
+    char path[CODEC_PATH_MAX];
+    bool is_constraint = metric->goal == GOAL_CONSTRAIN;
+    codec_read_path(path, where, isnan(metric->min) ? "max" : "min");
+    if (is_constraint && isnan(metric->min) && isnan(metric->max))
+        return error_set(in->err, STATUS_INVALID, "missing_member", path, "a constraint has max, min or both");
+    if (!is_constraint && !(isnan(metric->min) && isnan(metric->max)))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "only a constraint has bounds");
+    if (metric->min > metric->max)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "must not be over max");
+    return STATUS_OK;
+}
+
+static enum status read_metric(struct reading *in, const json_t *json, const char *where, struct spec *spec)
+{
+    struct metric *metric = &spec->metrics[spec->metrics_len];
+    char           path[CODEC_PATH_MAX];
+    *metric = (struct metric){.min = NAN, .max = NAN};
+    TRY(codec_read_object(in, metric_members, json, where, metric));
+    TRY(check_metric(in, metric, where));
+    codec_read_path(path, where, "name");
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        if (strcmp(spec->metrics[k].name, metric->name) == 0)
+            return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+    spec->kinds[spec->metrics_len] = metric->goal == GOAL_CONSTRAIN ? METRIC_CONSTRAINT : METRIC_OBJECTIVE;
+    if (metric->goal != GOAL_CONSTRAIN && spec->objectives++ == 0)
+        spec->first = spec->metrics_len;
+    spec->metrics_len++;
+    return STATUS_OK;
+}
 
 static enum status read_metrics(struct reading *in, const struct member *member, const json_t *json, const char *where,
                                 void *out)
 {
     (void)member;
-    struct spec       *spec = out;
-    struct metric_form form = {0};
-    char               path[CODEC_PATH_MAX];
+    struct spec *spec = out;
+    char         path[CODEC_PATH_MAX];
     if (!json_is_array(json))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    if (json_array_size(json) != 1)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have exactly 1 item");
-    codec_read_path_item(path, where, 0);
-    TRY(codec_read_object(in, metric_members, json_array_get(json, 0), path, &form));
-    spec->metric = form.name;
-    spec->goal = (enum goal)form.goal;
+    if (json_array_size(json) < 1 || json_array_size(json) > METRICS_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d items", METRICS_MAX);
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        codec_read_path_item(path, where, i);
+        TRY(read_metric(in, json_array_get(json, i), path, spec));
+    }
+    if (spec->objectives < 1 || spec->objectives > OBJECTIVES_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d objectives",
+                         OBJECTIVES_MAX);
     return STATUS_OK;
 }
 
@@ -394,8 +437,15 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     spec->options = options;
     if (json != NULL)
         TRY(read_options(in, json, spec->policy, options));
-    const struct problem problem = {
-        .space = &spec->space, .options = options, .seed = spec->seed, .memory_bytes = SIZE_MAX};
+    if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
+        return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
+                         "%s takes one metric on this type of space", spec->policy->name);
+    const struct problem problem = {.space = &spec->space,
+                                    .options = options,
+                                    .seed = spec->seed,
+                                    .memory_bytes = SIZE_MAX,
+                                    .metrics = spec->kinds,
+                                    .metrics_len = spec->metrics_len};
     return spec->policy->check != NULL ? spec->policy->check(&problem, in->err) : STATUS_OK;
 }
 
@@ -508,9 +558,22 @@ static json_t *algorithm_json(const struct spec *spec)
     return object;
 }
 
+static json_t *metrics_json(const struct spec *spec)
+{
+    json_t *array = json_array();
+    for (size_t k = 0; k < spec->metrics_len && array != NULL; k++) {
+        const struct metric *metric = &spec->metrics[k];
+        json_t *object = json_pack("{s:s, s:s, s:o*, s:o*}", "name", metric->name, "goal", goal_names[metric->goal],
+                                   "min", isnan(metric->min) ? NULL : codec_number(metric->min), "max",
+                                   isnan(metric->max) ? NULL : codec_number(metric->max));
+        if (json_array_append_new(array, object) != 0)
+            json_decref(array), array = NULL;
+    }
+    return array;
+}
+
 json_t *codec_spec_json(const struct spec *spec)
 {
-    return json_pack("{s:[{s:s, s:s}], s:o, s:o, s:I, s:I}", "metrics", "name", spec->metric, "goal",
-                     goal_names[spec->goal], "space", space_json(spec), "algorithm", algorithm_json(spec), "seed",
+    return json_pack("{s:o, s:o, s:o, s:I, s:I}", "metrics", metrics_json(spec), "space", space_json(spec), "algorithm", algorithm_json(spec), "seed",
                      (json_int_t)spec->seed, "lease_seconds", (json_int_t)(spec->lease_ms / 1000));
 }

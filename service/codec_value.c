@@ -110,7 +110,7 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
 
 struct observation_form {
     int64_t       trial, row;
-    const json_t *point, *values;
+    const json_t *point, *values, *stddevs;
     double        value, stddev;
     int           state; /* -1: none */
     const char   *reason, *external_id;
@@ -125,6 +125,7 @@ static const struct member observation_members[] = {
     {.name = "candidate", .read = codec_read_integer, AT(row), .min = 0, .max = SPACE_CANDIDATES_MAX - 1},
     {.name = "value", .read = codec_read_number, AT(value), .min = -INFINITY, .max = INFINITY},
     {.name = "values", .read = codec_read_kept, AT(values)},
+    {.name = "stddevs", .read = codec_read_kept, AT(stddevs)},
     {.name = "stddev", .read = codec_read_number, AT(stddev), .min = 0, .max = INFINITY},
     {.name = "state", .read = codec_read_choice, AT(state), .names = outcome_names},
     {.name = "reason", .read = codec_read_text, AT(reason), .min = 0, .max = REASON_MAX},
@@ -133,16 +134,56 @@ static const struct member observation_members[] = {
 };
 #undef AT
 
-/* "values": {"<the metric>": number}, the long form of "value". */
-static enum status read_values(struct reading *in, const json_t *json, const char *where, double *value)
+/* {"<metric>": number, ..} into every second of out [metrics_len][2]. */
+static enum status read_by_metric(struct reading *in, const json_t *json, const char *where, bool is_required,
+                                  double *out)
 {
-    const struct member members[] = {
-        {.name = in->spec->metric, .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
-        {.name = NULL},
-    };
-    char path[CODEC_PATH_MAX];
+    struct member members[METRICS_MAX + 1] = {{.name = NULL}};
+    for (size_t k = 0; k < in->spec->metrics_len; k++)
+        members[k] = (struct member){.name = in->spec->metrics[k].name,
+                                     .required = is_required,
+                                     .read = codec_read_number,
+                                     .offset = 2 * k * sizeof *out,
+                                     .min = is_required ? -INFINITY : 0,
+                                     .max = INFINITY};
+    return codec_read_object(in, members, json, where, out);
+}
+
+/* The long form: values and stddevs by metric.  One metric needs no list of them. */
+static enum status read_values(struct reading *in, const struct observation_form *form, const char *where,
+                               struct observation *out)
+{
+    const struct spec *spec = in->spec;
+    char               path[CODEC_PATH_MAX];
+    double            *values = ARENA_NEW(in->arena, double, 2 * spec->metrics_len);
+    if (values == NULL)
+        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", where, "out of memory");
+    for (size_t i = 0; i < 2 * spec->metrics_len; i++)
+        values[i] = NAN;
     codec_read_path(path, where, "values");
-    return codec_read_object(in, members, json, path, value);
+    TRY(read_by_metric(in, form->values, path, true, values));
+    codec_read_path(path, where, "stddevs");
+    if (form->stddevs != NULL)
+        TRY(read_by_metric(in, form->stddevs, path, false, values + 1));
+    out->value = values[2 * spec->first];
+    out->stddev = isnan(form->stddev) ? values[2 * spec->first + 1] : form->stddev;
+    out->values = spec->metrics_len > 1 ? values : NULL;
+    return STATUS_OK;
+}
+
+/* Several metrics are observed together. */
+static enum status check_metrics(const struct spec *spec, const struct observation_form *form, const char *where,
+                                 struct error *err)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, isnan(form->value) ? "stddev" : "value");
+    if (spec->metrics_len > 1 && !(isnan(form->value) && isnan(form->stddev)))
+        return error_set(err, STATUS_INVALID, "bad_combination", path,
+                         "a study of several metrics takes values and stddevs");
+    codec_read_path(path, where, "stddevs");
+    if (form->stddevs != NULL && (form->values == NULL || !isnan(form->stddev)))
+        return error_set(err, STATUS_INVALID, "bad_combination", path, "goes with values, and without stddev");
+    return STATUS_OK;
 }
 
 /* Exactly one of trial, point and candidate; exactly one of value, values and state; stddev and reason fit them. */
@@ -201,15 +242,16 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
     *out = (struct observation){.row = -1, .stddev = NAN, .value = NAN};
     TRY(codec_read_object(&in, observation_members, json, where, &form));
     TRY(check_combination(&form, where, err));
+    TRY(check_metrics(spec, &form, where, err));
     TRY(check_row(spec, form.row, where, err));
     TRY(read_point(&in, form.point, where, &out->point));
+    out->value = form.value;
+    out->stddev = form.stddev;
     if (form.values != NULL)
-        TRY(read_values(&in, form.values, where, &form.value));
+        TRY(read_values(&in, &form, where, out));
     out->trial = form.trial;
     out->row = form.row;
     out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
-    out->value = form.value;
-    out->stddev = form.stddev;
     out->reason = form.reason;
     out->external_id = form.external_id;
     return STATUS_OK;
@@ -232,18 +274,32 @@ static json_t *lease_json(const struct trial *trial)
     return trial->lease_ms == 0 ? json_null() : json_pack("{s:o}", "expires_at", codec_time_json(trial->lease_ms));
 }
 
-static json_t *values_json(const struct spec *spec, const struct trial *trial)
+/* Values (at 0) or standard deviations (at 1) by metric; null when there is none. */
+static json_t *values_json(const struct spec *spec, const struct trial *trial, size_t at)
 {
-    return isnan(trial->value) ? json_null() : json_pack("{s:o}", spec->metric, codec_number(trial->value));
+    const double own[2] = {trial->value, trial->stddev}, *values = trial->values == NULL ? own : trial->values;
+    size_t       len = trial->values == NULL ? 1 : spec->metrics_len;
+    bool         has_any = false;
+    for (size_t k = 0; k < len; k++)
+        has_any = has_any || !isnan(values[2 * k + at]);
+    if (!has_any)
+        return json_null();
+    json_t *object = json_object();
+    for (size_t k = 0; k < len && object != NULL; k++)
+        if (!isnan(values[2 * k + at]) &&
+            json_object_set_new(object, spec->metrics[k].name, codec_number(values[2 * k + at])) != 0)
+            json_decref(object), object = NULL;
+    return object;
 }
 
 json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
 {
-    return json_pack("{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o}", "number",
+    return json_pack("{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o}", "number",
                      (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
                      trial->point == NULL ? json_null() : codec_point_json(spec, trial->point), "candidate",
                      trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease",
-                     lease_json(trial), "value", codec_number(trial->value), "values", values_json(spec, trial),
+                     lease_json(trial), "value", codec_number(trial->value), "values", values_json(spec, trial, 0),
+                     "stddevs", values_json(spec, trial, 1),
                      "stddev", codec_number(trial->stddev), "reason", trial->reason, "external_id", trial->external_id,
                      "model", model_json(trial), "created_at", codec_time_json(trial->created_ms), "finished_at",
                      codec_time_json(trial->finished_ms));

@@ -1,6 +1,6 @@
 /* A study's trials as CSV, and back as observations.
  * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, finished_at, reason,
- * external_id.  A parameter whose name is one of these, or starts with "parameter:", is written "parameter:NAME";
+ * external_id.  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written "parameter:NAME";
  * that form is always understood.  Import reads results: rows without one (queued, running, abandoned) are skipped,
  * and the columns that only the service can know (trial, worker, times) are not used. */
 #include "service/codec.h"
@@ -22,8 +22,8 @@ struct line {
     struct error       *err;
     size_t              number; /* in the file */
     const char         *column; /* its name, for errors */
-    size_t              param;
-    double             *point;
+    size_t              param; /* or metric */
+    double             *point, *values;
     struct observation *out;
     bool                has_result;
 };
@@ -137,6 +137,20 @@ static enum status read_parameter(struct line *line, const char *cell)
     return STATUS_OK;
 }
 
+static enum status read_metric_value(struct line *line, const char *cell)
+{
+    return cell[0] == '\0' ? STATUS_OK : read_number(line, cell, &line->values[2 * line->param]);
+}
+
+static enum status read_metric_stddev(struct line *line, const char *cell)
+{
+    double *out = &line->values[2 * line->param + 1];
+    if (cell[0] == '\0')
+        return STATUS_OK;
+    TRY(read_number(line, cell, out));
+    return *out >= 0 ? STATUS_OK : refuse(line, "out_of_range", "must not be negative");
+}
+
 /* ---- reading the header ---- */
 
 static const struct column known_columns[] = {
@@ -161,6 +175,23 @@ static const struct column *find_known(const char *name)
     return NULL;
 }
 
+static const char value_prefix[] = "value:", stddev_prefix[] = "stddev:";
+
+/* A column of one of several metrics. */
+static bool find_metric(const struct spec *spec, const char *name, struct column *column)
+{
+    bool        is_stddev = strncmp(name, stddev_prefix, sizeof stddev_prefix - 1) == 0;
+    bool        is_value = strncmp(name, value_prefix, sizeof value_prefix - 1) == 0;
+    const char *wanted = name + (is_stddev ? sizeof stddev_prefix : sizeof value_prefix) - 1;
+    for (size_t k = 0; (is_value || is_stddev) && spec->metrics_len > 1 && k < spec->metrics_len; k++)
+        if (strcmp(spec->metrics[k].name, wanted) == 0) {
+            *column = (struct column){
+                .name = name, .read = is_value ? read_metric_value : read_metric_stddev, .param = k};
+            return true;
+        }
+    return false;
+}
+
 static bool find_param(const struct spec *spec, const char *name, size_t *param)
 {
     bool        is_prefixed = strncmp(name, prefix, sizeof prefix - 1) == 0;
@@ -175,21 +206,28 @@ static bool find_param(const struct spec *spec, const char *name, size_t *param)
 static enum status read_header(const struct csv_table *table, struct line *line, struct column *columns)
 {
     size_t params = 0;
-    bool   has_value = false, has_candidate = false;
+    size_t values = 0, metrics = line->spec->metrics_len;
+    bool   has_candidate = false;
     line->number = 1;
     for (size_t i = 0; i < table->columns; i++) {
         const char          *name = line->column = csv_table_name(table, i);
         const struct column *known = find_known(name);
+        if (find_metric(line->spec, name, &columns[i])) {
+            values += columns[i].read == read_metric_value;
+            continue;
+        }
+        if (metrics > 1 && known != NULL && (known->read == read_value || known->read == read_stddev))
+            return refuse(line, "unknown_column", "a study of several metrics has a column value:NAME for each");
         columns[i] = known != NULL ? *known : (struct column){.name = name, .read = read_parameter};
         if (known == NULL && !find_param(line->spec, name, &columns[i].param))
             return refuse(line, "unknown_column", "the study has no such column");
         params += known == NULL;
-        has_value |= columns[i].read == read_value;
+        values += columns[i].read == read_value;
         has_candidate |= columns[i].read == read_candidate;
     }
     line->column = "value";
-    if (!has_value)
-        return refuse(line, "missing_column", "is required");
+    if (values != metrics)
+        return refuse(line, "missing_column", "is required, for each of several metrics");
     line->column = "candidate";
     bool is_rows = line->spec->space.kind == SPACE_CANDIDATES;
     if (has_candidate != is_rows)
@@ -205,8 +243,22 @@ static enum status read_header(const struct csv_table *table, struct line *line,
 
 static enum status check_result(struct line *line)
 {
-    const struct observation *out = line->out;
+    struct observation *out = line->out;
+    const struct spec  *spec = line->spec;
+    double             *values = line->values;
+    bool                has_all = true, has_any = false;
+    for (size_t i = 0; values != NULL && i < 2 * spec->metrics_len; i++) {
+        has_all = has_all && (i % 2 == 1 || !isnan(values[i]));
+        has_any = has_any || !isnan(values[i]);
+    }
     line->column = "value";
+    if (values != NULL && (out->outcome == OUTCOME_VALUE ? !has_all : has_any))
+        return refuse(line, "bad_combination", "a completed trial has all values, another one none");
+    if (has_any) {
+        out->values = values;
+        out->value = values[2 * spec->first];
+        out->stddev = values[2 * spec->first + 1];
+    }
     if (out->outcome == OUTCOME_VALUE && isnan(out->value))
         return refuse(line, "missing_member", "a completed trial needs a value");
     if (out->outcome != OUTCOME_VALUE && (!isnan(out->value) || !isnan(out->stddev)))
@@ -224,6 +276,14 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
         line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
         if (line->point == NULL)
             return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    }
+    line->values = NULL;
+    if (line->spec->metrics_len > 1) {
+        line->values = ARENA_NEW(line->arena, double, 2 * METRICS_MAX);
+        if (line->values == NULL)
+            return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        for (size_t i = 0; i < 2 * METRICS_MAX; i++)
+            line->values[i] = NAN;
     }
     for (size_t i = 0; i < table->columns; i++) {
         line->column = columns[i].name;
@@ -314,14 +374,26 @@ static void write_header(FILE *out, const struct spec *spec)
     for (size_t i = 0; i < spec->space.params_len; i++) {
         const char *name = spec->space.params[i].name;
         char        column[sizeof prefix + 4 * 128];
-        bool        is_plain = find_known(name) == NULL && strncmp(name, prefix, sizeof prefix - 1) != 0;
+        bool        is_plain = find_known(name) == NULL && strncmp(name, prefix, sizeof prefix - 1) != 0 &&
+                        strncmp(name, value_prefix, sizeof value_prefix - 1) != 0 &&
+                        strncmp(name, stddev_prefix, sizeof stddev_prefix - 1) != 0;
         snprintf(column, sizeof column, "%s%s", is_plain ? "" : prefix, name);
         write_text(out, column);
         fputc(',', out);
     }
     if (spec->space.kind == SPACE_CANDIDATES)
         fputs("candidate,", out);
-    fputs("value,stddev,worker,created_at,finished_at,reason,external_id\r\n", out);
+    for (size_t k = 0; k < spec->metrics_len && spec->metrics_len > 1; k++) {
+        char column[sizeof stddev_prefix + 4 * 128];
+        snprintf(column, sizeof column, "%s%s", value_prefix, spec->metrics[k].name);
+        write_text(out, column);
+        fputc(',', out);
+        snprintf(column, sizeof column, "%s%s", stddev_prefix, spec->metrics[k].name);
+        write_text(out, column);
+        fputc(',', out);
+    }
+    fputs(spec->metrics_len > 1 ? "" : "value,stddev,", out);
+    fputs("worker,created_at,finished_at,reason,external_id\r\n", out);
 }
 
 static void write_place(FILE *out, const struct spec *spec, const struct trial *trial)
@@ -341,10 +413,11 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
 {
     fprintf(out, "%lld,%s,", (long long)trial->number, trial_state_names[trial->state]);
     write_place(out, spec, trial);
-    write_number(out, trial->value);
-    fputc(',', out);
-    write_number(out, trial->stddev);
-    fputc(',', out);
+    const double own[2] = {trial->value, trial->stddev};
+    for (size_t i = 0; i < 2 * spec->metrics_len; i++) {
+        write_number(out, trial->values != NULL ? trial->values[i] : own[i % 2]);
+        fputc(',', out);
+    }
     write_text(out, trial->worker);
     fputc(',', out);
     write_time(out, trial->created_ms);

@@ -35,10 +35,18 @@ static bool same_number(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-static bool same_outcome(const struct trial *trial, const struct observation *item)
+static bool same_values(const struct spec *spec, const double *a, const double *b)
+{
+    bool same = (a == NULL) == (b == NULL);
+    for (size_t i = 0; same && a != NULL && i < 2 * spec->metrics_len; i++)
+        same = same_number(a[i], b[i]);
+    return same;
+}
+
+static bool same_outcome(const struct spec *spec, const struct trial *trial, const struct observation *item)
 {
     return trial->state == outcomes[item->outcome].state && same_number(trial->value, item->value) &&
-           same_number(trial->stddev, item->stddev);
+           same_number(trial->stddev, item->stddev) && same_values(spec, trial->values, item->values);
 }
 
 static bool same_place(const struct batch *batch, const struct trial *trial, const struct observation *item)
@@ -102,10 +110,13 @@ static enum status add_reported(struct db_conn *conn, struct batch *batch, const
     return log_trial(conn, batch, "trial.reported", trial->number, NULL, err);
 }
 
+/* One objective: the best of the feasible trials. */
 static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t trial, double value, struct error *err)
 {
     struct study *study = &batch->study;
     double sign = spec_sign(&study->spec);
+    if (study->spec.objectives > 1)
+        return STATUS_OK;
     if (study->best_trial != 0 && sign * value <= sign * study->best_value)
         return STATUS_OK;
     study->best_trial = trial;
@@ -117,11 +128,15 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
                           const struct trial *trial, struct error *err)
 {
     enum trial_state to = outcomes[item->outcome].state;
+    const struct spec *spec = &batch->study.spec;
+    bool is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
+    size_t bytes = item->values == NULL ? 0 : 2 * spec->metrics_len * sizeof *item->values;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, batch->id, trial->number, trial_state_names[to], item->value,
-                item->stddev, item->reason, item->external_id, batch->now_ms));
+                item->stddev, item->reason, item->external_id, batch->now_ms, item->values, bytes,
+                (int64_t)is_feasible));
     rows_count(&batch->study, trial->state, to);
     TRY(log_trial(conn, batch, outcomes[item->outcome].kind, trial->number, item->reason, err));
-    return item->outcome == OUTCOME_VALUE ? keep_best(conn, batch, trial->number, item->value, err) : STATUS_OK;
+    return is_feasible ? keep_best(conn, batch, trial->number, item->value, err) : STATUS_OK;
 }
 
 static enum status observe_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
@@ -130,12 +145,12 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
     struct trial trial;
     bool is_known;
     TRY(find_external(conn, batch, item, &trial, &is_known, err));
-    if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&trial, item)))
+    if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&batch->study.spec, &trial, item)))
         return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
                          "trial %lld has this external_id and another result", (long long)trial.number);
     if (!is_known && item->trial > 0)
         TRY(rows_trial_get(conn, batch->id, item->trial, batch->caller->arena, &trial, err));
-    if (is_known || (item->trial > 0 && same_outcome(&trial, item))) {
+    if (is_known || (item->trial > 0 && same_outcome(&batch->study.spec, &trial, item))) {
         batch->out->duplicates++;
         return STATUS_OK;
     }

@@ -42,6 +42,15 @@ static double number(const struct db_rows *rows, int column)
     return db_is_null(rows, column) ? NAN : db_double(rows, column);
 }
 
+static const double *numbers(const struct db_rows *rows, int column, struct arena *arena, bool *failed)
+{
+    size_t bytes;
+    const void *blob = db_blob(rows, column, &bytes);
+    double *copy = blob == NULL ? NULL : arena_alloc(arena, bytes, 1);
+    *failed |= blob != NULL && copy == NULL;
+    return copy == NULL ? NULL : memcpy(copy, blob, bytes);
+}
+
 enum status rows_study(const struct db_rows *rows, bool with_spec, struct arena *arena, struct study *out,
                        struct error *err)
 {
@@ -94,15 +103,7 @@ enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct t
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "trial %lld has no such state",
                          (long long)out->number);
     out->state = (enum trial_state)state;
-    size_t bytes;
-    const void *point = db_blob(rows, 2, &bytes);
-    if (point != NULL) {
-        double *copy = arena_alloc(arena, bytes, 1);
-        failed |= copy == NULL;
-        if (copy != NULL)
-            memcpy(copy, point, bytes);
-        out->point = copy;
-    }
+    out->point = numbers(rows, 2, arena, &failed);
     out->row = db_int(rows, 3);
     out->worker = text(rows, 4, arena, &failed);
     out->lease_ms = db_int(rows, 5);
@@ -119,6 +120,7 @@ enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct t
     out->model.milliseconds = db_double(rows, 16);
     out->created_ms = db_int(rows, 17);
     out->finished_ms = db_int(rows, 18);
+    out->values = numbers(rows, 19, arena, &failed);
     return failed ? app_no_memory(err) : STATUS_OK;
 }
 

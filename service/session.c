@@ -212,6 +212,7 @@ static const struct { const char *kind; enum event_kind event; } kinds[] = {
 static enum status tell_row(struct live *live, const struct db_rows *rows, struct error *err)
 {
     const char *kind = db_text(rows, 2);
+    double values[2 * METRICS_MAX];
     size_t i = 0, count = sizeof kinds / sizeof *kinds, bytes;
     while (i < count && strcmp(kinds[i].kind, kind) != 0)
         i++;
@@ -231,6 +232,7 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
         live->told = (int64_t)event.trial;
     } else if (event.kind == EVENT_OBSERVED) {
         event.value = spec_sign(&live->spec) * db_double(rows, 6);
+        event.values = spec_event_values(&live->spec, db_blob(rows, 9, &bytes), values);
         live->observations++;
     }
     return live->spec.policy->tell(live->session, &event, err);
@@ -293,6 +295,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .space = &live->spec.space,
         .options = live->spec.options,
         .seed = live->spec.seed,
+        .metrics = live->spec.kinds,
+        .metrics_len = live->spec.metrics_len,
         .memory_bytes = app->options.session_bytes - live->arena.taken_bytes,
     };
     return live->spec.policy->open(problem, &live->session, err);

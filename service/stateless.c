@@ -23,12 +23,14 @@ static enum status tell_all(const struct stateless_request *request, struct sess
     const struct spec *spec = &request->spec;
     for (size_t i = 0; i < request->observations_len; i++) {
         const struct observation *item = &request->observations[i];
+        double values[2 * METRICS_MAX];
         struct event event = {.kind = kinds[item->outcome],
                               .trial = ++*number,
                               .point = item->point,
                               .row = item->point == NULL ? (size_t)item->row : 0,
                               .value = spec_sign(spec) * item->value,
-                              .stddev = isnan(item->stddev) ? 0 : item->stddev};
+                              .stddev = isnan(item->stddev) ? 0 : item->stddev,
+                              .values = spec_event_values(spec, item->values, values)};
         TRY(tell_one(spec, session, &event, true, err));
     }
     for (size_t i = 0; i < request->pending_len; i++) {
@@ -97,6 +99,8 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
     const struct problem problem = {.space = &request->spec.space,
                                     .options = request->spec.options,
                                     .seed = request->spec.seed,
+                                    .metrics = request->spec.kinds,
+                                    .metrics_len = request->spec.metrics_len,
                                     .memory_bytes = app->options.session_bytes};
     const struct policy *policy = request->spec.policy;
     struct session *session = NULL;

@@ -97,6 +97,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     struct history_page *out = task->history;
     TRY(load_study(conn, task, err));
     double sign = spec_sign(&task->study.spec);
+    bool has_best = task->study.spec.objectives == 1;
     out->items = ARENA_NEW(task->caller->arena, struct history_item, (size_t)task->limit);
     if (out->items == NULL)
         return app_no_memory(err);
@@ -108,7 +109,8 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
         last = db_int(&rows, 0);
         out->items[out->len++] = (struct history_item){
-            .trial = db_int(&rows, 1), .at_ms = db_int(&rows, 2), .value = db_double(&rows, 3), .best = sign * db_double(&rows, 4)};
+            .trial = db_int(&rows, 1), .at_ms = db_int(&rows, 2), .value = db_double(&rows, 3),
+            .best = has_best && !db_is_null(&rows, 4) ? sign * db_double(&rows, 4) : NAN};
     }
     db_done(&rows);
     if (status != STATUS_OK || !more)
@@ -159,7 +161,8 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_CONFLICT, "trial_finished", "", "trial %lld is %s", (long long)task->number,
                          trial_state_names[trial->state]);
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, task->id, task->number, trial_state_names[TRIAL_ABANDONED],
-                (double)NAN, (double)NAN, task->reason, NULL, task->now_ms));
+                (double)NAN, (double)NAN, task->reason, NULL, task->now_ms, NULL, (size_t)0,
+                (int64_t)0));
     rows_count(&task->study, trial->state, TRIAL_ABANDONED);
     trial->state = TRIAL_ABANDONED;
     trial->reason = task->reason;

@@ -11,7 +11,8 @@ struct trial {
     int64_t          row;       /* candidates; -1 */
     const char      *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
     int64_t          lease_ms;  /* wall clock at which the lease ends; 0: none */
-    double           value, stddev; /* NaN when there is none */
+    double           value, stddev; /* of the first objective; NaN when there is none */
+    const double    *values;        /* of all metrics, as spec_is_feasible has them, or NULL */
     int64_t          created_ms, finished_ms;
     struct { /* how the point was chosen; policy is NULL for a point of the user's */
         const char *policy, *fallback;
@@ -42,7 +43,8 @@ struct observation {
     const double *point;  /* or NULL */
     int64_t       row;    /* or -1 */
     enum outcome  outcome;
-    double        value, stddev; /* stddev NaN: not given */
+    double        value, stddev; /* of the first objective; stddev NaN: not given */
+    const double *values;        /* several metrics: of all, as in struct trial; otherwise NULL */
     const char   *reason, *external_id; /* or NULL */
     size_t        line;   /* of the CSV file it came from, for its errors */
 };
@@ -78,6 +80,18 @@ struct history_page { struct history_item *items; size_t len; const char *next_c
 /* Completed trials in the order in which their values came. */
 MUST_CHECK enum status trial_history(struct app *app, struct caller *caller, const char *study, const char *cursor,
                                      int64_t limit, struct history_page *out, struct error *err);
+
+/* Feasible trials that no other dominates (one objective: the best one), and the hypervolume above a reference point:
+ * of each objective the worst feasible value, and a tenth of the range beyond. */
+struct pareto_reply {
+    struct study  study;
+    struct trial *trials;
+    size_t        len;
+    double        hypervolume; /* NaN: there are too many to compute it */
+    double        reference[METRICS_MAX]; /* by metric, in its own sign */
+};
+MUST_CHECK enum status trial_pareto(struct app *app, struct caller *caller, const char *study, struct pareto_reply *out,
+                                    struct error *err);
 
 struct predict_reply { double *mean, *sd; int64_t revision, observations; };
 /* Posterior at points [len][params_len] or rows [len].  CONFLICT "no_model", "no_observations". */

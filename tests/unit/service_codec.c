@@ -186,8 +186,8 @@ static void test_spec(void)
                            "{\"name\":\"o\",\"type\":\"categorical\",\"values\":[\"adam\",\"sgd\",\"rmsprop\"]}"),
                   &arena, &spec, &err),
         STATUS_OK);
-    CU_ASSERT_STRING_EQUAL(spec.metric, "loss");
-    CU_ASSERT_EQUAL(spec.goal, GOAL_MINIMIZE);
+    CU_ASSERT_STRING_EQUAL(spec.metrics[0].name, "loss");
+    CU_ASSERT_EQUAL(spec.metrics[0].goal, GOAL_MINIMIZE);
     CU_ASSERT_EQUAL(spec_sign(&spec), -1.0);
     CU_ASSERT_STRING_EQUAL(spec.policy->name, "gp");
     CU_ASSERT_EQUAL(spec.seed, 20260301);
