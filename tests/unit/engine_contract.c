@@ -54,15 +54,20 @@ static void spaces_init(void)
         CU_ASSERT_FATAL(space_init(&spaces[i], NULL) == STATUS_OK);
 }
 
-/* The default options; choice option number which (or none) has its k-th value. */
-static bool world_init(struct world *w, const struct policy *policy, size_t space, int which, int k)
+static const enum metric_kind metrics[] = {METRIC_OBJECTIVE, METRIC_CONSTRAINT, METRIC_OBJECTIVE};
+enum { METRICS = sizeof metrics / sizeof metrics[0] };
+
+/* The default options; choice option number which (or none) has its k-th value; the first of the metrics. */
+static bool world_init(struct world *w, const struct policy *policy, size_t space, int which, int k, size_t metrics_len)
 {
     *w = (struct world){.policy = policy};
     for (int i = 0; policy->options[i].name != NULL; i++)
         w->options[i] = i == which ? k : policy->options[i].fallback;
     w->problem = (struct problem){.space = &spaces[space], .seed = 2385, .memory_bytes = 1 << 26};
     w->problem.options = w->options;
-    bool accepts = (policy->spaces & spaces[space].kind) != 0;
+    w->problem.metrics = metrics;
+    w->problem.metrics_len = metrics_len;
+    bool accepts = ((metrics_len > 1 ? policy->several_metrics : policy->spaces) & spaces[space].kind) != 0;
     return accepts && (policy->check == NULL || policy->check(&w->problem, NULL) == STATUS_OK);
 }
 
@@ -80,7 +85,8 @@ static void run_in(struct world *w, void (*test)(struct world *), const struct o
     unsigned before = CU_get_number_of_failures();
     test(w);
     if (CU_get_number_of_failures() != before)
-        printf("\n  %s in space %d, %s=%s\n", w->policy->name, (int)(w->problem.space - spaces),
+        printf("\n  %s in space %d, %zu metrics, %s=%s\n", w->policy->name, (int)(w->problem.space - spaces),
+               w->problem.metrics_len,
                option == NULL ? "default" : option->name, option == NULL ? "" : option->choices[k]);
 }
 
@@ -94,11 +100,12 @@ static void for_each_world(void (*test)(struct world *))
     for (size_t i = 0; i < count; i++)
         for (size_t space = 0; space < SPACES; space++) {
             struct world w;
-            if (world_init(&w, list[i], space, -1, 0))
-                run_in(&w, test, NULL, 0), tested++;
+            for (size_t len = 1; len <= METRICS; len++)
+                if (world_init(&w, list[i], space, -1, 0, len))
+                    run_in(&w, test, NULL, 0), tested++;
             for (int o = 0; list[i]->options[o].name != NULL; o++)
                 for (int k = 0; k < choices_count(&list[i]->options[o]); k++)
-                    if (k != (int)list[i]->options[o].fallback && world_init(&w, list[i], space, o, k))
+                    if (k != (int)list[i]->options[o].fallback && world_init(&w, list[i], space, o, k, 1))
                         run_in(&w, test, &list[i]->options[o], k);
         }
     CU_ASSERT(tested >= 2 * 4 + 1);
@@ -110,6 +117,7 @@ struct study {
     struct world   *world;
     struct session *session;
     struct event    events[EVENTS_MAX];
+    double          values[EVENTS_MAX][2 * METRICS]; /* of the events */
     double          points[TRIALS + 2][PARAMS_MAX]; /* of trial number [i] */
     size_t          rows[TRIALS + 2];
     unsigned char  *notes[TRIALS + 2];
@@ -146,6 +154,12 @@ static void study_tell(struct study *study, enum event_kind kind, uint64_t trial
 {
     struct event event = {.kind = kind, .trial = trial, .value = value, .row = study->rows[trial],
                           .point = is_candidates(study->world) ? NULL : study->points[trial]};
+    double *values = study->values[study->events_len];
+    values[0] = value;
+    values[1] = sin(3.0 * (double)trial) + 0.25;
+    values[2] = cos(5.0 * (double)trial) - value / 2.0;
+    if (study->world->problem.metrics_len > 1)
+        event.values = values;
     study->events[study->events_len++] = event;
     CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
 }

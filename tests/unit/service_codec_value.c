@@ -189,7 +189,7 @@ static void test_trial(void)
     check_text(codec_trial_json(&spec, &trial),
                "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
                "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
-               "\"stddev\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"policy\":\"gp\",\"revision\":5,"
+               "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"policy\":\"gp\",\"revision\":5,"
                "\"observations\":2,\"mean\":1.75,\"sd\":0.5,\"fallback\":null,\"milliseconds\":1.25},"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
     struct trial running = {.number = 1,
@@ -203,7 +203,7 @@ static void test_trial(void)
     check_text(codec_trial_json(&spec, &running),
                "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
                "\"lease\":{\"expires_at\":\"2026-03-01T09:30:00.125Z\"},\"value\":null,\"values\":null,"
-               "\"stddev\":null,\"reason\":null,\"external_id\":null,\"model\":null,"
+               "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":null,\"model\":null,"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":null}");
     arena_fini(&arena);
 }

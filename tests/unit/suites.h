@@ -18,6 +18,8 @@
     X(gp)                \
     X(acq)               \
     X(policy_gp)         \
+    X(pareto)            \
+    X(metrics)           \
     X(turbo)             \
     X(candidate_gp)      \
     X(projection)        \

@@ -1,0 +1,139 @@
+// Several objectives and constraints.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { begin, plain } from './harness.mjs';
+
+const { api } = await begin(after);
+
+const both = [{ name: 'loss', goal: 'minimize' }, { name: 'latency', goal: 'constrain', max: 30 }];
+const two = [{ name: 'cost', goal: 'minimize' }, { name: 'size', goal: 'constrain', min: 1, max: 9.5 }, { name: 'gain', goal: 'maximize' }];
+const observe = (id, json) => api.post(`/v1/studies/${id}/observe`, json);
+const report = (id, x, values, more = {}) => observe(id, { point: { x }, values, ...more });
+
+test('what metrics may be', async () => {
+    const objective = (name) => ({ name, goal: 'maximize' });
+    const refused = [
+        [[], '/metrics', 'out_of_range'],
+        [Array.from({ length: 9 }, (_, i) => objective(`m${i}`)), '/metrics', 'out_of_range'],
+        [Array.from({ length: 5 }, (_, i) => objective(`m${i}`)), '/metrics', 'out_of_range'],
+        [[{ name: 'c', goal: 'constrain', max: 1 }], '/metrics', 'out_of_range'],
+        [[objective('a'), { name: 'c', goal: 'constrain' }], '/metrics/1/max', 'missing_member'],
+        [[{ name: 'a', goal: 'minimize', min: 2 }], '/metrics/0/min', 'bad_combination'],
+        [[{ name: 'a', goal: 'minimize', max: 2 }], '/metrics/0/max', 'bad_combination'],
+        [[objective('a'), { name: 'c', goal: 'constrain', min: 2.5, max: 2.25 }], '/metrics/1/min', 'bad_combination'],
+        [[objective('a'), objective('b'), objective('a')], '/metrics/2/name', 'duplicate_name'],
+        [[objective('a'), { name: 'c', goal: 'constrain', max: '3' }], '/metrics/1/max', 'wrong_type'],
+    ];
+    for (const [metrics, pointer, code] of refused) {
+        const reply = await api.expect([422, code], 'POST', '/v1/studies', { json: { name: 'n', metrics, space: plain } });
+        assert.equal(reply.errors[0].pointer, pointer);
+    }
+    for (const algorithm of [{ name: 'turbo' }, { name: 'gp', acquisition: 'ucb' }]) {
+        const reply = await api.expect([422, 'not_supported'], 'POST', '/v1/studies', { json: { name: 'n', metrics: both, space: plain, algorithm } });
+        assert.equal(reply.errors[0].pointer, algorithm.name === 'gp' ? '/algorithm/acquisition' : '/algorithm/name');
+    }
+    await api.expect([422, 'not_supported'], 'POST', '/v1/studies', { json: { name: 'n', metrics: both, space: { type: 'candidates', rows: 5, columns: 2, private: false }, algorithm: { name: 'gp' } } });
+    const study = await api.study({ metrics: two, algorithm: { name: 'gp' } });
+    assert.deepEqual(study.metrics, two);
+});
+
+test('every metric is observed, by name', async () => {
+    const { id } = await api.study({ metrics: both });
+    const refused = [
+        [{ value: 1.5 }, '/value', 'bad_combination'],
+        [{ values: { loss: 1.5 } }, '/values/latency', 'missing_member'],
+        [{ values: { loss: 1.5, latency: 2, speed: 3 } }, '/values/speed', 'unknown_member'],
+        [{ values: { loss: 1.5, latency: null } }, '/values/latency', 'wrong_type'],
+        [{ values: { loss: 1.5, latency: 2 }, stddev: 0.5 }, '/stddev', 'bad_combination'],
+        [{ values: { loss: 1.5, latency: 2 }, stddevs: { latency: -0.5 } }, '/stddevs/latency', 'out_of_range'],
+        [{ state: 'failed', stddevs: { latency: 0.5 } }, '/stddevs', 'bad_combination'],
+    ];
+    for (const [result, pointer, code] of refused) {
+        const reply = await api.refused(id, [422, code], 'POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, ...result } });
+        assert.equal(reply.errors[0].pointer, pointer);
+    }
+    const values = { loss: 2.385, latency: 31.5 }, stddevs = { latency: 0.25 };
+    await report(id, 1, values, { stddevs, external_id: 'a' });
+    assert.equal((await report(id, 1, values, { stddevs, external_id: 'a' })).duplicates, 1);
+    await api.refused(id, [409, 'external_id_conflict'], 'POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, values: { loss: 2.385, latency: 31 }, stddevs, external_id: 'a' } });
+    await api.refused(id, [409, 'trial_finished'], 'POST', `/v1/studies/${id}/observe`, { json: { trial: 1, values: { loss: 2.385, latency: 31 }, stddevs } });
+    const trial = await api.get(`/v1/studies/${id}/trials/1`);
+    assert.deepEqual([trial.value, trial.values, trial.stddev, trial.stddevs], [2.385, values, null, stddevs]);
+});
+
+test('the best trial is feasible', async () => {
+    const { id } = await api.study({ metrics: both });
+    assert.equal((await report(id, 1, { loss: 0.125, latency: 30.5 })).best, null);
+    assert.deepEqual(await api.get(`/v1/studies/${id}/best`), { trial: null });
+    assert.deepEqual(await api.get(`/v1/studies/${id}/pareto`), { trials: [], hypervolume: null, reference: null });
+    assert.deepEqual((await report(id, 2, { loss: 2.5, latency: 30 })).best, { trial: 2, value: 2.5 });
+    await report(id, 3, { loss: 0.5, latency: 64 });
+    assert.deepEqual((await report(id, 4, { loss: 1.5, latency: 8 })).best, { trial: 4, value: 1.5 });
+    assert.equal((await api.get(`/v1/studies/${id}`)).best.trial, 4);
+    assert.equal((await api.get(`/v1/studies/${id}/best`)).trial.number, 4);
+    const { history } = await api.get(`/v1/studies/${id}/history`);
+    assert.deepEqual(history.map((item) => [item.value, item.best]), [[0.125, null], [2.5, 2.5], [0.5, 2.5], [1.5, 1.5]]);
+    const pareto = await api.get(`/v1/studies/${id}/pareto`);
+    assert.deepEqual(pareto.trials.map((t) => t.number), [4]);
+    assert.deepEqual(pareto.reference, { loss: 2.6 });
+    assert.ok(Math.abs(pareto.hypervolume - 1.1) < 1e-12);
+});
+
+test('several objectives have a Pareto set, and no best', async () => {
+    const { id } = await api.study({ metrics: two });
+    for (const [cost, size, gain] of [[1, 4, 2], [2, 4, 4], [3, 4, 3], [0.5, 12, 9], [3, 1, 6], [2, 9.5, 4]])
+        assert.equal((await report(id, cost, { cost, size, gain })).best, null);
+    await observe(id, { point: { x: 0.5 }, state: 'infeasible' });
+    assert.equal((await api.get(`/v1/studies/${id}`)).best, null);
+    const pareto = await api.get(`/v1/studies/${id}/pareto`);
+    assert.deepEqual(pareto.trials.map((t) => t.number), [1, 2, 5, 6]);
+    assert.deepEqual(pareto.reference, { cost: 3.2, gain: 1.6 });
+    // steps above the reference: costs 3.2 - (1, 2, 3), gains (2, 4, 6) - 1.6
+    assert.ok(Math.abs(pareto.hypervolume - (2.2 * 0.4 + 1.2 * 2 + 0.2 * 2)) < 1e-12, `${pareto.hypervolume}`);
+});
+
+test('exports come back as they went, in JSON and CSV', async () => {
+    const { id } = await api.study({ metrics: two });
+    await report(id, 1.25, { cost: 1.5, size: 4, gain: -2.385 }, { stddevs: { gain: 0.125 }, external_id: 'a' });
+    await report(id, 2.25, { cost: 0.1, size: 1e-300, gain: 7 });
+    await observe(id, { point: { x: 3 }, state: 'infeasible', reason: 'melted' });
+    await api.post(`/v1/studies/${id}/suggest`);
+    const document = await api.get(`/v1/studies/${id}/export`);
+    assert.deepEqual(document.study.metrics, two);
+    const csv = (await api.request('GET', `/v1/studies/${id}/export?format=csv`)).text;
+    assert.equal(csv.split('\r\n')[0], 'trial,state,x,value:cost,stddev:cost,value:size,stddev:size,value:gain,stddev:gain,worker,created_at,finished_at,reason,external_id');
+    const facts = (trials) => trials.filter((t) => t.state !== 'running').map((t) => [t.state, t.point, t.value, t.values, t.stddevs, t.reason, t.external_id]);
+    for (const way of ['json', 'csv']) {
+        const { id: other } = await api.study({ metrics: two });
+        const body = way === 'json' ? { json: document } : { body: csv, type: 'text/csv' };
+        const reply = await api.expect(200, 'POST', `/v1/studies/${other}/import`, body);
+        assert.equal(reply.imported, 3);
+        assert.deepEqual(facts((await api.get(`/v1/studies/${other}/trials`)).trials), facts(document.trials), way);
+    }
+    for (const [text, code] of [['x,value\r\n1,2\r\n', 'unknown_column'], ['x,value:cost,value:size\r\n1,2,3\r\n', 'missing_column'],
+        ['x,value:cost,value:size,value:gain\r\n1,2,3,\r\n', 'bad_combination'], ['x,value:cost,value:size,value:gain\r\n1,2,3,four\r\n', 'wrong_type']])
+        await api.refused(id, [422, code], 'POST', `/v1/studies/${id}/import`, { body: text, type: 'text/csv' });
+});
+
+test('gp finds the bound of a constraint', async () => {
+    const metrics = [{ name: 'loss', goal: 'minimize' }, { name: 'load', goal: 'constrain', min: -2, max: 1.5 }];
+    const { id } = await api.study({ metrics, algorithm: { name: 'gp' }, seed: 11 });
+    for (let i = 0; i < 16; i++) {
+        const [{ number, point: { x } }] = (await api.post(`/v1/studies/${id}/suggest`)).trials;
+        await observe(id, { trial: number, values: { loss: (x - 3) ** 2, load: x } });
+    }
+    const { trial } = await api.get(`/v1/studies/${id}/best`);
+    assert.ok(trial.point.x <= 1.5 && trial.point.x > 1.4, `${trial.point.x}`);
+    const { predictions } = await api.post(`/v1/studies/${id}/predict`, { points: [{ x: 1.5 }] });
+    assert.ok(Math.abs(predictions[0].mean - 2.25) < 0.2, `${predictions[0].mean}`);
+});
+
+test('gp proposes for two objectives, and POST /v1/suggest does too', async () => {
+    const metrics = [{ name: 'f', goal: 'minimize' }, { name: 'g', goal: 'minimize' }];
+    const observations = [-3.5, -2.5, -1.25, 0.5, 1.5, 2.5, 4].map((x) => ({ point: { x }, values: { f: (x - 1) ** 2, g: (x + 1) ** 2 } }));
+    const body = { metrics, space: plain, algorithm: { name: 'gp', initial: 4 }, seed: 3, observations, count: 6 };
+    const { suggestions } = await api.post('/v1/suggest', body);
+    assert.ok(suggestions.every((s) => s.model.fallback === null && s.model.observations === 7), JSON.stringify(suggestions));
+    assert.ok(suggestions.filter((s) => Math.abs(s.point.x) <= 1.3).length >= 4, JSON.stringify(suggestions.map((s) => s.point.x)));
+    assert.deepEqual((await api.post('/v1/suggest', body)).suggestions, suggestions);
+});

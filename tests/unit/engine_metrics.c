@@ -1,0 +1,214 @@
+/* Several metrics: acquisition functions against definitions, and what gp reaches with them. */
+#include "engine/acq.h"
+#include "engine/acq_metrics.h"
+#include "engine/pareto.h"
+#include "engine/rng.h"
+#include "tests/unit/suites.h"
+
+#include <CUnit/TestRun.h>
+#include <string.h>
+
+static void test_log_phi(void)
+{
+    double slope, ignored;
+    for (double z = -8.0; z <= 6.0; z += 0.37) {
+        double Phi = 0.5 * erfc(-z / sqrt(2.0));
+        CHECK_NEAR(acq_metrics_log_phi(z, &slope), log(Phi), 1e-12 * (1.0 + z * z));
+        CHECK_NEAR(slope, exp(-0.5 * z * z) / sqrt(2.0 * 3.14159265358979324) / Phi, 1e-11 * (1.0 + fabs(z)));
+        double up = acq_metrics_log_phi(z + 1e-5, &ignored), down = acq_metrics_log_phi(z - 1e-5, &ignored);
+        CHECK_NEAR((up - down) / 2e-5, slope, 1e-5);
+    }
+    CHECK_NEAR(acq_metrics_log_phi(-1e3, &slope) / -500007.82669483, 1.0, 1e-9); /* the asymptotic series */
+    CU_ASSERT(isfinite(acq_metrics_log_phi(-1e150, &slope)) && isfinite(slope));
+}
+
+static struct acq_metrics make_acq(size_t objectives, const struct warp *warp)
+{
+    struct rng         rng = rng_at(3, 1, RNG_TEST);
+    struct acq_metrics acq = {.objectives = objectives, .first = objectives, .len = objectives + 2, .best = -0.4,
+                              .weight = {0.25, 0.35, 0.4}, .reference = {0.5, 0.75, 0.25}};
+    acq.bound[objectives] = 0.3;
+    acq.bound[objectives + 1] = -2.0;
+    for (size_t k = 0; k < OBJECTIVES_MAX; k++)
+        acq.warp[k] = warp;
+    for (size_t s = 0; s < ACQ_SAMPLES; s++)
+        for (size_t k = 0; k < OBJECTIVES_MAX; k++)
+            acq.samples[s][k] = rng_normal(&rng);
+    return acq;
+}
+
+/* Derivatives against differences, with none, one and three objectives. */
+static void test_gradients(void)
+{
+    const double y[] = {0.3, -2.5, 1.75, -0.25};
+    struct warp  warp;
+    warp_make(&warp, y, 4, 0.2);
+    for (size_t objectives = 0; objectives <= 3; objectives += objectives + 1) {
+        struct acq_metrics acq = make_acq(objectives, &warp);
+        double mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, dmean[5], dsd[5], ignored[5];
+        acq_metrics_value(&acq, mean, sd, dmean, dsd);
+        for (size_t k = 0; k < acq.len; k++)
+            for (int which = 0; which < 2; which++) {
+                double *x = which == 0 ? &mean[k] : &sd[k], kept = *x;
+                *x = kept + 1e-7;
+                double up = acq_metrics_value(&acq, mean, sd, ignored, ignored);
+                *x = kept - 1e-7;
+                double down = acq_metrics_value(&acq, mean, sd, ignored, ignored);
+                *x = kept;
+                CHECK_NEAR((up - down) / 2e-7, which == 0 ? dmean[k] : dsd[k], 1e-4 * (1.0 + fabs(dmean[k]) + fabs(dsd[k])));
+            }
+    }
+}
+
+/* One objective and constraints: the sum of the logarithms; several: the mean improvement of the samples. */
+static void test_values(void)
+{
+    const double y[] = {0.3, -2.5, 1.75, -0.25};
+    double       mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, a[5], b[5], sum = 0.0;
+    struct warp  warp;
+    warp_make(&warp, y, 4, 0.2);
+    struct acq_metrics one = make_acq(1, &warp), three = make_acq(3, &warp);
+    const struct acq   log_ei = {.kind = ACQ_LOG_EI, .best = one.best};
+    double expected = acq_value(&log_ei, 0.2, 0.5, a, b) + log(0.5 * erfc((0.3 + 0.1) / 0.8 / sqrt(2.0))) +
+                      log(0.5 * erfc((-2.0 - 0.35) / 0.3 / sqrt(2.0)));
+    CHECK_NEAR(acq_metrics_value(&one, mean, sd, a, b), expected, 1e-12);
+    three.len = 3;
+    for (size_t s = 0; s < ACQ_SAMPLES; s++) {
+        double least = HUGE_VAL, total = 0.0;
+        for (size_t k = 0; k < 3; k++) {
+            double c = three.weight[k] * (warp_inverse(&warp, mean[k] + sd[k] * three.samples[s][k]) - three.reference[k]);
+            least = fmin(least, c);
+            total += c;
+        }
+        sum += fmax(0.0, least + 0.05 * total - three.best);
+    }
+    CHECK_NEAR(acq_metrics_value(&three, mean, sd, a, b), log(sum / ACQ_SAMPLES), 1e-2);
+}
+
+/* --- what gp reaches --- */
+
+static void zdt1(const double *x, double *f)
+{
+    double g = 1.0 + 9.0 * (x[1] + x[2]) / 2.0;
+    f[0] = -x[0];
+    f[1] = -g * (1.0 - sqrt(x[0] / g));
+}
+
+/* A linear objective on a disc around (0.5, 0.45): the best is on its rim, (0.15, 0.2) / 0.25 from the centre. */
+static void rim(const double *x, double *f)
+{
+    f[0] = 3.0 * x[0] + 4.0 * x[1];
+    f[1] = 0.0625 - (x[0] - 0.5) * (x[0] - 0.5) - (x[1] - 0.45) * (x[1] - 0.45);
+}
+
+struct run {
+    void (*function)(const double *x, double *f);
+    const char            *policy;
+    size_t                 params_len, metrics_len, trials;
+    enum metric_kind       metrics[2];
+    bool                   hides_constraint; /* an infeasible trial has no values, a feasible one only the first */
+    double                 values[2 * 64]; /* out, of feasible trials */
+    size_t                 feasible;
+};
+
+static void run_study(struct run *run, uint64_t seed)
+{
+    static const struct param params[3] = {{.name = "a", .max = 1}, {.name = "b", .max = 1}, {.name = "c", .max = 1}};
+    static struct proposal    proposal;
+    const struct policy      *policy = policy_find(run->policy);
+    struct space              space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = run->params_len};
+    double                    options[8], point[3];
+    struct session           *session;
+    for (size_t o = 0; policy->options[o].name != NULL; o++)
+        options[o] = policy->options[o].fallback;
+    CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
+    struct problem problem = {.space = &space, .options = options, .seed = seed, .memory_bytes = 1 << 26,
+                              .metrics = run->metrics, .metrics_len = run->hides_constraint ? 1 : run->metrics_len};
+    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    run->feasible = 0;
+    for (uint64_t trial = 1; trial <= run->trials; trial++) {
+        double values[4] = {0};
+        proposal.point = point;
+        CU_ASSERT(policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL) == STATUS_OK);
+        CU_ASSERT(proposal.fallback == NULL);
+        struct event event = {.trial = trial, .point = point, .note = proposal.note, .note_bytes = proposal.note_bytes};
+        CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
+        run->function(point, values);
+        bool is_feasible = run->metrics[1] == METRIC_OBJECTIVE || values[1] >= 0.0;
+        if (is_feasible)
+            memcpy(run->values + 2 * run->feasible++, values, 2 * sizeof *values);
+        bool is_hidden = run->hides_constraint && !is_feasible;
+        event = (struct event){.kind = is_hidden ? EVENT_INFEASIBLE : EVENT_OBSERVED, .trial = trial, .point = point,
+                               .value = values[0], .values = run->hides_constraint ? NULL : values};
+        CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
+    }
+    policy->close(session);
+}
+
+static double hypervolume(const struct run *run)
+{
+    struct arena arena;
+    double       out = NAN;
+    arena_init(&arena, 1 << 24);
+    CU_ASSERT(pareto_hypervolume(run->values, run->feasible, 2, (const double[]){-1.1, -1.1}, &out, &arena, NULL) ==
+              STATUS_OK);
+    arena_fini(&arena);
+    return out;
+}
+
+/* The largest hypervolume is 1.21 - 1/3 = 0.8767. */
+static void test_two_objectives(void)
+{
+    struct run gp = {zdt1, "gp", 3, 2, 32, {METRIC_OBJECTIVE, METRIC_OBJECTIVE}, .feasible = 0}, random = gp;
+    random.policy = "random";
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        run_study(&gp, seed);
+        run_study(&random, seed);
+        CU_ASSERT(hypervolume(&gp) > 0.78);
+        CU_ASSERT(hypervolume(&gp) > hypervolume(&random) + 0.3);
+    }
+}
+
+static double best_of(const struct run *run)
+{
+    double best = -HUGE_VAL;
+    for (size_t i = 0; i < run->feasible; i++)
+        best = fmax(best, run->values[2 * i]);
+    return best;
+}
+
+/* The largest value is 3 * 0.65 + 4 * 0.65 = 4.55. */
+static void test_constraint(void)
+{
+    struct run gp = {rim, "gp", 2, 2, 24, {METRIC_OBJECTIVE, METRIC_CONSTRAINT}, .feasible = 0}, random = gp;
+    random.policy = "random";
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        run_study(&gp, seed);
+        run_study(&random, seed);
+        CU_ASSERT(best_of(&gp) > 4.54 && best_of(&gp) <= 4.55 + 1e-12);
+        CU_ASSERT(best_of(&gp) > best_of(&random));
+    }
+}
+
+/* The same, when all that is seen of the constraint is that a trial was infeasible. */
+static void test_infeasible(void)
+{
+    struct run gp = {rim, "gp", 2, 2, 40, {METRIC_OBJECTIVE, METRIC_CONSTRAINT}, .hides_constraint = true}, random = gp;
+    random.policy = "random";
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        run_study(&gp, seed);
+        run_study(&random, seed);
+        CU_ASSERT(best_of(&gp) > 4.45);
+        CU_ASSERT(gp.feasible > random.feasible);
+    }
+}
+
+CU_TestInfo suite_metrics[] = {
+    {"log Phi", test_log_phi},
+    {"gradients", test_gradients},
+    {"values", test_values},
+    {"two objectives", test_two_objectives},
+    {"a constraint", test_constraint},
+    {"infeasible trials", test_infeasible},
+    CU_TEST_INFO_NULL,
+};
