@@ -18,6 +18,8 @@
     X(gp)                \
     X(acq)               \
     X(policy_gp)         \
+    X(sensitivity)       \
+    X(gp_loo)            \
     X(candidate_gp)      \
     X(projection)        \
     X(contract)
