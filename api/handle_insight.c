@@ -39,9 +39,9 @@ static json_t *render_importances(struct call *call, const void *result)
     return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant",
                      r->is_constant, "first_order_sum", codec_number(r->is_constant ? NAN : r->sum),
                      "first_order_sum_error", codec_number(r->is_constant ? NAN : r->sum_error), "mean",
-                     codec_number(r->mean), "sd", codec_number(r->sd), "samples", (json_int_t)r->samples,
-                     "evaluations", (json_int_t)r->evaluations, "revision", (json_int_t)shown->revision,
-                     "observations", (json_int_t)shown->observations);
+                     codec_number(r->mean), "sd", codec_number(r->sd), "samples", (json_int_t)r->samples, "evaluations",
+                     (json_int_t)r->evaluations, "revision", (json_int_t)shown->revision, "observations",
+                     (json_int_t)shown->observations);
 }
 
 enum status handle_importances_get(struct call *call, struct error *err)

@@ -109,9 +109,8 @@ enum status sensitivity_run(const struct sensitivity *s, struct arena *arena, st
                             struct error *err)
 {
     size_t n = R * s->samples, evaluations = n * (s->dims + 2);
-    *out = (struct sensitivity_result){.index = arena_zalloc(arena, s->dims, sizeof *out->index),
-                                       .samples = n,
-                                       .evaluations = evaluations};
+    *out = (struct sensitivity_result){
+        .index = arena_zalloc(arena, s->dims, sizeof *out->index), .samples = n, .evaluations = evaluations};
     struct arena_mark mark = arena_mark(arena);
     struct moments    m;
     double           *V = arena_alloc(arena, evaluations, s->dims * sizeof *V);

@@ -27,7 +27,7 @@ struct sensitivity_index {
 };
 
 struct sensitivity_result {
-    struct sensitivity_index *index; /* [dims], in the arena; all 0 when the function is constant */
+    struct sensitivity_index *index;          /* [dims], in the arena; all 0 when the function is constant */
     double                    sum, sum_error; /* of the first-order indices: 1 for an additive function */
     double                    mean, sd;       /* of the function over the cube; sd 0 when it is constant */
     bool                      is_constant;    /* within rounding: sd <= 1e-12 of the largest magnitude */
@@ -41,7 +41,7 @@ struct sensitivity_result {
  * with f centred, and the variance that of all f(a) and f(b).  Replicates differ in their scramble only; a standard
  * error is that of a ratio of means over the replicates.  An estimate of a small index may come out below 0.
  * Errors: those of values; NO_MEMORY (evaluations (dims + 1) doubles); NUMERIC (a value is not finite). */
-MUST_CHECK enum status sensitivity_run(const struct sensitivity *s, struct arena *arena,
-                                       struct sensitivity_result *out, struct error *err);
+MUST_CHECK enum status sensitivity_run(const struct sensitivity *s, struct arena *arena, struct sensitivity_result *out,
+                                       struct error *err);
 
 #endif

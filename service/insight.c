@@ -13,7 +13,7 @@ struct work {
     struct caller *caller;
     struct live   *live;
     enum status (*run)(struct work *work, struct error *err); /* under the session's lock and the gate */
-    void          *out;
+    void *out;
 };
 
 static enum status run_locked(struct work *work, struct error *err)
@@ -142,10 +142,10 @@ static enum status fill_axis(const struct param *param, size_t points, struct ar
 static enum status plan_slice(struct arena *arena, const struct slice_request *request, struct slice *out,
                               struct error *err)
 {
-    const struct space *space = &out->study.spec.space;
-    const char *const   names[] = {request->x, request->y};
+    const struct space      *space = &out->study.spec.space;
+    const char *const        names[] = {request->x, request->y};
     static const char *const paths[] = {"/x", "/y"};
-    size_t              points = request->points > 0 ? (size_t)request->points : request->y == NULL ? 50 : 20;
+    size_t                   points = request->points > 0 ? (size_t)request->points : request->y == NULL ? 50 : 20;
     out->axes = request->y == NULL ? 1 : 2;
     out->len[1] = 1;
     for (size_t a = 0; a < out->axes; a++)
@@ -155,8 +155,8 @@ static enum status plan_slice(struct arena *arena, const struct slice_request *r
     for (size_t a = 0; a < out->axes; a++)
         TRY(fill_axis(&space->params[out->param[a]], points, arena, &out->grid[a], &out->len[a], err));
     if (out->len[0] * out->len[1] > SLICE_POINTS_MAX)
-        return error_set(err, STATUS_INVALID, "out_of_range", "/points", "the grid would have %zu points, %d are allowed",
-                         out->len[0] * out->len[1], SLICE_POINTS_MAX);
+        return error_set(err, STATUS_INVALID, "out_of_range", "/points",
+                         "the grid would have %zu points, %d are allowed", out->len[0] * out->len[1], SLICE_POINTS_MAX);
     return STATUS_OK;
 }
 

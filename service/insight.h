@@ -28,9 +28,9 @@ struct slice_request {
 struct slice {
     struct study  study;
     size_t        axes, param[2], len[2];
-    double       *grid[2];    /* [len] */
-    double       *mean, *sd;  /* [len[0]][len[1]] */
-    const double *point;      /* [params_len] the trial's */
+    double       *grid[2];   /* [len] */
+    double       *mean, *sd; /* [len[0]][len[1]] */
+    const double *point;     /* [params_len] the trial's */
     int64_t       trial, revision, observations;
 };
 /* INVALID "unknown_parameter" (path "/x" or "/y"), "bad_combination", "out_of_range" (path "/points": the grid is too
@@ -42,12 +42,12 @@ MUST_CHECK enum status insight_slice(struct app *app, struct caller *caller, con
 struct residuals {
     struct residual *items;
     size_t           len;
-    double           log_density;             /* mean over the trials: -log sd - z^2 / 2 - log(2 pi) / 2 */
-    double           rms;                     /* of value - mean */
+    double           log_density;              /* mean over the trials: -log sd - z^2 / 2 - log(2 pi) / 2 */
+    double           rms;                      /* of value - mean */
     double           coverage_68, coverage_95; /* part of the trials whose value lies in the central interval */
     int64_t          revision, observations;
 };
-MUST_CHECK enum status insight_residuals(struct app *app, struct caller *caller, const char *id,
-                                         struct residuals *out, struct error *err);
+MUST_CHECK enum status insight_residuals(struct app *app, struct caller *caller, const char *id, struct residuals *out,
+                                         struct error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* Leave-one-out predictions from the factor against models that never saw the point; the condition bound. */
 #include "engine/gp_loo.h"
+#include "engine/policy.h"
 #include "engine/rng.h"
 #include "tests/unit/suites.h"
 
@@ -112,6 +113,115 @@ static void test_alone(void)
     arena_fini(&arena);
 }
 
+/* --- through the algorithms --- */
+
+enum { ROWS = 30, COLUMNS = 2, SEEN = 19, OPTIONS_MAX = 32 };
+
+/* A session of po-gp-ucb with given hyper-parameters that observed the first SEEN rows, but for one. */
+static struct session *session_without(const struct problem *problem, const double *values, size_t left_out)
+{
+    const struct policy *policy = policy_find("po-gp-ucb");
+    struct session      *session;
+    CU_ASSERT_EQUAL_FATAL(policy->open(problem, &session, NULL), STATUS_OK);
+    for (size_t i = 0; i < SEEN; i++) {
+        struct event event = {.kind = EVENT_SUGGESTED, .trial = 40 - i, .row = i % (SEEN - 1)};
+        if (i == left_out)
+            continue;
+        CU_ASSERT_EQUAL_FATAL(policy->tell(session, &event, NULL), STATUS_OK);
+        event.kind = EVENT_OBSERVED;
+        event.value = values[i];
+        CU_ASSERT_EQUAL_FATAL(policy->tell(session, &event, NULL), STATUS_OK);
+    }
+    return session;
+}
+
+/* Row 0 is observed twice, and trials have falling numbers. */
+static void test_candidates(void)
+{
+    static const struct {
+        const char *name;
+        double      value;
+    } given[] = {{"length_scale", 0.43}, {"signal_variance", 2.385}, {"noise_variance", 0.031}, {"mean", 7.1}};
+    const struct policy *policy = policy_find("po-gp-ucb");
+    double               rows[ROWS * COLUMNS], values[SEEN], options[OPTIONS_MAX], mean, sd;
+    struct space         space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = ROWS, .columns = COLUMNS};
+    struct problem       problem = {.space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 22};
+    struct rng           rng = rng_at(17, 4, RNG_TEST);
+    struct arena         arena;
+    struct residual     *r;
+    size_t               len;
+    CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
+    for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        rows[i] = rng_uniform(&rng);
+    for (size_t i = 0; i < SEEN; i++)
+        values[i] = 6.5 + rows[i % (SEEN - 1) * COLUMNS] + 0.2 * rng_normal(&rng);
+    for (size_t i = 0; policy->options[i].name != NULL; i++)
+        options[i] = policy->options[i].fallback;
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
+        options[policy_option(policy, given[i].name)] = given[i].value;
+    arena_init(&arena, 1 << 20);
+    struct session *whole = session_without(&problem, values, SEEN);
+    CU_ASSERT_EQUAL_FATAL(policy->residuals(whole, &arena, &r, &len, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(len, SEEN);
+    for (size_t k = 0; k < SEEN; k++) { /* by trial: the last observed comes first */
+        size_t          i = SEEN - 1 - k, row = i % (SEEN - 1);
+        struct session *session = session_without(&problem, values, i);
+        CU_ASSERT_EQUAL_FATAL(policy->predict(session, NULL, &row, 1, &mean, &sd, NULL), STATUS_OK);
+        CU_ASSERT(r[k].trial == 40 - i && r[k].value == values[i]);
+        CHECK_NEAR(r[k].mean, mean, 1e-6); /* predict rounds to single inside */
+        CHECK_NEAR(r[k].sd, sqrt(sd * sd + 0.031), 1e-6);
+        CHECK_NEAR(r[k].z, (r[k].value - r[k].mean) / r[k].sd, 1e-12);
+        policy->close(session);
+    }
+    policy->close(whole);
+    arena_fini(&arena);
+}
+
+/* Residuals of 14 values in this unit. */
+static void residuals_in_unit(double unit, struct arena *arena, struct residual **out)
+{
+    static const struct param params[] = {{.name = "x", .kind = PARAM_DOUBLE, .min = -2.5, .max = 4.125}};
+    const struct policy      *policy = policy_find("gp");
+    struct space              space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 1};
+    double                    options[OPTIONS_MAX];
+    struct problem            problem = {.space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24};
+    struct session           *session;
+    size_t                    len;
+    CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
+    for (size_t i = 0; policy->options[i].name != NULL; i++)
+        options[i] = policy->options[i].fallback;
+    CU_ASSERT_EQUAL_FATAL(policy->open(&problem, &session, NULL), STATUS_OK);
+    for (uint64_t trial = 1; trial <= 14; trial++) {
+        double       x = -2.5 + 0.41 * (double)trial;
+        struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .point = &x, .value = unit * sin(1.3 * x)};
+        CU_ASSERT_EQUAL_FATAL(policy->tell(session, &event, NULL), STATUS_OK);
+        event.kind = EVENT_OBSERVED;
+        CU_ASSERT_EQUAL_FATAL(policy->tell(session, &event, NULL), STATUS_OK);
+    }
+    CU_ASSERT_EQUAL_FATAL(policy->residuals(session, arena, out, &len, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(len, 14);
+    policy->close(session);
+}
+
+/* Outputs of any size: residuals scale with them, z does not. */
+static void test_scale(void)
+{
+    const double     units[] = {1e300, 1e-300};
+    struct residual *r, *s;
+    struct arena     arena;
+    arena_init(&arena, 1 << 20);
+    residuals_in_unit(1.0, &arena, &r);
+    for (size_t u = 0; u < 2; u++) {
+        residuals_in_unit(units[u], &arena, &s);
+        for (size_t i = 0; i < 14; i++) {
+            CHECK_NEAR(s[i].mean / units[u], r[i].mean, 1e-6);
+            CHECK_NEAR(s[i].sd / units[u], r[i].sd, 1e-6 * r[i].sd);
+            CHECK_NEAR(s[i].z, r[i].z, 1e-3);
+        }
+    }
+    arena_fini(&arena);
+}
+
 static void test_failures(void)
 {
     static struct data data;
@@ -142,6 +252,8 @@ CU_TestInfo suite_gp_loo[] = {
     {"in chunks, with pending points", test_chunks},
     {"a single observation", test_alone},
     {"failures", test_failures},
+    {"candidates against sessions without the trial", test_candidates},
+    {"outputs of any size", test_scale},
     {"condition", test_condition},
     CU_TEST_INFO_NULL,
 };
