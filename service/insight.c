@@ -116,23 +116,39 @@ static enum status find_axis(const struct space *space, const char *name, const 
     return error_set(err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
 }
 
+/* How many values there are; the k-th of them; the value at quantile v. */
+static double count_of(const struct param *param)
+{
+    return param->kind == PARAM_DOUBLE ? INFINITY : param->max - param->min + 1;
+}
+
+static double value_of(const struct param *param, size_t k)
+{
+    return param->min + (double)k;
+}
+
+static double quantile_of(const struct param *param, double v)
+{
+    const struct space one = {.kind = SPACE_PARAMETERS, .params = param, .params_len = 1};
+    double             value;
+    space_quantile(&one, &v, &value);
+    return value;
+}
+
 /* Every value where there are few, otherwise even steps on the parameter's scale from end to end; what rounds to the
  * same value is there once. */
 static enum status fill_axis(const struct param *param, size_t points, struct arena *arena, double **grid, size_t *len,
                              struct error *err)
 {
-    const struct space one = {.kind = SPACE_PARAMETERS, .params = param, .params_len = 1};
-    size_t             count = space_count(&one);
-    bool               is_whole = param->kind == PARAM_CATEGORICAL || count <= points;
-    size_t             room = is_whole ? count : points;
+    double count = count_of(param);
+    bool   is_whole = param->kind == PARAM_CATEGORICAL || count <= (double)points;
+    size_t room = is_whole ? (size_t)count : points;
     *grid = ARENA_NEW(arena, double, room);
     *len = 0;
     if (*grid == NULL)
         return app_no_memory(err);
     for (size_t k = 0; k < room; k++) {
-        double v = (double)k / (double)(room - 1), value = param->min + (double)k;
-        if (!is_whole)
-            space_quantile(&one, &v, &value);
+        double value = is_whole ? value_of(param, k) : quantile_of(param, (double)k / (double)(room - 1));
         if (*len == 0 || value != (*grid)[*len - 1])
             (*grid)[(*len)++] = value;
     }
@@ -160,27 +176,37 @@ static enum status plan_slice(struct arena *arena, const struct slice_request *r
     return STATUS_OK;
 }
 
+/* Point number k of the grid; false when it does not lie in the space. */
+static bool grid_point(const struct slice *slice, const struct space *space, size_t k, double *point)
+{
+    memcpy(point, slice->point, space->params_len * sizeof *point);
+    point[slice->param[0]] = slice->grid[0][k / slice->len[1]];
+    if (slice->axes == 2)
+        point[slice->param[1]] = slice->grid[1][k % slice->len[1]];
+    return space_has(space, point);
+}
+
+/* Only points of the space are predicted, one after the other; then they go to their places, the last first. */
 static enum status run_slice(struct work *work, struct error *err)
 {
     struct slice      *out = work->out;
     const struct spec *spec = &work->live->spec;
     struct arena      *arena = work->caller->arena;
-    size_t             params_len = spec->space.params_len, m = out->len[0] * out->len[1];
-    double            *points = arena_alloc(arena, m, params_len * sizeof *points);
-    out->mean = ARENA_NEW(arena, double, m);
-    out->sd = ARENA_NEW(arena, double, m);
+    size_t             params_len = spec->space.params_len, len = out->len[0] * out->len[1], m = 0;
+    double            *points = arena_alloc(arena, len + 1, params_len * sizeof *points);
+    out->mean = ARENA_NEW(arena, double, len);
+    out->sd = ARENA_NEW(arena, double, len);
     if (points == NULL || out->mean == NULL || out->sd == NULL)
         return app_no_memory(err);
-    for (size_t k = 0; k < m; k++) {
-        double *point = points + k * params_len;
-        memcpy(point, out->point, params_len * sizeof *point);
-        point[out->param[0]] = out->grid[0][k / out->len[1]];
-        if (out->axes == 2)
-            point[out->param[1]] = out->grid[1][k % out->len[1]];
-    }
+    for (size_t k = 0; k < len; k++)
+        m += grid_point(out, &spec->space, k, points + m * params_len);
     TRY(spec->policy->predict(work->live->session, points, NULL, m, out->mean, out->sd, err));
-    for (size_t k = 0; k < m; k++)
-        out->mean[k] *= spec_sign(spec);
+    for (size_t k = len; k-- > 0;) {
+        bool is_point = grid_point(out, &spec->space, k, points);
+        m -= is_point;
+        out->mean[k] = is_point ? spec_sign(spec) * out->mean[m] : NAN;
+        out->sd[k] = is_point ? out->sd[m] : NAN;
+    }
     out->revision = work->live->revision;
     out->observations = work->live->observations;
     return STATUS_OK;

@@ -29,7 +29,7 @@ struct slice {
     struct study  study;
     size_t        axes, param[2], len[2];
     double       *grid[2];   /* [len] */
-    double       *mean, *sd; /* [len[0]][len[1]] */
+    double       *mean, *sd; /* [len[0]][len[1]]; NaN where the grid leaves the space */
     const double *point;     /* [params_len] the trial's */
     int64_t       trial, revision, observations;
 };
