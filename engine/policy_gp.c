@@ -8,14 +8,12 @@
  * Candidate spaces: a rule over policy_candidates. */
 #include "engine/acq.h"
 #include "engine/acq_search.h"
-#include "engine/gp_loo.h"
-#include "engine/gp_model.h"
+#include "engine/gp_insight.h"
 #include "engine/policy.h"
 #include "engine/policy_candidates.h"
 #include "engine/sobol.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ACQUISITION, KERNEL, BETA, INITIAL };
@@ -365,23 +363,15 @@ static enum status search_model(struct session *session, const struct ask *ask, 
     return acq_search_run(&search, point, model->scratch, err);
 }
 
-/* What the ask wants to know about the model; the acquisition function is that of the search.  Thompson: the mean, as
- * the sample is gone. */
-static void diagnose(const struct session *session, const struct target *target, double fit_ms, double mean, double sd,
+/* Thompson has no acquisition value once the sample is gone: the posterior mean stands for it. */
+static void diagnose(const struct session *session, const struct target *target, double mean, double sd,
                      struct diagnostics *out)
 {
-    const struct gp *gp = &target->model->gp;
-    double           dmean, dsd;
-    bool             is_joint = target->acq.kind == ACQ_THOMPSON;
+    double dmean, dsd;
+    bool   is_joint = target->acq.kind == ACQ_THOMPSON;
+    gp_insight_diagnose(target->model, session->group_of, out);
     out->acquisition = acquisitions[target->acq.kind];
     out->acquisition_value = is_joint ? mean : acq_value(&target->acq, mean, sd + SD_MIN, &dmean, &dsd);
-    out->signal_variance = gp->kernel.variance;
-    out->noise_variance = gp->noise_variance;
-    out->jitter = gp->jitter;
-    out->condition = gp_loo_condition(gp->L, gp->n, gp->capacity);
-    out->fit_milliseconds = fit_ms;
-    for (size_t j = 0; j < gp->kernel.dims; j++)
-        out->length_scales[session->group_of[j]] = gp->kernel.length_scales[j];
 }
 
 /* The proposal of the model; out is only changed when there is one. */
@@ -401,7 +391,8 @@ static enum status propose(struct session *session, const struct ask *ask, struc
         TRY(gp_model_fit(&model, &fit, session->fitted > 0 ? session->theta : NULL, theta, err));
     else
         memcpy(theta, session->theta, (len + 2) * sizeof *theta);
-    double fit_ms = isnan(began) ? NAN : ask->clock_ms() - began;
+    if (ask->diagnostics != NULL)
+        ask->diagnostics->fit_milliseconds = isnan(began) ? NAN : ask->clock_ms() - began;
     TRY(gp_model_condition(&model, &fit, theta, true, err));
     double        beta = option_value(session->problem, BETA);
     struct target target = {
@@ -420,7 +411,7 @@ static enum status propose(struct session *session, const struct ask *ask, struc
     TRY(gp_posterior(&model.gp, point + len, 1, &mean, &var, scratch, err));
     memcpy(out->point, point, len * sizeof *point);
     if (ask->diagnostics != NULL)
-        diagnose(session, &target, fit_ms, mean, sqrt(var), ask->diagnostics);
+        diagnose(session, &target, mean, sqrt(var), ask->diagnostics);
     out->mean = gp_model_mean(&model, mean);
     out->sd = gp_model_sd(&model, sqrt(var));
     out->observations = model.n;
@@ -475,35 +466,6 @@ static enum status condition_on_values(struct session *session, struct gp_model 
     return gp_model_condition(model, &fit, theta, false, err);
 }
 
-enum { PREDICT_CHUNK = 256 };
-
-static enum status predict_points(struct session *session, const double *points, size_t m, double *mean, double *sd,
-                                  struct error *err)
-{
-    const struct space *space = session->problem->space;
-    struct arena       *scratch = &session->scratch;
-    struct gp_model     model;
-    double             *U = arena_alloc(scratch, PREDICT_CHUNK, space->dims * sizeof *U);
-    if (U == NULL)
-        return no_memory(err);
-    TRY(condition_on_values(session, &model, err));
-    for (size_t from = 0; from < m; from += PREDICT_CHUNK) {
-        size_t count = m - from < PREDICT_CHUNK ? m - from : PREDICT_CHUNK;
-        for (size_t i = 0; i < count; i++)
-            space_encode(space, points + (from + i) * space->params_len, U + i * space->dims);
-        if (sd == NULL)
-            TRY(gp_mean(&model.gp, U, count, mean + from, scratch, err));
-        else
-            TRY(gp_posterior(&model.gp, U, count, mean + from, sd + from, scratch, err));
-    }
-    for (size_t i = 0; i < m; i++) {
-        mean[i] = gp_model_mean(&model, mean[i]);
-        if (sd != NULL)
-            sd[i] = gp_model_sd(&model, sqrt(sd[i]));
-    }
-    return STATUS_OK;
-}
-
 static enum status no_observations(struct error *err)
 {
     return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
@@ -516,41 +478,13 @@ static enum status predict(struct session *session, const double *points, const 
         return candidates_predict(session->candidates, rows, m, mean, sd, err);
     if (session->log.count[TRIAL_OBSERVED] == 0)
         return no_observations(err);
+    struct gp_model model;
     begin_scratch(session);
-    enum status status = predict_points(session, points, m, mean, sd, err);
+    enum status status = condition_on_values(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_predict(&model, points, m, mean, sd, err);
     arena_fini(&session->scratch);
     return status;
-}
-
-static int by_trial(const void *a, const void *b)
-{
-    const struct residual *x = a, *y = b;
-    return (x->trial > y->trial) - (x->trial < y->trial);
-}
-
-/* Infeasible trials are in the model but have no value of their own. */
-static enum status residuals_of(struct session *session, struct residual *out, size_t *len, struct error *err)
-{
-    struct arena   *scratch = &session->scratch;
-    struct gp_model model;
-    TRY(condition_on_values(session, &model, err));
-    double *mean = ARENA_NEW(scratch, double, model.n), *sd = ARENA_NEW(scratch, double, model.n);
-    if (mean == NULL || sd == NULL)
-        return no_memory(err);
-    TRY(gp_loo(&model.gp, model.n, model.y, mean, sd, scratch, err));
-    *len = 0;
-    for (size_t k = 0; k < model.n; k++) {
-        const struct trial *trial = &session->log.trials[model.row[k]];
-        if (trial->state != TRIAL_OBSERVED)
-            continue;
-        out[(*len)++] = (struct residual){.trial = trial->number,
-                                          .value = trial->value,
-                                          .mean = gp_model_mean(&model, mean[k]),
-                                          .sd = gp_model_sd(&model, sd[k]),
-                                          .z = (model.y[k] - mean[k]) / sd[k]};
-    }
-    qsort(out, *len, sizeof *out, by_trial);
-    return STATUS_OK;
 }
 
 static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
@@ -563,8 +497,11 @@ static enum status residuals(struct session *session, struct arena *arena, struc
     *out = ARENA_NEW(arena, struct residual, session->log.count[TRIAL_OBSERVED]);
     if (*out == NULL)
         return no_memory(err);
+    struct gp_model model;
     begin_scratch(session);
-    enum status status = residuals_of(session, *out, len, err);
+    enum status status = condition_on_values(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_residuals(&model, *out, len, err);
     arena_fini(&session->scratch);
     return status;
 }
