@@ -67,8 +67,8 @@ static void roll_back(struct db_conn *conn)
 
 /* ---- the writer ---- */
 
-/* A job that cannot be undone alone takes the batch with it: half of its work must not be committed. */
-static enum status run_one(struct db_conn *conn, struct job *job, struct error *err)
+/* A job that cannot be undone alone takes the batch with it (*is_lost): half of its work must not be committed. */
+static enum status run_one(struct db_conn *conn, struct job *job, bool *is_lost, struct error *err)
 {
     struct error why;
     TRY(conn_execute(conn, "SAVEPOINT job", err));
@@ -80,7 +80,7 @@ static enum status run_one(struct db_conn *conn, struct job *job, struct error *
     if (conn_execute(conn, "ROLLBACK TO job", &why) == STATUS_OK &&
         conn_execute(conn, "RELEASE job", &why) == STATUS_OK)
         return status;
-    roll_back(conn);
+    *is_lost = true;
     return error_set(err, STATUS_INTERNAL, "store_error", "", "cannot roll back: %s", why.text);
 }
 
@@ -91,10 +91,11 @@ static enum status run_batch(struct db_conn *conn, struct job *jobs, struct erro
     TRY(conn_execute(conn, "BEGIN IMMEDIATE", err));
     for (struct job *job = jobs; job != NULL; job = job->next) {
         struct error own = {.status = STATUS_OK};
-        job->status = run_one(conn, job, &own);
+        bool         is_lost = false;
+        job->status = run_one(conn, job, &is_lost, &own);
         if (job->status != STATUS_OK && job->err != NULL)
             *job->err = own;
-        if (!conn->driver->in_transaction(conn->handle)) { // the database gave the whole transaction up
+        if (is_lost || !conn->driver->in_transaction(conn->handle)) { // or the database gave it up by itself
             *err = own;
             return job->status == STATUS_OK ? STATUS_INTERNAL : job->status;
         }

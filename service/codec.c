@@ -113,6 +113,22 @@ static const char *parse_reason(enum json_error_code code)
     }
 }
 
+/* The parser does not always say that it ran out of memory; its allocator does. */
+static _Thread_local bool is_out_of_memory;
+
+static void *allocate(size_t bytes)
+{
+    void *memory = malloc(bytes);
+    is_out_of_memory = is_out_of_memory || memory == NULL;
+    return memory;
+}
+
+void codec_init(void)
+{
+    json_object_seed(0);
+    json_set_alloc_funcs(allocate, free);
+}
+
 enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err)
 {
     *out = NULL;
@@ -127,14 +143,14 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
     json_error_t error;
     if (memchr(bytes, '\0', length) != NULL) // the parser skips one that follows a number
         return error_set(err, STATUS_INVALID, "malformed_json", "", "there is a NUL byte");
+    is_out_of_memory = false;
     *out = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
     if (*out != NULL)
         return STATUS_OK;
-    enum json_error_code code = json_error_code(&error);
-    if (code == json_error_out_of_memory || code == json_error_unknown) // a failed buffer sets no code
+    if (is_out_of_memory)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
     return error_set(err, STATUS_INVALID, "malformed_json", "", "line %d, column %d: %s", error.line, error.column,
-                     parse_reason(code));
+                     parse_reason(json_error_code(&error)));
 }
 
 static enum status check_label(struct reading *in, const char *key, const json_t *value, const char *where)
