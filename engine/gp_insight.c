@@ -26,14 +26,14 @@ enum status gp_insight_predict(const struct gp_model *model, const double *point
         for (size_t i = 0; i < count; i++)
             space_encode(space, points + (from + i) * space->params_len, U + i * space->dims);
         if (sd == NULL)
-            TRY(gp_mean(&model->gp, U, count, mean + from, model->scratch, err));
+            TRY(gp_mean(model->gp, U, count, mean + from, model->scratch, err));
         else
-            TRY(gp_posterior(&model->gp, U, count, mean + from, sd + from, model->scratch, err));
+            TRY(gp_posterior(model->gp, U, count, mean + from, sd + from, model->scratch, err));
     }
     for (size_t i = 0; i < m; i++) {
-        mean[i] = gp_model_mean(model, mean[i]);
-        if (sd != NULL)
-            sd[i] = gp_model_sd(model, sqrt(sd[i]));
+        double unused = 0.0, *scale = sd == NULL ? &unused : sd + i;
+        *scale = sqrt(*scale);
+        gp_model_units(model, mean + i, scale);
     }
     arena_release(model->scratch, mark);
     return STATUS_OK;
@@ -52,17 +52,15 @@ enum status gp_insight_residuals(const struct gp_model *model, struct residual *
     double           *sd = ARENA_NEW(model->scratch, double, model->n);
     if (mean == NULL || sd == NULL)
         return no_memory(err);
-    TRY(gp_loo(&model->gp, model->n, model->y, mean, sd, model->scratch, err));
+    TRY(gp_loo(model->gp, model->n, model->z, mean, sd, model->scratch, err));
     *len = 0;
     for (size_t k = 0; k < model->n; k++) {
-        const struct trial *trial = &model->log->trials[model->row[k]];
-        if (trial->state != TRIAL_OBSERVED)
+        const struct log_trial *trial = &model->log->trials[model->row[k]];
+        if (trial->state != LOG_OBSERVED)
             continue;
-        out[(*len)++] = (struct residual){.trial = trial->number,
-                                          .value = trial->value,
-                                          .mean = gp_model_mean(model, mean[k]),
-                                          .sd = gp_model_sd(model, sd[k]),
-                                          .z = (model->y[k] - mean[k]) / sd[k]};
+        struct residual *item = &out[(*len)++];
+        *item = (struct residual){trial->number, trial->value, mean[k], sd[k], (model->z[k] - mean[k]) / sd[k]};
+        gp_model_units(model, &item->mean, &item->sd);
     }
     qsort(out, *len, sizeof *out, by_trial);
     arena_release(model->scratch, mark);
@@ -71,7 +69,7 @@ enum status gp_insight_residuals(const struct gp_model *model, struct residual *
 
 void gp_insight_diagnose(const struct gp_model *model, const size_t *group_of, struct diagnostics *out)
 {
-    const struct gp *gp = &model->gp;
+    const struct gp *gp = model->gp;
     out->signal_variance = gp->kernel.variance;
     out->noise_variance = gp->noise_variance;
     out->jitter = gp->jitter;

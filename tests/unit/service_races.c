@@ -404,8 +404,8 @@ static void test_a_wrong_end_does_not_undo_a_right_one(void)
     size_t               length = world_npy(right, 0);
     memcpy(wrong, right, length);
     wrong[length - 1] ^= 4;
-    struct manifest manifest = world_manifest(right, length);
     for (int round = 0; round < 40; round++) {
+        struct manifest manifest = world_manifest(right, length);
         struct study             study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), found;
         struct candidates_status status;
         struct ending endings[2] = {{world->app, study.id, wrong, length}, {world->app, study.id, right, length}};

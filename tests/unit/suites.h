@@ -18,10 +18,17 @@
     X(gp)                \
     X(acq)               \
     X(policy_gp)         \
+    X(turbo)             \
     X(sensitivity)       \
     X(gp_loo)            \
     X(candidate_gp)      \
     X(projection)        \
+    X(mechanism)         \
+    X(sampler)           \
+    X(release)           \
+    X(audit)             \
+    X(release_checks)    \
+    X(release_kernel)    \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
