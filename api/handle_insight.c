@@ -134,9 +134,10 @@ static json_t *render_residuals(struct call *call, const void *result)
     json_t                 *list = json_array();
     for (size_t i = 0; i < shown->len; i++) {
         const struct residual *item = &shown->items[i];
-        append(&list, json_pack("{s:I, s:o, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
-                                codec_number(item->value), "mean", codec_number(item->mean), "sd",
-                                codec_number(item->sd), "z", codec_number(item->z)));
+        append(&list,
+               json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
+                         codec_number(item->value), "mean", codec_number(item->mean), "sd", codec_number(item->sd), "z",
+                         codec_number(item->z), "log_density", codec_number(item->log_density)));
     }
     return json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary", "trials",
                      (json_int_t)shown->len, "mean_log_density", codec_number(shown->log_density), "rms",

@@ -58,8 +58,10 @@ enum status gp_insight_residuals(const struct gp_model *model, struct residual *
         const struct log_trial *trial = &model->log->trials[model->row[k]];
         if (trial->state != LOG_OBSERVED)
             continue;
+        double           z = (model->z[k] - mean[k]) / sd[k];
+        double           slope = log(warp_slope(&model->warp, model->y[k]) / model->spread) - log(model->unit);
         struct residual *item = &out[(*len)++];
-        *item = (struct residual){trial->number, trial->value, mean[k], sd[k], (model->z[k] - mean[k]) / sd[k]};
+        *item = (struct residual){trial->number, trial->value, mean[k], sd[k], z, gp_loo_log_density(z, sd[k]) + slope};
         gp_model_units(model, &item->mean, &item->sd);
     }
     qsort(out, *len, sizeof *out, by_trial);

@@ -58,3 +58,8 @@ double gp_loo_condition(const double *L, size_t n, size_t ld)
     }
     return n == 0 ? 1.0 : largest / smallest * (largest / smallest);
 }
+
+double gp_loo_log_density(double z, double sd)
+{
+    return -log(sd) - 0.5 * z * z - 0.9189385332046727; /* log(2 pi) / 2 */
+}

@@ -19,4 +19,7 @@ MUST_CHECK enum status gp_loo(const struct gp *gp, size_t n, const double *y, do
 /* A lower bound of the condition number of L L' in the 2-norm: (largest / smallest diagonal entry of L)^2.  O(n). */
 double gp_loo_condition(const double *L, size_t n, size_t ld);
 
+/* The logarithm of a normal density z standard deviations from its mean. */
+double gp_loo_log_density(double z, double sd);
+
 #endif

@@ -89,7 +89,8 @@ struct proposal {
 struct residual {
     uint64_t trial;
     double   value, mean, sd;
-    double   z; /* (value - mean) / sd, in the units in which the model is Gaussian */
+    double   z;           /* (value - mean) / sd, in the units in which the model is Gaussian */
+    double   log_density; /* of the prediction at value, in the units of values */
 };
 
 struct session;

@@ -502,7 +502,8 @@ static enum status residuals_of(const struct candidates *c, const struct lens *l
     mat_solve_upper(gp->L, n, gp->room, alpha);
     for (size_t i = 0; i < n; i++) {
         double error = alpha[i] / diagonal[i], sd = lens->factor / sqrt(diagonal[i]);
-        out[i] = (struct residual){c->trials[i], c->values[i], c->values[i] - error, sd, error / sd};
+        double z = error / sd;
+        out[i] = (struct residual){c->trials[i], c->values[i], c->values[i] - error, sd, z, gp_loo_log_density(z, sd)};
         if (!isfinite(out[i].mean) || !isfinite(out[i].z))
             return error_set(err, STATUS_NUMERIC, "not_finite", "", "the residuals are not finite");
     }

@@ -436,7 +436,8 @@ static enum status propose(struct session *session, const struct ask *ask, struc
     double began = now(ask);
     TRY(find_theta(session, &model, &fit, theta, &fitted, err));
     TRY(smooth_theta(session, ask, &model, theta, used, err));
-    double fit_ms = fitted == 0 ? now(ask) - began : NAN;
+    bool   is_fitted = fitted == 0 || memcmp(used, theta, (len + HYPER) * sizeof *used) != 0;
+    double fit_ms = is_fitted ? now(ask) - began : NAN;
     TRY(gp_model_condition(&model, &fit, used, true, &session->cache, err));
     struct target target = {
         .model = &model,

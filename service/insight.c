@@ -232,13 +232,13 @@ enum status insight_slice(struct app *app, struct caller *caller, const char *id
 
 static void summarise(struct residuals *out)
 {
-    static const double HALF_LOG_2PI = 0.9189385332046727, Z68 = 0.9944578832097532, Z95 = 1.959963984540054;
+    static const double Z68 = 0.9944578832097532, Z95 = 1.959963984540054;
     double              n = (double)out->len, squares = 0, unit = 0;
     for (size_t i = 0; i < out->len; i++)
         unit = fmax(unit, fabs(out->items[i].value - out->items[i].mean));
     for (size_t i = 0; i < out->len; i++) {
         const struct residual *item = &out->items[i];
-        out->log_density -= (log(item->sd) + 0.5 * item->z * item->z + HALF_LOG_2PI) / n;
+        out->log_density += item->log_density / n;
         out->coverage_68 += (fabs(item->z) <= Z68) / n;
         out->coverage_95 += (fabs(item->z) <= Z95) / n;
         if (unit > 0)

@@ -42,7 +42,7 @@ MUST_CHECK enum status insight_slice(struct app *app, struct caller *caller, con
 struct residuals {
     struct residual *items;
     size_t           len;
-    double           log_density;              /* mean over the trials: -log sd - z^2 / 2 - log(2 pi) / 2 */
+    double           log_density;              /* mean over the trials */
     double           rms;                      /* of value - mean */
     double           coverage_68, coverage_95; /* part of the trials whose value lies in the central interval */
     int64_t          revision, observations;

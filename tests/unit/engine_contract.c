@@ -583,7 +583,7 @@ static void residuals_in(struct world *w)
         for (size_t i = 0; i < len; i++) {
             CU_ASSERT(i == 0 || a[i].trial > a[i - 1].trial);
             CU_ASSERT(a[i].value == objective(&study, a[i].trial));
-            CU_ASSERT(isfinite(a[i].mean) && isfinite(a[i].z) && a[i].sd > 0);
+            CU_ASSERT(isfinite(a[i].mean) && isfinite(a[i].z) && isfinite(a[i].log_density) && a[i].sd > 0);
         }
         if (ask_trial(w, study.session, trial + 1, &answer) == STATUS_OK)
             check_replay(&study, trial + 1, &answer);

@@ -171,6 +171,7 @@ static void test_candidates(void)
         CHECK_NEAR(r[k].mean, mean, 1e-6); /* predict rounds to single inside */
         CHECK_NEAR(r[k].sd, sqrt(sd * sd + 0.031), 1e-6);
         CHECK_NEAR(r[k].z, (r[k].value - r[k].mean) / r[k].sd, 1e-12);
+        CHECK_NEAR(exp(r[k].log_density), exp(-0.5 * r[k].z * r[k].z) / r[k].sd / sqrt(8.0 * atan(1.0)), 1e-12);
         policy->close(session);
     }
     policy->close(whole);
@@ -217,6 +218,7 @@ static void test_scale(void)
             CHECK_NEAR(s[i].mean / units[u], r[i].mean, 1e-6);
             CHECK_NEAR(s[i].sd / units[u], r[i].sd, 1e-6 * r[i].sd);
             CHECK_NEAR(s[i].z, r[i].z, 1e-3);
+            CHECK_NEAR(s[i].log_density, r[i].log_density - log(units[u]), 1e-3);
         }
     }
     arena_fini(&arena);
