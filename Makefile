@@ -14,7 +14,7 @@ JOBS     := $(shell nproc 2>/dev/null || echo 2)
 PACKAGES := libmicrohttpd jansson sqlite3 libcrypto nlopt libcurl lapacke openblas
 STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
-FORTIFY  ?= -D_FORTIFY_SOURCE=3 $(if $(findstring clang,$(CC)),,-ftrivial-auto-var-init=zero)
+FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)
 HARDEN    = -fstack-protector-strong -fstack-clash-protection -fPIE -ffile-prefix-map=$(CURDIR)=. $(FORTIFY)
 INCLUDES := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)

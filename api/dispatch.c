@@ -86,9 +86,12 @@ static enum status check_body(struct call *call, const struct gate_headers *head
     return check_type(call, headers->content_type, err);
 }
 
-static const char *keep(struct call *call, const char *header)
+static enum status keep(struct call *call, const char *header, const char **out, struct error *err)
 {
-    return header == NULL ? NULL : arena_strndup(&call->arena, header, strlen(header));
+    if (header == NULL)
+        return STATUS_OK;
+    *out = arena_strndup(&call->arena, header, strlen(header));
+    return *out == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory") : STATUS_OK;
 }
 
 static enum status keep_headers(struct call *call, const struct gate_headers *headers, struct error *err)
@@ -99,11 +102,10 @@ static enum status keep_headers(struct call *call, const struct gate_headers *he
     for (const char *c = key; c != NULL && *c != '\0'; c++)
         if ((unsigned char)*c > 0x7e)
             return bad_request(err, "an Idempotency-Key has 1 to 128 visible characters");
-    call->idempotency_key = keep(call, key);
-    call->if_match = keep(call, headers->if_match);
-    if (token != NULL && strncasecmp(token, "Bearer ", 7) == 0 && strlen(token) <= TOKEN_MAX)
-        call->token = keep(call, token + 7);
-    return STATUS_OK;
+    TRY(keep(call, key, &call->idempotency_key, err));
+    TRY(keep(call, headers->if_match, &call->if_match, err));
+    bool is_bearer = token != NULL && strncasecmp(token, "Bearer ", 7) == 0 && strlen(token) <= TOKEN_MAX;
+    return is_bearer ? keep(call, token + 7, &call->token, err) : STATUS_OK;
 }
 
 enum status dispatch_head(struct call *call, const struct gate_headers *headers, const char *method,

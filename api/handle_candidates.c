@@ -1,50 +1,47 @@
-/* The matrix of a candidates study: its manifest, its upload, its state, and what is promised about it. */
+/* The matrix of a candidates study: its manifest, its upload, its state. */
 #include "api/handlers.h"
 #include "api/show.h"
 #include "api/write.h"
 #include "service/candidates.h"
+#include "service/manifest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static const char *const mechanisms[] = {"projection-only", "none", NULL};
+static const char *const mechanisms[] = {"none", NULL};
 static const char *const dtypes[] = {"<f8", "<f4", NULL};
 
-struct projection_parameters {
-    double  epsilon, delta, omega, sigma_min;
-    bool    lifted;
-    int64_t dims_advised;
+/* What an open study may be told of its file.  A private study's manifest is read as a whole, by other code. */
+struct open_manifest {
+    const char *mechanism, *dtype, *sha256;
+    int64_t     rows, columns, bytes;
 };
-#define NUMBER(member, least, most)                                                                          \
-    {                                                                                                        \
-        AT(projection_parameters, member), .kind = FIELD_NUMBER, .required = true, .min = least, .max = most \
-    }
-static const struct field parameters_fields[] = {
-    NUMBER(epsilon, 0, 1e308),
-    NUMBER(delta, 0, 1),
-    NUMBER(omega, 0, 1e308),
-    NUMBER(sigma_min, 0, 1e308),
-    {AT(projection_parameters, lifted), .kind = FIELD_BOOL, .required = true},
-    {AT(projection_parameters, dims_advised), .kind = FIELD_INT, .required = true, .max = SPACE_COLUMNS_MAX},
+static const struct field open_fields[] = {
+    {AT(open_manifest, mechanism), .kind = FIELD_CHOICE, .choices = mechanisms},
+    {AT(open_manifest, rows), .kind = FIELD_INT, .required = true, .min = 1, .max = SPACE_CANDIDATES_MAX},
+    {AT(open_manifest, columns), .kind = FIELD_INT, .required = true, .min = 1, .max = SPACE_COLUMNS_MAX},
+    {AT(open_manifest, bytes), .kind = FIELD_INT, .required = true, .min = 1, .max = 1e12},
+    {AT(open_manifest, dtype), .kind = FIELD_CHOICE, .required = true, .choices = dtypes},
+    {AT(open_manifest, sha256), .kind = FIELD_STRING, .required = true, .min = 64, .max = 64},
     {.name = NULL},
 };
 
 struct candidates_post_input {
-    const char                  *mechanism, *tool, *created_at, *dtype, *sha256;
-    int64_t                      rows, columns, bytes;
-    struct projection_parameters parameters;
-    const json_t                *document;
+    const json_t *ignored;
 };
+#define MEMBER(text)                                                                                \
+    {                                                                                               \
+        .name = text, .offset = offsetof(struct candidates_post_input, ignored), .kind = FIELD_JSON \
+    }
 static const struct field candidates_post_body[] = {
-    {AT(candidates_post_input, mechanism), .kind = FIELD_CHOICE, .choices = mechanisms},
-    {AT(candidates_post_input, tool), .kind = FIELD_STRING, .min = 1, .max = 128},
-    {AT(candidates_post_input, created_at), .kind = FIELD_STRING, .min = 1, .max = 64},
-    {AT(candidates_post_input, rows), .kind = FIELD_INT, .required = true, .min = 1, .max = SPACE_CANDIDATES_MAX},
-    {AT(candidates_post_input, columns), .kind = FIELD_INT, .required = true, .min = 1, .max = SPACE_COLUMNS_MAX},
-    {AT(candidates_post_input, bytes), .kind = FIELD_INT, .required = true, .min = 1, .max = 1e12},
-    {AT(candidates_post_input, dtype), .kind = FIELD_CHOICE, .required = true, .choices = dtypes},
-    {AT(candidates_post_input, sha256), .kind = FIELD_STRING, .required = true, .min = 64, .max = 64},
-    {.name = "parameters", .offset = offsetof(struct candidates_post_input, document), .kind = FIELD_JSON},
-    {.name = NULL},
+    MEMBER("mechanism"),  MEMBER("differentially_private"),
+    MEMBER("rows"),       MEMBER("columns"),
+    MEMBER("dtype"),      MEMBER("bytes"),
+    MEMBER("sha256"),     MEMBER("dataset_tag"),
+    MEMBER("parameters"), MEMBER("outcomes"),
+    MEMBER("total"),      MEMBER("tool"),
+    MEMBER("created_at"), MEMBER("key"),
+    MEMBER("signature"),  {.name = NULL},
 };
 const struct form form_candidates_post = {.body = candidates_post_body, .bytes = sizeof(struct candidates_post_input)};
 
@@ -56,54 +53,35 @@ static enum status check_owner(const struct call *call, const struct study *stud
                : STATUS_OK;
 }
 
-static enum status check_manifest(struct call *call, const struct study *study, struct error *err)
-{
-    struct candidates_post_input *input = call->input;
-    const struct {
-        const char *value, *where;
-    } private_members[] = {
-        {input->mechanism, "/mechanism"}, {input->tool, "/tool"}, {input->created_at, "/created_at"}};
-    if (strspn(input->sha256, "0123456789abcdef") != 64)
-        return error_set(err, STATUS_INVALID, "out_of_range", "/sha256", "must be 64 lower-case hexadecimal digits");
-    if (input->document != NULL)
-        schema_read(parameters_fields, input->document, "/parameters", &input->parameters, &call->problems);
-    for (size_t i = 0; study->spec.is_private && i < 3; i++)
-        if (private_members[i].value == NULL)
-            return error_set(err, STATUS_INVALID, "missing_member", private_members[i].where,
-                             "a private study needs the whole manifest");
-    if (study->spec.is_private && input->document == NULL)
-        return error_set(err, STATUS_INVALID, "missing_member", "/parameters",
-                         "a private study needs the whole manifest");
-    if (study->spec.is_private && strcmp(input->mechanism, "projection-only") != 0)
-        return error_set(err, STATUS_INVALID, "private_study", "/mechanism",
-                         "a private study takes projected data only");
-    return problems_first(&call->problems, err);
-}
-
 /* The members in the order of the table, so that the same manifest is the same text. */
-static json_t *ordered(const struct field *fields, const json_t *from)
+static const char *open_text(struct call *call)
 {
-    json_t *to = json_object();
-    for (; fields->name != NULL; fields++) {
-        json_t *value = json_object_get(from, fields->name);
+    size_t  length;
+    json_t *json = json_pack("{s:s}", "mechanism", "none");
+    for (const struct field *field = open_fields; field->name != NULL; field++) {
+        json_t *value = json_object_get(call->json, field->name);
         if (value != NULL)
-            (void)json_object_set(to, fields->name, value);
+            (void)json_object_set(json, field->name, value);
     }
-    return to;
-}
-
-static const char *canonical(struct call *call)
-{
-    const struct candidates_post_input *input = call->input;
-    size_t                              length;
-    json_t                             *json = ordered(candidates_post_body, call->json);
-    if (input->mechanism == NULL)
-        (void)json_object_set_new(json, "mechanism", json_string("none"));
-    if (input->document != NULL)
-        (void)json_object_set_new(json, "parameters", ordered(parameters_fields, input->document));
     const char *text = write_json(json, &call->arena, &length);
     json_decref(json);
     return text;
+}
+
+static enum status read_open(struct call *call, struct manifest *out, struct error *err)
+{
+    struct open_manifest input = {0};
+    schema_read(open_fields, call->json, "", &input, &call->problems);
+    TRY(problems_first(&call->problems, err));
+    if (strspn(input.sha256, "0123456789abcdef") != 64)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/sha256", "must be 64 lower-case hexadecimal digits");
+    *out = (struct manifest){.rows = input.rows,
+                             .columns = input.columns,
+                             .bytes = input.bytes,
+                             .type = npy_type_find(input.dtype),
+                             .text = open_text(call)};
+    memcpy(out->sha256, input.sha256, sizeof out->sha256);
+    return out->text == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
 /* A manifest that the store made up for an undeclared file has no digest and is not shown. */
@@ -120,27 +98,22 @@ static json_t *render_status(struct call *call, const void *result)
 {
     (void)call;
     const struct candidates_status *status = result;
-    return json_pack("{s:s, s:I, s:I, s:o}", "state", status->complete ? "complete" : "uploading", "received_bytes",
-                     (json_int_t)status->received_bytes, "bytes", (json_int_t)status->bytes, "manifest",
-                     manifest_json(status->manifest));
+    const char                     *state = status->complete ? "complete" : status->locked ? "locked" : "uploading";
+    return json_pack("{s:s, s:I, s:I, s:o}", "state", state, "received_bytes", (json_int_t)status->received_bytes,
+                     "bytes", (json_int_t)status->bytes, "manifest", manifest_json(status->manifest));
 }
 
 enum status handle_candidates_post(struct call *call, struct error *err)
 {
-    const struct candidates_post_input *input = call->input;
-    struct candidates_status           *out = CALL_RESULT(call, struct candidates_status, 201, render_status);
-    struct study                        study;
+    struct candidates_status *out = CALL_RESULT(call, struct candidates_status, 201, render_status);
+    struct study              study;
+    struct manifest           manifest;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(check_owner(call, &study, err));
-    TRY(check_manifest(call, &study, err));
-    struct manifest manifest = {.rows = input->rows,
-                                .columns = input->columns,
-                                .bytes = input->bytes,
-                                .is_f4 = strcmp(input->dtype, "<f4") == 0,
-                                .text = canonical(call)};
-    memcpy(manifest.sha256, input->sha256, sizeof manifest.sha256);
-    if (manifest.text == NULL)
-        return app_no_memory(err);
+    if (study.spec.is_private)
+        TRY(candidates_read_manifest(&study, call->body, call->body_bytes, &call->arena, &manifest, err));
+    else
+        TRY(read_open(call, &manifest, err));
     TRY(candidates_status(call->app, &call->caller, call->params[0], out, err));
     if (out->manifest != NULL)
         call->reply.http = 200;
@@ -156,6 +129,9 @@ static enum status check_upload(struct call *call, struct candidates_status *out
     TRY(candidates_status(call->app, &call->caller, call->params[0], out, err));
     if (out->complete)
         return error_set(err, STATUS_CONFLICT, "candidates_complete", "", "the study has its candidates");
+    if (out->locked)
+        return error_set(err, STATUS_CONFLICT, "uploads_locked", "",
+                         "too many files were refused within an hour; the study's owner can resume it");
     if (out->manifest == NULL && (study.spec.is_private || call->offset != 0))
         return error_set(err, STATUS_CONFLICT, "manifest_required", "", "post the manifest first");
     if (call->offset != out->received_bytes)
@@ -177,40 +153,4 @@ enum status handle_candidates_get(struct call *call, struct error *err)
 {
     return candidates_status(call->app, &call->caller, call->params[0],
                              CALL_RESULT(call, struct candidates_status, 200, render_status), err);
-}
-
-/* ---- privacy ---- */
-
-struct shown_privacy {
-    struct study             study;
-    struct candidates_status status;
-};
-
-static json_t *render_privacy(struct call *call, const void *result)
-{
-    (void)call;
-    const struct shown_privacy *shown = result;
-    bool                        is_private = shown->study.spec.is_private;
-    json_t                     *manifest = manifest_json(shown->status.manifest);
-    json_t                     *parameters = json_object_get(manifest, "parameters");
-    json_t                     *json = json_pack(
-                            "{s:s, s:n, s:s, s:O?, s:s}", "mechanism", is_private ? "projection-only" : "none", "guarantee", "statement",
-        is_private ? "The server holds a random projection of the data and the reported values. A projection alone "
-                                         "hides the data from a casual reader, but it carries no differential privacy guarantee."
-                                       : "The server sees the data of this study as they are.",
-                            "parameters", is_private ? parameters : NULL, "trust",
-        is_private ? "Outsourced: the curator keeps the data and the secret of the projection; the server is trusted "
-                                         "with the projected matrix and with the values."
-                                       : "The server is trusted with everything that it receives.");
-    json_decref(manifest);
-    return json;
-}
-
-enum status handle_privacy_get(struct call *call, struct error *err)
-{
-    struct shown_privacy *shown = CALL_RESULT(call, struct shown_privacy, 200, render_privacy);
-    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
-    if (shown->study.spec.space.kind != SPACE_CANDIDATES)
-        return STATUS_OK;
-    return candidates_status(call->app, &call->caller, call->params[0], &shown->status, err);
 }

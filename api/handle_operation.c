@@ -2,7 +2,7 @@
 #include "api/handlers.h"
 #include "api/metrics.h"
 #include "api/reply.h"
-#include "engine/policy.h"
+#include "service/spec.h"
 #include "service/version.h"
 
 #include <math.h>

@@ -177,12 +177,24 @@ static enum status read_export(struct call *call, const struct spec *spec, const
     return status;
 }
 
+/* A line without a result is skipped, a quoted cell may go over several: the item knows its line. */
+static enum status keep_lines(struct call *call, struct batch *batch, struct error *err)
+{
+    size_t *lines = ARENA_NEW(&call->arena, size_t, batch->len + 1);
+    if (lines == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < batch->len; i++)
+        lines[i] = batch->items[i].line;
+    batch->origin = (struct origin){.where = "/lines", .indexes = lines};
+    return STATUS_OK;
+}
+
 static enum status read_batch(struct call *call, const struct spec *spec, struct batch *batch, struct error *err)
 {
     const struct import_post_input *input = call->input;
     if (call->is_csv) {
-        batch->origin = (struct origin){.where = "/lines", .first = 2};
-        return import_csv(spec, call->body, call->body_bytes, &call->arena, &batch->items, &batch->len, err);
+        TRY(import_csv(spec, call->body, call->body_bytes, &call->arena, &batch->items, &batch->len, err));
+        return keep_lines(call, batch, err);
     }
     if ((input->observations == NULL) == (input->trials == NULL))
         return error_set(err, STATUS_INVALID, "missing_member", "/observations",

@@ -2,6 +2,7 @@
 #include "api/metrics.h"
 
 #include "api/route.h"
+#include "service/session.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,8 +88,10 @@ static void print_latency(struct page *page, struct metrics *metrics)
 
 static void print_app(struct page *page, struct app *app)
 {
-    struct db_stats db = {0};
+    struct db_stats      db = {0};
+    struct session_stats sessions;
     db_stats(app->db, &db);
+    session_stats(app, &sessions);
     const struct {
         const char *name, *kind, *help;
         double      value;
@@ -101,9 +104,11 @@ static void print_app(struct page *page, struct app *app)
         {"session_misses_total", "counter", "Models built anew.", (double)atomic_load(&app->counters.session_misses)},
         {"session_evictions_total", "counter", "Models dropped for room.",
          (double)atomic_load(&app->counters.session_evictions)},
+        {"session_entries", "gauge", "Studies with a model in memory.", (double)sessions.entries},
+        {"session_bytes", "gauge", "Memory of the models.", (double)sessions.bytes},
         {"db_commits_total", "counter", "Durable commits.", (double)db.commits},
         {"db_transactions_total", "counter", "Transactions; several may share a commit.", (double)db.transactions},
-        {"db_fsync_seconds", "gauge", "What one fsync takes, lately.", db.fsync_ms / 1e3},
+        {"db_commit_seconds", "gauge", "What one commit takes, lately.", db.commit_ms / 1e3},
         {"db_wal_bytes", "gauge", "Size of the write-ahead log.", (double)db.wal_bytes},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)

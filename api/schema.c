@@ -1,6 +1,7 @@
 /* See schema.h.  One function per kind; the table decides which. */
 #include "api/schema.h"
 
+#include "service/codec.h"
 #include "service/codec_read.h"
 
 #include <math.h>
@@ -153,7 +154,7 @@ void schema_read(const struct field *fields, const json_t *json, const char *whe
         read_field(field, json_object_get(json, field->name), where, out, problems);
 }
 
-/* The value of a query item as the JSON its field expects; NULL when it cannot be that. */
+/* The value of a query item as the JSON its field expects; null when it cannot be that, NULL when out of memory. */
 static json_t *query_value(const struct field *field, const char *text)
 {
     char     *end;
@@ -162,11 +163,11 @@ static json_t *query_value(const struct field *field, const char *text)
     case FIELD_INT:
         number = strtoll(text, &end, 10);
         return strspn(text, "0123456789") == strlen(text) && end != text && strlen(text) < 17 ? json_integer(number)
-                                                                                              : NULL;
+                                                                                              : json_null();
     case FIELD_BOOL:
-        return strcmp(text, "true") == 0 ? json_true() : strcmp(text, "false") == 0 ? json_false() : NULL;
+        return strcmp(text, "true") == 0 ? json_true() : strcmp(text, "false") == 0 ? json_false() : json_null();
     default:
-        return json_string(text);
+        return codec_is_utf8(text, strlen(text)) ? json_string(text) : json_null();
     }
 }
 
@@ -176,16 +177,17 @@ json_t *schema_query(const struct field *fields, const struct query_item *items,
     for (size_t i = 0; i < len && object != NULL; i++) {
         struct error        error;
         const struct field *field = fields == NULL ? NULL : find_field(fields, items[i].name);
-        json_t             *value = field == NULL ? NULL : query_value(field, items[i].value);
+        json_t             *value = field == NULL ? json_null() : query_value(field, items[i].value);
         const char         *wrong = field == NULL                                  ? "unknown query parameter"
                                     : json_object_get(object, field->name) != NULL ? "repeated query parameter"
-                                    : value == NULL                                ? "not a valid value of"
+                                    : json_is_null(value)                          ? "not a valid value of"
                                                                                    : NULL;
-        if (wrong == NULL && json_object_set(object, field->name, value) != 0)
-            wrong = "out of memory at";
         if (wrong != NULL) {
             (void)error_set(&error, STATUS_INVALID, "bad_request", "", "%s: %.64s", wrong, items[i].name);
             problems_add(problems, &error);
+        } else if (value == NULL || json_object_set(object, field->name, value) != 0) {
+            json_decref(object);
+            object = NULL;
         }
         json_decref(value);
     }

@@ -166,8 +166,7 @@ enum status show_observe(struct call *call, const struct observation *items, siz
         struct error       problem = refused->error;
         size_t             index = origin->indexes == NULL ? refused->item : origin->indexes[refused->item];
         if (origin->where[0] != '\0')
-            snprintf(problem.path, sizeof problem.path, "%s/%zu%.90s", origin->where, index + origin->first,
-                     refused->error.path);
+            snprintf(problem.path, sizeof problem.path, "%s/%zu%.90s", origin->where, index, refused->error.path);
         problems_add(&call->problems, &problem);
         if (i == 0 && err != NULL)
             *err = problem;

@@ -38,7 +38,6 @@ MUST_CHECK enum status show_check_list(const json_t *list, const char *where, si
 struct origin {
     const char   *where;
     const size_t *indexes;
-    size_t        first;
 };
 /* trial_observe; what it refused becomes the call's problems. */
 MUST_CHECK enum status show_observe(struct call *call, const struct observation *items, size_t len,

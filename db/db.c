@@ -4,6 +4,7 @@
  *  1. The writer thread alone uses the read-write connection.
  *  2. A job is reported done only after the COMMIT that holds it returned, or after its own work was rolled back.
  *  3. When a batch cannot be committed, every job of it fails; nothing of it was acknowledged. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "db/conn.h"
 
 #include <errno.h>
@@ -66,8 +67,8 @@ static void roll_back(struct db_conn *conn)
 
 /* ---- the writer ---- */
 
-/* A job that cannot be undone alone takes the batch with it: half of its work must not be committed. */
-static enum status run_one(struct db_conn *conn, struct job *job, struct error *err)
+/* A job that cannot be undone alone takes the batch with it (*is_lost): half of its work must not be committed. */
+static enum status run_one(struct db_conn *conn, struct job *job, bool *is_lost, struct error *err)
 {
     struct error why;
     TRY(conn_execute(conn, "SAVEPOINT job", err));
@@ -76,22 +77,25 @@ static enum status run_one(struct db_conn *conn, struct job *job, struct error *
         status = conn_execute(conn, "RELEASE job", err);
     if (status == STATUS_OK || !conn->driver->in_transaction(conn->handle))
         return status;
-    if (conn_execute(conn, "ROLLBACK TO job", &why) == STATUS_OK && conn_execute(conn, "RELEASE job", &why) == STATUS_OK)
+    if (conn_execute(conn, "ROLLBACK TO job", &why) == STATUS_OK &&
+        conn_execute(conn, "RELEASE job", &why) == STATUS_OK)
         return status;
-    roll_back(conn);
+    *is_lost = true;
     return error_set(err, STATUS_INTERNAL, "store_error", "", "cannot roll back: %s", why.text);
 }
 
 /* Runs the jobs of a batch in one transaction.  On a failure of the whole, every job gets it. */
 static enum status run_batch(struct db_conn *conn, struct job *jobs, struct error *err)
 {
+    roll_back(conn); // what could not be rolled back when it failed
     TRY(conn_execute(conn, "BEGIN IMMEDIATE", err));
     for (struct job *job = jobs; job != NULL; job = job->next) {
         struct error own = {.status = STATUS_OK};
-        job->status = run_one(conn, job, &own);
+        bool         is_lost = false;
+        job->status = run_one(conn, job, &is_lost, &own);
         if (job->status != STATUS_OK && job->err != NULL)
             *job->err = own;
-        if (!conn->driver->in_transaction(conn->handle)) { // the database gave the whole transaction up
+        if (is_lost || !conn->driver->in_transaction(conn->handle)) { // or the database gave it up by itself
             *err = own;
             return job->status == STATUS_OK ? STATUS_INTERNAL : job->status;
         }
@@ -155,7 +159,7 @@ static bool wait_for_work(struct db *db, bool *dirty)
 static void report(struct db *db, struct job *jobs, double commit_s)
 {
     db->stats.commits++;
-    db->stats.fsync_ms = 0.9 * db->stats.fsync_ms + 0.1 * 1e3 * commit_s;
+    db->stats.commit_ms = 0.9 * db->stats.commit_ms + 0.1 * 1e3 * commit_s;
     for (struct job *job = jobs, *next; job != NULL; job = next) {
         next = job->next; // the job is its caller's again once it is done
         db->stats.transactions++;
@@ -236,13 +240,13 @@ static void reader_give(struct db *db, struct db_conn *conn)
 enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
 {
     struct db_conn *conn = reader_take(db);
+    roll_back(conn); // as in run_batch
     enum status status = conn_execute(conn, "BEGIN", err);
-    if (status == STATUS_OK) {
+    if (status == STATUS_OK)
         status = fn(conn, arg, err);
-        if (status == STATUS_OK)
-            status = conn_execute(conn, "COMMIT", err);
-        roll_back(conn); // what failed before its end
-    }
+    if (status == STATUS_OK)
+        status = conn_execute(conn, "COMMIT", err);
+    roll_back(conn);
     reader_give(db, conn);
     return status;
 }
@@ -295,11 +299,20 @@ static enum status migrate(struct db_conn *conn, struct error *err)
     return status;
 }
 
+/* The driver takes no path with a link in it; the folder may well lie behind one. */
+static enum status find_path(const char *folder, char path[PATH_BYTES], struct error *err)
+{
+    char *real = realpath(folder, NULL);
+    bool is_good = real != NULL && (size_t)snprintf(path, PATH_BYTES, "%s/gnomon.db", real) < PATH_BYTES;
+    free(real);
+    return is_good ? STATUS_OK : error_set(err, STATUS_INVALID, "path", "", "cannot resolve %.150s", folder);
+}
+
 static enum status open_all(struct db *db, const struct db_options *options, struct error *err)
 {
     char path[PATH_BYTES];
     TRY(lock_folder(db, options->folder, err));
-    snprintf(path, sizeof path, "%s/gnomon.db", options->folder);
+    TRY(find_path(options->folder, path, err));
     TRY(conn_open(&db->writer, db->driver, path, DRIVER_READ_WRITE, options->synchronous, err));
     TRY(migrate(&db->writer, err));
     for (size_t i = 0; i < options->readers && i < READERS_MAX; i++) {

@@ -58,7 +58,7 @@ char       *db_text_copy(const struct db_rows *rows, int column, struct arena *a
 /* A statement without rows; *changes may be NULL. */
 MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql, ...);
 
-struct db_stats { uint64_t commits, transactions; double fsync_ms; int64_t wal_bytes; };
+struct db_stats { uint64_t commits, transactions; double commit_ms; int64_t wal_bytes; };
 void db_stats(struct db *db, struct db_stats *stats);
 
 /* The statement table, for the test that prepares every row. */

@@ -94,14 +94,26 @@
       "VALUES ($1, $2, $3, $4, $5, $6)")                                                                               \
     X(IDEMPOTENCY_PURGE, "i", "", "DELETE FROM idempotency WHERE created_ms < $1")                                     \
     X(CANDIDATES_ADD, "sssi", "",                                                                                      \
-      "INSERT INTO candidates(study, manifest, sha256, bytes, received, complete) VALUES ($1, $2, $3, $4, 0, 0)")      \
-    X(CANDIDATES_GET, "s", "ssiii",                                                                                    \
-      "SELECT manifest, sha256, bytes, received, complete FROM candidates WHERE study = $1")                           \
+      "INSERT INTO candidates(study, manifest, sha256, bytes, received, complete, attempt) "                           \
+      "VALUES ($1, $2, $3, $4, 0, 0, 0)")                                                                              \
+    X(CANDIDATES_GET, "s", "ssiiii",                                                                                   \
+      "SELECT manifest, sha256, bytes, received, complete, attempt FROM candidates WHERE study = $1")                  \
     X(CANDIDATES_RECEIVED, "sii", "", "UPDATE candidates SET received = $2, complete = $3 WHERE study = $1")           \
+    X(CANDIDATES_RESTART, "s", "", "UPDATE candidates SET received = 0, attempt = attempt + 1 WHERE study = $1")       \
     X(CANDIDATES_PIECE_ADD, "sib", "", "INSERT INTO candidates_piece(study, start, data) VALUES ($1, $2, $3)")         \
     X(CANDIDATES_PIECES, "s", "ib", "SELECT start, data FROM candidates_piece WHERE study = $1 ORDER BY start")        \
-    X(CANDIDATES_DROP, "s", "", "DELETE FROM candidates_piece WHERE study = $1")                           \
-    X(CANDIDATES_FORGET, "s", "", "DELETE FROM candidates WHERE study = $1 AND sha256 = ''")
+    X(CANDIDATES_DROP, "s", "", "DELETE FROM candidates_piece WHERE study = $1")                                       \
+    X(CANDIDATES_FORGET, "si", "", "DELETE FROM candidates WHERE study = $1 AND (sha256 = '' OR $2 = 1)")              \
+    X(CANDIDATES_REFUSE, "si", "", "INSERT INTO candidates_refusal(study, at_ms) VALUES ($1, $2)")                     \
+    X(CANDIDATES_REFUSALS, "si", "i",                                                                                  \
+      "SELECT at_ms FROM candidates_refusal WHERE study = $1 ORDER BY at_ms DESC LIMIT $2")                            \
+    X(CANDIDATES_UNLOCK, "s", "", "DELETE FROM candidates_refusal WHERE study = $1")                                   \
+    X(CANDIDATES_RELEASE_GET, "ss", "ssS",                                                                             \
+      "SELECT r.study, r.sha256, s.id FROM candidates_release r LEFT JOIN study s ON s.id = r.study "                  \
+      "WHERE r.curator_key = $1 AND r.dataset_tag = $2")                                                               \
+    X(CANDIDATES_RELEASE_PUT, "ssss", "",                                                                              \
+      "INSERT INTO candidates_release(curator_key, dataset_tag, study, sha256) VALUES ($1, $2, $3, $4) "               \
+      "ON CONFLICT (curator_key, dataset_tag) DO UPDATE SET study = excluded.study")
 
 enum sql {
 #define X(name, arguments, results, text) SQL_##name,

@@ -101,7 +101,7 @@ static void centre(double *x, size_t n, size_t d)
 /* U [n][d] := an orthonormal basis of the columns of U after centring; columns beyond the rank are 0. */
 static enum status column_basis(double *U, size_t n, size_t d, struct arena *scratch, struct error *err)
 {
-    double *s = ARENA_NEW(scratch, double, d), *Vt = ARENA_NEW(scratch, double, d * d);
+    double *s = ARENA_NEW(scratch, double, d), *Vt = ARENA_NEW(scratch, double, d *d);
     if (s == NULL || Vt == NULL)
         return no_memory(err);
     centre(U, n, d);
@@ -147,16 +147,20 @@ struct attack {
     struct arena       *scratch;
 };
 
-static enum status attack_init(struct attack *attack, struct audit_matrix X, struct audit_matrix Z, struct arena *scratch,
-                               struct error *err)
+static enum status attack_init(struct attack *attack, struct audit_matrix X, struct audit_matrix Z,
+                               struct arena *scratch, struct error *err)
 {
     if (X.rows != Z.rows || X.rows < X.columns + 2 || X.columns == 0 || Z.columns == 0)
-        return error_set(err, STATUS_INVALID, "bad_size", "", "the attack needs as many rows in both, two more than columns");
+        return error_set(err, STATUS_INVALID, "bad_size", "",
+                         "the attack needs as many rows in both, two more than columns");
     if (!mat_is_finite(X.at, X.rows * X.columns) || !mat_is_finite(Z.at, Z.rows * Z.columns))
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "a value is not finite");
-    *attack = (struct attack){.X = X, .p = Z.columns, .Zc = ARENA_NEW(scratch, double, Z.rows * Z.columns),
-                              .U = ARENA_NEW(scratch, double, X.rows * X.columns),
-                              .work = ARENA_NEW(scratch, double, X.rows + X.columns), .scratch = scratch};
+    *attack = (struct attack){.X = X,
+                              .p = Z.columns,
+                              .Zc = ARENA_NEW(scratch, double, Z.rows *Z.columns),
+                              .U = ARENA_NEW(scratch, double, X.rows *X.columns),
+                              .work = ARENA_NEW(scratch, double, X.rows + X.columns),
+                              .scratch = scratch};
     if (attack->Zc == NULL || attack->U == NULL || attack->work == NULL)
         return no_memory(err);
     columns_of(Z, attack->Zc);
@@ -164,7 +168,8 @@ static enum status attack_init(struct attack *attack, struct audit_matrix X, str
 }
 
 /* For X with v added to one row; v == NULL: for X itself. */
-static enum status attack_residual(struct attack *attack, size_t row, const double *v, double *residual, struct error *err)
+static enum status attack_residual(struct attack *attack, size_t row, const double *v, double *residual,
+                                   struct error *err)
 {
     struct audit_matrix X = attack->X;
     struct arena_mark   mark = arena_mark(attack->scratch);
@@ -235,7 +240,7 @@ enum status audit_column_space(struct audit_matrix X, struct audit_matrix Z, dou
 /* The fit: B [p + 1][d] = pinv(A) X_known with A = [1 z] of the known rows, by the SVD of A or of A'. */
 struct fit {
     struct audit_matrix X, Z;
-    size_t             *order; /* [n] known rows first */
+    size_t             *order;       /* [n] known rows first */
     size_t              known, wide; /* p + 1 */
     double             *B, *row;
 };
@@ -248,8 +253,8 @@ static double entry(const struct fit *fit, size_t k, size_t c)
 static enum status fit_map(struct fit *fit, struct arena *scratch, struct error *err)
 {
     size_t  m = fit->known, w = fit->wide, d = fit->X.columns, tall = m >= w ? m : w, thin = m >= w ? w : m;
-    double *A = ARENA_NEW(scratch, double, m * w), *s = ARENA_NEW(scratch, double, thin);
-    double *Vt = ARENA_NEW(scratch, double, thin * thin);
+    double *A = ARENA_NEW(scratch, double, m *w), *s = ARENA_NEW(scratch, double, thin);
+    double *Vt = ARENA_NEW(scratch, double, thin *thin);
     if (A == NULL || s == NULL || Vt == NULL)
         return no_memory(err);
     for (size_t i = 0; i < tall; i++)
@@ -290,7 +295,7 @@ static double median(double *values, size_t n)
 
 static void guess_others(struct fit *fit, double *errors, struct audit_known *out)
 {
-    size_t n = fit->X.rows, d = fit->X.columns, m = fit->known;
+    size_t  n = fit->X.rows, d = fit->X.columns, m = fit->known;
     double *mean = fit->row + d;
     memset(mean, 0, d * sizeof *mean);
     for (size_t k = 0; k < m; k++)
@@ -314,8 +319,12 @@ enum status audit_known_rows(struct audit_matrix X, struct audit_matrix Z, uint6
         return error_set(err, STATUS_INVALID, "bad_size", "", "the attack needs a known row, and one to guess");
     struct arena_mark mark = arena_mark(scratch);
     struct rng        rng = rng_at(seed, 2, RNG_POINT);
-    struct fit        fit = {.X = X, .Z = Z, .order = ARENA_NEW(scratch, size_t, X.rows), .known = out->known,
-                             .wide = Z.columns + 1, .B = ARENA_NEW(scratch, double, (Z.columns + 1) * X.columns),
+    struct fit        fit = {.X = X,
+                             .Z = Z,
+                             .order = ARENA_NEW(scratch, size_t, X.rows),
+                             .known = out->known,
+                             .wide = Z.columns + 1,
+                             .B = ARENA_NEW(scratch, double, (Z.columns + 1) * X.columns),
                              .row = ARENA_NEW(scratch, double, 2 * X.columns)};
     double           *errors = ARENA_NEW(scratch, double, X.rows);
     bool              has_memory = fit.order != NULL && fit.B != NULL && fit.row != NULL && errors != NULL;

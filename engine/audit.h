@@ -12,14 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct audit_matrix { const double *at; size_t rows, columns; }; /* row-major */
+struct audit_matrix {
+    const double *at;
+    size_t        rows, columns;
+}; /* row-major */
 
 /* Exact (Clopper & Pearson) two-sided limits of a probability with hits of trials at this confidence. */
-struct audit_limits { double low, high; };
+struct audit_limits {
+    double low, high;
+};
 struct audit_limits audit_limits_of(size_t hits, size_t trials, double confidence);
 
 /* A test between two neighbouring data sets, after trials with each.  right[i]: how often set i was named when it was true. */
-struct audit_counts { size_t trials, right[2]; };
+struct audit_counts {
+    size_t trials, right[2];
+};
 double audit_success(const struct audit_counts *counts);
 /* No test of an (epsilon, delta)-DP release can be right more often than this: (e^epsilon + delta) / (1 + e^epsilon). */
 double audit_success_bound(double epsilon, double delta);
@@ -36,20 +43,29 @@ MUST_CHECK enum status audit_residual(struct audit_matrix X, struct audit_matrix
 /* The column-space attack on one release: in each trial a random row is moved by `distance` in a random direction, and
  * the data set with the smaller residual is named.  X in the order of Z.  Half of a guaranteed release, all of a bare
  * projection.  O(trials rows columns^2).  Errors: as audit_residual. */
-struct audit_columns { size_t trials, right; double own_residual, other_residual_min; };
+struct audit_columns {
+    size_t trials, right;
+    double own_residual, other_residual_min;
+};
 MUST_CHECK enum status audit_column_space(struct audit_matrix X, struct audit_matrix Z, double distance, uint64_t seed,
                                           struct arena *scratch, struct audit_columns *out, struct error *err);
 
 /* The known-rows attack: `known` random rows fit an affine map from Z to X, which then guesses all others.
  * median_error: of the guesses; typical: median distance of the guessed rows from the mean of the known.
  * Errors: INVALID bad_size (no row known, or none left), NO_MEMORY, NUMERIC. */
-struct audit_known { size_t known; double median_error, typical; };
-MUST_CHECK enum status audit_known_rows(struct audit_matrix X, struct audit_matrix Z, uint64_t seed, struct arena *scratch,
-                                        struct audit_known *out, struct error *err);
+struct audit_known {
+    size_t known;
+    double median_error, typical;
+};
+MUST_CHECK enum status audit_known_rows(struct audit_matrix X, struct audit_matrix Z, uint64_t seed,
+                                        struct arena *scratch, struct audit_known *out, struct error *err);
 
 /* The best test there is: likelihood ratios.  draw releases data set 1 or 2 and gives log p1(output) / p2(output). */
 typedef enum status audit_draw(void *arg, int set, double *loss, struct error *err);
-struct audit_likelihood { struct audit_counts counts; double loss_max; /* largest |loss| seen */ };
+struct audit_likelihood {
+    struct audit_counts counts;
+    double              loss_max; /* largest |loss| seen */
+};
 /* trials of each set; the set with the larger likelihood is named.  Errors: those of draw. */
 MUST_CHECK enum status audit_likelihood_test(audit_draw *draw, void *arg, size_t trials, struct audit_likelihood *out,
                                              struct error *err);
@@ -58,7 +74,7 @@ MUST_CHECK enum status audit_likelihood_test(audit_draw *draw, void *arg, size_t
  * space; M, where there is one, is known to the test.  arg is a struct audit_release. */
 struct audit_release {
     const struct mechanism *plan;
-    const double           *shift;   /* [columns] */
+    const double           *shift; /* [columns] */
     struct sampler         *sampler;
     int64_t                *M_shift; /* [max(columns, dims)] scratch */
 };

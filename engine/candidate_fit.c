@@ -53,10 +53,15 @@ static double cost(const struct search *s, const double theta[UNKNOWNS])
     const struct candidate_fit *fit = s->fit;
     size_t                      n = fit->n;
     double variance = exp(theta[VARIANCE]), inverse = exp(-2 * theta[LENGTH]), sum = 0, jitter;
+    double wider = 1 + 2 * fit->release_noise * inverse, rho = pow(wider, -0.5 * (double)fit->release_dims);
+    double own = variance * (1 - rho);
     double noise = fmax(exp(theta[NOISE]), NOISE_MIN * variance);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k <= i; k++)
-            s->K[i * n + k] = variance * kernel_value(fit->kind, fmin(s->r2[i * n + k] * inverse, R2_MAX));
+        for (size_t k = 0; k <= i; k++) {
+            double r2 = s->r2[i * n + k];
+            double shared = variance * rho * kernel_value(fit->kind, fmin(r2 * inverse / wider, R2_MAX));
+            s->K[i * n + k] = shared + (r2 == 0 ? own : 0);
+        }
     for (size_t i = 0; i < n; i++)
         s->K[i * n + i] += noise;
     if (mat_cholesky(s->K, n, n, s->spare, &jitter, NULL) != STATUS_OK)

@@ -19,6 +19,8 @@ struct candidate_fit {
     double           length_scale; /* in: where the prior is centred; out */
     double           variance, noise; /* in: where the prior is centred; out, units of y squared */
     bool             fixed_length_scale, fixed_variance, fixed_noise; /* left as they are */
+    double           release_noise; /* s^2 of the rows, SE kernel only: see mechanism_effective_kernel; 0: none */
+    size_t           release_dims;  /* p; rows at distance 0 are one row */
     bool           (*late)(void *);   /* polled between evaluations; NULL: no deadline */
     void            *late_arg;
 };

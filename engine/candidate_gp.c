@@ -99,10 +99,11 @@ static double squared_distance(const double *x, const double *z, size_t columns)
     return (s0 + s1) + (s2 + s3);
 }
 
+/* Without what a row has for itself. */
 static double covariance(const struct candidate_gp *gp, const double *x, size_t j)
 {
     double r2 = squared_distance(x, gp->rows + j * gp->columns, gp->columns);
-    return kernel_value(gp->kind, fmin(r2 / (gp->length_scale * gp->length_scale), R2_MAX));
+    return (1 - gp->own) * kernel_value(gp->kind, fmin(r2 / (gp->length_scale * gp->length_scale), R2_MAX));
 }
 
 /* Row t of L for one more row of the matrix. */
@@ -110,7 +111,7 @@ static enum status append_factor(struct candidate_gp *gp, size_t t, size_t row, 
 {
     double *l = gp->L + t * gp->room;
     for (size_t i = 0; i < t; i++)
-        l[i] = covariance(gp, gp->rows + row * gp->columns, gp->at[i]);
+        l[i] = covariance(gp, gp->rows + row * gp->columns, gp->at[i]) + (gp->at[i] == row ? gp->own : 0);
     l[t] = 1 + gp->noise;
     return mat_cholesky_append(gp->L, t, gp->room, l, 0, err);
 }
@@ -142,6 +143,8 @@ static void append_array(struct candidate_gp *gp, size_t t)
         size_t m = gp->n - j < BLOCK ? gp->n - j : BLOCK;
         for (size_t k = 0; k < m; k++)
             sum[k] = covariance(gp, x, j + k);
+        if (gp->at[t] >= j && gp->at[t] - j < m)
+            sum[gp->at[t] - j] += gp->own;
         memset(gp->V[t] + j, 0, BLOCK * sizeof(float));
         subtract_earlier(gp, l, t, j, sum);
         for (size_t k = 0; k < m; k++)

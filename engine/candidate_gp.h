@@ -1,5 +1,6 @@
 /* The Gaussian process posterior of every row of a candidate matrix, kept up to date one observation at a time.
- * Isotropic kernel with unit variance; the caller scales.  Knows nothing of studies, trials or acquisition.
+ * Isotropic kernel with unit variance; the caller scales.  A share of the variance may belong to each row alone:
+ * k(i, j) = (1 - own) kernel + own [i == j], which two answers for one row have in common (unlike noise).  Knows nothing of studies, trials or acquisition.
  *
  *   L L' = K(X_t, X_t) + noise I        X_t: the t observed rows, in order
  *   V    = L^-1 K(X_t, all rows)        one array of n numbers per observation
@@ -33,6 +34,7 @@ struct candidate_gp {
     size_t           n, columns;
     enum kernel_kind kind;
     double           length_scale, noise; /* noise variance / signal variance */
+    double           own; /* 0 after init; to be set right before a reset, which leaves it */
     size_t           observed, pending;   /* rows of V in use: observed, then pending */
     size_t           room, kept;          /* capacity of the small arrays; arrays of V that exist */
     size_t          *at;                  /* [room] row numbers */

@@ -7,7 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 256 }; /* points whose posterior is computed together */
+enum {
+    CHUNK = 256, /* points whose posterior is computed together */
+    LINE = 8     /* doubles; rows of L start on cache lines: BLAS may add in another order on other alignments, and the
+                    same rows must give the same numbers whatever the capacity */
+};
 
 static const double LOG_2PI = 1.8378770664093455;
 
@@ -21,7 +25,8 @@ static enum status reserve(struct gp *gp, size_t n, struct error *err)
 {
     if (n <= gp->capacity)
         return STATUS_OK;
-    size_t  capacity = n > 2 * gp->capacity ? n : 2 * gp->capacity, dims = gp->kernel.dims;
+    size_t capacity = n > 2 * gp->capacity ? n : 2 * gp->capacity, dims = gp->kernel.dims;
+    capacity = (capacity + LINE - 1) / LINE * LINE;
     double *X = arena_alloc(gp->arena, capacity * dims, sizeof *X);
     double *noise = ARENA_NEW(gp->arena, double, capacity);
     double *alpha = ARENA_NEW(gp->arena, double, capacity);

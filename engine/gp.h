@@ -70,7 +70,8 @@ struct gp_data {
     const double *noise; /* [n] variances beyond noise_variance, or NULL */
 };
 
-/* Storage of gp_likelihood for n observations, reusable. */
+/* Storage of gp_likelihood for n observations, reusable.  After a call with gradient: A is the inverse of K (lower
+ * triangle), vector starts with alpha. */
 struct gp_work {
     double *A, *B;  /* [n][n] */
     double *vector; /* [3 n] */

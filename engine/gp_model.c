@@ -20,17 +20,40 @@ void gp_model_groups(const struct space *space, size_t *group_of)
     }
 }
 
-/* The factor, 256 columns of a posterior and the inputs must fit into half of the memory. */
-static size_t rows_max(size_t memory_bytes, size_t dims)
+enum { APPENDED_MAX = 256, ROOM = 32 }; /* rows since the fit, beyond which all are factored again; spare rows */
+
+void gp_cache_drop(struct gp_cache *cache)
 {
-    double linear = 300.0 + 3.0 * (double)dims, budget = (double)memory_bytes / 2.0 / sizeof(double);
-    double n = 0.5 * (sqrt(linear * linear + 4.0 * budget) - linear);
-    return n < MODEL_ROWS_MAX ? (size_t)n : MODEL_ROWS_MAX;
+    arena_fini(&cache->arena);
+    *cache = (struct gp_cache){.limit_bytes = cache->limit_bytes};
 }
 
-static bool is_row(const struct trial *trial)
+/* Pending trials that are taken into account. */
+static size_t waiting_of(const struct trial_log *log)
 {
-    return trial->state == TRIAL_OBSERVED || trial->state == TRIAL_INFEASIBLE;
+    size_t waiting = log->count[LOG_PENDING] + log->count[LOG_FAILED];
+    return waiting < MODEL_PENDING_MAX ? waiting : MODEL_PENDING_MAX;
+}
+
+static size_t capacity_for(size_t n, size_t waiting)
+{
+    return n + n / 8 + ROOM + waiting;
+}
+
+/* The factor must fit into the cache; 256 columns of a posterior, the inputs and the matrices of a fit into three
+ * quarters of the scratch memory. */
+static size_t rows_max(const struct gp_model *model, size_t cache_bytes)
+{
+    double scratch = 0.75 * (double)model->scratch->limit_bytes / sizeof(double), dims = (double)model->space->dims;
+    size_t waiting = waiting_of(model->log), n = MODEL_ROWS_MAX + MODEL_ROWS_MAX / 16;
+    double capacity, fit;
+    do {
+        n -= n / 16 + 1;
+        capacity = (double)capacity_for(n, waiting) + 8.0;
+        fit = fmin((double)n, MODEL_FIT_ROWS_MAX);
+    } while (n > 0 && ((capacity + dims + 10.0) * capacity * sizeof(double) > (double)cache_bytes ||
+                       (double)n * (300.0 + 3.0 * dims) + 2.0 * fit * fit > scratch));
+    return n < MODEL_ROWS_MAX ? n : MODEL_ROWS_MAX;
 }
 
 /* Sifts element at down a heap of n indices whose root has the smallest key. */
@@ -47,115 +70,129 @@ static void sift(size_t *heap, size_t n, size_t at, const double *key)
     }
 }
 
-/* Marks the k rows with the largest keys among those not marked.  heap [k] scratch. */
-static void mark_largest(const struct trial_log *log, const double *key, size_t k, bool *marked, size_t *heap)
+/* Marks the k of n places with the largest keys among those not marked.  heap [k] scratch. */
+static void mark_largest(const double *key, size_t n, size_t k, bool *marked, size_t *heap)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < log->len; i++) {
-        if (!is_row(&log->trials[i]) || marked[i])
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (marked[i])
             continue;
-        if (n < k) {
-            heap[n++] = i;
-            for (size_t at = n / 2; n == k && at-- > 0;)
-                sift(heap, n, at, key);
+        if (len < k) {
+            heap[len++] = i;
+            for (size_t at = len / 2; len == k && at-- > 0;)
+                sift(heap, len, at, key);
         } else if (k > 0 && key[i] > key[heap[0]]) {
             heap[0] = i;
-            sift(heap, n, 0, key);
+            sift(heap, len, 0, key);
         }
     }
-    for (size_t h = 0; h < n; h++)
+    for (size_t h = 0; h < len; h++)
         marked[heap[h]] = true;
 }
 
 /* Infeasible trials come last. */
-static double value_key(const struct trial *trial)
+static double value_key(const struct log_trial *trial)
 {
-    return trial->state == TRIAL_OBSERVED ? trial->value : -HUGE_VAL;
+    return trial->state == LOG_OBSERVED ? trial->value : -HUGE_VAL;
 }
 
-/* key[i] := minus the squared distance of trial i to the best observed one. */
-static void key_by_nearness(const struct gp_model *model, double *key, double *u)
+/* key[i] := minus the squared distance of the trial at order[i] to the best of them. */
+static void key_by_nearness(const struct gp_model *model, const size_t *order, size_t n, double *key, double *u)
 {
     const struct trial_log *log = model->log;
     size_t                  dims = model->space->dims, best = 0;
-    for (size_t i = 1; i < log->len; i++)
-        if (value_key(&log->trials[i]) > value_key(&log->trials[best]))
+    for (size_t i = 1; i < n; i++)
+        if (value_key(&log->trials[order[i]]) > value_key(&log->trials[order[best]]))
             best = i;
-    space_encode(model->space, trial_log_point(log, best), u);
-    for (size_t i = 0; i < log->len; i++) {
+    space_encode(model->space, trial_log_point(log, order[best]), u);
+    for (size_t i = 0; i < n; i++) {
         key[i] = 0.0;
-        space_encode(model->space, trial_log_point(log, i), u + dims);
+        space_encode(model->space, trial_log_point(log, order[i]), u + dims);
         for (size_t j = 0; j < dims; j++)
             key[i] -= (u[dims + j] - u[j]) * (u[dims + j] - u[j]);
     }
 }
 
-static enum status select_some(struct gp_model *model, size_t n, bool *marked, struct error *err)
+/* Keeps limit of the first n places of the order, moved to its front in their order. */
+static enum status thin(struct gp_model *model, size_t *order, size_t n, size_t limit, struct error *err)
 {
-    const struct trial_log *log = model->log;
-    struct arena_mark       mark = arena_mark(model->scratch);
-    double                 *key = ARENA_NEW(model->scratch, double, log->len);
-    double                 *u = ARENA_NEW(model->scratch, double, 2 * model->space->dims);
-    size_t                 *heap = ARENA_NEW(model->scratch, size_t, n), third = n / 3;
-    if (key == NULL || u == NULL || heap == NULL)
+    struct arena_mark mark = arena_mark(model->scratch);
+    double           *key = ARENA_NEW(model->scratch, double, n);
+    double           *u = ARENA_NEW(model->scratch, double, 2 * model->space->dims);
+    bool             *marked = arena_zalloc(model->scratch, n, sizeof *marked);
+    size_t           *heap = ARENA_NEW(model->scratch, size_t, limit), third = limit / 3;
+    if (key == NULL || u == NULL || heap == NULL || marked == NULL)
         return no_memory(err);
-    for (size_t i = 0; i < log->len; i++)
-        key[i] = value_key(&log->trials[i]);
-    mark_largest(log, key, third, marked, heap);
-    for (size_t i = 0; i < log->len; i++)
+    for (size_t i = 0; i < n; i++)
+        key[i] = value_key(&model->log->trials[order[i]]);
+    mark_largest(key, n, third, marked, heap);
+    for (size_t i = 0; i < n; i++)
         key[i] = (double)i;
-    mark_largest(log, key, third, marked, heap);
-    key_by_nearness(model, key, u);
-    mark_largest(log, key, n - 2 * third, marked, heap);
+    mark_largest(key, n, third, marked, heap);
+    key_by_nearness(model, order, n, key, u);
+    mark_largest(key, n, limit - 2 * third, marked, heap);
+    for (size_t i = 0, k = 0; i < n; i++)
+        if (marked[i])
+            order[k++] = order[i];
     arena_release(model->scratch, mark);
     return STATUS_OK;
 }
 
-static enum status select_rows(struct gp_model *model, size_t limit, struct error *err)
+static enum status select_rows(struct gp_model *model, size_t fitted, size_t limit, struct error *err)
 {
-    const struct trial_log *log = model->log;
-    size_t                  n = log->count[TRIAL_OBSERVED] + log->count[TRIAL_INFEASIBLE];
-    bool                   *marked = arena_zalloc(model->scratch, log->len, sizeof *marked);
-    model->n = n < limit ? n : limit;
-    model->row = ARENA_NEW(model->scratch, size_t, model->n);
-    if (marked == NULL || model->row == NULL || model->n == 0)
+    size_t n = trial_log_finished(model->log);
+    model->row = ARENA_NEW(model->scratch, size_t, n);
+    if (model->row == NULL || limit == 0)
         return no_memory(err);
-    if (n > limit)
-        TRY(select_some(model, limit, marked, err));
-    for (size_t i = 0, k = 0; i < log->len; i++)
-        if (marked[i] || (n <= limit && is_row(&log->trials[i])))
-            model->row[k++] = i;
+    trial_log_order(model->log, model->row);
+    size_t base = fitted == 0 || fitted > n || n - fitted > APPENDED_MAX || n - fitted > limit / 8 ? n : fitted;
+    model->n = n;
+    model->base = base;
+    if (base <= limit)
+        return STATUS_OK;
+    TRY(thin(model, model->row, base, limit, err));
+    memmove(model->row + limit, model->row + base, (n - base) * sizeof *model->row);
+    model->base = limit;
+    model->n = limit + n - base;
     return STATUS_OK;
 }
 
-static const struct trial *trial_of(const struct gp_model *model, size_t k)
+static const struct log_trial *trial_of(const struct gp_model *model, size_t k)
 {
     return &model->log->trials[model->row[k]];
 }
 
-/* unit first, so that neither huge nor tiny values leave the range of doubles. */
-static void standardise(struct gp_model *model)
+/* From the observed of the base (of all, when none of the base is), unit first, so that neither huge nor tiny values
+ * leave the range of doubles.  *worst: of all rows, in units. */
+static void find_units(struct gp_model *model, double *worst)
 {
-    double largest = 0.0, sum = 0.0, squares = 0.0, worst = HUGE_VAL, count = 0.0;
+    double largest = 0.0, sum = 0.0, squares = 0.0, count = 0.0;
+    size_t n = model->base;
     for (size_t k = 0; k < model->n; k++)
-        if (trial_of(model, k)->state == TRIAL_OBSERVED)
+        if (trial_of(model, k)->state == LOG_OBSERVED)
             largest = fmax(largest, fabs(trial_of(model, k)->value));
     model->unit = largest > 0.0 ? largest : 1.0;
+    *worst = HUGE_VAL;
     for (size_t k = 0; k < model->n; k++) {
-        model->y[k] = trial_of(model, k)->state == TRIAL_OBSERVED ? trial_of(model, k)->value / model->unit : NAN;
-        if (!isnan(model->y[k])) {
-            sum += model->y[k];
-            count += 1.0;
-            worst = fmin(worst, model->y[k]);
-        }
+        bool is_observed = trial_of(model, k)->state == LOG_OBSERVED;
+        model->y[k] = is_observed ? trial_of(model, k)->value / model->unit : NAN;
+        *worst = is_observed ? fmin(*worst, model->y[k]) : *worst;
+        n = k == n && count == 0.0 ? model->n : n;
+        sum += is_observed && k < n ? model->y[k] : 0.0;
+        count += is_observed && k < n ? 1.0 : 0.0;
     }
     model->centre = sum / count;
-    for (size_t k = 0; k < model->n; k++)
-        if (!isnan(model->y[k]))
-            squares += (model->y[k] - model->centre) * (model->y[k] - model->centre);
+    for (size_t k = 0; k < n; k++)
+        squares += isnan(model->y[k]) ? 0.0 : (model->y[k] - model->centre) * (model->y[k] - model->centre);
     model->spread = sqrt(squares / count);
     if (!(model->spread > 1e-13))
         model->spread = 1.0;
+}
+
+static void standardise(struct gp_model *model)
+{
+    double worst;
+    find_units(model, &worst);
     for (size_t k = 0; k < model->n; k++) {
         double y = isnan(model->y[k]) ? worst : model->y[k], stddev = trial_of(model, k)->stddev;
         model->y[k] = (y - model->centre) / model->spread;
@@ -164,18 +201,20 @@ static void standardise(struct gp_model *model)
     }
 }
 
-enum status gp_model_rows(struct gp_model *model, const struct space *space, const struct trial_log *log,
-                          size_t memory_bytes, struct arena *scratch, struct error *err)
+enum status gp_model_rows(struct gp_model *model, const struct gp_cache *cache, size_t fitted, struct error *err)
 {
-    *model = (struct gp_model){.space = space, .log = log, .scratch = scratch};
-    TRY(select_rows(model, rows_max(memory_bytes, space->dims), err));
-    model->X = arena_alloc(scratch, model->n, space->dims * sizeof(double));
+    struct arena *scratch = model->scratch;
+    size_t        dims = model->space->dims;
+    TRY(select_rows(model, fitted, rows_max(model, cache->limit_bytes), err));
+    model->X = arena_alloc(scratch, model->n, dims * sizeof(double));
     model->y = ARENA_NEW(scratch, double, model->n);
     model->noise = ARENA_NEW(scratch, double, model->n);
-    if (model->X == NULL || model->y == NULL || model->noise == NULL)
+    model->z = ARENA_NEW(scratch, double, model->n);
+    model->warped_noise = ARENA_NEW(scratch, double, model->n);
+    if (model->X == NULL || model->y == NULL || model->noise == NULL || model->z == NULL || model->warped_noise == NULL)
         return no_memory(err);
     for (size_t k = 0; k < model->n; k++)
-        space_encode(space, trial_log_point(log, model->row[k]), model->X + k * space->dims);
+        space_encode(model->space, trial_log_point(model->log, model->row[k]), model->X + k * dims);
     standardise(model);
     return STATUS_OK;
 }
@@ -184,13 +223,13 @@ enum status gp_model_fit(struct gp_model *model, const struct gp_fit *fit, const
                          struct error *err)
 {
     struct arena_mark mark = arena_mark(model->scratch);
-    size_t            dims = model->space->dims, n = model->n < MODEL_FIT_ROWS_MAX ? model->n : MODEL_FIT_ROWS_MAX;
-    double           *X = arena_alloc(model->scratch, n, dims * sizeof *X);
-    double           *y = ARENA_NEW(model->scratch, double, n), *noise = ARENA_NEW(model->scratch, double, n);
+    size_t  dims = model->space->dims, n = model->base < MODEL_FIT_ROWS_MAX ? model->base : MODEL_FIT_ROWS_MAX;
+    double *X = arena_alloc(model->scratch, n, dims * sizeof *X);
+    double *y = ARENA_NEW(model->scratch, double, n), *noise = ARENA_NEW(model->scratch, double, n);
     if (X == NULL || y == NULL || noise == NULL)
         return no_memory(err);
     for (size_t k = 0; k < n; k++) {
-        size_t i = k * model->n / n;
+        size_t i = k * model->base / n;
         memcpy(X + k * dims, model->X + i * dims, dims * sizeof *X);
         y[k] = model->y[i];
         noise[k] = model->noise[i];
@@ -207,9 +246,9 @@ static void rank_rows(struct gp_model *model)
 {
     double means[MODEL_ANCHORS];
     for (size_t k = 0; k < model->n; k++) {
-        const struct gp *gp = &model->gp;
-        double           mean = model->y[k] - (gp->noise_variance + gp->noise[k] + gp->jitter) * gp->alpha[k];
-        if (trial_of(model, k)->state != TRIAL_OBSERVED)
+        const struct gp *gp = model->gp;
+        double           mean = model->z[k] - (gp->noise_variance + gp->noise[k] + gp->jitter) * gp->alpha[k];
+        if (trial_of(model, k)->state != LOG_OBSERVED)
             continue;
         size_t at = model->anchors_len;
         if (at < MODEL_ANCHORS)
@@ -232,7 +271,7 @@ static size_t pending_points(const struct gp_model *model, double *U)
     const struct trial_log *log = model->log;
     size_t                  m = 0;
     for (size_t i = log->len; i-- > 0 && m < MODEL_PENDING_MAX;)
-        if (log->trials[i].state == TRIAL_PENDING || log->trials[i].state == TRIAL_FAILED)
+        if (log->trials[i].state == LOG_PENDING || log->trials[i].state == LOG_FAILED)
             space_encode(model->space, trial_log_point(log, i), U + m++ * model->space->dims);
     return m;
 }
@@ -246,36 +285,91 @@ static enum status append_pending(struct gp_model *model, size_t room, struct er
     if (U == NULL || mean == NULL)
         return no_memory(err);
     size_t m = pending_points(model, U);
-    TRY(gp_posterior(&model->gp, U, m, mean, mean + m, model->scratch, err));
+    TRY(gp_posterior(model->gp, U, m, mean, mean + m, model->scratch, err));
     for (size_t i = 0; i < m; i++) {
-        if (gp_append(&model->gp, U + i * dims, 0.0, err) == STATUS_NO_MEMORY)
+        if (gp_append(model->gp, U + i * dims, 0.0, err) == STATUS_NO_MEMORY)
             return STATUS_NO_MEMORY;
         model->best = fmax(model->best, mean[i]);
     }
     return STATUS_OK;
 }
 
-enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta, bool with_pending,
-                               struct error *err)
+/* True if the cache holds the beginning of these rows under the same hyper-parameters. */
+static bool cache_fits(const struct gp_cache *cache, const struct gp_model *model, const struct kernel *kernel,
+                       double noise_variance)
 {
-    const size_t *count = model->log->count;
-    size_t        waiting = with_pending ? count[TRIAL_PENDING] + count[TRIAL_FAILED] : 0;
+    const struct gp *gp = &cache->gp;
+    size_t           rows = cache->rows, dims = kernel->dims;
+    return rows > 0 && rows <= model->n && cache->base == model->base && cache->noise == noise_variance &&
+           capacity_for(0, waiting_of(model->log)) - ROOM + model->n <= gp->capacity &&
+           gp->kernel.kind == kernel->kind && gp->kernel.variance == kernel->variance &&
+           memcmp(gp->kernel.length_scales, kernel->length_scales, dims * sizeof(double)) == 0 &&
+           memcmp(gp->X, model->X, rows * dims * sizeof(double)) == 0 &&
+           memcmp(gp->noise, model->warped_noise, rows * sizeof(double)) == 0;
+}
+
+/* Factors the first n rows at once. */
+static enum status factor(struct gp_cache *cache, const struct gp_model *model, size_t n, struct error *err)
+{
+    enum status status = STATUS_NUMERIC;
+    for (double noise = cache->noise; status == STATUS_NUMERIC && noise <= 1e4; noise = fmax(100.0 * noise, 1e-6)) {
+        cache->gp.noise_variance = noise;
+        status = gp_set_points(&cache->gp, model->X, model->warped_noise, n, err);
+    }
+    cache->rows = status == STATUS_OK ? n : 0;
+    return status;
+}
+
+/* Brings the cache up to the model's rows; when a row cannot be appended, all up to it are factored at once. */
+static enum status extend(struct gp_cache *cache, const struct gp_model *model, struct error *err)
+{
+    size_t dims = model->space->dims;
+    gp_truncate(&cache->gp, cache->rows);
+    while (cache->rows < model->n) {
+        size_t      k = cache->rows;
+        enum status status = gp_append(&cache->gp, model->X + k * dims, model->warped_noise[k], err);
+        if (status == STATUS_NUMERIC)
+            status = factor(cache, model, k + 1, err);
+        if (status != STATUS_OK)
+            return status;
+        cache->rows = k + 1;
+    }
+    return STATUS_OK;
+}
+
+static enum status refresh(struct gp_cache *cache, const struct gp_model *model, const struct kernel *kernel,
+                           double noise_variance, struct error *err)
+{
+    if (!cache_fits(cache, model, kernel, noise_variance)) {
+        size_t room = capacity_for(model->n, waiting_of(model->log));
+        gp_cache_drop(cache);
+        arena_init(&cache->arena, cache->limit_bytes);
+        TRY(gp_init(&cache->gp, &cache->arena, kernel, noise_variance, room, err));
+        cache->base = model->base;
+        cache->noise = noise_variance;
+        TRY(factor(cache, model, model->base, err));
+    }
+    return extend(cache, model, err);
+}
+
+enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta, bool with_pending,
+                               struct gp_cache *cache, struct error *err)
+{
     double       *length_scales = ARENA_NEW(model->scratch, double, fit->dims), noise_variance;
+    size_t        waiting = with_pending ? waiting_of(model->log) : 0;
     struct kernel kernel;
-    waiting = waiting < MODEL_PENDING_MAX ? waiting : MODEL_PENDING_MAX;
     if (length_scales == NULL)
         return no_memory(err);
-    gp_fit_expand(fit, theta, length_scales, &kernel, &noise_variance);
-    TRY(gp_init(&model->gp, model->scratch, &kernel, noise_variance, model->n + waiting, err));
-    enum status status = STATUS_NUMERIC;
-    for (double noise = noise_variance; status == STATUS_NUMERIC && noise <= 1e4; noise = fmax(100.0 * noise, 1e-6)) {
-        model->gp.noise_variance = noise;
-        status = gp_set_points(&model->gp, model->X, model->noise, model->n, err);
-        if (status == STATUS_OK)
-            status = gp_set_values(&model->gp, model->y, err);
+    warp_make(&model->warp, model->y, model->base, theta[fit->groups + 2]);
+    for (size_t k = 0; k < model->n; k++) {
+        double slope = warp_slope(&model->warp, model->y[k]);
+        model->z[k] = warp_value(&model->warp, model->y[k]);
+        model->warped_noise[k] = model->noise[k] * slope * slope;
     }
-    if (status != STATUS_OK)
-        return status;
+    gp_fit_expand(fit, theta, length_scales, &kernel, &noise_variance);
+    TRY(refresh(cache, model, &kernel, noise_variance, err));
+    model->gp = &cache->gp;
+    TRY(gp_set_values(model->gp, model->z, err));
     rank_rows(model);
     return waiting > 0 ? append_pending(model, waiting, err) : STATUS_OK;
 }
@@ -285,12 +379,9 @@ static double clamp_finite(double x)
     return fmin(fmax(x, -DBL_MAX), DBL_MAX);
 }
 
-double gp_model_mean(const struct gp_model *model, double mean)
+void gp_model_units(const struct gp_model *model, double *mean, double *sd)
 {
-    return clamp_finite((model->centre + model->spread * mean) * model->unit);
-}
-
-double gp_model_sd(const struct gp_model *model, double sd)
-{
-    return clamp_finite(model->spread * sd * model->unit);
+    double y = fmax(warp_inverse(&model->warp, *mean), -DBL_MAX);
+    *mean = clamp_finite((model->centre + model->spread * y) * model->unit);
+    *sd = clamp_finite(model->spread * (*sd / warp_slope(&model->warp, y)) * model->unit);
 }

@@ -1,44 +1,60 @@
-/* From a study's trials to a Gaussian process and back: which rows are used, standardised values, hyper-parameters,
- * pending points.  A pure function of (log, hyper-parameters): nothing is kept between proposals, because a
- * factorisation costs less than the search that follows it.
+/* From a study's trials to a Gaussian process and back: which rows are used, transformed values, hyper-parameters,
+ * pending points.  A pure function of (log, recorded fit).
  *
- * Observed values v become y = (v / unit - centre) / spread: mean 0 and standard deviation 1 (or 0 when all are equal).
- * An infeasible trial counts as the worst value seen.  Pending trials, and failed ones, stand with the posterior mean
- * as their value (kriging believer): means stay as they are, variances shrink there.  A failed trial says nothing
- * about its point, but without this the same point would come next.  An abandoned trial does not count.
- * Beyond rows_max observations the model sees a third each of: the best, the most recent, the nearest to the best. */
+ * Rows come in the order in which their trials finished.  The first `base` of them are those the fit knew: the
+ * transform of the values is made from them, and they are factored at once; later rows are appended one by one.  So a
+ * factor that was kept (gp_cache) and one that is made anew are the same bit by bit.
+ * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (or 0 when all
+ * are equal), and then z by the warp of the fit.  An infeasible trial counts as the worst value seen.  Pending trials,
+ * and failed ones, stand with the posterior mean as their value (kriging believer): means stay as they are, variances
+ * shrink there.  A failed trial says nothing about its point, but without this the same point would come next.  An
+ * abandoned trial does not count.
+ * Beyond MODEL_ROWS_MAX the base is a third each of: the best, the most recent, the nearest to the best. */
 #ifndef GNOMON_ENGINE_GP_MODEL_H
 #define GNOMON_ENGINE_GP_MODEL_H
 
 #include "engine/gp_fit.h"
 #include "engine/trial_log.h"
 
-enum { MODEL_ROWS_MAX = 2000, MODEL_FIT_ROWS_MAX = 400, MODEL_PENDING_MAX = 500, MODEL_ANCHORS = 5 };
+enum { MODEL_ROWS_MAX = 2000, MODEL_FIT_ROWS_MAX = 256, MODEL_PENDING_MAX = 500, MODEL_ANCHORS = 5 };
 
 /* Which coordinates of the unit cube share a length-scale: those of one parameter.  group_of [dims] out. */
 void gp_model_groups(const struct space *space, size_t *group_of);
 
+/* The factor of the last proposal.  Dropping it changes nothing but time. */
+struct gp_cache {
+    struct arena arena;
+    struct gp    gp;
+    size_t       rows, base; /* of gp: real rows, and how many of them were factored at once; 0: empty */
+    double       noise;      /* variance, before it was raised */
+    size_t       limit_bytes;
+};
+void gp_cache_drop(struct gp_cache *cache);
+
 struct gp_model {
     const struct space     *space;
     const struct trial_log *log;
-    struct arena           *scratch; /* everything of the model lies here */
+    struct arena           *scratch; /* everything of the model but gp lies here */
     /* set by gp_model_rows */
-    size_t  n;             /* observed and infeasible trials in use */
-    size_t *row;           /* [n] places in the log, ascending */
+    size_t  n, base;       /* observed and infeasible trials in use; those known to the fit */
+    size_t *row;           /* [n] places in the log */
     double *X, *y, *noise; /* [n][dims], [n], [n] variances beyond the noise variance */
     double  unit, centre, spread;
     /* set by gp_model_condition */
-    struct gp gp;
-    double    best;                   /* largest posterior mean at an observed or pending point, standardised */
-    size_t    anchors[MODEL_ANCHORS]; /* places in the log of the best observed points, best first */
-    size_t    anchors_len;
+    struct warp warp;
+    double     *z, *warped_noise;       /* [n] */
+    struct gp  *gp;                     /* lies in the cache */
+    double      best;                   /* largest posterior mean at an observed or pending point, in units of z */
+    size_t      anchors[MODEL_ANCHORS]; /* places in the log of the best observed points, best first */
+    size_t      anchors_len;
 };
 
-/* Selects and standardises.  At least one trial is observed.  Errors: NO_MEMORY. */
-MUST_CHECK enum status gp_model_rows(struct gp_model *model, const struct space *space, const struct trial_log *log,
-                                     size_t memory_bytes, struct arena *scratch, struct error *err);
+/* Selects and standardises as many rows as fit into the limits of cache and scratch; fitted: how many values the fit
+ * knew, 0 or more than there are: all.  At least one trial is observed.  Errors: NO_MEMORY. */
+MUST_CHECK enum status gp_model_rows(struct gp_model *model, const struct gp_cache *cache, size_t fitted,
+                                     struct error *err);
 
-/* MAP estimate of theta on the rows (every k-th of them when there are more than MODEL_FIT_ROWS_MAX).
+/* MAP estimate of theta on the base (every k-th of its rows when there are more than MODEL_FIT_ROWS_MAX).
  * Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_model_fit(struct gp_model *model, const struct gp_fit *fit, const double *warm, double *theta,
                                     struct error *err);
@@ -46,10 +62,9 @@ MUST_CHECK enum status gp_model_fit(struct gp_model *model, const struct gp_fit 
 /* The posterior given the rows, and the pending trials if wanted.  When the matrix cannot be factored, the noise
  * variance is raised by factors of 100 up to that of the values.  Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta,
-                                          bool with_pending, struct error *err);
+                                          bool with_pending, struct gp_cache *cache, struct error *err);
 
-/* Mean and standard deviation in the units of the observations. */
-double gp_model_mean(const struct gp_model *model, double mean);
-double gp_model_sd(const struct gp_model *model, double sd);
+/* Median and standard deviation (by the slope at the median) in the units of the observations. */
+void gp_model_units(const struct gp_model *model, double *mean, double *sd);
 
 #endif

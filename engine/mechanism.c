@@ -319,6 +319,8 @@ double mechanism_gaussian_epsilon_at(double mu, double delta, double distance, d
 
 struct mechanism_kernel mechanism_effective_kernel(double length_scale, double variance, double s2, size_t p)
 {
+    if (s2 == 0)
+        return (struct mechanism_kernel){.length_scale = length_scale, .variance = variance};
     double squared = length_scale * length_scale, wider = squared + 2 * s2;
     double rho = exp(0.5 * (double)p * log(squared / wider));
     return (struct mechanism_kernel){

@@ -7,6 +7,7 @@
     X(policy_random)   \
     X(policy_sobol)    \
     X(policy_gp)       \
+    X(policy_turbo)    \
     X(policy_po_gp_ucb)
 
 #define X(record) extern const struct policy record;

@@ -7,6 +7,7 @@
 #include "engine/candidate_fit.h"
 #include "engine/candidate_gp.h"
 #include "engine/mat.h"
+#include "engine/mechanism.h"
 #include "engine/rng.h"
 
 #include <assert.h>
@@ -73,6 +74,13 @@ static double rows_spread(const struct space *space)
     return isfinite(sum) && sum > 0 ? sqrt(sum) : 1;
 }
 
+/* The spread without the rows' noise, and at least a quarter of it. */
+static double length_guess(const struct space *space, const struct candidates_rule *rule)
+{
+    double spread = rows_spread(space), noise = (double)rule->release_dims * rule->release_noise;
+    return rule->release_noise > 0 ? sqrt(fmax(spread * spread - noise, spread * spread / 16)) : spread;
+}
+
 enum status candidates_open(const struct problem *problem, const struct candidates_rule *rule, struct candidates **out,
                             struct error *err)
 {
@@ -94,7 +102,7 @@ enum status candidates_open(const struct problem *problem, const struct candidat
         candidates_close(c);
         return status;
     }
-    c->length_default = isnan(rule->length_scale) ? rows_spread(space) : rule->length_scale;
+    c->length_default = isnan(rule->length_scale) ? length_guess(space, rule) : rule->length_scale;
     *out = c;
     return STATUS_OK;
 }
@@ -282,6 +290,7 @@ static enum status fit_now(struct candidates *c, const struct ask *ask, struct n
         .fixed_length_scale = !isnan(c->rule.length_scale),
         .fixed_variance = has_variance,
         .fixed_noise = has_noise,
+        .release_noise = c->rule.release_noise, .release_dims = c->rule.release_dims,
         .late = ask->late, .late_arg = ask->late_arg,
     };
     enum status status = X == NULL || y == NULL ? no_memory(err) : candidate_fit(&fit, &scratch, err);
@@ -301,9 +310,13 @@ static bool is_late(const struct ask *ask)
  * Errors: NO_MEMORY, NUMERIC; BUSY when the deadline came first (what was done is kept). */
 static enum status catch_up(struct candidates *c, const struct ask *ask, const struct hypers *h, struct error *err)
 {
-    struct candidate_gp *gp = &c->gp;
-    if (gp->length_scale != h->length_scale || gp->noise != h->ratio || gp->kind != c->rule.kind)
-        candidate_gp_reset(gp, c->rule.kind, h->length_scale, h->ratio);
+    struct candidate_gp    *gp = &c->gp;
+    struct mechanism_kernel kernel =
+        mechanism_effective_kernel(h->length_scale, 1, c->rule.release_noise, c->rule.release_dims);
+    if (gp->length_scale != kernel.length_scale || gp->noise != h->ratio || gp->kind != c->rule.kind) {
+        gp->own = kernel.row_variance;
+        candidate_gp_reset(gp, c->rule.kind, kernel.length_scale, h->ratio);
+    }
     while (gp->observed < c->observed) {
         if (is_late(ask))
             return error_set(err, STATUS_BUSY, "deadline", "", "no time left");

@@ -2,9 +2,12 @@
  * Parameter spaces: the first trials are points of a Sobol sequence scrambled by the study's seed, point number trial.
  * Then the model (gp_model) is made anew from the log for each proposal, with the hyper-parameters of the last note in
  * the log; they are fitted again, and leave as a note, when the number of values reaches the next size of a schedule:
- * each of the first REFIT_ALWAYS, then growth by a tenth.  The acquisition function is maximised by acq_search.
- * The session keeps the log, the last recorded fit and the set of used points of a finite space, and nothing else;
- * an ask changes none of them, so a proposal is a function of (problem, log, trial).
+ * each of the first REFIT_ALWAYS, then growth by a tenth, at most by REFIT_STEP.  The acquisition function is maximised
+ * by acq_search.  Two things guard log-EI against a wrong model and against lingering: of the first FEW trials every
+ * third sees a model with longer length-scales (fitted for it alone), and every fourth trial is near the maximum of the
+ * posterior mean.
+ * The session keeps the log, the last recorded fit, the set of used points of a finite space and a cache of the factor;
+ * an ask changes none of them but the cache, which is a function of the others, so a proposal is a function of (problem, log, trial).
  * Candidate spaces: a rule over policy_candidates. */
 #include "engine/acq.h"
 #include "engine/acq_search.h"
@@ -17,7 +20,8 @@
 #include <string.h>
 
 enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
-enum { REFIT_ALWAYS = 40, INITIAL_MAX = 12 };
+enum { REFIT_ALWAYS = 40, REFIT_STEP = 100, INITIAL_MAX = 12, FEW = 60, SMOOTH_EVERY = 3, EXPLOIT_EVERY = 4 };
+static const double EXPLOIT_BETA = 0.01;
 
 static const char *const      acquisitions[] = {"log-ei", "ucb", "thompson", NULL}; /* enum acq_kind */
 static const char *const      kernels[] = {"matern52", "matern32", "matern12", "se", NULL};
@@ -58,9 +62,10 @@ struct session {
     struct arena          kept, scratch; /* kept also holds the session */
     struct candidates    *candidates;    /* candidate spaces: this and problem, nothing else */
     struct trial_log      log;
+    struct gp_cache       cache; /* of the last proposal: a function of log and fit, may be dropped */
     struct finite         used;
     size_t               *group_of; /* [dims] */
-    double               *theta;    /* [params_len + 2] the last recorded fit ... */
+    double               *theta;    /* [params_len + HYPER] the last recorded fit ... */
     size_t                fitted;   /* ... and how many values it was made from; 0: none */
     double               *v;        /* [params_len] scratch */
 };
@@ -129,7 +134,7 @@ static enum status open_parameters(struct session *session, struct error *err)
     const struct space *space = session->problem->space;
     struct arena       *kept = &session->kept;
     session->group_of = ARENA_NEW(kept, size_t, space->dims);
-    session->theta = ARENA_NEW(kept, double, space->params_len + 2);
+    session->theta = ARENA_NEW(kept, double, space->params_len + HYPER);
     session->v = ARENA_NEW(kept, double, space->params_len);
     if (session->group_of == NULL || session->theta == NULL || session->v == NULL)
         return no_memory(err);
@@ -145,6 +150,7 @@ static void close_session(struct session *session)
         return;
     candidates_close(session->candidates);
     arena_fini(&session->scratch);
+    gp_cache_drop(&session->cache);
     struct arena kept = session->kept; /* the session lies in it */
     arena_fini(&kept);
 }
@@ -170,13 +176,7 @@ static enum status open_session(const struct problem *problem, struct session **
 static size_t bytes(const struct session *session)
 {
     size_t candidates = session->candidates == NULL ? 0 : candidates_bytes(session->candidates);
-    return candidates + session->kept.taken_bytes + session->scratch.taken_bytes;
-}
-
-/* How many trials have a value or never will. */
-static size_t values_len(const struct session *session)
-{
-    return session->log.count[TRIAL_OBSERVED] + session->log.count[TRIAL_INFEASIBLE];
+    return candidates + session->kept.taken_bytes + session->cache.arena.taken_bytes + session->scratch.taken_bytes;
 }
 
 /* x within [low, high]. */
@@ -188,12 +188,16 @@ static size_t clamp_size(double x, size_t low, size_t high)
 static struct gp_fit fit_settings(const struct session *session, const struct ask *ask)
 {
     const struct problem *problem = session->problem;
+    size_t                values = trial_log_finished(&session->log);
     return (struct gp_fit){
         .kind = kernel_kinds[(size_t)option_value(problem, KERNEL)],
         .dims = problem->space->dims,
         .groups = problem->space->params_len,
         .group_of = session->group_of,
-        .evaluations = clamp_size(9000.0 / (double)(values_len(session) + 1), 22, 60),
+        .starts = values < FEW      ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED
+                  : values % 4 == 0 ? FIT_DEFAULT
+                                    : 0,
+        .evaluations = values < FEW || session->fitted == 0 ? 60 : clamp_size(1400.0 / (double)values, 12, 20),
         .late = ask == NULL ? NULL : ask->late,
         .late_arg = ask == NULL ? NULL : ask->late_arg,
     };
@@ -204,22 +208,22 @@ static struct gp_fit fit_settings(const struct session *session, const struct as
 struct note_head {
     char     tag[8];
     uint64_t fitted;
-    /* theta [params_len + 2] follows */
+    /* theta [params_len + HYPER] follows */
 };
-static const char NOTE_TAG[8] = "gpfit 1";
+static const char NOTE_TAG[8] = "gpfit 2";
 
 static size_t note_bytes(const struct session *session)
 {
-    return sizeof(struct note_head) + (session->log.params_len + 2) * sizeof(double);
+    return sizeof(struct note_head) + (session->log.params_len + HYPER) * sizeof(double);
 }
 
 static void note_write(const struct session *session, const double *theta, struct proposal *out)
 {
-    struct note_head head = {.fitted = values_len(session)};
-    _Static_assert(sizeof head + (SPACE_PARAMS_MAX + 2) * sizeof *theta <= POLICY_NOTE_MAX, "a fit must fit");
+    struct note_head head = {.fitted = trial_log_finished(&session->log)};
+    _Static_assert(sizeof head + (SPACE_PARAMS_MAX + HYPER) * sizeof *theta <= POLICY_NOTE_MAX, "a fit must fit");
     memcpy(head.tag, NOTE_TAG, sizeof head.tag);
     memcpy(out->note, &head, sizeof head);
-    memcpy(out->note + sizeof head, theta, (session->log.params_len + 2) * sizeof *theta);
+    memcpy(out->note + sizeof head, theta, (session->log.params_len + HYPER) * sizeof *theta);
     out->note_bytes = note_bytes(session);
 }
 
@@ -227,7 +231,7 @@ static void note_write(const struct session *session, const double *theta, struc
 static enum status note_read(struct session *session, const struct event *event, struct error *err)
 {
     struct note_head  head;
-    size_t            theta_bytes = (session->log.params_len + 2) * sizeof(double);
+    size_t            theta_bytes = (session->log.params_len + HYPER) * sizeof(double);
     struct gp_fit     fit = fit_settings(session, NULL);
     struct arena_mark mark = arena_mark(&session->kept);
     if (event->note == NULL || event->note_bytes != note_bytes(session))
@@ -262,8 +266,8 @@ static size_t milestone(size_t n)
     if (n <= REFIT_ALWAYS)
         return n;
     size_t size = REFIT_ALWAYS;
-    while (size + size / 10 <= n)
-        size += size / 10;
+    for (size_t step; step = size / 10 < REFIT_STEP ? size / 10 : REFIT_STEP, size + step <= n;)
+        size += step;
     return size;
 }
 
@@ -280,9 +284,9 @@ static bool quasi_random_point(const struct session *session, const struct ask *
 static bool is_initial(const struct session *session)
 {
     const size_t *count = session->log.count;
-    size_t        tried = values_len(session) + count[TRIAL_PENDING] + count[TRIAL_FAILED];
+    size_t        tried = trial_log_finished(&session->log) + count[LOG_PENDING] + count[LOG_FAILED];
     double        initial = option_value(session->problem, INITIAL), d = (double)session->log.params_len;
-    return count[TRIAL_OBSERVED] == 0 || (double)tried < (isnan(initial) ? fmin(2.0 * d + 2.0, INITIAL_MAX) : initial);
+    return count[LOG_OBSERVED] == 0 || (double)tried < (isnan(initial) ? fmin(2.0 * d + 2.0, INITIAL_MAX) : initial);
 }
 
 /* What the search sees of the model. */
@@ -301,11 +305,11 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
     struct gp_model  *model = target->model;
     struct arena_mark mark = arena_mark(model->scratch);
     if (target->acq.kind == ACQ_THOMPSON)
-        return acq_thompson(&model->gp, U, m, &target->rng, out, model->scratch, err);
+        return acq_thompson(model->gp, U, m, &target->rng, out, model->scratch, err);
     double *mean = ARENA_NEW(model->scratch, double, m), dmean, dsd;
     if (mean == NULL)
         return no_memory(err);
-    TRY(gp_posterior(&model->gp, U, m, mean, out, model->scratch, err));
+    TRY(gp_posterior(model->gp, U, m, mean, out, model->scratch, err));
     for (size_t k = 0; k < m; k++)
         out[k] = acq_value(&target->acq, mean[k], sqrt(out[k]) + SD_MIN, &dmean, &dsd);
     arena_release(model->scratch, mark);
@@ -315,7 +319,7 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
 static double slope(void *arg, const double *u, double *gradient)
 {
     struct target   *target = arg;
-    const struct gp *gp = &target->model->gp;
+    const struct gp *gp = target->model->gp;
     size_t           dims = gp->kernel.dims;
     struct gp_slope  at = {.dmean = target->work + 3 * gp->n, .dvar = target->work + 3 * gp->n + dims};
     double           dmean, dsd;
@@ -326,12 +330,13 @@ static double slope(void *arg, const double *u, double *gradient)
     return value;
 }
 
-/* Effort falls with n so that a search takes about the time of a factorisation when n is large. */
+/* Effort falls with n: beyond about 1,100 rows a point costs a pass over megabytes, so some fifty are scored, half of
+ * them near the best ones, and one is refined by a few steps. */
 static enum status search_model(struct session *session, const struct ask *ask, const struct space *space,
                                 struct target *target, double *point, struct error *err)
 {
     struct gp_model    *model = target->model;
-    double              squared = (double)(model->gp.n * model->gp.n);
+    double              squared = (double)(model->gp->n * model->gp->n);
     bool                is_joint = target->acq.kind == ACQ_THOMPSON;
     double             *anchors = arena_alloc(model->scratch, MODEL_ANCHORS, space->params_len * sizeof *anchors);
     if (anchors == NULL)
@@ -339,7 +344,7 @@ static enum status search_model(struct session *session, const struct ask *ask, 
     for (size_t k = 0; k < model->anchors_len; k++)
         memcpy(anchors + k * space->params_len, trial_log_point(&session->log, model->anchors[k]),
                space->params_len * sizeof *anchors);
-    size_t            widest = clamp_size(1e6 / (double)space->dims, 64, is_joint ? 400 : 800);
+    size_t            widest = clamp_size(1e6 / (double)space->dims, 64, is_joint ? 400 : 500);
     struct acq_search search = {
         .space = space,
         .finite = &session->used,
@@ -347,9 +352,11 @@ static enum status search_model(struct session *session, const struct ask *ask, 
         .anchors_len = model->anchors_len,
         .seed = session->problem->seed,
         .trial = ask->trial,
-        .samples = clamp_size(1.5e8 / squared, widest < 160 ? widest : 160, widest),
-        .starts = squared > 2.5e5 ? 2 : 4,
-        .evaluations = clamp_size(1.5e7 / squared, 15, 60),
+        .samples = clamp_size(1.2e8 / squared, 32, widest),
+        .starts = squared < 2.5e5   ? 4
+                  : squared < 1.2e6 ? 2
+                                    : 1,
+        .evaluations = clamp_size(1.2e7 / squared, 3, 40),
         .late = ask->late,
         .late_arg = ask->late_arg,
         .scores = scores,
@@ -359,51 +366,84 @@ static enum status search_model(struct session *session, const struct ask *ask, 
     return acq_search_run(&search, point, model->scratch, err);
 }
 
+/* The hyper-parameters of this proposal: of the last fit if it is recent enough, or of a new one, which leaves as the
+ * note.  *fitted: how many values they were made from, 0: all. */
+static enum status find_theta(struct session *session, struct gp_model *model, const struct gp_fit *fit, double *theta,
+                              size_t *fitted, struct error *err)
+{
+    bool is_due = milestone(trial_log_finished(&session->log)) > session->fitted;
+    *fitted = is_due ? 0 : session->fitted;
+    TRY(gp_model_rows(model, &session->cache, *fitted, err));
+    if (is_due)
+        return gp_model_fit(model, fit, session->fitted > 0 ? session->theta : NULL, theta, err);
+    memcpy(theta, session->theta, (session->log.params_len + HYPER) * sizeof *theta);
+    return STATUS_OK;
+}
+
+/* A fit with longer length-scales, when it is this trial's turn.  It is not recorded: only this trial uses it. */
+static enum status smooth_theta(const struct session *session, const struct ask *ask, struct gp_model *model,
+                                const double *theta, double *used, struct error *err)
+{
+    struct gp_fit fit = fit_settings(session, ask);
+    fit.is_smooth = true;
+    memcpy(used, theta, (fit.groups + HYPER) * sizeof *used);
+    bool is_turn = ask->trial % SMOOTH_EVERY == 1 && trial_log_finished(&session->log) < FEW;
+    return is_turn ? gp_model_fit(model, &fit, NULL, used, err) : STATUS_OK;
+}
+
+static struct acq acquisition(const struct session *session, const struct ask *ask, const struct gp_model *model)
+{
+    double        beta = option_value(session->problem, BETA);
+    enum acq_kind kind = (enum acq_kind)option_value(session->problem, ACQUISITION);
+    if (kind == ACQ_LOG_EI && ask->trial % EXPLOIT_EVERY == 0)
+        return (struct acq){.kind = ACQ_UCB, .beta = EXPLOIT_BETA};
+    beta = isnan(beta) ? acq_beta(session->log.params_len, trial_log_finished(&session->log) + 1) : beta;
+    return (struct acq){.kind = kind, .best = model->best, .beta = beta};
+}
+
 /* The proposal of the model; out is only changed when there is one. */
 static enum status propose(struct session *session, const struct ask *ask, const struct space *view,
                            struct proposal *out, struct error *err)
 {
     struct arena   *scratch = &session->scratch;
-    size_t          len = session->log.params_len, dims = session->problem->space->dims;
-    struct gp_model model;
+    size_t          len = session->log.params_len, dims = session->problem->space->dims, fitted;
+    struct gp_model model = {.space = session->problem->space, .log = &session->log, .scratch = scratch};
     struct gp_fit   fit = fit_settings(session, ask);
-    double         *theta = ARENA_NEW(scratch, double, len + 2), *point = ARENA_NEW(scratch, double, len + dims);
-    bool            is_due = milestone(values_len(session)) > session->fitted;
+    double         *theta = ARENA_NEW(scratch, double, 2 * (len + HYPER)), *used = theta + len + HYPER, mean, var;
+    double         *point = ARENA_NEW(scratch, double, len + dims);
     if (theta == NULL || point == NULL)
         return no_memory(err);
-    TRY(gp_model_rows(&model, session->problem->space, &session->log, scratch->limit_bytes, scratch, err));
-    if (is_due)
-        TRY(gp_model_fit(&model, &fit, session->fitted > 0 ? session->theta : NULL, theta, err));
-    else
-        memcpy(theta, session->theta, (len + 2) * sizeof *theta);
-    TRY(gp_model_condition(&model, &fit, theta, true, err));
-    double        beta = option_value(session->problem, BETA);
+    TRY(find_theta(session, &model, &fit, theta, &fitted, err));
+    TRY(smooth_theta(session, ask, &model, theta, used, err));
+    TRY(gp_model_condition(&model, &fit, used, true, &session->cache, err));
     struct target target = {
         .model = &model,
-        .acq = {.kind = (enum acq_kind)option_value(session->problem, ACQUISITION),
-                .best = model.best,
-                .beta = isnan(beta) ? acq_beta(len, values_len(session) + 1) : beta},
+        .acq = acquisition(session, ask, &model),
         .rng = rng_at(session->problem->seed, ask->trial, RNG_THOMPSON),
-        .work = ARENA_NEW(scratch, double, 3 * model.gp.n + 2 * dims),
+        .work = ARENA_NEW(scratch, double, 3 * model.gp->n + 2 * dims),
     };
     if (target.work == NULL)
         return no_memory(err);
     TRY(search_model(session, ask, view, &target, point, err));
-    double mean, var;
     space_encode(session->problem->space, point, point + len);
-    TRY(gp_posterior(&model.gp, point + len, 1, &mean, &var, scratch, err));
+    TRY(gp_posterior(model.gp, point + len, 1, &mean, &var, scratch, err));
     memcpy(out->point, point, len * sizeof *point);
-    out->mean = gp_model_mean(&model, mean);
-    out->sd = gp_model_sd(&model, sqrt(var));
+    out->mean = mean;
+    out->sd = sqrt(var);
+    gp_model_units(&model, &out->mean, &out->sd);
     out->observations = model.n;
-    if (is_due)
+    if (fitted == 0)
         note_write(session, theta, out);
     return STATUS_OK;
 }
 
 static void begin_scratch(struct session *session)
 {
-    arena_init(&session->scratch, session->problem->memory_bytes - session->kept.taken_bytes);
+    size_t left = session->problem->memory_bytes - session->kept.taken_bytes;
+    session->cache.limit_bytes = left / 8 * 5; /* of the log alone: a full cache must not change an answer */
+    if (session->cache.arena.taken_bytes > session->cache.limit_bytes)
+        gp_cache_drop(&session->cache);
+    arena_init(&session->scratch, left - session->cache.limit_bytes);
 }
 
 /* view: the space with what the ask holds. */
@@ -447,24 +487,24 @@ static enum status predict_points(struct session *session, const double *points,
 {
     const struct space *space = session->problem->space;
     struct arena       *scratch = &session->scratch;
-    struct gp_model     model;
+    struct gp_model     model = {.space = space, .log = &session->log, .scratch = scratch};
     struct gp_fit       fit = fit_settings(session, NULL);
-    double             *theta = ARENA_NEW(scratch, double, space->params_len + 2);
+    double             *theta = ARENA_NEW(scratch, double, space->params_len + HYPER);
     double             *U = arena_alloc(scratch, m, space->dims * sizeof *U);
     if (theta == NULL || U == NULL)
         return no_memory(err);
     for (size_t i = 0; i < m; i++)
         space_encode(space, points + i * space->params_len, U + i * space->dims);
-    TRY(gp_model_rows(&model, space, &session->log, scratch->limit_bytes, scratch, err));
+    TRY(gp_model_rows(&model, &session->cache, session->fitted, err));
     if (session->fitted > 0)
-        memcpy(theta, session->theta, (space->params_len + 2) * sizeof *theta);
+        memcpy(theta, session->theta, (space->params_len + HYPER) * sizeof *theta);
     else
         TRY(gp_model_fit(&model, &fit, NULL, theta, err));
-    TRY(gp_model_condition(&model, &fit, theta, false, err));
-    TRY(gp_posterior(&model.gp, U, m, mean, sd, scratch, err));
+    TRY(gp_model_condition(&model, &fit, theta, false, &session->cache, err));
+    TRY(gp_posterior(model.gp, U, m, mean, sd, scratch, err));
     for (size_t i = 0; i < m; i++) {
-        mean[i] = gp_model_mean(&model, mean[i]);
-        sd[i] = gp_model_sd(&model, sqrt(sd[i]));
+        sd[i] = sqrt(sd[i]);
+        gp_model_units(&model, mean + i, sd + i);
     }
     return STATUS_OK;
 }
@@ -474,7 +514,7 @@ static enum status predict(struct session *session, const double *points, const 
 {
     if (session->candidates != NULL)
         return candidates_predict(session->candidates, rows, m, mean, sd, err);
-    if (session->log.count[TRIAL_OBSERVED] == 0)
+    if (session->log.count[LOG_OBSERVED] == 0)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
     begin_scratch(session);
     enum status status = predict_points(session, points, m, mean, sd, err);

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { DELTA, LENGTH_SCALE, SIGNAL_VARIANCE, NOISE_VARIANCE, MEAN, INITIAL };
+enum { DELTA, LENGTH_SCALE, SIGNAL_VARIANCE, NOISE_VARIANCE, MEAN, INITIAL, RELEASE_NOISE, RELEASE_DIMS };
 
 static const struct option options[] = {
     [DELTA] = {.name = "delta", .kind = OPTION_REAL, .min = 1e-12, .max = 1, .fallback = 0.025,
@@ -22,6 +22,10 @@ static const struct option options[] = {
               .help = "of the function; the mean of the values when not given"},
     [INITIAL] = {.name = "initial", .kind = OPTION_INT, .min = 0, .max = 1000, .fallback = 5,
                  .help = "random rows before the model is asked"},
+    [RELEASE_NOISE] = {.name = "release_noise", .kind = OPTION_REAL, .min = 0, .max = 1e100, .fallback = NAN,
+                       .help = "variance per coordinate of the noise in the rows; when not given, as their manifest says"},
+    [RELEASE_DIMS] = {.name = "release_dims", .kind = OPTION_INT, .min = 0, .max = 1000000, .fallback = NAN,
+                      .help = "coordinates that have it; when not given, as the manifest says, or all"},
     {.name = NULL},
 };
 
@@ -50,6 +54,7 @@ static struct candidates *candidates_of(struct session *session)
 
 static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
 {
+    size_t                 dims = (size_t)fmax(option_value(problem, RELEASE_DIMS), 0); /* fmax takes the number */
     struct candidates_rule rule = {
         .kind = KERNEL_SE,
         .length_scale = option_value(problem, LENGTH_SCALE),
@@ -57,6 +62,8 @@ static enum status open_session(const struct problem *problem, struct session **
         .noise = option_value(problem, NOISE_VARIANCE),
         .mean = option_value(problem, MEAN),
         .initial = (size_t)option_value(problem, INITIAL),
+        .release_noise = fmax(option_value(problem, RELEASE_NOISE), 0),
+        .release_dims = dims == 0 ? problem->space->columns : dims,
         .each_row_once = true,
         .score = score_ucb,
     };

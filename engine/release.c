@@ -23,7 +23,8 @@ static enum status scale_check(const struct release_scale *scale, size_t d, stru
         return error_set(err, STATUS_INVALID, "bad_scale", "/radius", "the public radius must be positive");
     for (size_t c = 0; c < d; c++) {
         if (!(scale->length_scales[c] > 0) || !isnormal(MECHANISM_NORM / (scale->length_scales[c] * scale->radius)))
-            return error_set(err, STATUS_INVALID, "bad_scale", "/length_scales", "length-scale %zu is not positive", c + 1);
+            return error_set(err, STATUS_INVALID, "bad_scale", "/length_scales", "length-scale %zu is not positive",
+                             c + 1);
         if (!isfinite(scale->centre[c]))
             return error_set(err, STATUS_INVALID, "bad_scale", "/centre", "centre %zu is not finite", c + 1);
     }
@@ -61,12 +62,12 @@ static bool scale_row(const struct release_scale *scale, const double *raw, size
 struct work {
     const struct mechanism *plan;
     struct sampler         *sampler;
-    double                 *x;          /* [max(d, p)] */
-    int64_t                *k;          /* [max(d, p)] */
-    double                 *Q;          /* [p][d] orthonormal rows times sqrt(d / p), or NULL */
-    int64_t                *M;          /* [d][p], or NULL */
-    double                 *z;          /* [p] */
-    double                  squares;    /* of all noise, in units of its variance */
+    double                 *x;       /* [max(d, p)] */
+    int64_t                *k;       /* [max(d, p)] */
+    double                 *Q;       /* [p][d] orthonormal rows times sqrt(d / p), or NULL */
+    int64_t                *M;       /* [d][p], or NULL */
+    double                 *z;       /* [p] */
+    double                  squares; /* of all noise, in units of its variance */
     size_t                  draws;
 };
 
@@ -106,14 +107,15 @@ static enum status draw_rotation(struct work *work, struct error *err)
 static enum status draw_noise(struct work *work, int64_t *out, struct error *err)
 {
     const struct mechanism *plan = work->plan;
-    enum status status = plan->kind == MECHANISM_DISCRETE_LAPLACE ? sampler_laplace(work->sampler, plan->rate, out, err)
-                                                                  : sampler_gaussian(work->sampler, plan->sigma, out, err);
+    enum status             status = plan->kind == MECHANISM_DISCRETE_LAPLACE
+                                         ? sampler_laplace(work->sampler, plan->rate, out, err)
+                                         : sampler_gaussian(work->sampler, plan->sigma, out, err);
     work->squares += (double)*out * (double)*out;
     work->draws++;
     return status;
 }
 
-/* k [p] := k [d] times M.  |k| <= 25 / gamma + 1 < 2^37 and |M| < 64 * 2^10, so that 2^10 products stay below 2^63. */
+/* k [p] := k [d] times M.  |k| <= 25 / gamma + 1 <= 2^32 and |M| < 64 * 2^10, so that 2^10 products stay below 2^58. */
 static void multiply_integers(struct work *work, int64_t *sum)
 {
     size_t d = work->plan->columns, p = work->plan->dims;
@@ -146,7 +148,7 @@ static enum status release_row(struct work *work, int64_t *indices, struct error
         mat_vector(work->Q, p, d, false, work->x, work->z);
     }
     for (size_t j = 0; j < p; j++)
-        indices[j] = projects          ? (int64_t)rint((double)noisy[j] / (MECHANISM_PROJECTION_SCALE * sqrt((double)p)))
+        indices[j] = projects ? (int64_t)rint((double)noisy[j] / (MECHANISM_PROJECTION_SCALE * sqrt((double)p)))
                      : work->Q != NULL ? (int64_t)rint(work->z[j])
                                        : noisy[j];
     return STATUS_OK;
@@ -172,8 +174,8 @@ static enum status noise_check(const struct work *work, struct error *err)
 {
     enum { DRAWS_MIN = 1000 };
     const struct mechanism *plan = work->plan;
-    double half = sinh((double)plan->rate * 0x1p-33), sd = plan->sigma;
-    double variance = plan->kind == MECHANISM_DISCRETE_LAPLACE ? 0.5 / (half * half) : sd * sd;
+    double                  half = sinh((double)plan->rate * 0x1p-33), sd = plan->sigma;
+    double                  variance = plan->kind == MECHANISM_DISCRETE_LAPLACE ? 0.5 / (half * half) : sd * sd;
     if (work->draws >= DRAWS_MIN && !(work->squares >= 0.5 * variance * (double)work->draws))
         return error_set(err, STATUS_INTERNAL, "noise_test", "", "the noise does not have the variance it should have");
     return STATUS_OK;
@@ -216,18 +218,24 @@ enum status release_make(struct release *release, const double *rows, struct sam
     bool              projects = plan->kind == MECHANISM_PROJECTED_GAUSSIAN;
     bool              rotates = !projects && (!release->is_plain || p < d);
     struct arena_mark mark = arena_mark(scratch);
-    struct work       work = {.plan = plan, .sampler = sampler, .x = ARENA_NEW(scratch, double, widest),
-                              .k = ARENA_NEW(scratch, int64_t, widest), .z = ARENA_NEW(scratch, double, p),
-                              .Q = rotates ? ARENA_NEW(scratch, double, p * d) : NULL,
+    struct work       work = {.plan = plan,
+                              .sampler = sampler,
+                              .x = ARENA_NEW(scratch, double, widest),
+                              .k = ARENA_NEW(scratch, int64_t, widest),
+                              .z = ARENA_NEW(scratch, double, p),
+                              .Q = rotates ? ARENA_NEW(scratch, double, p *d) : NULL,
                               .M = projects ? ARENA_NEW(scratch, int64_t, d * p) : NULL};
-    enum status status = no_memory(NULL);
-    if (work.x == NULL || work.k == NULL || work.z == NULL || (rotates && work.Q == NULL) || (projects && work.M == NULL)) {
+    enum status       status;
+    if (work.x == NULL || work.k == NULL || work.z == NULL || (rotates && work.Q == NULL) ||
+        (projects && work.M == NULL)) {
         status = no_memory(err);
     } else {
         status = release_all(release, rows, &work, err);
         wipe(work.x, widest * sizeof *work.x);
         wipe(work.k, widest * sizeof *work.k);
-        wipe(rotates ? (void *)work.Q : work.M, rotates ? p * d * sizeof *work.Q : projects ? d * p * sizeof *work.M : 0);
+        wipe(rotates ? (void *)work.Q : work.M, rotates    ? p * d * sizeof *work.Q
+                                                : projects ? d * p * sizeof *work.M
+                                                           : 0);
     }
     arena_release(scratch, mark);
     return status;
@@ -296,8 +304,8 @@ static double cells_variance(const struct release *release, const struct release
     return sum;
 }
 
-enum status release_cells(struct release *release, struct release_grid *grid, const double *rows, struct sampler *sampler,
-                          struct error *err)
+enum status release_cells(struct release *release, struct release_grid *grid, const double *rows,
+                          struct sampler *sampler, struct error *err)
 {
     struct mechanism *plan = &release->mechanism;
     size_t            d = plan->columns;

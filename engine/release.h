@@ -41,13 +41,13 @@ struct release_scale {
 struct release {
     struct mechanism     mechanism; /* in: the request (rows and columns included); out: the plan */
     struct release_scale scale;
-    bool                 is_plain;  /* neither rotated nor permuted: for audits and tests, not for a release */
+    bool                 is_plain; /* neither rotated nor permuted: for audits and tests, not for a release */
     /* out, public; storage by the caller */
     int64_t *indices;      /* [n][p] with p = dims, or columns when dims is 0: a value is gamma times its index */
     double   distance_raw; /* Delta in units of the length-scales: column j alone may move by distance_raw * l_j */
     /* out, private */
-    size_t  *order;        /* [n] raw row of each released row; may be NULL when is_plain */
-    size_t   clipped;      /* rows outside the public ball */
+    size_t *order;   /* [n] raw row of each released row; may be NULL when is_plain */
+    size_t  clipped; /* rows outside the public ball */
 };
 
 /* Releases rows [n][d] by discrete Laplace, discrete Gaussian or projected Gaussian noise.
@@ -62,16 +62,16 @@ bool release_fits_int32(const int64_t *indices, size_t count);
 
 /* Cells of a public box, low and high in raw units; columns beyond the box count as its border. */
 struct release_grid {
-    const size_t *sides;       /* [d] cells per column, > 0 */
-    const double *low, *high;  /* [d] */
-    double        keep_from;   /* least noisy count of a cell that is kept; NaN: so that an empty one is kept in 1 of 20 */
+    const size_t *sides;      /* [d] cells per column, > 0 */
+    const double *low, *high; /* [d] */
+    double keep_from; /* least noisy count of a cell that is kept; NaN: so that an empty one is kept in 1 of 20 */
     /* out, public; storage by the caller for all K = product of sides cells, row-major, last column fastest */
-    int64_t *counts;           /* [K] noisy */
-    size_t  *kept;             /* [kept_len] numbers of the kept cells, ascending */
-    int64_t *indices;          /* [kept_len][d] their centres in scaled space, in steps of 2^-10 */
+    int64_t *counts;  /* [K] noisy */
+    size_t  *kept;    /* [kept_len] numbers of the kept cells, ascending */
+    int64_t *indices; /* [kept_len][d] their centres in scaled space, in steps of 2^-10 */
     size_t   kept_len;
     /* out, private */
-    size_t  *cell_of_row;      /* [n] */
+    size_t *cell_of_row; /* [n] */
 };
 enum { RELEASE_CELLS_MAX = 1000000 };
 

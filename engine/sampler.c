@@ -46,7 +46,8 @@ static enum status result(const struct sampler *sampler, struct error *err)
 
 static void refill(struct sampler *sampler)
 {
-    if (!is_failed(sampler) && sampler->bits(sampler->arg, sampler->words, sizeof sampler->words, &sampler->error) != STATUS_OK &&
+    if (!is_failed(sampler) &&
+        sampler->bits(sampler->arg, sampler->words, sizeof sampler->words, &sampler->error) != STATUS_OK &&
         !is_failed(sampler))
         error_set(&sampler->error, STATUS_INTERNAL, "no_random_bits", "", "the source of random bits failed");
     sampler->used = 0;

@@ -21,7 +21,7 @@ enum { SAMPLER_WORDS = 1024 };
 struct sampler {
     sampler_bits *bits;
     void         *arg;
-    size_t        used; /* of words */
+    size_t        used;  /* of words */
     struct error  error; /* the failure that sticks */
     uint32_t      words[SAMPLER_WORDS];
 };

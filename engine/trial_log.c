@@ -12,9 +12,9 @@ static enum status reserve(struct trial_log *log, struct error *err)
 {
     if (log->len < log->room)
         return STATUS_OK;
-    size_t        room = log->room == 0 ? 64 : 2 * log->room;
-    struct trial *trials = ARENA_NEW(log->arena, struct trial, room);
-    double       *points = arena_alloc(log->arena, room, log->params_len * sizeof *points);
+    size_t            room = log->room == 0 ? 64 : 2 * log->room;
+    struct log_trial *trials = ARENA_NEW(log->arena, struct log_trial, room);
+    double           *points = arena_alloc(log->arena, room, log->params_len * sizeof *points);
     if (trials == NULL || points == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's trials do not fit into the memory limit");
     if (log->len > 0) {
@@ -48,29 +48,56 @@ static enum status insert(struct trial_log *log, size_t at, const struct event *
     double *point = log->points + at * width;
     memmove(log->trials + at + 1, log->trials + at, after * sizeof *log->trials);
     memmove(point + width, point, after * width * sizeof *point);
-    log->trials[at] = (struct trial){.number = event->trial, .state = TRIAL_PENDING};
+    log->trials[at] = (struct log_trial){.number = event->trial, .state = LOG_PENDING};
     memcpy(point, event->point, width * sizeof *point);
     log->len++;
-    log->count[TRIAL_PENDING]++;
+    log->count[LOG_PENDING]++;
     return STATUS_OK;
+}
+
+static bool is_finished(const struct log_trial *trial)
+{
+    return trial->state == LOG_OBSERVED || trial->state == LOG_INFEASIBLE;
 }
 
 enum status trial_log_tell(struct trial_log *log, const struct event *event, struct error *err)
 {
-    static const enum trial_state states[] = {
-        [EVENT_SUGGESTED] = TRIAL_PENDING,     [EVENT_OBSERVED] = TRIAL_OBSERVED,   [EVENT_FAILED] = TRIAL_FAILED,
-        [EVENT_INFEASIBLE] = TRIAL_INFEASIBLE, [EVENT_ABANDONED] = TRIAL_ABANDONED,
+    static const enum log_state states[] = {
+        [EVENT_SUGGESTED] = LOG_PENDING,     [EVENT_OBSERVED] = LOG_OBSERVED,   [EVENT_FAILED] = LOG_FAILED,
+        [EVENT_INFEASIBLE] = LOG_INFEASIBLE, [EVENT_ABANDONED] = LOG_ABANDONED,
     };
     size_t at = place_of(log, event->trial);
+    log->events++;
     if (at == log->len || log->trials[at].number != event->trial)
         TRY(insert(log, at, event, err));
-    struct trial *trial = &log->trials[at];
+    struct log_trial *trial = &log->trials[at];
     log->count[trial->state]--;
     trial->state = states[event->kind];
     log->count[trial->state]++;
-    if (trial->state == TRIAL_OBSERVED) {
+    if (is_finished(trial))
+        trial->finished = log->events;
+    if (trial->state == LOG_OBSERVED) {
         trial->value = event->value;
         trial->stddev = event->stddev;
     }
     return STATUS_OK;
+}
+
+size_t trial_log_finished(const struct trial_log *log)
+{
+    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE];
+}
+
+/* Insertion from the end: trials finish nearly in the order of their numbers, unless many run at once. */
+void trial_log_order(const struct trial_log *log, size_t *places)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < log->len; i++) {
+        if (!is_finished(&log->trials[i]))
+            continue;
+        size_t at = n++;
+        for (; at > 0 && log->trials[places[at - 1]].finished > log->trials[i].finished; at--)
+            places[at] = places[at - 1];
+        places[at] = i;
+    }
 }

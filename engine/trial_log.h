@@ -5,20 +5,22 @@
 
 #include "engine/policy.h"
 
-enum trial_state { TRIAL_PENDING, TRIAL_OBSERVED, TRIAL_INFEASIBLE, TRIAL_FAILED, TRIAL_ABANDONED, TRIAL_STATES };
+enum log_state { LOG_PENDING, LOG_OBSERVED, LOG_INFEASIBLE, LOG_FAILED, LOG_ABANDONED, LOG_STATES };
 
-struct trial {
-    uint64_t         number;
-    enum trial_state state;
-    double           value, stddev; /* TRIAL_OBSERVED */
+struct log_trial {
+    uint64_t       number;
+    enum log_state state;
+    double         value, stddev; /* LOG_OBSERVED */
+    uint64_t       finished;      /* which event of the log made it observed or infeasible, the last time; 0: none */
 };
 
 struct trial_log {
-    struct arena *arena;
-    size_t        params_len, len, room;
-    struct trial *trials; /* [len] by number */
-    double       *points; /* [len][params_len] */
-    size_t        count[TRIAL_STATES];
+    struct arena     *arena;
+    size_t            params_len, len, room;
+    struct log_trial *trials; /* [len] by number */
+    double           *points; /* [len][params_len] */
+    size_t            count[LOG_STATES];
+    uint64_t          events;
 };
 
 void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_len);
@@ -26,6 +28,13 @@ void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_le
 /* Takes in one event; a trial that is not there yet is added with the event's point.  Errors: NO_MEMORY.
  * O(log len), or O(len) for a trial with a smaller number than another. */
 MUST_CHECK enum status trial_log_tell(struct trial_log *log, const struct event *event, struct error *err);
+
+/* How many trials are observed or infeasible. */
+size_t trial_log_finished(const struct trial_log *log);
+
+/* places [trial_log_finished] out: where they stand in the log, in the order in which they finished.
+ * O(len + how many pairs of them stand the other way round). */
+void trial_log_order(const struct trial_log *log, size_t *places);
 
 static inline const double *trial_log_point(const struct trial_log *log, size_t i)
 {

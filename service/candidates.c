@@ -2,25 +2,41 @@
  * The digest is computed from what the store holds, not from what went by, so that it vouches for what is served. */
 #include "service/candidates.h"
 
-#include "service/digest.h"
+#include "engine/release_checks.h"
+#include "service/gate.h"
+#include "service/manifest.h"
+#include "service/matrix.h"
 #include "service/rows.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_MAX = 4096 };
+enum { REFUSALS_MAX = 3, REFUSALS_MS = 3600 * 1000, UNDECLARED = -1 };
+
+/* The check of a whole file, which runs outside of any transaction. */
+struct check {
+    struct arena            arena;
+    struct matrix           matrix;
+    struct release_manifest release; /* private */
+    char                    sha256[SHA256_HEX_BYTES];
+    int64_t                 attempt, revision; /* of what was checked */
+    bool                    is_refused, is_declared_file;
+};
 
 struct upload {
     struct app               *app;
     struct caller            *caller;
     const char               *id;
-    const struct manifest    *manifest; /* declare */
+    const struct manifest    *manifest;            /* declare */
     int64_t                   offset, total_bytes; /* append */
     const void               *bytes;
     size_t                    length;
+    struct check             *check; /* append, the last piece */
     struct study              study;
-    char                      sha256[SHA256_HEX_BYTES];
+    char                      sha256[SHA256_HEX_BYTES]; /* as declared; "": a file that declares itself */
+    int64_t                   attempt; /* how often what was received was dropped; UNDECLARED without a manifest */
     struct candidates_status *out;
     int64_t                   now_ms;
 };
@@ -33,23 +49,45 @@ static enum status check_study(const struct caller *caller, const struct study *
     return STATUS_OK;
 }
 
+/* Locked: the last REFUSALS_MAX refusals came within an hour. */
+static enum status load_lock(struct db_conn *conn, const char *study, bool *locked, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    int64_t        first = 0, last = 0;
+    size_t         n = 0;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_REFUSALS, study, (int64_t)REFUSALS_MAX));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        first = db_int(&rows, 0);
+        last = n++ == 0 ? first : last;
+    }
+    db_done(&rows);
+    *locked = n == REFUSALS_MAX && last - first < REFUSALS_MS;
+    return status;
+}
+
 /* What the store has of the matrix; manifest NULL when nothing was declared. */
 static enum status load_status(struct db_conn *conn, struct upload *up, struct error *err)
 {
     struct db_rows rows;
-    bool more;
+    bool           more;
     *up->out = (struct candidates_status){0};
+    up->attempt = UNDECLARED;
     TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, up->id));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more) {
-        *up->out = (struct candidates_status){db_text_copy(&rows, 0, up->caller->arena), db_int(&rows, 2),
-                                              db_int(&rows, 3), db_int(&rows, 4) != 0};
-        snprintf(up->sha256, sizeof up->sha256, "%s", db_text(&rows, 1)); // "" for a file that declares itself
+        *up->out = (struct candidates_status){.manifest = db_text_copy(&rows, 0, up->caller->arena),
+                                              .bytes = db_int(&rows, 2),
+                                              .received_bytes = db_int(&rows, 3),
+                                              .complete = db_int(&rows, 4) != 0};
+        snprintf(up->sha256, sizeof up->sha256, "%s", db_text(&rows, 1));
+        up->attempt = db_int(&rows, 5);
         if (up->out->manifest == NULL)
             status = app_no_memory(err);
     }
     db_done(&rows);
-    return status;
+    return status == STATUS_OK ? load_lock(conn, up->id, &up->out->locked, err) : status;
 }
 
 static enum status begin(struct db_conn *conn, struct upload *up, struct error *err)
@@ -67,32 +105,90 @@ static enum status log_kind(struct db_conn *conn, struct upload *up, const char 
     return rows_study_save(conn, &up->study, up->now_ms, err);
 }
 
+static enum status check_lock(const struct upload *up, struct error *err)
+{
+    return up->out->locked
+               ? error_set(err, STATUS_CONFLICT, "uploads_locked", "",
+                           "%d files were refused within an hour; the study's owner can resume it", REFUSALS_MAX)
+               : STATUS_OK;
+}
+
 /* ---- the manifest ---- */
+
+enum status candidates_read_manifest(const struct study *study, const char *text, size_t length, struct arena *arena,
+                                     struct manifest *out, struct error *err)
+{
+    struct release_manifest release;
+    char                   *canonical = NULL;
+    TRY(manifest_read(text, length, &release, err));
+    if (strcmp(release.key, study->spec.curator_key) != 0)
+        return error_set(err, STATUS_INVALID, "wrong_key", "/key", "the manifest is not of the study's curator");
+    TRY(manifest_check_signature(&release, err));
+    TRY(manifest_check_numbers(&release, err));
+    TRY(manifest_text(&release, &canonical, err));
+    *out = (struct manifest){.rows = release.rows,
+                             .columns = release.columns,
+                             .bytes = release.bytes,
+                             .type = release.dtype,
+                             .text = arena_strndup(arena, canonical, strlen(canonical))};
+    free(canonical);
+    memcpy(out->sha256, release.sha256, sizeof out->sha256);
+    memcpy(out->dataset_tag, release.dataset_tag, sizeof out->dataset_tag);
+    return out->text == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+/* Whether another study has, or had, these data; the same matrix again may replace that of a study that is gone. */
+static enum status check_release(struct db_conn *conn, const struct upload *up, const char *tag, const char *sha256_new,
+                                 struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    if (!up->study.spec.is_private)
+        return STATUS_OK;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_RELEASE_GET, up->study.spec.curator_key, tag));
+    enum status status = db_next(&rows, &more, err);
+    bool        is_own = status == STATUS_OK && more && strcmp(db_text(&rows, 0), up->id) == 0;
+    bool is_again = status == STATUS_OK && more && db_is_null(&rows, 2) && strcmp(db_text(&rows, 1), sha256_new) == 0;
+    if (status == STATUS_OK && more && !is_own && !is_again)
+        status = error_set(err, STATUS_CONFLICT, "dataset_released", "/dataset_tag",
+                           "these data were released to another study; a second release would be a second charge");
+    db_done(&rows);
+    return status;
+}
+
+static enum status check_manifest(const struct upload *up, const struct manifest *manifest, struct error *err)
+{
+    const struct space *space = &up->study.spec.space;
+    if ((size_t)manifest->rows != space->rows_len || (size_t)manifest->columns != space->columns)
+        return error_set(err, STATUS_INVALID, "wrong_shape", "/rows",
+                         "the study was created for %zu rows and %zu columns", space->rows_len, space->columns);
+    int64_t least = manifest->rows * manifest->columns * (int64_t)npy_type_bytes(manifest->type);
+    if (manifest->bytes <= least || manifest->bytes > least + MATRIX_HEADER_MAX)
+        return error_set(err, STATUS_INVALID, "wrong_shape", "/bytes",
+                         "a file of this shape has %lld bytes and a header", (long long)least);
+    if (up->study.state != STUDY_AWAITING_CANDIDATES)
+        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s",
+                         study_state_names[up->study.state]);
+    return check_lock(up, err);
+}
 
 static enum status add_manifest(struct db_conn *conn, struct upload *up, const struct manifest *manifest,
                                 struct error *err)
 {
-    const struct space *space = &up->study.spec.space;
-    if ((size_t)manifest->rows != space->rows_len || (size_t)manifest->columns != space->columns)
-        return error_set(err, STATUS_INVALID, "wrong_shape", "/rows", "the study was created for %zu rows and %zu columns",
-                         space->rows_len, space->columns);
-    int64_t least = manifest->rows * manifest->columns * (manifest->is_f4 ? 4 : 8);
-    if (manifest->bytes <= least || manifest->bytes > least + HEADER_MAX)
-        return error_set(err, STATUS_INVALID, "wrong_shape", "/bytes", "a file of this shape has %lld bytes and a header",
-                         (long long)least);
-    if (up->study.state != STUDY_AWAITING_CANDIDATES)
-        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s", study_state_names[up->study.state]);
+    TRY(check_manifest(up, manifest, err));
+    TRY(check_release(conn, up, manifest->dataset_tag, manifest->sha256, err));
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_ADD, up->id, manifest->text, manifest->sha256, manifest->bytes));
-    *up->out = (struct candidates_status){manifest->text, manifest->bytes, 0, false};
+    *up->out = (struct candidates_status){.manifest = manifest->text, .bytes = manifest->bytes};
     memcpy(up->sha256, manifest->sha256, SHA256_HEX_BYTES);
     return log_kind(conn, up, "candidates.declared", manifest->sha256, err);
 }
 
-static enum status forget_pieces(struct db_conn *conn, struct upload *up, struct error *err)
+/* with_manifest: also what a manifest declared, not only what a file declared by its own header. */
+static enum status forget_pieces(struct db_conn *conn, struct upload *up, bool with_manifest, struct error *err)
 {
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_DROP, up->id));
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, up->id)); // what only its own header declared
-    return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, (int64_t)0, (int64_t)0);
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, up->id, (int64_t)with_manifest));
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_RESTART, up->id);
 }
 
 static enum status declare(struct db_conn *conn, void *arg, struct error *err)
@@ -100,7 +196,7 @@ static enum status declare(struct db_conn *conn, void *arg, struct error *err)
     struct upload *up = arg;
     TRY(begin(conn, up, err));
     if (up->sha256[0] == '\0' && !up->out->complete) { // nothing, or half of a file that came without a manifest
-        TRY(forget_pieces(conn, up, err));
+        TRY(forget_pieces(conn, up, false, err));
         return add_manifest(conn, up, up->manifest, err);
     }
     if (strcmp(up->out->manifest, up->manifest->text) != 0)
@@ -111,7 +207,8 @@ static enum status declare(struct db_conn *conn, void *arg, struct error *err)
 enum status candidates_declare(struct app *app, struct caller *caller, const char *study,
                                const struct manifest *manifest, struct candidates_status *out, struct error *err)
 {
-    struct upload up = {.app = app, .caller = caller, .id = study, .manifest = manifest, .out = out, .now_ms = app->now_ms()};
+    struct upload up = {
+        .app = app, .caller = caller, .id = study, .manifest = manifest, .out = out, .now_ms = app->now_ms()};
     TRY(app_transact(app, caller, declare, &up, err));
     study_cache_forget(app, study);
     return STATUS_OK;
@@ -129,109 +226,35 @@ enum status candidates_status(struct app *app, struct caller *caller, const char
     return db_read(app->db, read_status, &up, err);
 }
 
+enum status candidates_unlock(struct db_conn *conn, const char *study, bool *was_locked, struct error *err)
+{
+    TRY(load_lock(conn, study, was_locked, err));
+    return *was_locked ? db_exec(conn, NULL, err, SQL_CANDIDATES_UNLOCK, study) : STATUS_OK;
+}
+
 /* ---- reading what was received ---- */
 
-/* A cursor over the file as the pieces hold it, number by number. */
-struct reader {
-    struct npy           npy;
-    struct sha256_state *digest;    /* NULL: not wanted */
-    double              *out;       /* NULL: only checked */
-    size_t               want, got; /* numbers */
-    unsigned char        carry[8];  /* a number cut by the end of a piece */
-    size_t               carry_len;
-    unsigned char        head[HEADER_MAX]; /* the file's first bytes, until the header is read */
-    size_t               head_len;
-    bool                 has_header, is_finite;
-};
-
-static double number_at(const unsigned char *bytes, bool is_f4)
-{
-    if (!is_f4) {
-        double value;
-        memcpy(&value, bytes, sizeof value);
-        return value;
-    }
-    float value;
-    memcpy(&value, bytes, sizeof value);
-    return (double)value;
-}
-
-static void take_number(struct reader *reader, const unsigned char *bytes)
-{
-    double value = number_at(bytes, reader->npy.is_f4);
-    reader->is_finite = reader->is_finite && isfinite(value);
-    if (reader->out != NULL && reader->got < reader->want)
-        reader->out[reader->got] = value;
-    reader->got++;
-}
-
-static void take_bytes(struct reader *reader, const unsigned char *bytes, size_t length)
-{
-    size_t width = reader->npy.is_f4 ? 4 : 8;
-    while (length > 0) {
-        if (reader->carry_len == 0 && length >= width) {
-            take_number(reader, bytes);
-            bytes += width;
-            length -= width;
-            continue;
-        }
-        reader->carry[reader->carry_len++] = *bytes++;
-        length--;
-        if (reader->carry_len == width) {
-            take_number(reader, reader->carry);
-            reader->carry_len = 0;
-        }
-    }
-}
-
-/* The header may lie across pieces: it is read when enough of the file is there, or all of it. */
-static enum status take_head(struct reader *reader, struct error *err)
-{
-    TRY(npy_header(reader->head, reader->head_len, &reader->npy, err));
-    reader->has_header = true;
-    take_bytes(reader, reader->head + reader->npy.data_offset, reader->head_len - reader->npy.data_offset);
-    return STATUS_OK;
-}
-
-static enum status take_piece(struct reader *reader, const unsigned char *bytes, size_t length, struct error *err)
-{
-    if (reader->digest != NULL)
-        sha256_add(reader->digest, bytes, length);
-    if (!reader->has_header) {
-        size_t part = HEADER_MAX - reader->head_len < length ? HEADER_MAX - reader->head_len : length;
-        memcpy(reader->head + reader->head_len, bytes, part);
-        reader->head_len += part;
-        bytes += part;
-        length -= part;
-        if (reader->head_len == HEADER_MAX)
-            TRY(take_head(reader, err));
-    }
-    if (length > 0)
-        take_bytes(reader, bytes, length);
-    return STATUS_OK;
-}
-
-static enum status read_pieces(struct db_conn *conn, const char *study, struct reader *reader, struct error *err)
+static enum status read_pieces(struct db_conn *conn, const char *study, struct matrix *matrix, struct error *err)
 {
     struct db_rows rows;
-    bool more;
-    enum status status;
+    bool           more;
+    enum status    status;
     TRY(db_query(conn, &rows, err, SQL_CANDIDATES_PIECES, study));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        size_t length;
+        size_t      length;
         const void *bytes = db_blob(&rows, 1, &length);
-        status = take_piece(reader, bytes, length, err);
+        status = matrix_take(matrix, bytes, length, err);
         if (status != STATUS_OK)
             break;
     }
     db_done(&rows);
-    return status == STATUS_OK && !reader->has_header ? take_head(reader, err) : status;
+    return status;
 }
 
 enum status candidates_complete(struct db_conn *conn, const char *study, bool *is_complete, struct error *err)
 {
     struct db_rows rows;
-    bool more;
+    bool           more;
     TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, study));
     enum status status = db_next(&rows, &more, err);
     *is_complete = status == STATUS_OK && more && db_int(&rows, 4) != 0;
@@ -239,73 +262,60 @@ enum status candidates_complete(struct db_conn *conn, const char *study, bool *i
     return status;
 }
 
-enum status candidates_load(struct db_conn *conn, const char *study, struct space *space, struct arena *arena,
-                            struct error *err)
+/* Of a private study: what its manifest says of the noise. */
+static enum status load_release(struct db_conn *conn, const char *study, struct release_manifest *release,
+                                struct error *err)
 {
-    size_t count = space->rows_len * space->columns;
-    bool is_complete;
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, study));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? manifest_read(db_text(&rows, 0), strlen(db_text(&rows, 0)), release, err) : STATUS_INVALID;
+    db_done(&rows);
+    return status == STATUS_INVALID ? error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study has no manifest")
+                                    : status;
+}
+
+enum status candidates_load(struct db_conn *conn, const char *study, struct spec *spec, struct candidates_noise *noise,
+                            struct arena *arena, struct error *err)
+{
+    size_t                  count = spec->space.rows_len * spec->space.columns;
+    struct release_manifest release = {.differentially_private = false};
+    bool                    is_complete;
     TRY(candidates_complete(conn, study, &is_complete, err));
     if (!is_complete)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
-    struct reader reader = {.want = count, .is_finite = true, .out = ARENA_NEW(arena, double, count)};
-    if (reader.out == NULL)
+    if (spec->is_private)
+        TRY(load_release(conn, study, &release, err));
+    bool          is_noisy = release.differentially_private;
+    struct matrix matrix = {.want = count, .scale = release.mechanism.gamma, .reals = ARENA_NEW(arena, double, count)};
+    if (matrix.reals == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the candidates do not fit into memory");
-    TRY(read_pieces(conn, study, &reader, err));
-    if (reader.got != count)
+    TRY(read_pieces(conn, study, &matrix, err));
+    TRY(matrix_end(&matrix, err));
+    if (matrix.got != count)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study's candidates are not whole");
-    space->rows = reader.out;
+    spec->space.rows = matrix.reals;
+    *noise = (struct candidates_noise){is_noisy ? release.mechanism.variance : (double)NAN,
+                                       is_noisy ? (double)release.mechanism.dims : (double)NAN};
     return STATUS_OK;
 }
 
 /* ---- receiving ---- */
 
-/* The whole file is there: is it what was declared? */
-static enum status check_whole(struct db_conn *conn, struct upload *up, struct error *err)
-{
-    const struct space *space = &up->study.spec.space;
-    struct reader reader = {.want = space->rows_len * space->columns, .is_finite = true, .digest = sha256_start()};
-    if (reader.digest == NULL)
-        return app_no_memory(err);
-    char sha256_found[SHA256_HEX_BYTES];
-    enum status status = read_pieces(conn, up->id, &reader, err);
-    sha256_hex_final(reader.digest, sha256_found);
-    TRY(status);
-    if (reader.npy.rows != space->rows_len || reader.npy.columns != space->columns || reader.got != reader.want ||
-        reader.carry_len != 0)
-        return error_set(err, STATUS_INVALID, "wrong_shape", "", "the file does not hold %zu rows of %zu columns",
-                         space->rows_len, space->columns);
-    if (up->sha256[0] != '\0' && strcmp(sha256_found, up->sha256) != 0)
-        return error_set(err, STATUS_INVALID, "digest_mismatch", "", "the file is not the one that the manifest declares");
-    if (!reader.is_finite)
-        return error_set(err, STATUS_INVALID, "not_finite", "", "the file holds a number that is not finite");
-    memcpy(up->sha256, sha256_found, SHA256_HEX_BYTES);
-    return STATUS_OK;
-}
-
-static enum status finish(struct db_conn *conn, struct upload *up, struct error *err)
-{
-    TRY(check_whole(conn, up, err));
-    up->out->complete = true;
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, up->out->received_bytes, (int64_t)1));
-    if (up->study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
-        TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, up->id, study_state_names[STUDY_ACTIVE], NULL, up->now_ms));
-    return log_kind(conn, up, "candidates.received", up->sha256, err);
-}
-
 /* A whole file for an open study needs no manifest: it declares itself by its header. */
-static enum status declare_open(struct db_conn *conn, struct upload *up, struct error *err)
+static enum status describe_open(const struct upload *up, struct manifest *out, struct error *err)
 {
     if (up->study.spec.is_private || up->offset != 0)
         return error_set(err, STATUS_CONFLICT, "manifest_required", "", "post the manifest first");
     struct npy npy;
     TRY(npy_header(up->bytes, up->length, &npy, err));
-    struct manifest manifest = {.rows = (int64_t)npy.rows, .columns = (int64_t)npy.columns, .bytes = up->total_bytes,
-                                .is_f4 = npy.is_f4};
-    manifest.text = app_text(up->caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}", npy.rows,
-                             npy.columns, (long long)up->total_bytes);
-    if (manifest.text == NULL)
-        return app_no_memory(err);
-    return add_manifest(conn, up, &manifest, err);
+    *out = (struct manifest){
+        .rows = (int64_t)npy.rows, .columns = (int64_t)npy.columns, .bytes = up->total_bytes, .type = npy.type};
+    out->text = app_text(up->caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}",
+                         npy.rows, npy.columns, (long long)up->total_bytes);
+    return out->text == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
 static enum status check_piece(const struct upload *up, struct error *err)
@@ -313,50 +323,208 @@ static enum status check_piece(const struct upload *up, struct error *err)
     const struct candidates_status *have = up->out;
     if (have->complete)
         return error_set(err, STATUS_CONFLICT, "candidates_complete", "", "the study has its candidates");
+    TRY(check_lock(up, err));
     if (up->total_bytes != have->bytes)
         return error_set(err, STATUS_INVALID, "wrong_shape", "", "%lld bytes were declared, not %lld",
                          (long long)have->bytes, (long long)up->total_bytes);
-    if (up->offset != have->received_bytes || up->length == 0 || (int64_t)up->length > have->bytes - have->received_bytes)
+    if (up->offset != have->received_bytes || up->length == 0 ||
+        (int64_t)up->length > have->bytes - have->received_bytes)
         return error_set(err, STATUS_CONFLICT, "wrong_offset", "", "the next byte is number %lld",
                          (long long)have->received_bytes);
     return STATUS_OK;
 }
 
+/* ---- the check of the whole ---- */
+
+/* The values are kept only for a private study, whose release is looked at. */
+static enum status prepare_check(struct upload *up, struct error *err)
+{
+    struct check *check = up->check;
+    size_t        count = up->study.spec.space.rows_len * up->study.spec.space.columns;
+    check->attempt = up->attempt;
+    check->revision = up->study.revision;
+    check->matrix = (struct matrix){.want = count, .scale = 1};
+    if (up->study.spec.is_private) {
+        TRY(manifest_read(up->out->manifest, strlen(up->out->manifest), &check->release, err));
+        if (check->release.differentially_private)
+            check->matrix.integers = ARENA_NEW(&check->arena, int64_t, count);
+        else
+            check->matrix.reals = ARENA_NEW(&check->arena, double, count);
+        if (check->matrix.integers == NULL && check->matrix.reals == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the candidates do not fit into memory");
+    }
+    check->matrix.digest = sha256_start();
+    return check->matrix.digest == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+/* The last piece is not in the store yet. */
+static enum status read_whole(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct upload  *up = arg;
+    struct check   *check = up->check;
+    struct manifest own;
+    TRY(begin(conn, up, err));
+    if (up->out->manifest == NULL) {
+        TRY(describe_open(up, &own, err));
+        TRY(check_manifest(up, &own, err));
+        *up->out = (struct candidates_status){.manifest = own.text, .bytes = own.bytes};
+    }
+    TRY(check_piece(up, err));
+    TRY(prepare_check(up, err));
+    enum status status = read_pieces(conn, up->id, &check->matrix, err);
+    if (status == STATUS_OK)
+        status = matrix_take(&check->matrix, up->bytes, up->length, err);
+    if (status == STATUS_OK)
+        status = matrix_end(&check->matrix, err);
+    sha256_hex_final(check->matrix.digest, check->sha256);
+    check->is_refused = status == STATUS_INVALID;
+    return status;
+}
+
+static enum status refuse(const char *code, const char *text, struct error *err)
+{
+    return error_set(err, STATUS_INVALID, code, "", "%s", text);
+}
+
+/* Is it the file that was declared, and of the study's shape? */
+static enum status check_file(struct upload *up, struct error *err)
+{
+    const struct matrix *matrix = &up->check->matrix;
+    const struct space  *space = &up->study.spec.space;
+    if (up->sha256[0] != '\0' && strcmp(up->check->sha256, up->sha256) != 0)
+        return refuse("digest_mismatch", "the file is not the one that the manifest declares", err);
+    up->check->is_declared_file = true;
+    if (matrix->npy.rows == space->rows_len && matrix->npy.columns == space->columns && matrix->got == matrix->want &&
+        matrix->carry_len == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "wrong_shape", "", "the file does not hold %zu rows of %zu columns",
+                     space->rows_len, space->columns);
+}
+
+/* May such a file be a study's?  O(rows columns (columns + log rows)): nothing waits for it but the caller. */
+static enum status check_values(struct upload *up, struct error *err)
+{
+    struct check        *check = up->check;
+    const struct matrix *matrix = &check->matrix;
+    bool                 is_integer = matrix->npy.type == NPY_I4 || matrix->npy.type == NPY_I8;
+    if (!up->study.spec.is_private) {
+        if (is_integer)
+            return refuse("not_npy", "not an .npy file that is accepted: it has integers", err);
+        return matrix->is_finite ? STATUS_OK : refuse("not_finite", "the file holds a number that is not finite", err);
+    }
+    if (matrix->npy.type != check->release.dtype)
+        return refuse("not_a_release", "L1: the file's numbers are not of the type that the manifest declares", err);
+    if (!matrix->is_finite && is_integer)
+        return refuse("not_a_release", "L1: a number is too far from zero for the lattice", err);
+    if (!matrix->is_finite)
+        return refuse("not_finite", "the file holds a number that is not finite", err);
+    size_t                  n = matrix->npy.rows, p = matrix->npy.columns;
+    const struct mechanism *plan = &check->release.mechanism;
+    if (!check->release.differentially_private)
+        return release_check_projection(
+            &(struct release_projection){.Z = matrix->reals, .n = n, .r = p, .omega = check->release.projection.omega},
+            &check->arena, err);
+    if (plan->kind == MECHANISM_CELLS) // centres of a public grid: there is no noise to look for
+        return STATUS_OK;
+    return release_check_lattice(
+        &(struct release_lattice){
+            .K = matrix->integers, .n = n, .p = p, .noise_sd = sqrt(plan->variance) / plan->gamma},
+        &check->arena, err);
+}
+
+/* Sets check->is_refused when the file, not the request, is what is wrong. */
+static enum status check_whole(struct upload *up, struct error *err)
+{
+    gate_enter(up->app->compute);
+    enum status status = db_read(up->app->db, read_whole, up, err);
+    if (status == STATUS_OK) {
+        status = check_file(up, err);
+        if (status == STATUS_OK)
+            status = check_values(up, err);
+        up->check->is_refused = status == STATUS_INVALID;
+    }
+    gate_leave(up->app->compute);
+    return status;
+}
+
+static enum status finish(struct db_conn *conn, struct upload *up, struct error *err)
+{
+    const char *sha256_found = up->check->sha256;
+    up->out->complete = true;
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, up->out->received_bytes, (int64_t)1));
+    if (up->study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
+        TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, up->id, study_state_names[STUDY_ACTIVE], NULL, up->now_ms));
+    if (up->study.spec.is_private) {
+        const char *tag = up->check->release.dataset_tag;
+        TRY(check_release(conn, up, tag, sha256_found, err));
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RELEASE_PUT, up->study.spec.curator_key, tag, up->id,
+                    sha256_found));
+    }
+    return log_kind(conn, up, "candidates.received", sha256_found, err);
+}
+
+static bool is_as_checked(const struct upload *up)
+{
+    return up->attempt == up->check->attempt && up->study.revision == up->check->revision;
+}
+
 static enum status append(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct upload *up = arg;
+    struct upload  *up = arg;
+    struct manifest own;
     TRY(begin(conn, up, err));
-    if (up->out->manifest == NULL)
-        TRY(declare_open(conn, up, err));
+    if (up->check != NULL && !up->out->complete && !is_as_checked(up))
+        return error_set(err, STATUS_BUSY, "busy", "", "the study changed meanwhile; send the last piece again");
+    if (up->out->manifest == NULL) {
+        TRY(describe_open(up, &own, err));
+        TRY(add_manifest(conn, up, &own, err));
+    }
     TRY(check_piece(up, err));
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_PIECE_ADD, up->id, up->offset, up->bytes, up->length));
     up->out->received_bytes += (int64_t)up->length;
-    if (up->out->received_bytes == up->out->bytes)
+    if (up->check != NULL)
         return finish(conn, up, err);
     return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, up->out->received_bytes, (int64_t)0);
 }
 
-/* What was received of the file whose end was refused, unless someone else has ended it well or begun another. */
+/* What was received of the file whose end was refused, unless someone else has ended it well or begun another.  A
+ * manifest that declares a file that is no release can never be fulfilled: it goes too. */
 static enum status drop(struct db_conn *conn, void *arg, struct error *err)
 {
     struct upload *up = arg;
     TRY(load_status(conn, up, err));
-    if (up->out->complete || up->out->received_bytes != up->offset)
+    if (up->out->manifest == NULL || up->out->complete || up->attempt != up->check->attempt)
         return STATUS_OK;
     up->out->received_bytes = 0;
-    return forget_pieces(conn, up, err);
+    bool is_private = up->study.spec.is_private;
+    if (is_private)
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_REFUSE, up->id, up->now_ms));
+    return forget_pieces(conn, up, is_private && up->check->is_declared_file, err);
 }
 
 enum status candidates_append(struct app *app, struct caller *caller, const char *study, int64_t offset,
                               int64_t total_bytes, const void *bytes, size_t length, struct candidates_status *out,
                               struct error *err)
 {
-    struct upload up = {.app = app, .caller = caller, .id = study, .offset = offset, .total_bytes = total_bytes,
-                        .bytes = bytes, .length = length, .out = out, .now_ms = app->now_ms()};
-    enum status status = db_transact(app->db, append, &up, err);
-    bool is_refused_file = status == STATUS_INVALID && out->manifest != NULL && out->received_bytes == out->bytes;
+    struct check  check = {.is_refused = false};
+    bool          is_last = offset + (int64_t)length == total_bytes;
+    struct upload up = {.app = app,
+                        .caller = caller,
+                        .id = study,
+                        .offset = offset,
+                        .total_bytes = total_bytes,
+                        .bytes = bytes,
+                        .length = length,
+                        .check = is_last ? &check : NULL,
+                        .out = out,
+                        .now_ms = app->now_ms()};
+    arena_init(&check.arena, app->options.session_bytes);
+    enum status status = is_last ? check_whole(&up, err) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = db_transact(app->db, append, &up, err);
+    arena_fini(&check.arena);
     struct error why;
-    enum status dropped = is_refused_file ? db_transact(app->db, drop, &up, &why) : STATUS_OK;
+    enum status  dropped = check.is_refused ? db_transact(app->db, drop, &up, &why) : STATUS_OK;
     if (dropped != STATUS_OK) { // its pieces are still there: the last one can be sent again
         *err = why;
         status = dropped;

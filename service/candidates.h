@@ -1,45 +1,73 @@
-/* The matrix of a candidates study: declared by a manifest, uploaded in pieces, complete when its digest is right.
+/* The matrix of a candidates study: declared by a manifest, uploaded in pieces, complete when it is what was declared.
  * Rows are never given out again. */
 #ifndef GNOMON_SERVICE_CANDIDATES_H
 #define GNOMON_SERVICE_CANDIDATES_H
 
 #include "service/study.h"
 
-struct manifest {
-    int64_t     rows, columns, bytes;
-    bool        is_f4;
-    char        sha256[65];
-    const char *text; /* the whole document, canonical JSON, as it is shown */
-};
-struct candidates_status { const char *manifest; /* text, or NULL */ int64_t bytes, received_bytes; bool complete; };
+enum npy_type { NPY_F8, NPY_F4, NPY_I4, NPY_I8, NPY_TYPES };
 
-/* Idempotent for the same manifest.  CONFLICT "manifest_conflict"; INVALID "wrong_shape". */
+struct manifest {
+    int64_t       rows, columns, bytes;
+    enum npy_type type;
+    char          sha256[65], dataset_tag[65]; /* the tag: of a private study, else "" */
+    const char   *text;                        /* the whole document, canonical JSON, as it is shown */
+};
+/* locked: so many files were refused that the study's owner has to resume it first. */
+struct candidates_status {
+    const char *manifest; /* text, or NULL */
+    int64_t     bytes, received_bytes;
+    bool        complete, locked;
+};
+
+/* The signed manifest of a private study, in full: INVALID "bad_manifest", "wrong_key" (not the study's curator's),
+ * "bad_signature", "not_a_release" (names a number that does not follow from the others).  Its text is in the arena. */
+MUST_CHECK enum status candidates_read_manifest(const struct study *study, const char *text, size_t length,
+                                                struct arena *arena, struct manifest *out, struct error *err);
+
+/* Idempotent for the same manifest.  CONFLICT "manifest_conflict", "uploads_locked", "dataset_released" (the data set is
+ * another study's, or was that of one that is gone, in another matrix); INVALID "wrong_shape". */
 MUST_CHECK enum status candidates_declare(struct app *app, struct caller *caller, const char *study,
                                           const struct manifest *manifest, struct candidates_status *out,
                                           struct error *err);
 /* One piece of the file, at most CANDIDATES_PIECE_MAX bytes.  total_bytes: of the whole file as this request says.
- * The piece that completes the file triggers the check of digest, header and values; on failure everything received
- * is dropped and the study stays as it was.  Errors: CONFLICT "wrong_offset", "manifest_required",
- * "candidates_complete"; INVALID "digest_mismatch", "not_npy", "wrong_shape", "not_finite". */
+ * The piece that completes the file is stored only after the whole was checked (digest, header, values, in a private
+ * study the statistics of engine/release_checks.h), outside of any transaction; on failure everything received is
+ * dropped and the study stays as it was.  Three such refusals within an hour lock a private study's uploads.
+ * Errors: CONFLICT "wrong_offset", "manifest_required", "candidates_complete", "uploads_locked", "dataset_released";
+ * INVALID "digest_mismatch", "not_npy", "wrong_shape", "not_finite", "not_a_release"; BUSY when the study changed
+ * during the check. */
 enum { CANDIDATES_PIECE_MAX = 1 << 20 };
 MUST_CHECK enum status candidates_append(struct app *app, struct caller *caller, const char *study, int64_t offset,
                                          int64_t total_bytes, const void *bytes, size_t length,
                                          struct candidates_status *out, struct error *err);
 MUST_CHECK enum status candidates_status(struct app *app, struct caller *caller, const char *study,
                                          struct candidates_status *out, struct error *err);
+/* Forgets the refusals of a study that is locked. */
+MUST_CHECK enum status candidates_unlock(struct db_conn *conn, const char *study, bool *was_locked, struct error *err);
 
 /* Is the matrix there and checked? */
 MUST_CHECK enum status candidates_complete(struct db_conn *conn, const char *study, bool *is_complete,
                                            struct error *err);
-/* The complete matrix into space->rows, for a session.  CONFLICT "awaiting_candidates". */
-MUST_CHECK enum status candidates_load(struct db_conn *conn, const char *study, struct space *space,
-                                       struct arena *arena, struct error *err);
+/* The complete matrix into spec->space.rows, for a session, and the noise in it as its manifest says (NaN: none, or not
+ * known).  CONFLICT "awaiting_candidates". */
+struct candidates_noise {
+    double variance, dims;
+};
+MUST_CHECK enum status candidates_load(struct db_conn *conn, const char *study, struct spec *spec,
+                                       struct candidates_noise *noise, struct arena *arena, struct error *err);
 
-/* The NPY header (format 1.0 and 2.0): two dimensions, C order, '<f8' or '<f4'.  *data receives where the numbers
+/* The NPY header (format 1.0 and 2.0): two dimensions, C order, a type of the list.  *data receives where the numbers
  * start.  Errors: INVALID "not_npy", "wrong_shape".  Pure; fuzzed. */
-struct npy { size_t rows, columns, data_offset; bool is_f4; };
+const char   *npy_type_name(enum npy_type type);  /* "<f8" */
+enum npy_type npy_type_find(const char *descr);   /* NPY_TYPES: none of the list */
+size_t        npy_type_bytes(enum npy_type type); /* of one number */
+struct npy {
+    size_t        rows, columns, data_offset;
+    enum npy_type type;
+};
 MUST_CHECK enum status npy_header(const void *bytes, size_t length, struct npy *out, struct error *err);
-/* Writes a 1.0 header for [rows][columns] '<f8' into out (at most 128 bytes, a multiple of 64); returns its length. */
-size_t npy_write_header(size_t rows, size_t columns, unsigned char out[128]);
+/* Writes a 1.0 header for [rows][columns] into out (at most 128 bytes, a multiple of 64); returns its length. */
+size_t npy_write_header(size_t rows, size_t columns, enum npy_type type, unsigned char out[128]);
 
 #endif

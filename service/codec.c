@@ -38,12 +38,26 @@ json_t *codec_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* Well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF, no NUL. */
 bool codec_is_utf8(const char *bytes, size_t length)
 {
-    json_t *string = json_stringn(bytes, length);
-    bool    is_utf8 = string != NULL;
-    json_decref(string);
-    return is_utf8;
+    static const uint32_t least[] = {1, 0x80, 0x800, 0x10000};
+    for (size_t i = 0; i < length; i++) {
+        unsigned char first = (unsigned char)bytes[i];
+        size_t        more = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 : first >> 3 == 30 ? 3 : 4;
+        if (more > 3 || more >= length - i)
+            return false;
+        uint32_t code = more == 0 ? first : first & (0x3fu >> more);
+        for (size_t k = more; k > 0; k--) {
+            unsigned char next = (unsigned char)bytes[++i];
+            if (next >> 6 != 2)
+                return false;
+            code = code << 6 | (next & 0x3fu);
+        }
+        if (code < least[more] || code > 0x10ffff || code >> 11 == 0x1b)
+            return false;
+    }
+    return true;
 }
 
 struct counts {
@@ -99,6 +113,22 @@ static const char *parse_reason(enum json_error_code code)
     }
 }
 
+/* The parser does not always say that it ran out of memory; its allocator does. */
+static _Thread_local bool is_out_of_memory;
+
+static void *allocate(size_t bytes)
+{
+    void *memory = malloc(bytes);
+    is_out_of_memory = is_out_of_memory || memory == NULL;
+    return memory;
+}
+
+void codec_init(void)
+{
+    json_object_seed(0);
+    json_set_alloc_funcs(allocate, free);
+}
+
 enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err)
 {
     *out = NULL;
@@ -113,10 +143,11 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
     json_error_t error;
     if (memchr(bytes, '\0', length) != NULL) // the parser skips one that follows a number
         return error_set(err, STATUS_INVALID, "malformed_json", "", "there is a NUL byte");
+    is_out_of_memory = false;
     *out = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
     if (*out != NULL)
         return STATUS_OK;
-    if (json_error_code(&error) == json_error_out_of_memory)
+    if (is_out_of_memory)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
     return error_set(err, STATUS_INVALID, "malformed_json", "", "line %d, column %d: %s", error.line, error.column,
                      parse_reason(json_error_code(&error)));

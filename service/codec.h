@@ -10,6 +10,9 @@
 
 #include <jansson.h>
 
+/* Once, before other threads: seeds the hash of objects and watches the parser's memory. */
+void codec_init(void);
+
 /* members: {"metrics","space","algorithm","seed","lease_seconds"} of a study as the client wrote it (unknown members
  * are the caller's business: it passes only these).  default_seed is used when there is no seed.
  * Errors: INVALID with a pointer ("/space/parameters/3/min", "/algorithm/beta", ...). */

@@ -4,6 +4,7 @@
 #include "service/codec.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
+#include "service/sign.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -67,6 +68,7 @@ static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES
 struct space_form {
     int64_t       rows, columns;
     bool          is_private;
+    const char   *curator_key;
     const json_t *type, *parameters, *constraints;
 };
 static const struct member parameters_members[] = {
@@ -93,6 +95,11 @@ static const struct member candidates_members[] = {
      .min = 1,
      .max = SPACE_COLUMNS_MAX},
     {.name = "private", .read = codec_read_bool, .offset = offsetof(struct space_form, is_private)},
+    {.name = "curator_key",
+     .read = codec_read_text,
+     .offset = offsetof(struct space_form, curator_key),
+     .min = SIGN_PUBLIC_CHARS - 1,
+     .max = SIGN_PUBLIC_CHARS - 1},
     {.name = NULL},
 };
 static const struct member *const space_members[] = {parameters_members, candidates_members};
@@ -111,6 +118,21 @@ static enum status read_parameters(struct reading *in, const struct space_form *
     return space_hold(&spec->space, NULL, in->arena, &spec->space, in->err);
 }
 
+/* A private study has one curator, whose key says which manifests are theirs. */
+static enum status check_curator_key(struct reading *in, const struct space_form *form, const char *where)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, "curator_key");
+    if (form->is_private && form->curator_key == NULL)
+        return error_set(in->err, STATUS_INVALID, "curator_key_required", path,
+                         "a private study has the public key of its curator");
+    if (!form->is_private && form->curator_key != NULL)
+        return error_set(in->err, STATUS_INVALID, "unknown_member", path, "only a private study has a curator's key");
+    if (form->curator_key != NULL && !sign_is_public(form->curator_key))
+        return error_set(in->err, STATUS_INVALID, "bad_key", path, "must be a public key as 'gnomon key' prints it");
+    return STATUS_OK;
+}
+
 static enum status read_space(struct reading *in, const struct member *member, const json_t *json, const char *where,
                               void *out)
 {
@@ -126,6 +148,8 @@ static enum status read_space(struct reading *in, const struct member *member, c
     spec->space.rows_len = (size_t)form.rows;
     spec->space.columns = (size_t)form.columns;
     spec->is_private = form.is_private;
+    spec->curator_key = form.curator_key;
+    TRY(check_curator_key(in, &form, where));
     return space_init(&spec->space, in->err);
 }
 
@@ -267,8 +291,9 @@ static json_t *space_json(const struct spec *spec)
 {
     if (spec->space.kind == SPACE_PARAMETERS)
         return codec_space_json(spec);
-    return json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len, "columns",
-                     (json_int_t)spec->space.columns, "private", spec->is_private);
+    return json_pack("{s:s, s:I, s:I, s:b, s:s*}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
+                     "columns", (json_int_t)spec->space.columns, "private", spec->is_private, "curator_key",
+                     spec->curator_key);
 }
 
 static json_t *option_json(const struct option *option, double value)

@@ -2,13 +2,17 @@
  * questions: the candidate's raw row goes to a command on this machine, the number it prints goes to the service.
  *
  * Invariants: a value is in the journal, durable, before it is sent; a row with a value in the journal is never
- * measured again; nothing that a command prints leaves but that one number. */
+ * measured again; nothing that a command prints leaves but that one number.  Private outcomes: noise is drawn once for a
+ * row, before the journal sees the value, and what was measured is written nowhere. */
+#include "engine/release.h"
 #include "service/client.h"
 #include "service/command.h"
 #include "service/csv.h"
 #include "service/file.h"
 #include "service/journal.h"
 #include "service/process.h"
+#include "service/random.h"
+#include "service/release_io.h"
 #include "service/secret.h"
 #include "service/upload.h"
 
@@ -76,16 +80,17 @@ static const struct config_row options_table[] = {
 };
 
 struct curator {
-    struct curate_options options;
-    struct client        *client;
-    struct patience       patience;
-    struct secret         secret;
-    struct csv_table      table;
-    struct journal        journal;
-    char                  worker[40];
-    char                  matrix_path[1024], manifest_path[1024];
-    json_int_t            budget_trials; /* 0: none */
-    size_t                measured, answered, failures_in_a_row;
+    struct curate_options   options;
+    struct release_manifest manifest;
+    struct client          *client;
+    struct patience         patience;
+    struct secret           secret;
+    struct csv_table        table;
+    struct journal          journal;
+    char                    worker[40];
+    char                    matrix_path[1024], manifest_path[1024], *manifest_text;
+    json_int_t              budget_trials; /* 0: none */
+    size_t                  measured, answered, failures_in_a_row;
 };
 
 struct trial {
@@ -153,6 +158,24 @@ static bool is_one_number(const char *output, double *value)
     while (isspace((unsigned char)*end))
         end++;
     return is_number && *end == '\0';
+}
+
+static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
+{
+    (void)arg;
+    return random_bytes(out, length, err);
+}
+
+/* What may be known of a measured value: itself, or itself with the manifest's noise. */
+static enum status protect(const struct curator *c, double *value, struct error *err)
+{
+    struct sampler sampler;
+    if (!c->manifest.has_outcomes)
+        return STATUS_OK;
+    sampler_init(&sampler, draw_bits, NULL);
+    enum status status = release_outcome(&c->manifest.outcomes, *value, &sampler, value, err);
+    sampler_wipe(&sampler);
+    return status;
 }
 
 /* *is_measured false: the command failed MEASURE_ATTEMPTS times. */
@@ -231,6 +254,7 @@ static enum status answer(struct curator *c, const struct trial *trial, struct e
     TRY(measure(c, c->secret.rows[candidate], &value, &is_measured, err));
     if (!is_measured)
         return report_failure(c, trial, err);
+    TRY(protect(c, &value, err));
     TRY(journal_append(&c->journal, candidate, value, err));
     c->measured++;
     return report(c, trial, value, err);
@@ -292,28 +316,61 @@ static enum status answer_all(struct curator *c, struct error *err)
     return STATUS_OK;
 }
 
+/* The matrix, its manifest and the secret file belong together. */
+static enum status check_release(struct curator *c, struct error *err)
+{
+    const struct curate_options *options = &c->options;
+    secret_neighbour(options->secret, ".npy", c->matrix_path, sizeof c->matrix_path);
+    secret_neighbour(options->secret, ".json", c->manifest_path, sizeof c->manifest_path);
+    if (options->matrix != NULL)
+        snprintf(c->matrix_path, sizeof c->matrix_path, "%s", options->matrix);
+    if (options->manifest != NULL)
+        snprintf(c->manifest_path, sizeof c->manifest_path, "%s", options->manifest);
+    TRY(release_io_manifest(c->manifest_path, c->matrix_path, &c->manifest, &c->manifest_text, err));
+    if (strcmp(c->manifest.sha256, c->secret.matrix_sha256) != 0 || strcmp(c->manifest.key, c->secret.key) != 0)
+        return error_set(err, STATUS_INVALID, "wrong_matrix", "",
+                         "%.80s, its manifest and the secret file are not of the same release", c->matrix_path);
+    return c->manifest.has_outcomes ? mechanism_plan_outcome(&c->manifest.outcomes, err) : STATUS_OK;
+}
+
+static enum status check_data(struct curator *c, struct error *err)
+{
+    char        digest[65];
+    int64_t     bytes = 0;
+    const char *path = c->options.data;
+    TRY(file_digest(path, digest, &bytes, err));
+    if (strcmp(digest, c->secret.data_sha256) != 0)
+        return error_set(err, STATUS_INVALID, "wrong_data", "", "%.150s is not the file that was released", path);
+    TRY(csv_table_read(path, &c->table, err));
+    if (c->table.rows == c->secret.data_rows)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "wrong_data", "", "%.150s has %zu rows, the release %zu", path, c->table.rows,
+                     c->secret.data_rows);
+}
+
+/* One answer for a row is one charge: with noise the journal is the release's, whatever the study. */
+static enum status open_journal(struct curator *c, struct error *err)
+{
+    char path[1200];
+    bool is_of_release = c->manifest.has_outcomes;
+    if (is_of_release)
+        snprintf(path, sizeof path, "%.1000s.journal", c->options.secret);
+    else
+        snprintf(path, sizeof path, "%.1000s.%.40s.journal", c->options.secret, c->options.study);
+    return journal_open(path, c->secret.id, is_of_release ? JOURNAL_ALL_STUDIES : c->options.study, c->secret.len,
+                        &c->journal, err);
+}
+
 /* Everything that can be wrong on this side is found before the server is asked. */
 static enum status prepare(struct curator *c, struct error *err)
 {
-    char                         digest[65], path[1200];
-    int64_t                      bytes = 0;
-    const struct curate_options *options = &c->options;
-    TRY(command_check_study(options->study, err));
-    TRY(secret_read(options->secret, &c->secret, err));
-    TRY(file_digest(options->data, digest, &bytes, err));
-    if (strcmp(digest, c->secret.data_sha256) != 0)
-        return error_set(err, STATUS_INVALID, "wrong_data", "", "%.150s is not the file that was projected",
-                         options->data);
-    TRY(csv_table_read(options->data, &c->table, err));
-    if (c->table.rows != c->secret.len)
-        return error_set(err, STATUS_INVALID, "wrong_data", "", "%.150s has %zu rows, the projection %zu",
-                         options->data, c->table.rows, c->secret.len);
-    secret_neighbour(options->secret, ".npy", c->matrix_path, sizeof c->matrix_path);
-    secret_neighbour(options->secret, ".json", c->manifest_path, sizeof c->manifest_path);
+    TRY(command_check_study(c->options.study, err));
+    TRY(secret_read(c->options.secret, &c->secret, err));
+    TRY(check_data(c, err));
+    TRY(check_release(c, err));
+    TRY(open_journal(c, err));
     snprintf(c->worker, sizeof c->worker, "curator-%s", c->secret.id);
-    snprintf(path, sizeof path, "%.1000s.%.40s.journal", options->secret, options->study);
-    TRY(journal_open(path, c->secret.id, options->study, c->secret.len, &c->journal, err));
-    return command_connect(options->server, options->token_file, &c->client, err);
+    return command_connect(c->options.server, c->options.token_file, &c->client, err);
 }
 
 static enum status curate(struct curator *c, struct error *err)
@@ -328,9 +385,8 @@ static enum status curate(struct curator *c, struct error *err)
     TRY(upload_run(&(struct upload){.client = c->client,
                                     .patience = &c->patience,
                                     .study = options->study,
-                                    .matrix_path = options->matrix != NULL ? options->matrix : c->matrix_path,
-                                    .manifest_path = options->manifest != NULL ? options->manifest : c->manifest_path,
-                                    .matrix_sha256 = c->secret.matrix_sha256},
+                                    .matrix_path = c->matrix_path,
+                                    .manifest = c->manifest_text},
                    err));
     return answer_all(c, err);
 }
@@ -338,7 +394,7 @@ static enum status curate(struct curator *c, struct error *err)
 static int run(char **arguments)
 {
     struct error   err;
-    struct curator c = {.journal.fd = -1};
+    struct curator c = {.journal.file.fd = -1};
     enum status    status = config_read(options_table, arguments, &c.options, NULL, 0, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
@@ -354,6 +410,7 @@ static int run(char **arguments)
     journal_close(&c.journal);
     csv_table_free(&c.table);
     secret_free(&c.secret);
+    free(c.manifest_text);
     return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
 }
 

@@ -1,8 +1,8 @@
 /* gnomon demo: the service doing its two main jobs on real data, against a running server.
  *   1. Hyper-parameters: a parameters study over a tabulated neural network; a suggestion is answered by the nearest
  *      tabulated configuration.
- *   2. Private outsourcing: rows of house prices are projected and answered by the curator's programs, run as their own
- *      processes; the server sees neither rows nor names.
+ *   2. Private outsourcing: a release of rows of house prices is made and answered by the curator's programs, run as
+ *      their own processes; the server sees neither rows nor names.
  * Each result is set against the best of the table and what as many random rows reach on average. */
 #include "service/client.h"
 #include "service/command.h"
@@ -215,7 +215,7 @@ static enum status tune(struct demo *demo, struct error *err)
 
 struct paths {
     char own[PATH_BYTES], data[PATH_BYTES], matrix[PATH_BYTES], manifest[PATH_BYTES], secret[PATH_BYTES],
-        token[PATH_BYTES];
+        token[PATH_BYTES], key[PATH_BYTES], ledger[PATH_BYTES];
 };
 
 static void make_paths(const struct demo *demo, struct paths *paths)
@@ -226,6 +226,8 @@ static void make_paths(const struct demo *demo, struct paths *paths)
     snprintf(paths->manifest, PATH_BYTES, "%.900s/demo/houses.json", demo->options.data);
     snprintf(paths->secret, PATH_BYTES, "%.900s/demo/houses.secret", demo->options.data);
     snprintf(paths->token, PATH_BYTES, "%.900s/demo/curator.token", demo->options.data);
+    snprintf(paths->key, PATH_BYTES, "%.900s/demo/curator.key", demo->options.data);
+    snprintf(paths->ledger, PATH_BYTES, "%.900s/demo/houses.ledger", demo->options.data);
 }
 
 static enum status run_own(char *const *arguments, struct error *err)
@@ -240,33 +242,47 @@ static enum status run_own(char *const *arguments, struct error *err)
                      : error_set(err, STATUS_INTERNAL, "demo", "", "gnomon %s ended with code %d", arguments[1], code);
 }
 
-static enum status project(struct paths *paths, struct error *err)
+/* The rows of the demo are public: each run is a curator of its own, who knows of no release before this one. */
+static enum status make_key(struct paths *paths, struct error *err)
 {
-    char command[] = "project", in[] = "--in", columns[] = "--columns=longitude,latitude,median_income",
-         scales[] = "--length-scales=1,1,2", epsilon[] = "--epsilon=20", delta[] = "--delta=0.001", out[] = "--out",
-         force[] = "--force";
-    char *arguments[] = {paths->own, command, in,  paths->data,   columns, scales,
-                         epsilon,    delta,   out, paths->matrix, force,   NULL};
+    char  command[] = "key", out[] = "--out";
+    char *arguments[] = {paths->own, command, out, paths->key, NULL};
+    unlink(paths->key);
+    unlink(paths->ledger);
+    printf("the curator's public key, for the study: ");
     return run_own(arguments, err);
 }
 
-/* Rows and columns of the study are those of the manifest. */
+/* Centre, length-scales and radius are what anybody knows of California: where it lies, and what people earn there. */
+static enum status project(struct paths *paths, struct error *err)
+{
+    char command[] = "project", in[] = "--in", columns[] = "--columns=longitude,latitude,median_income",
+         centre[] = "--centre=-119.5,37,5", scales[] = "--length-scales=1,1,2", radius[] = "--radius=7",
+         epsilon[] = "--epsilon=2.718", key[] = "--key", ledger[] = "--ledger", out[] = "--out", force[] = "--force";
+    char *arguments[] = {paths->own, command,    in,     paths->data,   columns, centre,        scales, radius, epsilon,
+                         key,        paths->key, ledger, paths->ledger, out,     paths->matrix, force,  NULL};
+    return run_own(arguments, err);
+}
+
+/* Rows, columns and key of the study are those of the manifest. */
 static enum status create_private_study(struct demo *demo, const struct paths *paths, char study[64], struct error *err)
 {
-    char      *text = NULL;
-    size_t     length = 0;
-    json_int_t rows = 0, columns = 0;
+    char       *text = NULL;
+    size_t      length = 0;
+    json_int_t  rows = 0, columns = 0;
+    const char *key = "";
     TRY(file_read(paths->manifest, 65536, &text, &length, err));
     json_t *manifest = json_loadb(text, length, 0, NULL);
     free(text);
-    json_unpack(manifest, "{s:I, s:I}", "rows", &rows, "columns", &columns);
+    json_unpack(manifest, "{s:I, s:I, s:s}", "rows", &rows, "columns", &columns, "key", &key);
+    json_t *space = json_pack("{s:s, s:I, s:I, s:b, s:s}", "type", "candidates", "rows", rows, "columns", columns,
+                              "private", 1, "curator_key", key);
     json_decref(manifest);
     return create_study(demo,
-                        json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:I, s:I, s:b}, s:{s:s}, s:i, s:{s:i}, s:{s:s}}",
-                                  "name", "demo: private rows", "metrics", "name", "y", "goal", "maximize", "space",
-                                  "type", "candidates", "rows", rows, "columns", columns, "private", 1, "algorithm",
-                                  "name", "po-gp-ucb", "seed", 2385, "budget", "trials", PRIVATE_TRIALS, "labels",
-                                  "demo", "private"),
+                        json_pack("{s:s, s:[{s:s, s:s}], s:o, s:{s:s}, s:i, s:{s:i}, s:{s:s}}", "name",
+                                  "demo: private rows", "metrics", "name", "y", "goal", "maximize", "space", space,
+                                  "algorithm", "name", "po-gp-ucb", "seed", 2385, "budget", "trials", PRIVATE_TRIALS,
+                                  "labels", "demo", "private"),
                         study, err);
 }
 
@@ -325,6 +341,7 @@ static enum status outsource(struct demo *demo, struct error *err)
         return error_set(err, STATUS_INVALID, "file", "", "%.150s: %s", folder, strerror(errno));
     TRY(read_table(demo, "housing/housing_2000.csv", "median_house_value", err));
     printf("private rows: the dearest of %zu districts, found without showing them\n", demo->table.rows);
+    TRY(make_key(&paths, err));
     TRY(project(&paths, err));
     TRY(create_private_study(demo, &paths, study, err));
     TRY(write_token(demo, paths.token, study, err));

@@ -4,13 +4,13 @@
 #include "api/server.h"
 #include "engine/mat.h"
 #include "service/app.h"
+#include "service/codec.h"
 #include "service/command.h"
 #include "service/log.h"
 #include "service/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -254,7 +254,7 @@ static int run(char **arguments)
         status = error_set(&err, STATUS_INTERNAL, "openblas", "",
                            "this OpenBLAS is the OpenMP flavour, with which results "
                            "differ from run to run: install libopenblas0-pthread");
-    json_object_seed(0);
+    codec_init();
     if (status == STATUS_OK)
         status = serve(&options, &err);
     log_event(status == STATUS_OK ? LOG_INFO : LOG_ERROR, "stopped", "%s%s",

@@ -243,8 +243,8 @@ static enum status check_result(struct line *line)
 
 static enum status read_line(const struct csv_table *table, size_t row, const struct column *columns, struct line *line)
 {
-    *line->out = (struct observation){.row = -1, .value = NAN, .stddev = NAN};
     line->number = table->lines[row + 1];
+    *line->out = (struct observation){.row = -1, .value = NAN, .stddev = NAN, .line = line->number};
     line->has_result = true;
     line->point = NULL;
     if (line->spec->space.kind == SPACE_PARAMETERS) {

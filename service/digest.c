@@ -1,10 +1,17 @@
-/* Digests: one of the few files that name OpenSSL. */
+/* Digests: one of the few files that name OpenSSL.
+ * The functions of sha.h are used, although OpenSSL 3 prefers EVP, because they allocate nothing: a digest that can
+ * fail would have to be believed or doubted at every call. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "service/digest.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+struct sha256_state {
+    SHA256_CTX context;
+};
 
 static void to_hex(const unsigned char digest[SHA256_BYTES], char out[SHA256_HEX_BYTES])
 {
@@ -14,7 +21,10 @@ static void to_hex(const unsigned char digest[SHA256_BYTES], char out[SHA256_HEX
 
 void sha256(const void *bytes, size_t length, unsigned char out[SHA256_BYTES])
 {
-    SHA256(bytes, length, out);
+    SHA256_CTX context;
+    SHA256_Init(&context);
+    SHA256_Update(&context, bytes, length);
+    SHA256_Final(out, &context);
 }
 
 void sha256_hex(const void *bytes, size_t length, char out[SHA256_HEX_BYTES])
@@ -26,24 +36,22 @@ void sha256_hex(const void *bytes, size_t length, char out[SHA256_HEX_BYTES])
 
 struct sha256_state *sha256_start(void)
 {
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    if (context != NULL && EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
-        EVP_MD_CTX_free(context);
-        context = NULL;
-    }
-    return (struct sha256_state *)context;
+    struct sha256_state *state = malloc(sizeof *state);
+    if (state != NULL)
+        SHA256_Init(&state->context);
+    return state;
 }
 
 void sha256_add(struct sha256_state *state, const void *bytes, size_t length)
 {
-    EVP_DigestUpdate((EVP_MD_CTX *)state, bytes, length);
+    SHA256_Update(&state->context, bytes, length);
 }
 
 void sha256_hex_final(struct sha256_state *state, char out[SHA256_HEX_BYTES])
 {
-    unsigned char digest[SHA256_BYTES] = {0};
-    EVP_DigestFinal_ex((EVP_MD_CTX *)state, digest, NULL);
-    EVP_MD_CTX_free((EVP_MD_CTX *)state);
+    unsigned char digest[SHA256_BYTES];
+    SHA256_Final(digest, &state->context);
+    free(state);
     to_hex(digest, out);
 }
 

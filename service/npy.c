@@ -14,9 +14,38 @@ struct scan {
     const char *at, *end;
 };
 struct header {
-    bool   has_descr, has_order, has_shape, is_f4, is_fortran;
-    size_t sizes[2], dims;
+    bool          has_descr, has_order, has_shape, is_fortran;
+    enum npy_type type;
+    size_t        sizes[2], dims;
 };
+
+static const struct {
+    const char *descr;
+    size_t      bytes;
+} types[NPY_TYPES] = {
+    [NPY_F8] = {"<f8", 8},
+    [NPY_F4] = {"<f4", 4},
+    [NPY_I4] = {"<i4", 4},
+    [NPY_I8] = {"<i8", 8},
+};
+
+const char *npy_type_name(enum npy_type type)
+{
+    return types[type].descr;
+}
+
+enum npy_type npy_type_find(const char *descr)
+{
+    unsigned type = 0;
+    while (type < NPY_TYPES && strcmp(types[type].descr, descr) != 0)
+        type++;
+    return (enum npy_type)type;
+}
+
+size_t npy_type_bytes(enum npy_type type)
+{
+    return types[type].bytes;
+}
 
 static enum status not_npy(struct error *err, const char *why)
 {
@@ -90,8 +119,11 @@ static bool take_shape(struct scan *scan, struct header *header)
 
 static bool take_descr(struct scan *scan, struct header *header)
 {
-    header->is_f4 = take_quoted(scan, "<f4");
-    header->has_descr = header->is_f4 || take_quoted(scan, "<f8");
+    unsigned type = 0;
+    while (type < NPY_TYPES && !take_quoted(scan, types[type].descr))
+        type++;
+    header->type = (enum npy_type)type;
+    header->has_descr = type < NPY_TYPES;
     return header->has_descr;
 }
 
@@ -151,21 +183,22 @@ enum status npy_header(const void *bytes, size_t length, struct npy *out, struct
     TRY(find_dictionary(bytes, length, &scan, err));
     size_t data_offset = (size_t)(scan.end - (const char *)bytes);
     if (!take_dictionary(&scan, &header))
-        return not_npy(err, "its header is not a descr of '<f8' or '<f4', a fortran_order and a shape");
+        return not_npy(err, "its header is not a descr of '<f8', '<f4', '<i4' or '<i8', a fortran_order and a shape");
     if (header.is_fortran)
         return not_npy(err, "it is in Fortran order");
     if (header.dims != 2 || header.sizes[0] == 0 || header.sizes[1] == 0)
         return error_set(err, STATUS_INVALID, "wrong_shape", "", "the array has not two dimensions, or is empty");
     *out = (struct npy){
-        .rows = header.sizes[0], .columns = header.sizes[1], .data_offset = data_offset, .is_f4 = header.is_f4};
+        .rows = header.sizes[0], .columns = header.sizes[1], .data_offset = data_offset, .type = header.type};
     return STATUS_OK;
 }
 
-size_t npy_write_header(size_t rows, size_t columns, unsigned char out[128])
+size_t npy_write_header(size_t rows, size_t columns, enum npy_type type, unsigned char out[128])
 {
-    char   dictionary[100];
-    int    written = snprintf(dictionary, sizeof dictionary,
-                              "{'descr': '<f8', 'fortran_order': False, 'shape': (%zu, %zu), }", rows, columns);
+    char dictionary[100];
+    int  written =
+        snprintf(dictionary, sizeof dictionary, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu, %zu), }",
+                 types[type].descr, rows, columns);
     size_t used = (size_t)written, total = (PREAMBLE_1 + used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memcpy(out, magic, sizeof magic - 1);
     out[6] = 1;

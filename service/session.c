@@ -252,13 +252,40 @@ static enum status tell_log(struct db_conn *conn, struct live *live, struct erro
     return status;
 }
 
+/* What the modeller left open and the manifest says. */
+static enum status fill_option(struct live *live, const char *name, double value, struct error *err)
+{
+    int option = policy_option(live->spec.policy, name);
+    size_t len = 0;
+    if (option < 0 || isnan(value) || !isnan(live->spec.options[option]))
+        return STATUS_OK;
+    while (live->spec.policy->options[len].name != NULL)
+        len++;
+    double *options = ARENA_NEW(&live->arena, double, len);
+    if (options == NULL)
+        return app_no_memory(err);
+    memcpy(options, live->spec.options, len * sizeof *options);
+    options[option] = value;
+    live->spec.options = options;
+    return STATUS_OK;
+}
+
+static enum status load_candidates(struct db_conn *conn, struct live *live, struct error *err)
+{
+    struct candidates_noise noise;
+    if (live->spec.space.kind != SPACE_CANDIDATES)
+        return STATUS_OK;
+    TRY(candidates_load(conn, live->study, &live->spec, &noise, &live->arena, err));
+    TRY(fill_option(live, "release_noise", noise.variance, err));
+    return fill_option(live, "release_dims", noise.dims, err);
+}
+
 static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, struct error *err)
 {
     struct study study;
     TRY(rows_study_get(conn, live->study, true, &live->arena, &study, err));
     live->spec = study.spec;
-    if (live->spec.space.kind == SPACE_CANDIDATES)
-        TRY(candidates_load(conn, live->study, &live->spec.space, &live->arena, err));
+    TRY(load_candidates(conn, live, err));
     struct problem *problem = ARENA_NEW(&live->arena, struct problem, 1);
     if (problem == NULL || live->arena.taken_bytes >= app->options.session_bytes)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's model does not fit");

@@ -13,15 +13,16 @@
 enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE };
 
 struct spec {
-    const char          *metric;
-    enum goal            goal;
-    struct space         space;         /* candidates: rows == NULL here; the session has the matrix */
-    const char *const   *const *values; /* [params_len] the strings of each categorical, NULL for the others */
-    bool                 is_private;    /* candidates: only a projected matrix with its manifest is accepted */
-    const struct policy *policy;
-    const double        *options;       /* as struct problem */
-    uint64_t             seed;
-    int64_t              lease_ms;
+    const char               *metric;
+    enum goal                 goal;
+    struct space              space;       /* candidates: rows == NULL here; the session has the matrix */
+    const char *const *const *values;      /* [params_len] the strings of each categorical, NULL for the others */
+    bool                      is_private;  /* candidates: only a release with its signed manifest is accepted */
+    const char               *curator_key; /* private: whose manifest, as 43 characters of base64url; otherwise NULL */
+    const struct policy      *policy;
+    const double             *options; /* as struct problem */
+    uint64_t                  seed;
+    int64_t                   lease_ms;
 };
 
 /* Larger is better inside; the user's own sign outside. */

@@ -235,9 +235,13 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     struct study *study = work->out;
     int64_t now = work->app->now_ms();
     TRY(rows_study_get(conn, work->id, true, work->caller->arena, study, err));
-    if ((moves[work->verb].from >> study->state & 1u) == 0)
+    bool was_locked = false;
+    if (work->verb == STUDY_RESUME && study->state == STUDY_AWAITING_CANDIDATES)
+        TRY(candidates_unlock(conn, work->id, &was_locked, err));
+    if (!was_locked && (moves[work->verb].from >> study->state & 1u) == 0)
         return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s", study_state_names[study->state]);
-    TRY(state_after(conn, study, work->verb, &study->state, err));
+    if (!was_locked) // a study that waits goes on waiting, and takes uploads again
+        TRY(state_after(conn, study, work->verb, &study->state, err));
     study->reason = moves[work->verb].reason;
     study->version++;
     study->updated_ms = now;

@@ -44,6 +44,7 @@ struct observation {
     enum outcome  outcome;
     double        value, stddev; /* stddev NaN: not given */
     const char   *reason, *external_id; /* or NULL */
+    size_t        line;   /* of the CSV file it came from, for its errors */
 };
 struct item_error { size_t item; struct error error; };
 struct observe_reply {

@@ -1,12 +1,11 @@
 /* See upload.h. */
 #include "service/upload.h"
-#include "service/file.h"
 #include "service/process.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE_BYTES = 4 << 20, PAUSE_MIN_MS = 100, PAUSE_MAX_MS = 5000, MANIFEST_MAX_BYTES = 65536 };
+enum { RANGE_BYTES = 4 << 20, PAUSE_MIN_MS = 100, PAUSE_MAX_MS = 5000 };
 
 bool patience_retry(struct patience *patience, const struct error *err)
 {
@@ -59,27 +58,6 @@ static enum status take_progress(json_t *reply, struct progress *out, struct err
                         : error_set(err, STATUS_INTERNAL, "bad_reply", "",
                                     "the server's answer about the "
                                     "candidates is not understood");
-}
-
-static enum status check_files(const struct upload *upload, json_t **manifest, struct error *err)
-{
-    char       *text = NULL, digest[65];
-    const char *claimed = "";
-    size_t      length = 0;
-    int64_t     bytes = 0;
-    json_int_t  claimed_bytes = 0;
-    TRY(file_read(upload->manifest_path, MANIFEST_MAX_BYTES, &text, &length, err));
-    *manifest = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-    free(text);
-    if (*manifest == NULL || json_unpack(*manifest, "{s:s, s:I}", "sha256", &claimed, "bytes", &claimed_bytes) != 0)
-        return error_set(err, STATUS_INVALID, "bad_manifest", "", "%.150s is not a manifest", upload->manifest_path);
-    TRY(file_digest(upload->matrix_path, digest, &bytes, err));
-    if (strcmp(digest, claimed) != 0 || bytes != claimed_bytes || strcmp(digest, upload->matrix_sha256) != 0)
-        return error_set(err, STATUS_INVALID, "wrong_matrix", "",
-                         "%.80s, its manifest and the secret file are not of the "
-                         "same projection",
-                         upload->matrix_path);
-    return STATUS_OK;
 }
 
 static enum status send_range(const struct upload *upload, FILE *matrix, const struct progress *at, char *buffer,
@@ -136,15 +114,12 @@ static enum status send_matrix(const struct upload *upload, struct progress *at,
 enum status upload_run(const struct upload *upload, struct error *err)
 {
     char            path[128];
-    json_t         *manifest = NULL, *reply = NULL;
+    json_t         *reply = NULL;
     struct progress at;
-    enum status     status = check_files(upload, &manifest, err);
-    if (status != STATUS_OK) {
-        json_decref(manifest);
-        return status;
-    }
+    enum status     status = STATUS_OK;
     snprintf(path, sizeof path, "/v1/studies/%.40s/candidates", upload->study);
-    TRY(patience_json(upload->patience, upload->client, "POST", path, manifest, &reply, err));
+    TRY(patience_json(upload->patience, upload->client, "POST", path, json_loads(upload->manifest, 0, NULL), &reply,
+                      err));
     TRY(take_progress(reply, &at, err));
     FILE *matrix = fopen(upload->matrix_path, "re");
     char *buffer = malloc(RANGE_BYTES);

@@ -25,11 +25,10 @@ MUST_CHECK enum status patience_json(struct patience *patience, struct client *c
 struct upload {
     struct client   *client;
     struct patience *patience;
-    const char      *study, *matrix_path, *manifest_path;
-    const char      *matrix_sha256; /* expected by the curator; checked against the manifest and the file */
+    const char      *study, *matrix_path;
+    const char      *manifest; /* its text; the caller has compared it with the matrix */
 };
-/* Returns when the study has the whole matrix; progress on standard error.  Errors: INVALID "bad_manifest",
- * "wrong_matrix"; what the server refuses with. */
+/* Returns when the study has the whole matrix; progress on standard error.  Errors: what the server refuses with. */
 MUST_CHECK enum status upload_run(const struct upload *upload, struct error *err);
 
 #endif

@@ -42,9 +42,18 @@ CREATE INDEX idempotency_by_age ON idempotency(created_ms);
 
 CREATE TABLE candidates (
     study TEXT PRIMARY KEY REFERENCES study(id) ON DELETE CASCADE, manifest TEXT NOT NULL, sha256 TEXT NOT NULL,
-    bytes INTEGER NOT NULL, received INTEGER NOT NULL, complete INTEGER NOT NULL
+    bytes INTEGER NOT NULL, received INTEGER NOT NULL, complete INTEGER NOT NULL, attempt INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE candidates_piece (
     study TEXT NOT NULL REFERENCES candidates(study) ON DELETE CASCADE, start INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (study, start)
 ) STRICT;
+CREATE TABLE candidates_refusal (
+    study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, at_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX candidates_refusal_by_study ON candidates_refusal(study, at_ms);
+-- What was released stays released: this outlives the study.
+CREATE TABLE candidates_release (
+    curator_key TEXT NOT NULL, dataset_tag TEXT NOT NULL, study TEXT NOT NULL, sha256 TEXT NOT NULL,
+    PRIMARY KEY (curator_key, dataset_tag)
+) STRICT, WITHOUT ROWID;

@@ -10,7 +10,11 @@
 static enum MHD_Result answer(void *text, struct MHD_Connection *connection, const char *url, const char *method,
                               const char *version, const char *upload, size_t *upload_bytes, void **state)
 {
-    (void)url, (void)method, (void)version, (void)upload, (void)upload_bytes, (void)state;
+    (void)url, (void)method, (void)version, (void)upload, (void)upload_bytes;
+    if (*state == NULL) { // a reply at the first call, with the head, would close the connection
+        *state = text;
+        return MHD_YES;
+    }
     struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_PERSISTENT);
     MHD_add_response_header(response, "Content-Type", "application/json");
     MHD_add_response_header(response, "Cache-Control", "no-store");

@@ -24,8 +24,8 @@ static double square(double x)
 static double branin(const double *x, size_t d)
 {
     (void)d;
-    return square(x[1] - 5.1 / (4 * PI * PI) * x[0] * x[0] + 5 / PI * x[0] - 6) +
-           10 * (1 - 1 / (8 * PI)) * cos(x[0]) + 10;
+    return square(x[1] - 5.1 / (4 * PI * PI) * x[0] * x[0] + 5 / PI * x[0] - 6) + 10 * (1 - 1 / (8 * PI)) * cos(x[0]) +
+           10;
 }
 
 static double hartmann(const double *x, size_t d)
@@ -40,7 +40,7 @@ static double hartmann(const double *x, size_t d)
                                     {.2329, .4135, .8307, .3736, .1004, .9991},
                                     {.2348, .1451, .3522, .2883, .3047, .6650},
                                     {.4047, .8828, .8732, .5743, .1091, .0381}};
-    double sum = 0;
+    double              sum = 0;
     for (int i = 0; i < 4; i++) {
         const double *A = d == 3 ? A3[i] : A6[i], *P = d == 3 ? P3[i] : P6[i];
         double        q = 0;
@@ -183,20 +183,68 @@ static const struct param mixed_params[] = {
 };
 
 static const struct function functions[] = {
-    {"branin2", branin, 2, 0, 0, 0.39788735772973816, 0, 0, branin_params, {20, 40, 60},
-     {0.021, 6.89e-5, 9.23e-7}, {0.192, 2.85e-4, 4.98e-5}},
-    {"hartmann3", hartmann, 3, 0, 1, -3.8627797869493365, 0, 0, NULL, {20, 40, 60},
-     {3.26e-4, 1.28e-5, 2.59e-8}, {0.0144, 4.06e-5, 2.19e-5}},
-    {"hartmann6", hartmann, 6, 0, 1, -3.3223680114155147, 0, 0, NULL, {20, 40, 60, 100},
-     {0.768, 0.0698, 1.24e-4, 9.6e-7}, {1.02, 0.125, 0.00687, 2.69e-4}},
-    {"ackley5", ackley, 5, -5, 10, 0, 0, 0, NULL, {20, 40, 60, 100},
-     {4.48, 2.16, 1.35, 0.723}, {6.1, 2.82, 2.54, 1.77}},
-    {"levy4", levy, 4, -10, 10, 0, 0, 0, NULL, {20, 40, 60},
-     {0.941, 0.849, 0.287}, {3.51, 1.08, 0.507}},
-    {"rosenbrock4", rosenbrock, 4, -5, 10, 0, 0, 0, NULL, {20, 40, 60},
-     {134, 134, 134}, {719, 242, 158}},
-    {"noisy_branin2", branin, 2, 0, 0, 0.39788735772973816, 5.125, 0, branin_params, {20, 40, 60},
-     {0.645, 0.089, 0.0575}, {0.81, 0.328, 0.125}},
+    {"branin2",
+     branin,
+     2,
+     0,
+     0,
+     0.39788735772973816,
+     0,
+     0,
+     branin_params,
+     {20, 40, 60},
+     {0.021, 6.89e-5, 9.23e-7},
+     {0.192, 2.85e-4, 4.98e-5}},
+    {"hartmann3",
+     hartmann,
+     3,
+     0,
+     1,
+     -3.8627797869493365,
+     0,
+     0,
+     NULL,
+     {20, 40, 60},
+     {3.26e-4, 1.28e-5, 2.59e-8},
+     {0.0144, 4.06e-5, 2.19e-5}},
+    {"hartmann6",
+     hartmann,
+     6,
+     0,
+     1,
+     -3.3223680114155147,
+     0,
+     0,
+     NULL,
+     {20, 40, 60, 100},
+     {0.768, 0.0698, 1.24e-4, 9.6e-7},
+     {1.02, 0.125, 0.00687, 2.69e-4}},
+    {"ackley5",
+     ackley,
+     5,
+     -5,
+     10,
+     0,
+     0,
+     0,
+     NULL,
+     {20, 40, 60, 100},
+     {4.48, 2.16, 1.35, 0.723},
+     {6.1, 2.82, 2.54, 1.77}},
+    {"levy4", levy, 4, -10, 10, 0, 0, 0, NULL, {20, 40, 60}, {0.941, 0.849, 0.287}, {3.51, 1.08, 0.507}},
+    {"rosenbrock4", rosenbrock, 4, -5, 10, 0, 0, 0, NULL, {20, 40, 60}, {134, 134, 134}, {719, 242, 158}},
+    {"noisy_branin2",
+     branin,
+     2,
+     0,
+     0,
+     0.39788735772973816,
+     5.125,
+     0,
+     branin_params,
+     {20, 40, 60},
+     {0.645, 0.089, 0.0575},
+     {0.81, 0.328, 0.125}},
     {"styblinski5", styblinski, 5, -5, 5, 0, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
     {"michalewicz4", michalewicz, 4, 0, 3.14159265358979324, -3.69885709846664, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
     {"griewank4", griewank, 4, -10, 10, 0, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
@@ -247,13 +295,16 @@ static void run(const struct function *function, const struct policy *policy, ui
         must(policy->ask(session, &(struct ask){.trial = trial}, &proposal, &err), &err);
         if (proposal.fallback != NULL)
             fprintf(stderr, "%s, trial %d: fallback %s\n", function->name, (int)trial, proposal.fallback);
-        struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .point = point, .note = proposal.note,
+        struct event event = {.kind = EVENT_SUGGESTED,
+                              .trial = trial,
+                              .point = point,
+                              .note = proposal.note,
                               .note_bytes = proposal.note_bytes};
         must(policy->tell(session, &event, &err), &err);
         double value = function->value(point, function->d) - function->optimum;
         double sd = function->noise + function->noise_slope * value;
-        event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = point,
-                               .value = -value - sd * rng_normal(&rng)};
+        event = (struct event){
+            .kind = EVENT_OBSERVED, .trial = trial, .point = point, .value = -value - sd * rng_normal(&rng)};
         must(policy->tell(session, &event, &err), &err);
         best = fmin(best, value);
         if (trial == function->trials[at])
@@ -359,8 +410,7 @@ int main(int argc, char **argv)
             continue;
         measure(f, policy_find("random"), seeds, first, random);
         for (size_t i = 0; i < count; i++) {
-            bool is_default = strcmp(list[i]->name, "gp") == 0 ||
-                              (strcmp(list[i]->name, "turbo") == 0 && f->d >= HIGH);
+            bool is_default = strcmp(list[i]->name, "gp") == 0 || (strcmp(list[i]->name, "turbo") == 0 && f->d >= HIGH);
             if (!is_wanted(list[i]->name, is_policy, is_default, names) || !(list[i]->spaces & SPACE_PARAMETERS))
                 continue;
             measure(f, list[i], seeds, first, regrets);

@@ -1,25 +1,17 @@
 /* The regret tables of PO-GP-UCB (Kharkovskii, section 3.6): simple regret after 5 random rows and 50 queries over
- * projected grids, through projection.h and the policy interface.
- *   gp      100 x 100 grid, side 8.5, f ~ GP(0, SE, length-scale 1.25, variance 1), noise variance 1e-5, delta 1e-5
- *   branin  31 x 31 grid, -ln(1 + Branin) in units of its standard deviation, length-scales by maximum likelihood over
- *           the full grid, delta 1e-3
+ * projected grids (grids.h), through projection.h and the policy interface.
  * usage: po_gp_ucb [--runs N] [--dataset gp|branin]      N defaults to 12, the full table has 100
  * Prints one CSV line per cell.  A cell deviates by z = (mean - reference) / sqrt(se^2 + reference_se^2), where se is
  * at least what the reference's spread gives for as many runs (a few runs may all have regret 0).  Among many cells
  * some exceed 2 by chance, so the exit code is 1 when one exceeds 3.6 (two-sided 1 % over 40 comparisons), or when more
  * exceed 2 than 99 % of samples of independent cells would, or when in a table some r beats the largest r that is not
  * lifted by more than 3.6 standard errors of the difference (the thesis advises that r; 30 comparisons). */
-#include "engine/mat.h"
-#include "engine/policy.h"
 #include "engine/projection.h"
-#include "engine/rng.h"
+#include "tests/bench/grids.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { INITIAL = 5, QUERIES = 50, RUNS_MAX = 1000, REFERENCE_RUNS = 50 };
+enum { RUNS_MAX = 1000, REFERENCE_RUNS = 50 };
 static const double Z_MAX = 3.6, Z_COUNTED = 2;
 
 /* Reference means of an independent implementation, and their standard errors (from 50 runs each). */
@@ -31,43 +23,32 @@ struct cell {
 };
 
 static const struct cell gp_cells[] = {
-    {0, 1, .4265, .0429, 0},    {0, 0, .0102, .0029, 0},
-    {1.1, 3, .0874, .0302, 1},  {1.1, 6, .0145, .0044, 1},  {1.1, 8, .0117, .0047, 1},
-    {1.1, 10, .0168, .0055, 1}, {1.1, 15, .1130, .0148, 1}, {1.1, 20, .1155, .0122, 1},
-    {1.3, 3, .0628, .0211, 2},  {1.3, 9, .0205, .0070, 2},  {1.3, 12, .0090, .0033, 2},
-    {1.3, 15, .0169, .0057, 2}, {1.3, 20, .1076, .0126, 2}, {1.3, 30, .1110, .0112, 2},
-    {1.5, 5, .0203, .0055, 3},  {1.5, 10, .0177, .0056, 3}, {1.5, 15, .0130, .0037, 3},
-    {1.5, 20, .0170, .0057, 3}, {1.5, 30, .1045, .0145, 3}, {1.5, 50, .1092, .0119, 3},
+    {0, 1, .4265, .0429, 0},    {0, 0, .0102, .0029, 0},    {1.1, 3, .0874, .0302, 1},  {1.1, 6, .0145, .0044, 1},
+    {1.1, 8, .0117, .0047, 1},  {1.1, 10, .0168, .0055, 1}, {1.1, 15, .1130, .0148, 1}, {1.1, 20, .1155, .0122, 1},
+    {1.3, 3, .0628, .0211, 2},  {1.3, 9, .0205, .0070, 2},  {1.3, 12, .0090, .0033, 2}, {1.3, 15, .0169, .0057, 2},
+    {1.3, 20, .1076, .0126, 2}, {1.3, 30, .1110, .0112, 2}, {1.5, 5, .0203, .0055, 3},  {1.5, 10, .0177, .0056, 3},
+    {1.5, 15, .0130, .0037, 3}, {1.5, 20, .0170, .0057, 3}, {1.5, 30, .1045, .0145, 3}, {1.5, 50, .1092, .0119, 3},
     {0.9, 10, .0814, .0120, 0}, {0.0, 10, .0863, .0131, 0},
 };
 static const struct cell branin_cells[] = {
-    {0, 1, .3409, .0441, 0},    {0, 0, .0184, .0031, 0},
-    {2.3, 3, .0798, .0237, 1},  {2.3, 6, .0181, .0031, 1},  {2.3, 8, .0159, .0030, 1},
-    {2.3, 10, .0161, .0030, 1}, {2.3, 15, .0240, .0033, 1}, {2.3, 20, .0210, .0032, 1},
-    {2.5, 3, .1031, .0286, 2},  {2.5, 9, .0215, .0066, 2},  {2.5, 12, .0183, .0032, 2},
-    {2.5, 15, .0150, .0030, 2}, {2.5, 20, .0203, .0032, 2}, {2.5, 30, .0242, .0033, 2},
-    {2.7, 5, .0181, .0053, 3},  {2.7, 10, .0097, .0026, 3}, {2.7, 15, .0187, .0031, 3},
-    {2.7, 20, .0116, .0028, 3}, {2.7, 30, .0166, .0031, 3}, {2.7, 50, .0267, .0032, 3},
-    {2.0, 10, .0184, .0032, 0}, {1.8, 10, .0240, .0033, 0}, {1.0, 10, .0312, .0030, 0},
-    {0.0, 10, .3348, .0664, 0},
+    {0, 1, .3409, .0441, 0},    {0, 0, .0184, .0031, 0},    {2.3, 3, .0798, .0237, 1},  {2.3, 6, .0181, .0031, 1},
+    {2.3, 8, .0159, .0030, 1},  {2.3, 10, .0161, .0030, 1}, {2.3, 15, .0240, .0033, 1}, {2.3, 20, .0210, .0032, 1},
+    {2.5, 3, .1031, .0286, 2},  {2.5, 9, .0215, .0066, 2},  {2.5, 12, .0183, .0032, 2}, {2.5, 15, .0150, .0030, 2},
+    {2.5, 20, .0203, .0032, 2}, {2.5, 30, .0242, .0033, 2}, {2.7, 5, .0181, .0053, 3},  {2.7, 10, .0097, .0026, 3},
+    {2.7, 15, .0187, .0031, 3}, {2.7, 20, .0116, .0028, 3}, {2.7, 30, .0166, .0031, 3}, {2.7, 50, .0267, .0032, 3},
+    {2.0, 10, .0184, .0032, 0}, {1.8, 10, .0240, .0033, 0}, {1.0, 10, .0312, .0030, 0}, {0.0, 10, .3348, .0664, 0},
 };
 enum { CELLS_MAX = 24 };
 
 struct dataset {
-    const char        *name;
-    size_t             side;
-    double             low[2], high[2], length_scales[2];
-    double             variance, noise, delta;
+    const struct grid *grid;
     const struct cell *cells;
     size_t             cells_len;
 };
 
-/* Branin's hyper-parameters: maximum of the likelihood of a GP with mean 0, one SE length-scale per coordinate and
- * noise, over the standardised 961 values (Kronecker form of the covariance). */
 static const struct dataset datasets[] = {
-    {"gp", 100, {0, 0}, {8.5, 8.5}, {1.25, 1.25}, 1, 1e-5, 1e-5, gp_cells, sizeof gp_cells / sizeof gp_cells[0]},
-    {"branin", 31, {-5, 0}, {10, 15}, {0.56676, 1.31242}, 0.22934, 1.52e-7, 1e-3, branin_cells,
-     sizeof branin_cells / sizeof branin_cells[0]},
+    {&grid_gp, gp_cells, sizeof gp_cells / sizeof gp_cells[0]},
+    {&grid_branin, branin_cells, sizeof branin_cells / sizeof branin_cells[0]},
 };
 
 struct result {
@@ -77,84 +58,8 @@ struct result {
     bool   lifted;
 };
 
-static void *checked(void *memory)
-{
-    if (memory == NULL) {
-        fputs("out of memory\n", stderr);
-        exit(2);
-    }
-    return memory;
-}
-
-static double *doubles(size_t n)
-{
-    return checked(malloc(n * sizeof(double)));
-}
-
-static void must(enum status status, const struct error *err)
-{
-    if (status == STATUS_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
-    exit(2);
-}
-
-static double *grid_points(const struct dataset *set)
-{
-    size_t  side = set->side;
-    double *X = doubles(2 * side * side);
-    for (size_t i = 0; i < side * side; i++) {
-        X[2 * i] = set->low[0] + (set->high[0] - set->low[0]) * (double)(i / side) / (double)(side - 1);
-        X[2 * i + 1] = set->low[1] + (set->high[1] - set->low[1]) * (double)(i % side) / (double)(side - 1);
-    }
-    return X;
-}
-
-/* A draw of the field: K = K1 x K1 with K1 = A A' along one side, so F = A E A' has covariance K. */
-static void fill_field(const struct dataset *set, uint64_t run, double *f)
-{
-    size_t       side = set->side;
-    double      *A = doubles(side * side), *s = doubles(side), *Vt = doubles(side * side), *E = doubles(side * side);
-    struct rng   rng = rng_at(run, 1, RNG_TEST);
-    struct error err = {0};
-    for (size_t i = 0; i < side; i++)
-        for (size_t k = 0; k < side; k++) {
-            double step = (set->high[0] - set->low[0]) / (double)(side - 1) / set->length_scales[0];
-            A[i * side + k] = exp(-0.5 * pow(step * ((double)i - (double)k), 2));
-        }
-    must(mat_svd(A, side, side, s, Vt, &err), &err);
-    for (size_t i = 0; i < side * side; i++) {
-        A[i] *= sqrt(s[i % side]);
-        E[i] = rng_normal(&rng);
-    }
-    mat_multiply(A, E, side, side, side, Vt);
-    for (size_t i = 0; i < side; i++) /* E := A' */
-        for (size_t k = 0; k < side; k++)
-            E[k * side + i] = A[i * side + k];
-    mat_multiply(Vt, E, side, side, side, f);
-    free(A), free(s), free(Vt), free(E);
-}
-
-static void fill_branin(const struct dataset *set, double *f)
-{
-    const double pi = 3.141592653589793;
-    size_t       n = set->side * set->side;
-    double      *X = grid_points(set), mean = 0, squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        double x = X[2 * i], y = X[2 * i + 1];
-        double value = pow(y - 5.1 / (4 * pi * pi) * x * x + 5 / pi * x - 6, 2) + 10 * (1 - 1 / (8 * pi)) * cos(x) + 10;
-        f[i] = -log1p(value);
-        mean += f[i] / (double)n;
-    }
-    for (size_t i = 0; i < n; i++)
-        squares += pow(f[i] - mean, 2) / (double)n;
-    for (size_t i = 0; i < n; i++)
-        f[i] = (f[i] - mean) / sqrt(squares);
-    free(X);
-}
-
 /* The rows the modeller sees for one cell and run: [n][*columns]; *scale out, from grid to norm 25. */
-static double *transformed(const struct dataset *set, const struct cell *cell, uint64_t stream, size_t *columns,
+static double *transformed(const struct grid *set, const struct cell *cell, uint64_t stream, size_t *columns,
                            double *scale, bool *lifted)
 {
     size_t       n = set->side * set->side;
@@ -180,45 +85,15 @@ static double *transformed(const struct dataset *set, const struct cell *cell, u
     return Z;
 }
 
-static double largest(const double *f, size_t n)
-{
-    double value = f[0];
-    for (size_t i = 1; i < n; i++)
-        value = fmax(value, f[i]);
-    return value;
-}
-
-/* A study of INITIAL + QUERIES trials over the rows; the largest f it met. */
-static double best_of_study(const struct problem *problem, const struct policy *policy, const double *f, double noise)
-{
-    struct session        *session = NULL;
-    struct error           err = {0};
-    struct rng             rng = rng_at(problem->seed, 3, RNG_TEST);
-    double                 best = -INFINITY;
-    static struct proposal p;
-    must(policy->open(problem, &session, &err), &err);
-    for (uint64_t trial = 1; trial <= INITIAL + QUERIES; trial++) {
-        must(policy->ask(session, &(struct ask){.trial = trial}, &p, &err), &err);
-        struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = p.row, .note = p.note,
-                              .note_bytes = p.note_bytes};
-        must(policy->tell(session, &event, &err), &err);
-        event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .row = p.row,
-                               .value = f[p.row] + sqrt(noise) * rng_normal(&rng)};
-        must(policy->tell(session, &event, &err), &err);
-        best = fmax(best, f[p.row]);
-    }
-    policy->close(session);
-    return best;
-}
-
 /* Simple regret of one run of one cell. */
-static double regret_of_run(const struct dataset *set, const struct cell *cell, uint64_t run, const double *f,
+static double regret_of_run(const struct dataset *table, const struct cell *cell, uint64_t run, const double *f,
                             bool *lifted)
 {
+    const struct grid   *set = table->grid;
     const struct policy *policy = policy_find(cell->r == 1 ? "random" : "po-gp-ucb");
-    double               scale, options[16];
+    double               scale, options[32];
     size_t               columns, n = set->side * set->side;
-    uint64_t             stream = run * CELLS_MAX + (uint64_t)(cell - set->cells);
+    uint64_t             stream = run * CELLS_MAX + (uint64_t)(cell - table->cells);
     double              *rows = transformed(set, cell, stream, &columns, &scale, lifted);
     struct space         space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = n, .columns = columns};
     struct problem       problem = {.space = &space, .options = options, .seed = run, .memory_bytes = 1 << 27};
@@ -230,9 +105,10 @@ static double regret_of_run(const struct dataset *set, const struct cell *cell, 
         options[policy_option(policy, "noise_variance")] = set->noise;
         options[policy_option(policy, "mean")] = 0;
         options[policy_option(policy, "initial")] = INITIAL;
+        options[policy_option(policy, "release_noise")] = options[policy_option(policy, "release_dims")] = 0;
     }
     must(space_init(&space, &err), &err);
-    double regret = largest(f, n) - best_of_study(&problem, policy, f, set->noise);
+    double regret = largest(f, n) - best_of_study(&problem, policy, f, set->noise, NULL, NULL);
     free(rows);
     return regret;
 }
@@ -254,14 +130,11 @@ static struct result summarise(const struct cell *cell, const double *regrets, i
 
 static void run_dataset(const struct dataset *set, int runs, struct result *results)
 {
-    size_t  n = set->side * set->side;
+    size_t  n = set->grid->side * set->grid->side;
     double *f = doubles(n), *regrets = doubles(CELLS_MAX * (size_t)runs);
     bool    lifted[CELLS_MAX] = {false};
     for (int run = 0; run < runs; run++) {
-        if (set->cells == gp_cells)
-            fill_field(set, (uint64_t)run + 1, f);
-        else
-            fill_branin(set, f);
+        fill(set->grid, (uint64_t)run + 1, f);
         for (size_t c = 0; c < set->cells_len; c++)
             regrets[c * (size_t)runs + (size_t)run] =
                 regret_of_run(set, &set->cells[c], (uint64_t)run + 1, f, &lifted[c]);
@@ -270,8 +143,8 @@ static void run_dataset(const struct dataset *set, int runs, struct result *resu
         const struct cell *cell = &set->cells[c];
         results[c] = summarise(cell, regrets + c * (size_t)runs, runs, lifted[c]);
         const char *branch = cell->r == 0 ? "non-private" : cell->r == 1 ? "random" : lifted[c] ? "yes" : "no";
-        printf("%s,%.1f,%zu,%s,%d,%.4f,%.4f,%.4f,%.4f,%.2f\n", set->name, cell->log_epsilon, cell->r, branch, runs,
-               results[c].mean, results[c].se, cell->reference, cell->se, results[c].z);
+        printf("%s,%.1f,%zu,%s,%d,%.4f,%.4f,%.4f,%.4f,%.2f\n", set->grid->name, cell->log_epsilon, cell->r, branch,
+               runs, results[c].mean, results[c].se, cell->reference, cell->se, results[c].z);
         fflush(stdout);
     }
     free(f), free(regrets);
@@ -298,7 +171,7 @@ static int count_deviating(const struct dataset *set, const struct result *resul
         failures += fabs(results[c].z) > Z_MAX;
     }
     int limit = binomial_limit(set->cells_len, 0.0455);
-    fprintf(stderr, "%s: %d of %zu cells beyond %g standard errors (at most %d), %d beyond %g\n", set->name, over,
+    fprintf(stderr, "%s: %d of %zu cells beyond %g standard errors (at most %d), %d beyond %g\n", set->grid->name, over,
             set->cells_len, Z_COUNTED, limit, failures, Z_MAX);
     return failures + (over > limit);
 }
@@ -317,9 +190,9 @@ static int count_untied(const struct dataset *set, const struct result *results)
         }
         double se = hypot(results[best].se_floor, results[chosen].se_floor);
         bool   tied = results[chosen].mean <= results[best].mean + Z_MAX * se;
-        fprintf(stderr, "%s, epsilon e^%.1f: r = %zu (largest not lifted) %.4f, best r = %zu %.4f: %s\n", set->name,
-                set->cells[chosen].log_epsilon, set->cells[chosen].r, results[chosen].mean, set->cells[best].r,
-                results[best].mean, tied ? "best or tied" : "worse");
+        fprintf(stderr, "%s, epsilon e^%.1f: r = %zu (largest not lifted) %.4f, best r = %zu %.4f: %s\n",
+                set->grid->name, set->cells[chosen].log_epsilon, set->cells[chosen].r, results[chosen].mean,
+                set->cells[best].r, results[best].mean, tied ? "best or tied" : "worse");
         failures += !tied;
     }
     return failures;
@@ -342,7 +215,7 @@ int main(int argc, char **argv)
     puts("dataset,log_eps,r,lifted,runs,mean,se,reference,reference_se,z");
     for (size_t i = 0; i < sizeof datasets / sizeof datasets[0]; i++) {
         struct result results[CELLS_MAX];
-        if (only != NULL && strcmp(only, datasets[i].name) != 0)
+        if (only != NULL && strcmp(only, datasets[i].grid->name) != 0)
             continue;
         run_dataset(&datasets[i], runs, results);
         failures += count_deviating(&datasets[i], results) + count_untied(&datasets[i], results);

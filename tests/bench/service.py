@@ -28,6 +28,13 @@ def wrk(port, token, path, connections, body=None):
     return float(re.search(r"Requests/sec:\s*([0-9.]+)", out).group(1))
 
 
+def cpu_seconds(pid):
+    """User and system time of a process so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def alternate(*measures):
     """The median of ROUNDS runs of each, taken in turns, so that both see the same machine."""
     results = [[measure() for measure in measures] for _ in range(ROUNDS)]

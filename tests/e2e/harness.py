@@ -1,5 +1,6 @@
 """What the end-to-end tests share: a server process on a port that survives its restarts, a client, a proxy that breaks
-connections, and the count of what was checked.  Python's standard library only."""
+connections, and the count of what was checked.  Python's standard library, and openssl for signatures."""
+import base64
 import csv
 import http.client
 import json
@@ -217,17 +218,57 @@ def log_prices():
     return [math.log(float(row["median_house_value"])) for row in read_csv(HOUSING)]
 
 
+PUBLIC = ("--centre=-119.5,37.5,4", "--length-scales", "1,1,2", "--radius", "8")
+
+
+def project_command(folder, *more, name="z", data=HOUSING, scale=PUBLIC):
+    """A release of the housing rows with a key and a ledger of its own: the finished process."""
+    key = os.path.join(folder, name + ".key")
+    if not os.path.exists(key):
+        gnomon("key", "--out", key)
+    return gnomon("project", "--in", data, "--columns", "longitude,latitude,median_income", "--key", key, *scale,
+                  "--ledger", os.path.join(folder, name + ".ledger"), "--out", os.path.join(folder, name + ".npy"), *more)
+
+
 def project(folder, *more, name="z"):
-    """The housing rows, projected: the path of the matrix."""
-    out = os.path.join(folder, name + ".npy")
-    made = gnomon("project", "--in", HOUSING, "--columns", "longitude,latitude,median_income", "--length-scales",
-                  "1,1,2", "--epsilon", "20", "--delta", "1e-3", "--out", out, *more)
+    """The path of the matrix.  Without more, epsilon is e^2 and its noise small."""
+    made = project_command(folder, *(more or ("--epsilon", "7.389")), *(() if more else ("--budget-epsilon", "8")),
+                           name=name)
     if made.returncode != 0:
         raise AssertionError(f"project: {made.returncode} {made.stderr}")
-    return out
+    return os.path.join(folder, name + ".npy")
+
+
+def manifest_of(matrix):
+    with open(matrix.replace(".npy", ".json")) as stream:
+        return json.load(stream)
+
+
+def canonical(value):
+    """The text that is signed: compact, keys sorted, reals as %.17g with a point or an exponent."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}:{canonical(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if not isinstance(value, float):
+        return json.dumps(value)
+    digits, _, exponent = f"{value:.17g}".partition("e")
+    return f"{digits}{'' if '.' in digits or exponent else '.0'}" + (f"e{int(exponent)}" if exponent else "")
+
+
+def sign(manifest, key):
+    """The manifest with the signature that its members have under this key file."""
+    members = {name: value for name, value in manifest.items() if name != "signature"}
+    with tempfile.NamedTemporaryFile() as text:
+        text.write(canonical(members).encode())
+        text.flush()
+        made = subprocess.run(["openssl", "pkeyutl", "-sign", "-rawin", "-inkey", key, "-in", text.name],
+                              capture_output=True, check=True)
+    return {**members, "signature": base64.urlsafe_b64encode(made.stdout).decode().rstrip("=")}
 
 
 def private_study(manifest, trials=60, **more):
     return {"name": "private", "metrics": [{"name": "y", "goal": "maximize"}], "seed": 2385,
-            "space": {"type": "candidates", "rows": manifest["rows"], "columns": manifest["columns"], "private": True},
+            "space": {"type": "candidates", "rows": manifest["rows"], "columns": manifest["columns"], "private": True,
+                      "curator_key": manifest["key"]},
             "algorithm": {"name": "po-gp-ucb"}, "budget": {"trials": trials}, **more}

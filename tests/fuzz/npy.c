@@ -13,9 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         return 0;
     }
     assert(npy.rows > 0 && npy.columns > 0 && npy.data_offset <= length);
-    size_t written = npy_write_header(npy.rows, npy.columns, header);
+    size_t written = npy_write_header(npy.rows, npy.columns, npy.type, header);
     assert(written % 64 == 0 && written <= sizeof header);
     assert(npy_header(header, written, &again, &err) == STATUS_OK);
-    assert(again.rows == npy.rows && again.columns == npy.columns && again.data_offset == written && !again.is_f4);
+    assert(again.rows == npy.rows && again.columns == npy.columns && again.data_offset == written);
+    assert(again.type == npy.type && npy_type_find(npy_type_name(npy.type)) == npy.type);
     return 0;
 }

@@ -26,11 +26,12 @@ async function observed() {
 
 const create = (name) => async () => ({ study: (await api.post('/v1/studies', valueOf('study_create', name), 201)).id });
 
-async function declared() {
-    const place = await create('private')();
-    await api.post(`/v1/studies/${place.study}/candidates`, valueOf('candidates_declare', 'private'), 201);
+// name: of the kind of study, and of its manifest
+const declared = (name, manifest) => async () => {
+    const place = await create(name)();
+    await api.post(`/v1/studies/${place.study}/candidates`, valueOf('candidates_declare', manifest), 201);
     return place;
-}
+};
 
 async function openRows() {
     const place = await create('candidates')();
@@ -61,7 +62,8 @@ const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
     'trial_queue candidates': openRows, study_predict: observed, 'study_predict candidates': observedRows,
     'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
-    candidates_upload: declared, candidates_status: declared,
+    candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
+    study_privacy: declared('private', 'private'),
     token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 

@@ -2,7 +2,7 @@
 // against openapi.yaml.  GNOMON names another binary.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -190,19 +190,115 @@ export function npy(rows, { descr = '<f8', fortran = 'False', shape = `(${rows.l
     const padding = (64 - (10 + dictionary.length + 1) % 64) % 64;
     const head = Buffer.from(`\x93NUMPY\x01\x00\0\0${dictionary}${' '.repeat(padding)}\n`, 'latin1');
     head.writeUInt16LE(head.length - 10, 8);
+    const write = { '<f4': 'writeFloatLE', '<i4': 'writeInt32LE', '<i8': 'writeBigInt64LE' }[descr] ?? 'writeDoubleLE';
     const size = descr.endsWith('4') ? 4 : 8;
     const data = Buffer.alloc(rows.length * rows[0].length * size);
-    rows.flat().forEach((value, i) => (size === 4 ? data.writeFloatLE(value, 4 * i) : data.writeDoubleLE(value, 8 * i)));
+    rows.flat().forEach((value, i) => data[write](descr === '<i8' ? BigInt(value) : value, size * i));
     return Buffer.concat([head, data]);
 }
 
-export function manifestOf(file, rows, columns, members = {}) {
-    return {
-        mechanism: 'projection-only', tool: 'gnomon tests', created_at: '2026-03-01T09:30:00.125Z', rows, columns,
-        bytes: file.length, dtype: '<f8', sha256: sha256(file),
-        parameters: { epsilon: 2.718, delta: 1e-4, omega: 512.25, sigma_min: 640.5, lifted: false, dims_advised: columns },
-        ...members,
-    };
+// A curator: an Ed25519 key, and the private space of a study that takes its releases.
+export class Curator {
+    constructor() {
+        const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+        this.secret = privateKey;
+        this.key = publicKey.export({ format: 'jwk' }).x;
+    }
+
+    space(rows, columns) {
+        return { type: 'candidates', rows, columns, private: true, curator_key: this.key };
+    }
+
+    // The manifest of a file, signed; members replace what it would say, before it is signed.
+    sign(manifest) {
+        const { signature: _, ...members } = { ...manifest, key: this.key };
+        return { ...members, signature: sign(null, Buffer.from(canonical(members)), this.secret).toString('base64url') };
+    }
+
+    tag(data) {
+        return createHmac('sha256', this.key).update(JSON.stringify(data)).digest('hex');
+    }
+
+    // A bare projection of random rows: the file and its manifest.
+    projection(rows, columns, { seed = 1, descr = '<f8', members = {} } = {}) {
+        const file = npy(centred(normals(rows, columns, seed)), { descr });
+        return { file, manifest: this.sign({ ...manifestOf(file, rows, columns, descr), mechanism: 'projection-only',
+            differentially_private: false, dataset_tag: this.tag([rows, columns, seed]), parameters: threshold(columns),
+            outcomes: null, total: null, ...members }) };
+    }
+
+    // A release of random rows with discrete Laplace noise on the lattice.
+    release(rows, columns, { seed = 1, descr = '<i4', epsilon = 1.25, outcomes = null, members = {} } = {}) {
+        const parameters = laplace(epsilon, columns);
+        const file = npy(noisy(rows, columns, parameters, seed), { descr });
+        return { file, manifest: this.sign({ ...manifestOf(file, rows, columns, descr), mechanism: 'discrete-laplace',
+            differentially_private: true, dataset_tag: this.tag([rows, columns, seed]), parameters, outcomes,
+            total: { epsilon: epsilon + (outcomes?.epsilon ?? 0), delta: 0 }, ...members }) };
+    }
+}
+
+export function manifestOf(file, rows, columns, dtype = '<f8') {
+    return { tool: 'gnomon 0.2.0', created_at: '2026-03-01T09:30:00.125Z', rows, columns, dtype, bytes: file.length,
+        sha256: sha256(file) };
+}
+
+// The text that is signed: compact, keys sorted, reals as printf's %.17g with a point or an exponent.
+const realNames = new Set(['epsilon', 'delta', 'distance', 'distance_raw', 'radius', 'gamma', 'sensitivity', 'variance', 'low',
+    'high', 'threshold_epsilon', 'threshold_delta', 'omega', 'sigma_min']);
+
+export function real(value) {
+    if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
+    const [digits, exponent] = value.toExponential(16).split('e');
+    const short = digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits;
+    if (exponent < -4 || exponent >= 17) return `${short}e${Number(exponent)}`;
+    const text = Number(exponent) >= 0 ? value.toPrecision(17) : value.toFixed(16 - exponent);
+    const plainText = text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+    return plainText.includes('.') ? plainText : `${plainText}.0`;
+}
+
+export function canonical(value, name = '') {
+    if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`;
+    if (value !== null && typeof value === 'object')
+        return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key], key)}`).join(',')}}`;
+    return realNames.has(name) && typeof value === 'number' ? real(value) : JSON.stringify(value);
+}
+
+// omega = 16 sqrt(r ln(2/delta)) ln(16 r/delta) / epsilon
+export function threshold(dims, { epsilon = 2.718, delta = 1e-4, sigma = 640.5 } = {}) {
+    const omega = 16 * Math.sqrt(dims * Math.log(2 / delta)) * Math.log(16 * dims / delta) / epsilon;
+    return { threshold_epsilon: epsilon, threshold_delta: delta, omega, sigma_min: sigma, lifted: sigma < omega,
+        dims_advised: dims };
+}
+
+// What pure epsilon-DP per coordinate needs: the rate of the noise for the l1 distance of neighbours on the lattice.
+export function laplace(epsilon, columns, { distance = 1, radius = 3.5 } = {}) {
+    const gamma = 2 ** (Math.floor(Math.log2(distance)) - 10);
+    const sensitivity = Math.sqrt(columns) * (distance + 2 * 25 * (columns + 16) * 2 ** -52) / gamma + columns;
+    const rate = Math.floor(epsilon / sensitivity * 2 ** 32 * (1 - 2 ** -50));
+    const half = Math.sinh(rate * 2 ** -33);
+    return { epsilon, delta: 0, distance, distance_raw: distance * radius / 25, radius, data_columns: columns, gamma, sensitivity,
+        rate, variance: gamma ** 2 / (2 * half * half), dims: columns };
+}
+
+function normals(rows, columns, seed) {
+    const next = numbers(seed);
+    const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+    return Array.from({ length: rows }, () => Array.from({ length: columns }, normal));
+}
+
+export function centred(rows) {
+    const mean = rows[0].map((_, c) => rows.reduce((sum, row) => sum + row[c], 0) / rows.length);
+    return rows.map((row) => row.map((value, c) => value - mean[c]));
+}
+
+// Indices of random rows in the ball of radius 25, each with noise P(k) ~ exp(-t |k|).
+function noisy(rows, columns, { rate, gamma }, seed) {
+    const next = numbers(seed + 1000003), t = rate / 2 ** 32;
+    const geometric = () => Math.floor(Math.log(1 - next()) / -t);
+    return normals(rows, columns, seed).map((row) => {
+        const norm = Math.hypot(...row), inside = 20 * next() ** (1 / columns);
+        return row.map((x) => Math.round(x / norm * inside / gamma) + geometric() - geometric());
+    });
 }
 
 // Numbers that look random and are the same in every run.
@@ -217,6 +313,15 @@ export function numbers(seed) {
 export function matrix(rows, columns, seed = 1) {
     const next = numbers(seed);
     return Array.from({ length: rows }, () => Array.from({ length: columns }, () => next() * 2 - 1));
+}
+
+// A private study whose release is there.
+export async function privateCandidates(api, curator, { file, manifest }, members = {}) {
+    const study = await api.study({ space: curator.space(manifest.rows, manifest.columns), algorithm: { name: 'po-gp-ucb' },
+        ...members });
+    await api.post(`/v1/studies/${study.id}/candidates`, manifest, 201);
+    await api.expect(200, 'PUT', `/v1/studies/${study.id}/candidates`, { body: file, type: 'application/x-npy' });
+    return study;
 }
 
 // A study of open candidates whose matrix is there.

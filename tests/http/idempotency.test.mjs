@@ -1,10 +1,9 @@
 // Idempotency-Key: the first answer again, for every POST that changes something.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, manifestOf, metrics, npy, plain, tokenFor } from './harness.mjs';
+import { begin, Curator, metrics, plain, tokenFor } from './harness.mjs';
 
 const { server, api } = await begin(after);
-const file = npy([[0.5, 1.5], [2.5, 3.5]]);
 
 // Sends the same request twice under one key: one change, one answer.
 async function twice(path, json, key = `key-${Math.random()}`) {
@@ -45,8 +44,8 @@ test('every kind of POST answers a repeat as it answered first, and does it once
 });
 
 test('manifests and tokens too; a token is not shown twice', async () => {
-    const study = await api.study({ space: { type: 'candidates', rows: 2, columns: 2 } });
-    await twice(`/v1/studies/${study.id}/candidates`, manifestOf(file, 2, 2));
+    const curator = new Curator(), study = await api.study({ space: curator.space(7, 2) });
+    await twice(`/v1/studies/${study.id}/candidates`, curator.release(7, 2).manifest);
     const key = { 'idempotency-key': 'tok' };
     const first = await api.request('POST', '/v1/tokens', { json: { name: 'once', scope: 'read' }, headers: key });
     assert.equal(first.status, 201);

@@ -248,6 +248,11 @@ test('a CSV export can be imported into another study', async () => {
 test('an import is all or nothing, and says which line is wrong', async () => {
     const { id } = await api.study({ space: mixed });
     const path = `/v1/studies/${id}/import`;
+    const head = 'state,lr,layers,optimizer,value,reason,external_id\n';
+    await api.expect(200, 'POST', path, { body: `${head}completed,0.01,2,adam,1.5,,a7\n`, type: 'text/csv' });
+    const conflict = await api.refused(id, [409, 'external_id_conflict'], 'POST', path, { type: 'text/csv', // lines 2 and 3 are skipped or long
+        body: `${head}running,0.01,2,adam,,,\nfailed,0.02,2,adam,,"two\nlines",\ncompleted,0.01,3,adam,1.5,,a7\n` });
+    assert.equal(conflict.errors[0].pointer, '/lines/5/external_id');
     const rows = [
         ['lr,layers,optimizer,value\n0.01,2,adam,1\n0.01,2,adamw,1\n', /\/lines\/3/],
         ['lr,layers,value\n0.01,2,1\n', /\/lines\/1/],

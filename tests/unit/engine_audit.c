@@ -14,7 +14,10 @@ enum { N = 100, D = 3, R = 10 };
 static void test_limits(void)
 {
     /* scipy.stats.beta.ppf */
-    static const struct { size_t hits, trials; double confidence, low, high; } rows[] = {
+    static const struct {
+        size_t hits, trials;
+        double confidence, low, high;
+    } rows[] = {
         {17, 50, 0.95, 0.2120547134353817, 0.48765248772158837},
         {2, 9, 0.99, 0.01212358908062271, 0.6926063507685438},
         {4985, 5000, 0.95, 0.9950567759686951, 0.9983199806250636},
@@ -34,7 +37,8 @@ static void test_limits(void)
 /* 0 errors in 2 x 5000 rule out an epsilon of 7.2 at delta 1e-3; coin tosses rule out nothing. */
 static void test_epsilon_bound(void)
 {
-    struct audit_counts perfect = {.trials = 5000, .right = {5000, 5000}}, coin = {.trials = 5000, .right = {2531, 2480}};
+    struct audit_counts perfect = {.trials = 5000, .right = {5000, 5000}},
+                        coin = {.trials = 5000, .right = {2531, 2480}};
     CHECK_NEAR(audit_epsilon_bound(&perfect, 1e-3), 7.21, 0.01);
     CHECK_NEAR(audit_epsilon_bound(&coin, 1e-3), 0, 0);
     CHECK_NEAR(audit_success(&coin), 0.5011, 1e-12);
@@ -45,7 +49,8 @@ static void test_epsilon_bound(void)
 }
 
 /* One row moved by one length unit of the scaled space; draws from either set. */
-static struct audit_likelihood likelihood(const struct mechanism *plan, const double *shift, size_t trials, uint64_t seed)
+static struct audit_likelihood likelihood(const struct mechanism *plan, const double *shift, size_t trials,
+                                          uint64_t seed)
 {
     struct rng              rng = rng_at(seed, 1, RNG_TEST);
     struct sampler          sampler;
@@ -61,7 +66,8 @@ static const double axis[D] = {0, 1, 0}, diagonal[D] = {0.57735026918962576, 0.5
 
 static struct mechanism planned(enum mechanism_kind kind, double delta, size_t dims)
 {
-    struct mechanism m = {.kind = kind, .epsilon = 1, .delta = delta, .distance = 1, .rows = N, .columns = D, .dims = dims};
+    struct mechanism m = {
+        .kind = kind, .epsilon = 1, .delta = delta, .distance = 1, .rows = N, .columns = D, .dims = dims};
     CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
     return m;
 }
@@ -84,9 +90,9 @@ static void test_laplace_loss(void)
 static void test_gaussian_loss(void)
 {
     enum { TRIALS = 100000 };
-    double           tolerance = 4 * 0.5 / sqrt(2 * TRIALS);
-    struct mechanism m = planned(MECHANISM_DISCRETE_GAUSSIAN, 1e-3, 0);
-    double           mu = 1024.0 / m.sigma;
+    double                  tolerance = 4 * 0.5 / sqrt(2 * TRIALS);
+    struct mechanism        m = planned(MECHANISM_DISCRETE_GAUSSIAN, 1e-3, 0);
+    double                  mu = 1024.0 / m.sigma;
     struct audit_likelihood released = likelihood(&m, diagonal, TRIALS, 53);
     CHECK_NEAR(audit_success(&released.counts), 0.5 * erfc(-mu / 2 / sqrt(2)), tolerance);
     CU_ASSERT(audit_epsilon_bound(&released.counts, 1e-3) <= 1);
@@ -186,9 +192,11 @@ static void release_with(struct fixture *f, const double *rows, enum mechanism_k
     static const double centre[D] = {0, 0, 0}, one[D] = {1, 1, 1};
     bool                projects = kind == MECHANISM_PROJECTED_GAUSSIAN;
     size_t              p = projects ? R : D;
-    struct release      r = {.mechanism = {.kind = kind, .epsilon = 1, .delta = 1e-3, .distance = 1, .rows = N, .columns = D, .dims = p},
-                             .scale = {.centre = centre, .length_scales = one, .radius = 25}, .is_plain = true,
-                             .indices = f->indices};
+    struct release      r = {
+             .mechanism = {.kind = kind, .epsilon = 1, .delta = 1e-3, .distance = 1, .rows = N, .columns = D, .dims = p},
+             .scale = {.centre = centre, .length_scales = one, .radius = 25},
+             .is_plain = true,
+             .indices = f->indices};
     CU_ASSERT_FATAL(release_make(&r, rows, &f->sampler, &f->arena, NULL) == STATUS_OK);
     for (size_t i = 0; i < N * p; i++)
         f->Z[i] = (double)f->indices[i] * r.mechanism.gamma;
@@ -211,7 +219,8 @@ static struct audit_counts column_space(enum mechanism_kind kind, size_t trials)
         struct audit_matrix Z = {f->Z, N, kind == MECHANISM_KINDS || kind == MECHANISM_PROJECTED_GAUSSIAN ? R : D};
         double              first, second;
         CU_ASSERT_FATAL(audit_residual((struct audit_matrix){f->X, N, D}, Z, &f->arena, &first, NULL) == STATUS_OK);
-        CU_ASSERT_FATAL(audit_residual((struct audit_matrix){f->other, N, D}, Z, &f->arena, &second, NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(audit_residual((struct audit_matrix){f->other, N, D}, Z, &f->arena, &second, NULL) ==
+                        STATUS_OK);
         counts.right[set] += (second < first) == (set == 1);
     }
     arena_fini(&f->arena);
@@ -221,7 +230,8 @@ static struct audit_counts column_space(enum mechanism_kind kind, size_t trials)
 
 static void test_column_space(void)
 {
-    struct audit_counts bare = column_space(MECHANISM_KINDS, 500), laplace = column_space(MECHANISM_DISCRETE_LAPLACE, 1000);
+    struct audit_counts bare = column_space(MECHANISM_KINDS, 500),
+                        laplace = column_space(MECHANISM_DISCRETE_LAPLACE, 1000);
     struct audit_counts projected = column_space(MECHANISM_PROJECTED_GAUSSIAN, 1000);
     CHECK_NEAR(audit_success(&bare), 1, 0);
     CU_ASSERT(audit_epsilon_bound(&bare, 1e-3) > 4); /* it claims 1 */
@@ -282,9 +292,11 @@ static void test_refused(void)
     struct audit_known  known = {.known = N};
     double              residual;
     struct error        err = {0};
-    CU_ASSERT(audit_residual(few, fewer, &f->arena, &residual, &err) == STATUS_INVALID && strcmp(err.code, "bad_size") == 0);
+    CU_ASSERT(audit_residual(few, fewer, &f->arena, &residual, &err) == STATUS_INVALID &&
+              strcmp(err.code, "bad_size") == 0);
     CU_ASSERT(audit_residual(X, fewer, &f->arena, &residual, &err) == STATUS_INVALID);
-    CU_ASSERT(audit_known_rows(X, Z, 1, &f->arena, &known, &err) == STATUS_INVALID && strcmp(err.code, "bad_size") == 0);
+    CU_ASSERT(audit_known_rows(X, Z, 1, &f->arena, &known, &err) == STATUS_INVALID &&
+              strcmp(err.code, "bad_size") == 0);
     struct arena         small;
     struct audit_columns columns = {.trials = 1};
     arena_init(&small, 4096);
@@ -298,7 +310,8 @@ static void test_refused(void)
     arena_fini(&small);
     for (size_t i = 0; i < N * D; i++)
         f->X[i] = 0.7;
-    CU_ASSERT(audit_residual(X, Z, &f->arena, &residual, &err) == STATUS_INVALID && strcmp(err.code, "equal_rows") == 0);
+    CU_ASSERT(audit_residual(X, Z, &f->arena, &residual, &err) == STATUS_INVALID &&
+              strcmp(err.code, "equal_rows") == 0);
     f->Z[7] = NAN;
     CU_ASSERT(audit_residual(X, Z, &f->arena, &residual, &err) == STATUS_NUMERIC);
     arena_fini(&f->arena);

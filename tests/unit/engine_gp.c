@@ -187,14 +187,14 @@ static const size_t groups[D] = {0, 1, 1};
 static void test_prior(void)
 {
     struct gp_fit fit = {.kind = KERNEL_SE, .dims = D, .groups = 2, .group_of = groups};
-    double        theta[4] = {-0.83, 0.24, 0.31, -4.29}, gradient[4], h = 1e-6;
+    double        theta[5] = {-0.83, 0.24, 0.31, -4.29, 0.77}, gradient[5], h = 1e-6;
     /* the length-scales' part is the published density of l: the difference of two values knows no constant */
     double low = gp_fit_prior(&fit, theta, gradient), mu = sqrt(2.0) + 0.5 * log(2.0), l = exp(-0.83), m = 1.9;
     theta[0] = log(m);
     double expected = log(l / m) + (pow(log(l) - mu, 2) - pow(log(m) - mu, 2)) / 6.0;
     CHECK_NEAR(gp_fit_prior(&fit, theta, NULL) - low, expected, 1e-12);
     theta[0] = -0.83;
-    for (size_t j = 0; j < 4; j++) {
+    for (size_t j = 0; j < 5; j++) {
         double centre = theta[j];
         theta[j] = centre + h;
         double above = gp_fit_prior(&fit, theta, NULL);
@@ -220,23 +220,36 @@ static double posterior_density(const struct gp_fit *fit, const struct gp_data *
     struct arena   arena;
     struct gp_work work;
     struct kernel  kernel;
-    double         scales[D], noise, value = NAN;
+    struct warp    warp;
+    double         scales[D], noise, value = NAN, z[N], determinant = 0;
     arena_init(&arena, 1 << 22);
     CU_ASSERT_EQUAL_FATAL(gp_work_init(&work, &arena, data->n, NULL), STATUS_OK);
     gp_fit_expand(fit, theta, scales, &kernel, &noise);
     CU_ASSERT_EQUAL(scales[1], scales[2]);
-    CU_ASSERT_EQUAL(gp_likelihood(data, &kernel, noise, &work, &value, NULL), STATUS_OK);
+    warp_make(&warp, data->y, data->n, theta[4]);
+    for (size_t i = 0; i < data->n; i++) {
+        z[i] = warp_value(&warp, data->y[i]);
+        determinant += log(warp_slope(&warp, data->y[i]));
+    }
+    struct gp_data warped = *data;
+    warped.y = z;
+    CU_ASSERT_EQUAL(gp_likelihood(&warped, &kernel, noise, &work, &value, NULL), STATUS_OK);
     arena_fini(&arena);
-    return value + gp_fit_prior(fit, theta, NULL);
+    return value + determinant + gp_fit_prior(fit, theta, NULL);
 }
 
 /* The fit beats its start and every neighbour; a late one still answers; a bad start does not matter. */
 static void test_fit(void)
 {
     static struct data data;
-    struct gp_fit      fit = {.kind = KERNEL_MATERN52, .dims = D, .groups = 2, .group_of = groups, .evaluations = 80};
+    struct gp_fit      fit = {.kind = KERNEL_MATERN52,
+                              .dims = D,
+                              .groups = 2,
+                              .group_of = groups,
+                              .evaluations = 80,
+                              .starts = FIT_DEFAULT | FIT_NOISY | FIT_WARPED};
     struct arena       scratch;
-    double             theta[4], start[4], warm[4] = {5.1, -4.9, 6.2, 0.6}, again[4];
+    double             theta[5], start[5], warm[5] = {5.1, -4.9, 6.2, 0.6, 4.4}, again[5];
     data_fill(&data);
     struct gp_data set = {.n = N, .dims = D, .X = data.X, .y = data.y};
     arena_init(&scratch, 1 << 22);
@@ -244,9 +257,9 @@ static void test_fit(void)
     CU_ASSERT_EQUAL_FATAL(gp_fit_run(&fit, &set, NULL, theta, &scratch, NULL), STATUS_OK);
     double best = posterior_density(&fit, &set, theta);
     CU_ASSERT(best > posterior_density(&fit, &set, start) + 1.0);
-    for (size_t j = 0; j < 4; j++)
+    for (size_t j = 0; j < 5; j++)
         for (double step = -0.1; step < 0.2; step += 0.2) {
-            double moved[4];
+            double moved[5];
             memcpy(moved, theta, sizeof moved);
             moved[j] += step;
             CU_ASSERT(!gp_fit_allows(&fit, moved) || posterior_density(&fit, &set, moved) < best);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+#define COUNT(table)                             (sizeof(table) / sizeof(table)[0])
 #define CHECK_RATIO(actual, expected, tolerance) CHECK_NEAR((actual) / (expected), 1, tolerance)
 
 static void test_gaussian(void)
@@ -54,8 +54,12 @@ static void test_zcdp_minimum(void)
 static void test_discrete_laplace(void)
 {
     for (size_t i = 0; i < COUNT(discrete_laplace); i++) {
-        struct mechanism m = {.kind = MECHANISM_DISCRETE_LAPLACE, .epsilon = discrete_laplace[i].epsilon, .distance = 1,
-                              .rows = 961, .columns = discrete_laplace[i].d, .delta = 1e-4};
+        struct mechanism m = {.kind = MECHANISM_DISCRETE_LAPLACE,
+                              .epsilon = discrete_laplace[i].epsilon,
+                              .distance = 1,
+                              .rows = 961,
+                              .columns = discrete_laplace[i].d,
+                              .delta = 1e-4};
         CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
         double t = (double)m.rate * 0x1p-32;
         CU_ASSERT(m.kind == MECHANISM_DISCRETE_LAPLACE && m.gamma == 0x1p-10 && m.delta == 0 && m.dims == m.columns);
@@ -68,7 +72,8 @@ static void test_discrete_laplace(void)
 /* The lattice follows Delta, and a projection to fewer dimensions stretches what is left. */
 static void test_lattice(void)
 {
-    struct mechanism m = {.kind = MECHANISM_DISCRETE_LAPLACE, .epsilon = 2.385, .distance = 2.7, .rows = 60, .columns = 12};
+    struct mechanism m = {
+        .kind = MECHANISM_DISCRETE_LAPLACE, .epsilon = 2.385, .distance = 2.7, .rows = 60, .columns = 12};
     CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
     CHECK_NEAR(m.gamma, 0x1p-9, 0);
     CHECK_RATIO(m.sensitivity, sqrt(12) * 2.7 * 512 + 12, 1e-9);
@@ -77,13 +82,17 @@ static void test_lattice(void)
     m.dims = 5;
     CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
     CHECK_RATIO(m.variance, wide * 12 / 5, 1e-14);
-    CHECK_RATIO(m.variance, 2 * 12 * 2.7 * 2.7 / (2.385 * 2.385) * 12 / 5, 0.01); /* 2 d Delta^2 / epsilon^2, stretched */
+    CHECK_RATIO(m.variance, 2 * 12 * 2.7 * 2.7 / (2.385 * 2.385) * 12 / 5,
+                0.01); /* 2 d Delta^2 / epsilon^2, stretched */
 }
 
 /* The published cross-overs at delta 1e-5: up to 8 columns at epsilon 1, up to 14 at epsilon 10. */
 static void test_choice(void)
 {
-    static const struct { double epsilon; size_t last; } rows[] = {{1, 8}, {10, 14}};
+    static const struct {
+        double epsilon;
+        size_t last;
+    } rows[] = {{1, 8}, {10, 14}};
     for (size_t i = 0; i < COUNT(rows); i++)
         for (size_t d = 1; d <= 40; d++) {
             struct mechanism m = {.epsilon = rows[i].epsilon, .delta = 1e-5, .distance = 1, .rows = 500, .columns = d};
@@ -97,8 +106,8 @@ static void test_choice(void)
 
 static void test_gaussians(void)
 {
-    struct mechanism m = {.kind = MECHANISM_DISCRETE_GAUSSIAN, .epsilon = 1, .delta = 1e-5, .distance = 1, .rows = 500,
-                          .columns = 20};
+    struct mechanism m = {
+        .kind = MECHANISM_DISCRETE_GAUSSIAN, .epsilon = 1, .delta = 1e-5, .distance = 1, .rows = 500, .columns = 20};
     CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
     double steps = 1024 + sqrt(20);
     CU_ASSERT(m.sigma >= steps * 4.045130358292444 && m.sigma < steps * 4.045130358292444 + 1.01);
@@ -130,7 +139,12 @@ static void test_refused(void)
         {{.epsilon = NAN, .distance = 1, .rows = 9, .columns = 2}, "bad_epsilon"},
         {{.epsilon = 2e3, .distance = 1, .rows = 9, .columns = 2}, "bad_epsilon"},
         {{.epsilon = 1e-4, .distance = 1, .rows = 9, .columns = 900}, "bad_epsilon"}, /* the rate would be lost */
-        {{.kind = MECHANISM_PROJECTED_GAUSSIAN, .epsilon = 1e-4, .delta = 1e-29, .distance = 1, .rows = 9, .columns = 900},
+        {{.kind = MECHANISM_PROJECTED_GAUSSIAN,
+          .epsilon = 1e-4,
+          .delta = 1e-29,
+          .distance = 1,
+          .rows = 9,
+          .columns = 900},
          "bad_epsilon"},
         {{.epsilon = 1, .distance = 1, .rows = 0, .columns = 2}, "bad_size"},
         {{.epsilon = 1, .distance = 1, .rows = 9, .columns = 0}, "bad_size"},
@@ -161,8 +175,8 @@ static void test_outcomes(void)
     double t = (double)m.rate * 0x1p-32;
     CU_ASSERT(t * (8 / 0x1p-7 + 1) <= 2.385 && t * (8 / 0x1p-7 + 1) > 2.385 * (1 - 1e-6));
     CHECK_RATIO(m.variance, 2 * pow(8 / 2.385, 2), 0.01);
-    struct mechanism         rows = {.epsilon = 0.7, .delta = 1e-6};
-    struct mechanism_total   total = mechanism_total_of(&rows, &m), alone = mechanism_total_of(&rows, NULL);
+    struct mechanism       rows = {.epsilon = 0.7, .delta = 1e-6};
+    struct mechanism_total total = mechanism_total_of(&rows, &m), alone = mechanism_total_of(&rows, NULL);
     CHECK_NEAR(total.epsilon, 3.085, 1e-15);
     CU_ASSERT(total.delta == 1e-6 && alone.epsilon == 0.7 && alone.delta == 1e-6);
     static const struct {

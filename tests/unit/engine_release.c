@@ -30,7 +30,7 @@ static void setup(struct fixture *f, uint64_t seed)
     arena_init(&f->arena, 1 << 22);
     f->rng = rng_at(seed, 2, RNG_TEST);
     sampler_init(&f->sampler, bits_of_rng, &f->rng);
-    f->rows = must(ARENA_NEW(&f->arena, double, N * D));
+    f->rows = must(ARENA_NEW(&f->arena, double, N *D));
     f->indices = must(ARENA_NEW(&f->arena, int64_t, N * P_MAX));
     f->order = must(ARENA_NEW(&f->arena, size_t, N));
     for (size_t i = 0; i < N * D; i++)
@@ -40,9 +40,11 @@ static void setup(struct fixture *f, uint64_t seed)
 static struct release request(struct fixture *f, enum mechanism_kind kind, double epsilon, size_t dims)
 {
     return (struct release){
-        .mechanism = {.kind = kind, .epsilon = epsilon, .delta = 1e-5, .distance = 1, .rows = N, .columns = D, .dims = dims},
+        .mechanism =
+            {.kind = kind, .epsilon = epsilon, .delta = 1e-5, .distance = 1, .rows = N, .columns = D, .dims = dims},
         .scale = {.centre = centre, .length_scales = length_scales, .radius = 3},
-        .indices = f->indices, .order = f->order,
+        .indices = f->indices,
+        .order = f->order,
     };
 }
 
@@ -107,7 +109,8 @@ static void test_rotation(void)
     struct fixture f, g;
     setup(&f, 33);
     setup(&g, 34);
-    struct release r = request(&f, MECHANISM_DISCRETE_LAPLACE, 1000, 0), other = request(&g, MECHANISM_DISCRETE_LAPLACE, 1000, 0);
+    struct release r = request(&f, MECHANISM_DISCRETE_LAPLACE, 1000, 0),
+                   other = request(&g, MECHANISM_DISCRETE_LAPLACE, 1000, 0);
     CU_ASSERT_FATAL(make(&f, &r, NULL) == STATUS_OK && make(&g, &other, NULL) == STATUS_OK);
     bool   seen[N] = {false}, moved = false;
     double across = 0;
@@ -135,8 +138,14 @@ static void test_rotation(void)
 /* Squared distances of released rows are unbiased after taking off 2 p s^2: fewer dimensions, more, and projected. */
 static void test_distances(void)
 {
-    static const struct { enum mechanism_kind kind; size_t dims; double epsilon; } rows[] = {
-        {MECHANISM_DISCRETE_LAPLACE, 2, 8}, {MECHANISM_DISCRETE_GAUSSIAN, 3, 8}, {MECHANISM_PROJECTED_GAUSSIAN, 2, 8},
+    static const struct {
+        enum mechanism_kind kind;
+        size_t              dims;
+        double              epsilon;
+    } rows[] = {
+        {MECHANISM_DISCRETE_LAPLACE, 2, 8},
+        {MECHANISM_DISCRETE_GAUSSIAN, 3, 8},
+        {MECHANISM_PROJECTED_GAUSSIAN, 2, 8},
         {MECHANISM_PROJECTED_GAUSSIAN, 10, 8},
     };
     enum { DRAWS = 400 };
@@ -204,7 +213,8 @@ static void test_sensitivity(void)
             f.rows[c] = centre[c] + length_scales[c] * 3.0 / 25 * reach * rng_normal(&rng);
             g.rows[c] = f.rows[c] + length_scales[c] * 3.0 / 25 * v[c] / norm;
         }
-        struct release r = request(&f, MECHANISM_DISCRETE_LAPLACE, 1, 0), other = request(&g, MECHANISM_DISCRETE_LAPLACE, 1, 0);
+        struct release r = request(&f, MECHANISM_DISCRETE_LAPLACE, 1, 0),
+                       other = request(&g, MECHANISM_DISCRETE_LAPLACE, 1, 0);
         r.is_plain = other.is_plain = true;
         r.order = other.order = NULL;
         r.mechanism.rows = other.mechanism.rows = 1;
@@ -229,8 +239,14 @@ static void test_cells(void)
     size_t         kept[24], cell_of_row[N], truth[24] = {0};
     setup(&f, 38);
     struct release      r = request(&f, MECHANISM_CELLS, 2.385, 0);
-    struct release_grid grid = {.sides = sides, .low = low, .high = high, .keep_from = NAN, .counts = counts, .kept = kept,
-                                .indices = indices, .cell_of_row = cell_of_row};
+    struct release_grid grid = {.sides = sides,
+                                .low = low,
+                                .high = high,
+                                .keep_from = NAN,
+                                .counts = counts,
+                                .kept = kept,
+                                .indices = indices,
+                                .cell_of_row = cell_of_row};
     CU_ASSERT_FATAL(release_cells(&r, &grid, f.rows, &f.sampler, NULL) == STATUS_OK);
     CU_ASSERT(r.mechanism.delta == 0 && r.mechanism.sensitivity == 2);
     for (size_t i = 0; i < N; i++)
@@ -327,8 +343,14 @@ static void test_cells_refused(void)
     setup(&f, 41);
     int64_t             counts[8], indices[8 * D];
     size_t              kept[8], of_row[N];
-    struct release_grid good = {.sides = (size_t[]){2, 2, 2}, .low = (double[]){0, -60, 0}, .high = (double[]){8, -20, 1},
-                                .keep_from = NAN, .counts = counts, .kept = kept, .indices = indices, .cell_of_row = of_row};
+    struct release_grid good = {.sides = (size_t[]){2, 2, 2},
+                                .low = (double[]){0, -60, 0},
+                                .high = (double[]){8, -20, 1},
+                                .keep_from = NAN,
+                                .counts = counts,
+                                .kept = kept,
+                                .indices = indices,
+                                .cell_of_row = of_row};
     struct release_grid grids[] = {good, good, good};
     grids[0].sides = (size_t[]){2, 0, 2};
     grids[1].sides = (size_t[]){2, 1000000, 2};
@@ -341,15 +363,22 @@ static void test_cells_refused(void)
     }
     struct release r = request(&f, MECHANISM_AUTO, 1, 0);
     struct error   err = {0};
-    CU_ASSERT(release_cells(&r, &good, f.rows, &f.sampler, &err) == STATUS_INVALID && strcmp(err.code, "bad_mechanism") == 0);
+    CU_ASSERT(release_cells(&r, &good, f.rows, &f.sampler, &err) == STATUS_INVALID &&
+              strcmp(err.code, "bad_mechanism") == 0);
     r.mechanism.kind = MECHANISM_CELLS;
     f.rows[5] = INFINITY;
-    CU_ASSERT(release_cells(&r, &good, f.rows, &f.sampler, &err) == STATUS_INVALID && strcmp(err.code, "not_finite") == 0);
+    CU_ASSERT(release_cells(&r, &good, f.rows, &f.sampler, &err) == STATUS_INVALID &&
+              strcmp(err.code, "not_finite") == 0);
     arena_fini(&f.arena);
 }
 
 /* The first words are random, for the secret order and the rotation; then the source goes wrong. */
-struct breaking { struct rng rng; int good, calls; uint32_t word; bool fails; };
+struct breaking {
+    struct rng rng;
+    int        good, calls;
+    uint32_t   word;
+    bool       fails;
+};
 
 static enum status bits_breaking(void *arg, void *out, size_t length, struct error *err)
 {
@@ -365,7 +394,10 @@ static enum status bits_breaking(void *arg, void *out, size_t length, struct err
 
 static void test_broken_bits(void)
 {
-    static const struct { struct breaking bits; const char *code; } rows[] = {
+    static const struct {
+        struct breaking bits;
+        const char     *code;
+    } rows[] = {
         {{.good = 1, .fails = true}, "no_entropy"},
         {{.good = 0, .word = 0}, "not_random"},
         {{.good = 2, .word = 0x60001001}, "noise_test"}, /* every variate is the same small number */

@@ -75,8 +75,14 @@ static double weight_gaussian(double sigma, double k)
 /* Rates as they occur: epsilon 1 in two columns, 10 in one; coarse ones where single values have cells. */
 static void test_laplace(void)
 {
-    static const struct { uint64_t rate; int64_t width, reach; } rows[] = {
-        {2961730, 200, 60000}, {41902118, 15, 4000}, {1581838337, 1, 120}, {0x123456789A, 1, 20},
+    static const struct {
+        uint64_t rate;
+        int64_t  width, reach;
+    } rows[] = {
+        {2961730, 200, 60000},
+        {41902118, 15, 4000},
+        {1581838337, 1, 120},
+        {0x123456789A, 1, 20},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rng     rng = rng_at(410 + i, 1, RNG_TEST);
@@ -99,7 +105,10 @@ static void test_laplace(void)
 
 static void test_gaussian(void)
 {
-    static const struct { uint32_t sigma; int64_t width, reach; } rows[] = {
+    static const struct {
+        uint32_t sigma;
+        int64_t  width, reach;
+    } rows[] = {
         {1, 1, 40}, {7, 1, 200}, {64, 5, 2000}, {4145, 300, 60000}, {530201, 40000, 8000000},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -155,7 +164,10 @@ static void test_below(void)
     CHECK_NEAR(low, 1000.0 / 3, 4.5 * sqrt(1000 * 2.0 / 9));
 }
 
-struct broken { uint32_t word; int calls, fail_at; };
+struct broken {
+    uint32_t word;
+    int      calls, fail_at;
+};
 
 static enum status bits_broken(void *arg, void *out, size_t length, struct error *err)
 {

@@ -8,14 +8,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { DAY_MS = 24 * 3600 * 1000 };
 
 static size_t count_events(struct world *world, const char *kind)
 {
     const struct event_filter all = {0};
-    struct event_page page;
-    size_t found = 0;
+    struct event_page         page;
+    size_t                    found = 0;
     CU_ASSERT_EQUAL_FATAL(event_list(world->app, &world->caller, &all, &page, &world->err), STATUS_OK);
     for (size_t i = 0; i < page.len; i++)
         found += strcmp(page.events[i].kind, kind) == 0;
@@ -32,7 +33,7 @@ static struct study find(struct world *world, const char *id)
 static enum status try_suggest(struct world *world, const char *study, int64_t count)
 {
     const struct suggest_request request = {.count = count, .worker = ""};
-    struct suggest_reply reply;
+    struct suggest_reply         reply;
     return trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
 }
 
@@ -70,7 +71,10 @@ static enum status add_orphan(struct db_conn *conn, void *arg, struct error *err
 
 static void test_half_a_job_is_never_committed(void)
 {
-    static const struct { db_fn fn; enum status status; } jobs[] = {
+    static const struct {
+        db_fn       fn;
+        enum status status;
+    } jobs[] = {
         {add_and_lose_savepoint, STATUS_INTERNAL}, {add_and_give_up, STATUS_FULL}, {add_orphan, STATUS_CONFLICT}};
     struct world *world = world_new();
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
@@ -99,6 +103,25 @@ static void test_a_reader_that_failed_reads_again(void)
     world_end(world);
 }
 
+static void test_the_folder_may_lie_behind_a_link(void)
+{
+    struct world *world = world_new();
+    char          folder[64], link[64];
+    memcpy(folder, world->folder, sizeof folder);
+    snprintf(link, sizeof link, "%.50s-link", folder);
+    app_close(world->app);
+    CU_ASSERT_EQUAL_FATAL(symlink(folder, link), 0);
+    snprintf(world->folder, sizeof world->folder, "%s", link);
+    world_open(world);
+    CU_ASSERT_EQUAL(db_transact(world->app->db, add_event, "kept", &world->err), STATUS_OK);
+    app_close(world->app);
+    CU_ASSERT_EQUAL(unlink(link), 0);
+    memcpy(world->folder, folder, sizeof folder);
+    world_open(world);
+    CU_ASSERT_EQUAL(count_events(world, "kept"), 1);
+    world_end(world);
+}
+
 /* ---- idempotency ---- */
 
 static const char *render(void *arg, int *http_status)
@@ -110,15 +133,20 @@ static const char *render(void *arg, int *http_status)
 static void test_a_key_is_forgotten_after_a_day(void)
 {
     struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
-    static const struct { int64_t later_ms; const char *fingerprint; enum status status; bool replayed; } calls[] = {
-        {0, "f", STATUS_OK, false},           {DAY_MS, "f", STATUS_OK, true}, {0, "other", STATUS_INVALID, false},
-        {1, "other", STATUS_OK, false},       {0, "other", STATUS_OK, true},  {DAY_MS + 1, "f", STATUS_OK, false},
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    static const struct {
+        int64_t     later_ms;
+        const char *fingerprint;
+        enum status status;
+        bool        replayed;
+    } calls[] = {
+        {0, "f", STATUS_OK, false},     {DAY_MS, "f", STATUS_OK, true}, {0, "other", STATUS_INVALID, false},
+        {1, "other", STATUS_OK, false}, {0, "other", STATUS_OK, true},  {DAY_MS + 1, "f", STATUS_OK, false},
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         world_clock_ms += calls[i].later_ms;
-        world->caller.idempotency = (struct idempotency){.key = "k", .fingerprint = calls[i].fingerprint,
-                                                         .render = render, .render_arg = "{}"};
+        world->caller.idempotency =
+            (struct idempotency){.key = "k", .fingerprint = calls[i].fingerprint, .render = render, .render_arg = "{}"};
         CU_ASSERT_EQUAL(try_suggest(world, study.id, 1), calls[i].status);
         CU_ASSERT_EQUAL(world->caller.idempotency.replayed, calls[i].replayed);
     }
@@ -131,8 +159,9 @@ static void test_a_key_is_forgotten_after_a_day(void)
 static void test_a_refusal_is_not_replayed(void)
 {
     struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
-    world->caller.idempotency = (struct idempotency){.key = "k", .fingerprint = "f", .render = render, .render_arg = "{}"};
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
+    world->caller.idempotency =
+        (struct idempotency){.key = "k", .fingerprint = "f", .render = render, .render_arg = "{}"};
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_CONFLICT);
     struct caller other = {.token_id = "tok_other", .scope = SCOPE_ADMIN, .arena = &world->arena};
     CU_ASSERT_EQUAL(study_move(world->app, &other, study.id, STUDY_PAUSE, &out, &world->err), STATUS_OK);
@@ -147,8 +176,8 @@ static void test_a_refusal_is_not_replayed(void)
 static void test_a_worker_gets_its_late_trial_with_a_new_lease(void)
 {
     struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
-    int64_t lease_ms = world_suggest(world, study.id, 1, "w").trials[0].lease_ms;
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    int64_t       lease_ms = world_suggest(world, study.id, 1, "w").trials[0].lease_ms;
     CU_ASSERT_EQUAL(lease_ms, world_clock_ms + 60000);
     world_clock_ms += 30000;
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "w").trials[0].lease_ms, lease_ms);
@@ -162,14 +191,15 @@ static void test_a_worker_gets_its_late_trial_with_a_new_lease(void)
 
 static void test_a_study_ends_when_nothing_is_open(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 1);
+    struct world       *world = world_new();
+    struct study        study = world_study(world, world_box, "{\"name\":\"random\"}", 1);
     static const double point[] = {0.625, 3, 2};
-    struct trial_page queued;
+    struct trial_page   queued;
     CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, point, NULL, 1, &queued, &world->err), STATUS_OK);
     const struct observation own = {.point = point, .row = -1, .value = 2.385, .stddev = NAN};
-    struct observe_reply reply;
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &own, 1, false, &reply, &world->err), STATUS_OK);
+    struct observe_reply     reply;
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &own, 1, false, &reply, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_ACTIVE); // the queued trial is to be done
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 3, "w").len, 1);
     CU_ASSERT_EQUAL(try_suggest(world, study.id, 1), STATUS_CONFLICT);
@@ -187,13 +217,13 @@ static void test_a_study_ends_when_nothing_is_open(void)
 
 static struct world *thinking; /* whose study the policy thinks about */
 static struct study  thought;
-static int64_t monotonic_with_a_late_result(void)
+static int64_t       monotonic_with_a_late_result(void)
 {
     static const struct observation late = {.trial = 1, .row = -1, .value = 1.5, .stddev = (double)NAN};
-    static int calls; // the first is made before the policy is asked
-    struct observe_reply reply;
-    struct error err;
-    struct arena arena;
+    static int                      calls; // the first is made before the policy is asked
+    struct observe_reply            reply;
+    struct error                    err;
+    struct arena                    arena;
     arena_init(&arena, 1 << 20);
     struct caller caller = {.token_id = "tok_late", .scope = SCOPE_ADMIN, .arena = &arena};
     if (++calls == 2)
@@ -209,21 +239,25 @@ static void test_a_late_result_cannot_break_the_budget(void)
     thought = world_study(thinking, world_box, "{\"name\":\"gp\",\"initial\":2}", 4);
     for (int i = 1; i <= 4; i++)
         CU_ASSERT_EQUAL(world_suggest(thinking, thought.id, 1, "").trials[0].number, i);
-    struct observe_reply reply;
+    struct observe_reply     reply;
     const struct observation failed = {.trial = 1, .row = -1, .outcome = OUTCOME_FAILED, .value = NAN, .stddev = NAN};
-    CU_ASSERT_EQUAL(trial_observe(thinking->app, &thinking->caller, thought.id, &failed, 1, false, &reply, &thinking->err),
-                    STATUS_OK);
-    for (int i = 2; i <= 4; i++)
+    CU_ASSERT_EQUAL(
+        trial_observe(thinking->app, &thinking->caller, thought.id, &failed, 1, false, &reply, &thinking->err),
+        STATUS_OK);
+    for (int i = 2; i <= 3; i++)
         CU_ASSERT_EQUAL(world_observe(thinking, thought.id, i, 0.3 * i), STATUS_OK);
     thinking->app->monotonic_ms = monotonic_with_a_late_result;
     const struct suggest_request request = {.count = 1, .worker = "", .deadline_ms = 50000};
-    struct suggest_reply none;
+    struct suggest_reply         none;
     CU_ASSERT_EQUAL(trial_suggest(thinking->app, &thinking->caller, thought.id, &request, &none, &thinking->err),
                     STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(thinking->err.code, "budget_exhausted");
     struct study after = find(thinking, thought.id);
     CU_ASSERT_EQUAL(after.trials_total, 4);
-    CU_ASSERT_EQUAL(after.trials[TRIAL_COMPLETED], 4);
-    CU_ASSERT_EQUAL(after.state, STUDY_COMPLETED);
+    CU_ASSERT_EQUAL(after.trials[TRIAL_COMPLETED], 3);
+    CU_ASSERT_EQUAL(after.state, STUDY_ACTIVE); // until the last one is in
+    CU_ASSERT_EQUAL(world_observe(thinking, thought.id, 4, 1.25), STATUS_OK);
+    CU_ASSERT_EQUAL(find(thinking, thought.id).state, STUDY_COMPLETED);
     world_end(thinking);
 }
 
@@ -234,16 +268,18 @@ static const char *const open_rows = "\"metrics\":[{\"name\":\"y\",\"goal\":\"ma
 
 static void test_a_closed_study_is_not_opened_by_its_upload(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0), out;
-    static unsigned char file[2048];
-    size_t length = world_npy(file, 0);
+    struct world            *world = world_new();
+    struct study             study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0), out;
+    static unsigned char     file[2048];
+    size_t                   length = world_npy(file, 0);
     struct candidates_status status;
-    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, file, 200, &status,
-                                      &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, file, 200, &status, &world->err),
+        STATUS_OK);
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_COMPLETE, &out, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 200, (int64_t)length, file + 200,
-                                      length - 200, &status, &world->err), STATUS_OK);
+                                      length - 200, &status, &world->err),
+                    STATUS_OK);
     CU_ASSERT(status.complete);
     CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_COMPLETED);
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_REOPEN, &out, &world->err), STATUS_OK);
@@ -254,29 +290,32 @@ static void test_a_closed_study_is_not_opened_by_its_upload(void)
 
 static void test_a_manifest_replaces_half_an_undeclared_file(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    struct world        *world = world_new();
+    struct study         study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
     static unsigned char file[2048], other[2048];
-    size_t length = world_npy(file, 0);
+    size_t               length = world_npy(file, 0);
     world_npy(other, 0.25);
     struct candidates_status status;
-    struct manifest manifest = world_manifest(other, length);
-    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, file, 300, &status,
-                                      &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    struct manifest          manifest = world_manifest(other, length);
+    CU_ASSERT_EQUAL(
+        candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, file, 300, &status, &world->err),
+        STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL(status.received_bytes, 0);
     CU_ASSERT_EQUAL(world_upload(world, study.id, other, length, 300, &status), STATUS_OK);
     CU_ASSERT(status.complete);
-    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
+                    STATUS_OK);
     world_end(world);
 }
 
 /* No model without its matrix, and nothing held for it. */
 static void test_a_study_without_its_matrix_predicts_nothing(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
-    static const size_t rows[] = {3};
+    struct world        *world = world_new();
+    struct study         study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    static const size_t  rows[] = {3};
     struct predict_reply reply;
     CU_ASSERT_EQUAL(trial_predict(world->app, &world->caller, study.id, NULL, rows, 1, &reply, &world->err),
                     STATUS_CONFLICT);
@@ -289,21 +328,22 @@ static void test_a_study_without_its_matrix_predicts_nothing(void)
 
 static void test_a_row_is_queued_once(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
-    static unsigned char file[2048];
-    size_t length = world_npy(file, 0);
+    struct world            *world = world_new();
+    struct study             study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    static unsigned char     file[2048];
+    size_t                   length = world_npy(file, 0);
     struct candidates_status status;
-    struct trial_page page;
+    struct trial_page        page;
     CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, file, length, length, &status), STATUS_OK);
     static const int64_t rows[] = {17, 5, 17};
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, NULL, rows, 3, &page, &world->err), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, NULL, rows, 3, &page, &world->err),
+                    STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "row_taken");
     CU_ASSERT_STRING_EQUAL(world->err.path, "/candidates/2");
     CU_ASSERT_EQUAL(find(world, study.id).trials_total, 0);
     CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, NULL, rows, 2, &page, &world->err), STATUS_OK);
     const struct observation own = {.row = 5, .value = 2.385, .stddev = NAN};
-    struct observe_reply reply;
+    struct observe_reply     reply;
     CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &own, 1, false, &reply, &world->err),
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "row_taken");
@@ -319,7 +359,8 @@ static void test_models_stay_under_their_limit(void)
     world->app->options.sessions_bytes = LIMIT;
     struct session_stats stats;
     for (int i = 0; i < STUDIES; i++) {
-        struct study study = world_study(world, world_box, i % 3 == 0 ? "{\"name\":\"sobol\"}" : "{\"name\":\"gp\"}", 0);
+        struct study study =
+            world_study(world, world_box, i % 3 == 0 ? "{\"name\":\"sobol\"}" : "{\"name\":\"gp\"}", 0);
         CU_ASSERT_EQUAL(world_suggest(world, study.id, 2, "").len, 2);
         session_stats(world->app, &stats);
         CU_ASSERT(stats.bytes > 0 && stats.bytes <= LIMIT);
@@ -332,6 +373,7 @@ static void test_models_stay_under_their_limit(void)
 CU_TestInfo suite_cases[] = {
     {"half a job is never committed", test_half_a_job_is_never_committed},
     {"a reader that failed reads again", test_a_reader_that_failed_reads_again},
+    {"the folder may lie behind a link", test_the_folder_may_lie_behind_a_link},
     {"a key is forgotten after a day", test_a_key_is_forgotten_after_a_day},
     {"a refusal is not replayed", test_a_refusal_is_not_replayed},
     {"a worker gets its late trial with a new lease", test_a_worker_gets_its_late_trial_with_a_new_lease},

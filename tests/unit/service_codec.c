@@ -159,6 +159,7 @@ static void test_label_sizes(void)
 
 /* ---- specifications ---- */
 
+#define KEY               ",\"curator_key\":\"9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E\""
 #define METRICS           "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}]"
 #define SPACE(parameters) METRICS ",\"space\":{\"type\":\"parameters\",\"parameters\":[" parameters "]}"
 #define LR                "{\"name\":\"lr\",\"type\":\"double\",\"min\":1e-5,\"max\":0.1,\"scale\":\"log\"}"
@@ -198,11 +199,12 @@ static void test_spec(void)
     CU_ASSERT(params[2].kind == PARAM_CATEGORICAL && params[2].choices == 3 && params[2].max == 2);
     CU_ASSERT_STRING_EQUAL(spec.values[2][1], "sgd");
     CU_ASSERT(spec.values[0] == NULL && spec.values[1] == NULL);
-    CU_ASSERT_EQUAL_FATAL(read_spec(METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3},"
+    CU_ASSERT_EQUAL_FATAL(read_spec(METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "},"
                                             "\"algorithm\":{\"name\":\"po-gp-ucb\"},\"seed\":9007199254740991,"
                                             "\"lease_seconds\":604800",
                                     &arena, &spec, &err),
                           STATUS_OK);
+    CU_ASSERT_STRING_EQUAL(spec.curator_key, "9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E");
     CU_ASSERT(spec.is_private && spec.space.rows_len == 17 && spec.space.columns == 3 && spec.space.rows == NULL);
     CU_ASSERT(spec.seed == 9007199254740991 && spec.lease_ms == 604800000);
     arena_fini(&arena);
@@ -253,6 +255,13 @@ static void test_spec_refused(void)
         {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":7,\"columns\":1025}", "/space/columns", "out_of_range"},
         {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":7,\"columns\":2,\"private\":1}", "/space/private",
          "wrong_type"},
+        {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":7,\"columns\":2}", "/space/curator_key",
+         "curator_key_required"},
+        {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":7,\"columns\":2,\"private\":false" KEY "}",
+         "/space/curator_key", "unknown_member"},
+        {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":7,\"columns\":2,"
+                 "\"curator_key\":\"9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72F\"}",
+         "/space/curator_key", "bad_key"},
         {SPACE(LR) ",\"algorithm\":{\"name\":\"annealing\"}", "/algorithm/name", "unknown_algorithm"},
         {SPACE(LR) ",\"algorithm\":{}", "/algorithm/name", "missing_member"},
         {SPACE(LR) ",\"algorithm\":{\"name\":\"gp\",\"bta\":4}", "/algorithm/bta", "unknown_member"},
@@ -285,7 +294,7 @@ static void check_option(const struct policy *policy, const struct option *optio
     arena_init(&arena, ARENA_BYTES);
     const char  *space = policy->spaces & SPACE_PARAMETERS
                              ? "{" SPACE(LR) "}"
-                             : "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3}}";
+                             : "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "}}";
     json_auto_t *json = json_loads(space, 0, NULL);
     json_object_set_new(json, "algorithm", json_pack("{s:s, s:o}", "name", policy->name, option->name, value));
     enum status status = codec_spec(json, 7, &arena, &spec, &err);
@@ -345,7 +354,8 @@ static void test_round_trip(void)
         SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":1,\"max\":3}") ",\"algorithm\":{\"name\":\"sobol\"}",
         SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":4.9406564584124654e-324,\"max\":0.1}") ",\"seed\":0",
         METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":1000000,\"columns\":1024,\"private\":false}",
-        METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":3,\"columns\":2},\"algorithm\":{\"name\":\"po-gp-ucb\"}",
+        METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":3,\"columns\":2" KEY
+                "},\"algorithm\":{\"name\":\"po-gp-ucb\"}",
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct arena arena;

@@ -244,8 +244,10 @@ static void test_secret(void)
     const double      scales[] = {1.25, 0.5}, normals[] = {0.1, -2.385, 1e-17, 4};
     const char *const names[] = {"first", "se\"cond"};
     struct secret     secret = {.id = "0123456789abcdef",
+                                .key = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
                                 .rows = order,
                                 .len = 5,
+                                .data_rows = 7,
                                 .columns = names,
                                 .columns_len = 2,
                                 .length_scales = scales,
@@ -266,8 +268,10 @@ static void test_secret(void)
     CU_ASSERT_STRING_EQUAL(read.matrix_sha256, secret.matrix_sha256);
     CU_ASSERT_EQUAL_FATAL(read.len, 5);
     CU_ASSERT_EQUAL(memcmp(read.rows, order, sizeof order), 0);
+    CU_ASSERT(read.data_rows == 7 && read.scale == 3.5 && read.columns_len == 2 && read.centre == NULL);
+    CU_ASSERT_FATAL(read.length_scales != NULL && read.length_scales[1] == 0.5);
     secret_free(&read);
-    order[1] = 3; /* not a permutation */
+    order[1] = 3; /* a row twice */
     stream = fopen(path, "w");
     CU_ASSERT_EQUAL(secret_write(&secret, stream, &err), STATUS_OK);
     fclose(stream);
@@ -275,6 +279,7 @@ static void test_secret(void)
     CU_ASSERT_STRING_EQUAL(err.code, "bad_secret");
     secret_free(&read);
     CU_ASSERT_EQUAL(secret_read(folder_path(&folder, "none", other), &read, &err), STATUS_NOT_FOUND);
+    CU_ASSERT_STRING_EQUAL(err.code, "no_secret");
     secret_free(&read);
     secret_neighbour("a.b/z.secret", ".npy", other, sizeof other);
     CU_ASSERT_STRING_EQUAL(other, "a.b/z.npy");

@@ -19,7 +19,8 @@ static const char open_rows[] =
     "{\"type\":\"candidates\",\"rows\":17,\"columns\":3,\"private\":false}}";
 static const char private_rows[] =
     "{\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"algorithm\":{\"name\":\"random\"},\"space\":"
-    "{\"type\":\"candidates\",\"rows\":17,\"columns\":3}}";
+    "{\"type\":\"candidates\",\"rows\":17,\"columns\":3,"
+    "\"curator_key\":\"9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E\"}}";
 
 struct import {
     struct arena        arena;

@@ -26,15 +26,17 @@ static void make_file(struct file *file, int version, const char *dictionary, si
 static void test_accepted(void)
 {
     static const struct {
-        int         version;
-        const char *dictionary;
-        size_t      rows, columns;
-        bool        is_f4;
+        int           version;
+        const char   *dictionary;
+        size_t        rows, columns;
+        enum npy_type type;
     } rows[] = {
-        {1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", 3, 2, false},
-        {2, "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n", 3, 2, false},
-        {1, "{\"shape\":(100000,50),\"fortran_order\":False,\"descr\":\"<f4\"}", 100000, 50, true},
-        {1, "\t{ 'shape' : ( 7 , 11 , ) , 'descr' : '<f4' , 'fortran_order' : False }", 7, 11, true},
+        {1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", 3, 2, NPY_F8},
+        {2, "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n", 3, 2, NPY_F8},
+        {1, "{\"shape\":(100000,50),\"fortran_order\":False,\"descr\":\"<f4\"}", 100000, 50, NPY_F4},
+        {1, "\t{ 'shape' : ( 7 , 11 , ) , 'descr' : '<f4' , 'fortran_order' : False }", 7, 11, NPY_F4},
+        {1, "{'descr': '<i4', 'fortran_order': False, 'shape': (3, 2), }", 3, 2, NPY_I4},
+        {1, "{'descr': '<i8', 'fortran_order': False, 'shape': (5, 13), }", 5, 13, NPY_I8},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct file  file;
@@ -44,7 +46,7 @@ static void test_accepted(void)
         CU_ASSERT_EQUAL_FATAL(npy_header(file.bytes, file.length, &npy, &err), STATUS_OK);
         CU_ASSERT_EQUAL(npy.rows, rows[i].rows);
         CU_ASSERT_EQUAL(npy.columns, rows[i].columns);
-        CU_ASSERT_EQUAL(npy.is_f4, rows[i].is_f4);
+        CU_ASSERT_EQUAL(npy.type, rows[i].type);
         CU_ASSERT_EQUAL(npy.data_offset, file.length);
     }
 }
@@ -55,7 +57,7 @@ static void test_refused(void)
         const char *dictionary, *code;
     } rows[] = {
         {"{'descr': '>f8', 'fortran_order': False, 'shape': (3, 2), }", "not_npy"},
-        {"{'descr': '<i8', 'fortran_order': False, 'shape': (3, 2), }", "not_npy"},
+        {"{'descr': '<u8', 'fortran_order': False, 'shape': (3, 2), }", "not_npy"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (3, 2), }", "not_npy"},
         {"{'descr': ' <f8', 'fortran_order': False, 'shape': (3, 2), }", "not_npy"},
         {"{'descr': '<f8', 'fortran_order': True, 'shape': (3, 2), }", "not_npy"},
@@ -109,11 +111,11 @@ static void test_written(void)
         unsigned char header[128];
         struct npy    npy;
         struct error  err = {0};
-        size_t        length = npy_write_header(sizes[i][0], sizes[i][1], header);
+        size_t        length = npy_write_header(sizes[i][0], sizes[i][1], (enum npy_type)i, header);
         CU_ASSERT_EQUAL(length % 64, 0);
         CU_ASSERT_EQUAL(header[length - 1], '\n');
         CU_ASSERT_EQUAL_FATAL(npy_header(header, length, &npy, &err), STATUS_OK);
-        CU_ASSERT(npy.rows == sizes[i][0] && npy.columns == sizes[i][1] && !npy.is_f4);
+        CU_ASSERT(npy.rows == sizes[i][0] && npy.columns == sizes[i][1] && npy.type == (enum npy_type)i);
         CU_ASSERT_EQUAL(npy.data_offset, length);
     }
 }

@@ -22,13 +22,15 @@ static void sleep_ms(long ms)
 
 /* ---- what must hold of every study ---- */
 
-static void count_trials(struct world *world, const struct study *study, int64_t counts[TRIAL_STATE_COUNT], double *best)
+static void count_trials(struct world *world, const struct study *study, int64_t counts[TRIAL_STATE_COUNT],
+                         double *best)
 {
     struct trial_filter filter = {.limit = 300};
-    int64_t number = 0;
+    int64_t             number = 0;
     do {
         struct trial_page page;
-        CU_ASSERT_EQUAL_FATAL(trial_list(world->app, &world->caller, study->id, &filter, &page, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(trial_list(world->app, &world->caller, study->id, &filter, &page, &world->err),
+                              STATUS_OK);
         for (size_t i = 0; i < page.len; i++) {
             const struct trial *trial = &page.trials[i];
             CU_ASSERT_EQUAL(trial->number, ++number); // without gaps
@@ -43,10 +45,10 @@ static void count_trials(struct world *world, const struct study *study, int64_t
 
 static void check_study(struct world *world, const char *id)
 {
-    struct study study;
+    struct study      study;
     struct event_page log;
-    int64_t counts[TRIAL_STATE_COUNT] = {0}, revision = 0;
-    double best = INFINITY;
+    int64_t           counts[TRIAL_STATE_COUNT] = {0}, revision = 0;
+    double            best = INFINITY;
     CU_ASSERT_EQUAL_FATAL(study_find(world->app, &world->caller, id, &study, &world->err), STATUS_OK);
     count_trials(world, &study, counts, &best);
     for (int state = 0; state < TRIAL_STATE_COUNT; state++)
@@ -66,9 +68,9 @@ static void check_study(struct world *world, const char *id)
 /* A session that lived through all of it and one that is made from the log propose the same. */
 static void check_session(struct world *world, const char *id)
 {
-    struct live *live;
+    struct live     *live;
     struct proposal *both = ARENA_NEW(&world->arena, struct proposal, 2);
-    double points[2][8];
+    double           points[2][8];
     for (size_t i = 0; i < 2; i++) {
         both[i] = (struct proposal){.point = points[i]};
         CU_ASSERT_EQUAL_FATAL(session_lock(world->app, id, SESSION_ALONE, &live, &world->err), STATUS_OK);
@@ -85,14 +87,14 @@ static void check_session(struct world *world, const char *id)
 /* ---- random sequences ---- */
 
 struct actor {
-    struct app    *app;
-    const char    *study;
+    struct app *app;
+    const char *study;
     const double (*points)[3]; /* NULL: candidates */
-    uint64_t       state;      /* of the random numbers */
-    bool           moves;      /* the study's state, budget and clock, too */
-    struct arena   arena;
-    struct caller  caller;
-    struct error   err;
+    uint64_t      state;       /* of the random numbers */
+    bool          moves;       /* the study's state, budget and clock, too */
+    struct arena  arena;
+    struct caller caller;
+    struct error  err;
 };
 
 static uint64_t draw(struct actor *actor, uint64_t bound)
@@ -107,12 +109,12 @@ static const double places[4][3] = {{0.625, 3, 2}, {-1.25, 7, 0}, {2.125, 1, 1},
 
 static enum status act_observe(struct actor *actor)
 {
-    struct observation items[3];
+    struct observation   items[3];
     struct observe_reply reply;
-    char ids[3][24];
-    size_t len = 1 + draw(actor, 3);
+    char                 ids[3][24];
+    size_t               len = 1 + draw(actor, 3);
     for (size_t i = 0; i < len; i++) {
-        bool names_trial = actor->points == NULL || draw(actor, 3) > 0;
+        bool         names_trial = actor->points == NULL || draw(actor, 3) > 0;
         enum outcome outcome = (enum outcome)(draw(actor, 6) < 4 ? 0 : 1 + draw(actor, 2));
         snprintf(ids[i], sizeof ids[i], "run-%d", (int)draw(actor, 4000));
         items[i] = (struct observation){
@@ -130,16 +132,16 @@ static enum status act_observe(struct actor *actor)
 
 static enum status act_suggest(struct actor *actor)
 {
-    static const char *const workers[] = {"", "a", "b"};
+    static const char *const     workers[] = {"", "a", "b"};
     const struct suggest_request request = {.count = 1 + (int64_t)draw(actor, 3), .worker = workers[draw(actor, 3)]};
-    struct suggest_reply reply;
+    struct suggest_reply         reply;
     return trial_suggest(actor->app, &actor->caller, actor->study, &request, &reply, &actor->err);
 }
 
 static enum status act_on_trial(struct actor *actor)
 {
     struct trial trial;
-    int64_t number = 1 + (int64_t)draw(actor, 250);
+    int64_t      number = 1 + (int64_t)draw(actor, 250);
     if (draw(actor, 2) == 0)
         return trial_heartbeat(actor->app, &actor->caller, actor->study, number, &trial, &actor->err);
     return trial_abandon(actor->app, &actor->caller, actor->study, number, NULL, &trial, &actor->err);
@@ -172,9 +174,12 @@ static enum status act_on_study(struct actor *actor)
 static enum status act(struct actor *actor)
 {
     switch (draw(actor, actor->moves ? 8 : 7)) {
-    case 0: case 1: case 2:
+    case 0:
+    case 1:
+    case 2:
         return act_observe(actor);
-    case 3: case 4:
+    case 3:
+    case 4:
         return act_suggest(actor);
     case 5:
         return act_on_trial(actor);
@@ -192,7 +197,8 @@ static void act_often(struct actor *actor, int times)
         arena_init(&actor->arena, 16 << 20);
         actor->caller = (struct caller){.token_id = "tok_actor", .scope = SCOPE_ADMIN, .arena = &actor->arena};
         enum status status = act(actor);
-        if (status == STATUS_NO_MEMORY || status == STATUS_FULL || status == STATUS_NUMERIC || status == STATUS_INTERNAL) {
+        if (status == STATUS_NO_MEMORY || status == STATUS_FULL || status == STATUS_NUMERIC ||
+            status == STATUS_INTERNAL) {
             fprintf(stderr, "step %d: %s %s\n", i, actor->err.code, actor->err.text);
             CU_FAIL("a fault");
         }
@@ -202,10 +208,11 @@ static void act_often(struct actor *actor, int times)
 
 static uint64_t fresh_seed(const char *what)
 {
-    const char *given = getenv("GNOMON_TEST_SEED");
+    const char     *given = getenv("GNOMON_TEST_SEED");
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now.tv_nsec * 2654435761u + (uint64_t)now.tv_sec;
+    uint64_t seed =
+        given != NULL ? strtoull(given, NULL, 10) : (uint64_t)now.tv_nsec * 2654435761u + (uint64_t)now.tv_sec;
     printf("%s: GNOMON_TEST_SEED=%llu\n", what, (unsigned long long)seed);
     return seed | 1;
 }
@@ -213,9 +220,9 @@ static uint64_t fresh_seed(const char *what)
 static void test_counters_are_counts(void)
 {
     struct world *world = world_new();
-    uint64_t seed = fresh_seed("counters");
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
-    struct actor actor = {.app = world->app, .study = study.id, .points = places, .state = seed, .moves = true};
+    uint64_t      seed = fresh_seed("counters");
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    struct actor  actor = {.app = world->app, .study = study.id, .points = places, .state = seed, .moves = true};
     for (int i = 0; i < 10; i++) {
         act_often(&actor, 200);
         check_study(world, study.id);
@@ -232,11 +239,11 @@ static void *act_in_thread(void *arg)
 
 static void crowd(struct world *world, const char *study, const double (*points)[3], uint64_t seed)
 {
-    pthread_t threads[CROWD];
+    pthread_t           threads[CROWD];
     static struct actor actors[CROWD];
     for (int i = 0; i < CROWD; i++) {
-        actors[i] = (struct actor){.app = world->app, .study = study, .points = points,
-                                   .state = (seed + (uint64_t)i * 7919) | 1};
+        actors[i] = (struct actor){
+            .app = world->app, .study = study, .points = points, .state = (seed + (uint64_t)i * 7919) | 1};
         CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, act_in_thread, &actors[i]), 0);
     }
     for (int i = 0; i < CROWD; i++)
@@ -246,10 +253,10 @@ static void crowd(struct world *world, const char *study, const double (*points)
 static void test_counters_are_counts_in_a_crowd(void)
 {
     static const char *const algorithms[] = {"{\"name\":\"random\"}", "{\"name\":\"gp\",\"initial\":3}"};
-    uint64_t seed = fresh_seed("crowd");
+    uint64_t                 seed = fresh_seed("crowd");
     for (size_t a = 0; a < 2; a++) {
         struct world *world = world_new();
-        struct study study = world_study(world, world_box, algorithms[a], 90);
+        struct study  study = world_study(world, world_box, algorithms[a], 90);
         crowd(world, study.id, places, seed);
         check_study(world, study.id);
         check_session(world, study.id);
@@ -260,13 +267,13 @@ static void test_counters_are_counts_in_a_crowd(void)
 static void test_candidates_in_a_crowd(void)
 {
     static const char *const algorithms[] = {"{\"name\":\"po-gp-ucb\"}", "{\"name\":\"gp\",\"initial\":3}"};
-    uint64_t seed = fresh_seed("candidates");
+    uint64_t                 seed = fresh_seed("candidates");
     for (size_t a = 0; a < 2; a++) {
-        struct world *world = world_new();
-        struct study study = world_study(world, world_rows, algorithms[a], 30);
-        static unsigned char file[2048];
-        size_t length = world_npy(file, 0);
-        struct manifest manifest = world_manifest(file, length);
+        struct world            *world = world_new();
+        struct study             study = world_study(world, world_rows, algorithms[a], 30);
+        static unsigned char     file[2048];
+        size_t                   length = world_npy(file, 0);
+        struct manifest          manifest = world_manifest(file, length);
         struct candidates_status status;
         CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
                         STATUS_OK);
@@ -280,11 +287,16 @@ static void test_candidates_in_a_crowd(void)
 
 /* ---- one key, many at once ---- */
 
-struct twin { struct app *app; const char *study; char reply[32]; enum status status; };
+struct twin {
+    struct app *app;
+    const char *study;
+    char        reply[32];
+    enum status status;
+};
 
 static const char *render_number(void *arg, int *http_status)
 {
-    static _Thread_local char text[32];
+    static _Thread_local char   text[32];
     const struct suggest_reply *reply = arg;
     *http_status = 200;
     snprintf(text, sizeof text, "%lld", (long long)reply->trials[0].number);
@@ -293,14 +305,17 @@ static const char *render_number(void *arg, int *http_status)
 
 static void *suggest_once(void *arg)
 {
-    struct twin *twin = arg;
-    struct arena arena;
-    struct error err;
-    struct suggest_reply reply;
+    struct twin                 *twin = arg;
+    struct arena                 arena;
+    struct error                 err;
+    struct suggest_reply         reply;
     const struct suggest_request request = {.count = 1, .worker = ""};
     arena_init(&arena, 4 << 20);
-    struct caller caller = {.token_id = "tok_twin", .scope = SCOPE_WRITE, .arena = &arena,
-                            .idempotency = {.key = "k", .fingerprint = "f", .render = render_number, .render_arg = &reply}};
+    struct caller caller = {
+        .token_id = "tok_twin",
+        .scope = SCOPE_WRITE,
+        .arena = &arena,
+        .idempotency = {.key = "k", .fingerprint = "f", .render = render_number, .render_arg = &reply}};
     twin->status = trial_suggest(twin->app, &caller, twin->study, &request, &reply, &err);
     if (twin->status == STATUS_OK && caller.idempotency.replayed)
         snprintf(twin->reply, sizeof twin->reply, "%s", caller.idempotency.reply);
@@ -313,9 +328,9 @@ static void *suggest_once(void *arg)
 static void test_twins_get_one_answer(void)
 {
     struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"sobol\"}", 0), found;
-    struct twin twins[CROWD];
-    pthread_t threads[CROWD];
+    struct study  study = world_study(world, world_box, "{\"name\":\"sobol\"}", 0), found;
+    struct twin   twins[CROWD];
+    pthread_t     threads[CROWD];
     for (int i = 0; i < CROWD; i++) {
         twins[i] = (struct twin){.app = world->app, .study = study.id};
         CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, suggest_once, &twins[i]), 0);
@@ -336,15 +351,15 @@ static void test_twins_get_one_answer(void)
 
 static void test_a_study_is_deleted_under_its_users(void)
 {
-    struct world *world = world_new();
+    struct world        *world = world_new();
     struct session_stats stats;
     for (int round = 0; round < 4; round++) {
-        struct study study = world_study(world, world_box, "{\"name\":\"gp\",\"initial\":3}", 0), gone;
-        pthread_t threads[CROWD];
+        struct study        study = world_study(world, world_box, "{\"name\":\"gp\",\"initial\":3}", 0), gone;
+        pthread_t           threads[CROWD];
         static struct actor actors[CROWD];
         for (int i = 0; i < CROWD; i++) {
-            actors[i] = (struct actor){.app = world->app, .study = study.id, .points = places,
-                                       .state = (uint64_t)(2385 + 17 * i + round)};
+            actors[i] = (struct actor){
+                .app = world->app, .study = study.id, .points = places, .state = (uint64_t)(2385 + 17 * i + round)};
             CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, act_in_thread, &actors[i]), 0);
         }
         sleep_ms(20);
@@ -360,18 +375,23 @@ static void test_a_study_is_deleted_under_its_users(void)
 
 /* ---- two ends of one upload ---- */
 
-struct ending { struct app *app; const char *study; const unsigned char *file; size_t length; };
+struct ending {
+    struct app          *app;
+    const char          *study;
+    const unsigned char *file;
+    size_t               length;
+};
 
 static void *send_end(void *arg)
 {
-    const struct ending *ending = arg;
-    struct arena arena;
-    struct error err;
+    const struct ending     *ending = arg;
+    struct arena             arena;
+    struct error             err;
     struct candidates_status status;
     arena_init(&arena, 4 << 20);
     struct caller caller = {.token_id = "tok_end", .scope = SCOPE_ADMIN, .arena = &arena};
-    enum status ignored = candidates_append(ending->app, &caller, ending->study, 700, (int64_t)ending->length,
-                                            ending->file + 700, ending->length - 700, &status, &err);
+    enum status   ignored = candidates_append(ending->app, &caller, ending->study, 700, (int64_t)ending->length,
+                                              ending->file + 700, ending->length - 700, &status, &err);
     (void)ignored;
     arena_fini(&arena);
     return NULL;
@@ -379,21 +399,22 @@ static void *send_end(void *arg)
 
 static void test_a_wrong_end_does_not_undo_a_right_one(void)
 {
-    struct world *world = world_new();
+    struct world        *world = world_new();
     static unsigned char right[2048], wrong[2048];
-    size_t length = world_npy(right, 0);
+    size_t               length = world_npy(right, 0);
     memcpy(wrong, right, length);
     wrong[length - 1] ^= 4;
-    struct manifest manifest = world_manifest(right, length);
     for (int round = 0; round < 40; round++) {
-        struct study study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), found;
+        struct manifest manifest = world_manifest(right, length);
+        struct study             study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), found;
         struct candidates_status status;
         struct ending endings[2] = {{world->app, study.id, wrong, length}, {world->app, study.id, right, length}};
-        pthread_t threads[2];
+        pthread_t     threads[2];
         CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
                         STATUS_OK);
         CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, right, 700, &status,
-                                          &world->err), STATUS_OK);
+                                          &world->err),
+                        STATUS_OK);
         for (int i = 0; i < 2; i++)
             CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, send_end, &endings[i]), 0);
         for (int i = 0; i < 2; i++)
@@ -412,7 +433,7 @@ static enum status hold_snapshot(struct db_conn *conn, void *arg, struct error *
 {
     (void)arg;
     struct db_rows rows;
-    bool more;
+    bool           more;
     TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, (int64_t)0, (int64_t)10));
     TRY(db_next(&rows, &more, err));
     db_done(&rows);
@@ -430,8 +451,8 @@ static void *read_long(void *arg)
 static void test_a_long_reader_holds_nobody_up(void)
 {
     struct world *world = world_new();
-    pthread_t thread;
-    void *failed;
+    pthread_t     thread;
+    void         *failed;
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, read_long, world->app->db), 0);
     sleep_ms(200);
     struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
@@ -448,7 +469,13 @@ static void test_a_long_reader_holds_nobody_up(void)
 
 /* ---- caches ---- */
 
-struct watch { struct app *app; const char *study; char secret[64]; _Atomic bool is_over, is_revoked; size_t wrong; };
+struct watch {
+    struct app  *app;
+    const char  *study;
+    char         secret[64];
+    _Atomic bool is_over, is_revoked;
+    size_t       wrong;
+};
 
 /* As GET does: keeps what it read unless something changed meanwhile. */
 static void *read_and_keep(void *arg)
@@ -460,7 +487,7 @@ static void *read_and_keep(void *arg)
         struct study study;
         arena_init(&arena, 4 << 20);
         struct caller caller = {.token_id = "tok_reader", .scope = SCOPE_READ, .arena = &arena};
-        uint64_t generation = study_cache_generation(watch->app);
+        uint64_t      generation = study_cache_generation(watch->app);
         if (study_find(watch->app, &caller, watch->study, &study, &err) == STATUS_OK) {
             const struct study_view view = {study.name, strlen(study.name), study.version};
             study_cache_put(watch->app, watch->study, &view, generation);
@@ -476,12 +503,12 @@ static void *read_and_keep(void *arg)
 static void test_caches_never_show_the_past(void)
 {
     struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
     const struct token_new new = {.name = "reader", .scope = SCOPE_READ};
     struct token token;
     CU_ASSERT_EQUAL_FATAL(token_create(world->app, &world->caller, &new, &token, &world->err), STATUS_OK);
     static struct watch watches[3];
-    pthread_t threads[3];
+    pthread_t           threads[3];
     for (int i = 0; i < 3; i++) {
         watches[i] = (struct watch){.app = world->app, .study = study.id};
         memcpy(watches[i].secret, token.secret, sizeof token.secret);
@@ -489,7 +516,7 @@ static void test_caches_never_show_the_past(void)
     }
     for (int64_t version = 1; version <= 150; version++) {
         const struct study_edit edit = {.notes = "changed", .budget_trials = -1, .version = version};
-        struct study_view view;
+        struct study_view       view;
         CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_OK);
         sleep_ms(1);
         if (study_cache_get(world->app, study.id, &world->arena, &view))

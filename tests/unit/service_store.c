@@ -7,6 +7,7 @@
 #include "service/codec.h"
 #include "service/digest.h"
 #include "service/events.h"
+#include "service/manifest.h"
 #include "service/session.h"
 #include "service/token.h"
 #include "service/trial.h"
@@ -431,6 +432,91 @@ static void test_candidates_are_suggested_once_each(void)
     world_end(world);
 }
 
+static void refuse_at(struct world *world, const char *study, const unsigned char *file, size_t length, int64_t at_ms)
+{
+    struct candidates_status status;
+    world_clock_ms = at_ms;
+    CU_ASSERT_EQUAL(world_upload(world, study, file, length, length, &status), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "digest_mismatch");
+}
+
+/* The hour is that of the last three refusals; nothing but the owner ends the lock. */
+static void test_refused_uploads_lock_the_study(void)
+{
+    enum { MINUTE = 60000 };
+    struct world *world = world_new();
+    struct study study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), out;
+    static unsigned char good[2048], other[2048];
+    size_t length = world_npy(good, 0);
+    world_npy(other, 0.25);
+    struct manifest manifest = world_manifest(good, length);
+    struct candidates_status status;
+    int64_t start = world_clock_ms;
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    for (int i = 0; i < 4; i++)
+        refuse_at(world, study.id, other, length, start + 31 * MINUTE * i);
+    CU_ASSERT_EQUAL(candidates_status(world->app, &world->caller, study.id, &status, &world->err), STATUS_OK);
+    CU_ASSERT(!status.locked);
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_CONFLICT);
+    refuse_at(world, study.id, other, length, start + 110 * MINUTE);
+    world_clock_ms = start + 5000 * MINUTE;
+    CU_ASSERT_EQUAL(world_upload(world, study.id, good, length, 700, &status), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "uploads_locked");
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(out.state, STUDY_AWAITING_CANDIDATES);
+    CU_ASSERT_EQUAL(world_upload(world, study.id, good, length, 700, &status), STATUS_OK);
+    CU_ASSERT(status.complete && !status.locked);
+    world_clock_ms = start;
+    world_end(world);
+}
+
+struct loaded { const char *study; struct spec spec; struct candidates_noise noise; struct arena *arena; };
+
+static enum status load_rows(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct loaded *loaded = arg;
+    return candidates_load(conn, loaded->study, &loaded->spec, &loaded->noise, loaded->arena, err);
+}
+
+/* What the model gets of a release: gamma times the index, and the noise of the manifest. */
+static void test_integers_become_rows_on_the_lattice(void)
+{
+    struct world *world = world_new();
+    struct study study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    static unsigned char file[2048];
+    size_t length = npy_write_header(WORLD_ROWS, WORLD_COLUMNS, NPY_I4, file);
+    int32_t indices[WORLD_ROWS * WORLD_COLUMNS];
+    for (int64_t i = 0; i < WORLD_ROWS * WORLD_COLUMNS; i++)
+        indices[i] = (int32_t)(i * i * 7919 * 104729 % 30011 - 15000);
+    memcpy(file + length, indices, sizeof indices);
+    length += sizeof indices;
+    struct release_manifest release = {.differentially_private = true, .rows = WORLD_ROWS, .columns = WORLD_COLUMNS,
+                                       .mechanism = {.kind = MECHANISM_DISCRETE_LAPLACE, .epsilon = 7.5, .distance = 2.5,
+                                                     .rows = WORLD_ROWS, .columns = WORLD_COLUMNS},
+                                       .radius = 3, .bytes = (int64_t)length, .dtype = NPY_I4, .tool = "gnomon 0",
+                                       .created_at = "2026-03-01", .key = WORLD_KEY, .signature = "unsigned"};
+    struct manifest manifest = {.rows = WORLD_ROWS, .columns = WORLD_COLUMNS, .bytes = (int64_t)length, .type = NPY_I4};
+    CU_ASSERT_EQUAL_FATAL(mechanism_plan(&release.mechanism, &world->err), STATUS_OK);
+    sha256_hex(file, length, manifest.sha256);
+    memcpy(release.sha256, manifest.sha256, sizeof release.sha256);
+    memset(release.dataset_tag, 'a', 64);
+    memset(manifest.dataset_tag, 'a', 64);
+    char *text = NULL;
+    CU_ASSERT_EQUAL_FATAL(manifest_text(&release, &text, &world->err), STATUS_OK);
+    manifest.text = text;
+    struct candidates_status status;
+    struct loaded loaded = {study.id, study.spec, {0, 0}, &world->arena};
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, file, length, 333, &status), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(db_read(world->app->db, load_rows, &loaded, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(release.mechanism.gamma, 0x1p-9);
+    for (int i = 0; i < WORLD_ROWS * WORLD_COLUMNS; i++)
+        CU_ASSERT_EQUAL(loaded.spec.space.rows[i], indices[i] / 512.0);
+    CU_ASSERT(loaded.noise.variance == release.mechanism.variance && loaded.noise.dims == WORLD_COLUMNS);
+    free(text);
+    world_end(world);
+}
+
 CU_TestInfo suite_store[] = {
     {"every statement prepares", test_every_statement_prepares},
     {"the lock keeps others out", test_lock_keeps_others_out},
@@ -445,6 +531,8 @@ CU_TestInfo suite_store[] = {
     {"lists page through everything", test_lists_page_through_everything},
     {"tokens", test_tokens},
     {"only the declared matrix is accepted", test_only_the_declared_matrix_is_accepted},
+    {"refused uploads lock the study", test_refused_uploads_lock_the_study},
+    {"integers become rows on the lattice", test_integers_become_rows_on_the_lattice},
     {"candidates are suggested once each", test_candidates_are_suggested_once_each},
     CU_TEST_INFO_NULL,
 };

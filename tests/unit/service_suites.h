@@ -13,6 +13,8 @@
     X(codec_value)        \
     X(command)            \
     X(csv_text)           \
+    X(ledger)             \
+    X(manifest)           \
     X(npy)                \
     X(races)              \
     X(store)

@@ -21,6 +21,7 @@ void          world_open(struct world *world); /* again, after app_close */
 void          world_end(struct world *world);
 
 /* Members of a study: three parameters to minimise over; 40 rows of 3 columns, private, to maximise over. */
+#define WORLD_KEY "9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E"
 extern const char *const world_box, *const world_rows;
 struct study         world_study(struct world *world, const char *members, const char *algorithm, int64_t budget);
 struct suggest_reply world_suggest(struct world *world, const char *study, int64_t count, const char *worker);

@@ -19,8 +19,15 @@
     X(gp)                \
     X(acq)               \
     X(policy_gp)         \
+    X(turbo)             \
     X(candidate_gp)      \
     X(projection)        \
+    X(mechanism)         \
+    X(sampler)           \
+    X(release)           \
+    X(audit)             \
+    X(release_checks)    \
+    X(release_kernel)    \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];

@@ -1,0 +1,50 @@
+/* The curator's ledger: what has been released of a data set, one signed line each, every line bound to the one before.
+ * Only ever appended to, and durable before a release gets its name: a crash in between leaves a charge without a
+ * release, never a release without a charge.  Knows nothing of rows.
+ * Not protected against: an owner of the key who deletes the file or its last lines. */
+#ifndef GNOMON_SERVICE_LEDGER_H
+#define GNOMON_SERVICE_LEDGER_H
+
+#include "engine/status.h"
+#include "service/append.h"
+#include "service/sign.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ledger_entry {
+    char   at[32], dataset_tag[65], mechanism[24], matrix_sha256[65];
+    double epsilon, delta;  /* of the rows; epsilon NaN: no guarantee */
+    double distance;        /* Delta, scaled space; 0 without a guarantee */
+    double outcome_epsilon; /* 0: outcomes are not private */
+};
+
+struct ledger {
+    struct append_file   file;    /* locked */
+    struct ledger_entry *entries; /* [len] */
+    size_t               len;
+    char                 key[SIGN_PUBLIC_CHARS]; /* of every line; "" when there is none */
+    char                 last_sha256[65];        /* of the last line */
+};
+
+/* Reads and verifies the whole file.  may_create: opens it for appending, mode 0600, and cuts off a line that a crash
+ * left unfinished; otherwise a file that is not there is NOT_FOUND "file".
+ * Errors: CONFLICT "edited_ledger", naming the line; BUSY "locked"; INVALID "file"; NO_MEMORY.  ledger_close always. */
+MUST_CHECK enum status ledger_open(const char *path, bool may_create, struct ledger *out, struct error *err);
+/* Durable when it returns.  Errors: CONFLICT "other_key" (the file is another curator's); FULL or INVALID "file". */
+MUST_CHECK enum status ledger_append(struct ledger *ledger, const struct ledger_entry *entry,
+                                     const struct sign_key *key, struct error *err);
+void                   ledger_close(struct ledger *ledger);
+
+/* All entries, and next (or NULL), together, for a row that moves by at most distance, the largest of theirs.
+ * A release made for a smaller one is charged for the larger: pure epsilon-DP: epsilon D/Delta; zero-concentrated
+ * (discrete Gaussian): rho (D/Delta)^2; projected Gaussian: k = ceil(D/Delta) steps, k epsilon and
+ * k e^((k-1) epsilon) delta; cells and outcomes: as they are.  Pure epsilons add, rhos add and are turned into one
+ * epsilon at the sum of their deltas, the rest adds. */
+struct ledger_total {
+    double epsilon, delta, distance;
+    size_t releases, unguaranteed; /* of these, without any guarantee: the sum says nothing about them */
+};
+struct ledger_total ledger_sum(const struct ledger *ledger, const struct ledger_entry *next);
+
+#endif

@@ -1,0 +1,210 @@
+/* Time of one suggestion of the gp policy (fit and acquisition search included) in 6 dimensions on one core, through
+ * the policy interface, in a study that goes on: asked, told, asked again.  Machines differ, so times are also given
+ * in units of one dpotrf + dpotri of the same size in the same run; the limits are a tenth of Optuna's GP sampler and
+ * a thirtieth of BoTorch in such units (33, 455, 2707 ms and 99, 994, 6974 ms on a machine where the unit was 0.059,
+ * 2.98, 19.0 ms), and at n = 2000 budgets of 1.5 s with a fit and 20 ms without, where the unit was 137 ms.
+ *   what: fit / plain   suggestions with and without a fit, median
+ *         likelihood    log marginal likelihood and gradient
+ *         memory        peak of the session in MiB
+ * Exit code 1 when something is over its limit. */
+#include "engine/gp.h"
+#include "engine/mat.h"
+#include "engine/policy.h"
+#include "engine/rng.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* LAPACK itself: the unit is to be free of what engine/mat adds. */
+void dpotrf_(const char *uplo, const int *n, double *A, const int *ld, int *info);
+void dpotri_(const char *uplo, const int *n, double *A, const int *ld, int *info);
+
+enum { D = 6, ASKS_MAX = 128, REPEATS = 9 };
+
+/* Of this process, which has one thread: other programs on the machine do not count. */
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, compare);
+    return n == 0 ? NAN : x[n / 2];
+}
+
+static void must(enum status status, const struct error *err)
+{
+    if (status == STATUS_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", status_name(status), err->text);
+    exit(2);
+}
+
+static void *room(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    if (memory == NULL)
+        exit(2);
+    return memory;
+}
+
+static double value(const double *x)
+{
+    double sum = 0;
+    for (size_t j = 0; j < D; j++)
+        sum -= (1 + 0.4 * (double)j) * pow(x[j] - 0.3 - 0.07 * (double)j, 2) + 0.05 * cos(9 * x[j]);
+    return sum;
+}
+
+static struct gp_data data_of(size_t n, double *X, double *y)
+{
+    struct rng rng = rng_at(n, 1, RNG_TEST);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < D; j++)
+            X[i * D + j] = rng_uniform(&rng);
+        y[i] = value(X + i * D) * 3 + 2;
+    }
+    return (struct gp_data){.n = n, .dims = D, .X = X, .y = y};
+}
+
+/* Medians of the unit and of the likelihood, taken in turn. */
+static void measure_likelihood(size_t n, double *unit, double *likelihood)
+{
+    double        *X = room(n * D, sizeof *X), *y = room(n, sizeof *y), *A = room(n * n, sizeof *A);
+    double         scales[D] = {0.5, 0.6, 0.7, 0.8, 0.9, 1.0}, gradient[D + 2], at, units[REPEATS], times[REPEATS];
+    struct kernel  kernel = {KERNEL_MATERN52, D, 1.3, scales};
+    struct arena   arena;
+    struct gp_work work;
+    struct error   err = {0};
+    struct gp_data data = data_of(n, X, y);
+    size_t         inner = 1 + 200 / n;
+    int            order = (int)n, info;
+    arena_init(&arena, SIZE_MAX);
+    must(gp_work_init(&work, &arena, n, &err), &err);
+    for (int r = 0; r < REPEATS; r++) {
+        units[r] = 0;
+        for (size_t k = 0; k < inner; k++) {
+            kernel_matrix(&kernel, X, n, A, n);
+            for (size_t i = 0; i < n; i++)
+                A[i * n + i] += 0.01;
+            double start = now_ms();
+            dpotrf_("U", &order, A, &order, &info);
+            dpotri_("U", &order, A, &order, &info);
+            units[r] += (now_ms() - start) / (double)inner;
+        }
+        double start = now_ms();
+        for (size_t k = 0; k < inner; k++)
+            must(gp_likelihood(&data, &kernel, 0.01, &work, &at, gradient), &err);
+        times[r] = (now_ms() - start) / (double)inner;
+    }
+    *unit = median(units, REPEATS);
+    *likelihood = median(times, REPEATS);
+    arena_fini(&arena);
+    free(X), free(y), free(A);
+}
+
+struct speed {
+    double fit[ASKS_MAX], plain[ASKS_MAX];
+    size_t fits, plains, peak_bytes;
+};
+
+static void tell(const struct policy *policy, struct session *session, uint64_t trial, struct proposal *p)
+{
+    struct error err = {0};
+    struct event event = {
+        .kind = EVENT_SUGGESTED, .trial = trial, .point = p->point, .note = p->note, .note_bytes = p->note_bytes};
+    must(policy->tell(session, &event, &err), &err);
+    event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = p->point, .value = value(p->point)};
+    must(policy->tell(session, &event, &err), &err);
+}
+
+/* A study of n random points, then asks suggestions. */
+static void measure_asks(size_t n, size_t asks, struct speed *speed)
+{
+    const struct policy   *policy = policy_find("gp");
+    struct param           params[D];
+    double                 options[16], point[D];
+    static struct proposal p;
+    struct session        *session = NULL;
+    struct rng             rng = rng_at(7, n, RNG_TEST);
+    struct error           err = {0};
+    for (size_t j = 0; j < D; j++)
+        params[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .max = 1};
+    for (int i = 0; policy->options[i].name != NULL; i++)
+        options[i] = policy->options[i].fallback;
+    struct space   space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = D};
+    struct problem problem = {.space = &space, .options = options, .seed = 2385, .memory_bytes = 200 << 20};
+    *speed = (struct speed){.fits = 0};
+    p.point = point;
+    must(space_init(&space, &err), &err);
+    must(policy->open(&problem, &session, &err), &err);
+    for (uint64_t trial = 1; trial <= n + asks; trial++) {
+        p.note_bytes = 0;
+        for (size_t j = 0; j < D; j++)
+            point[j] = rng_uniform(&rng);
+        if (trial > n) {
+            double start = now_ms();
+            must(policy->ask(session, &(struct ask){.trial = trial}, &p, &err), &err);
+            double took = now_ms() - start;
+            if (p.fallback != NULL)
+                fprintf(stderr, "n = %d: fallback %s\n", (int)n, p.fallback), exit(2);
+            if (p.note_bytes > 0 && trial > n + 1) /* the first fit of all has no start to go on from */
+                speed->fit[speed->fits++] = took;
+            else if (trial > n + 1)
+                speed->plain[speed->plains++] = took;
+            size_t held = policy->bytes(session);
+            speed->peak_bytes = held > speed->peak_bytes ? held : speed->peak_bytes;
+        }
+        tell(policy, session, trial, &p);
+    }
+    policy->close(session);
+}
+
+static bool print(const char *what, size_t n, double ms, double units, double limit)
+{
+    bool is_over = units > limit;
+    printf("%s,%zu,%.3f,%.3f,%.3f,%s\n", what, n, ms, units, limit, is_over ? "no" : "yes");
+    fflush(stdout);
+    return !is_over;
+}
+
+int main(void)
+{
+    static const struct {
+        size_t n, before, asks;        /* the study starts with before random points */
+        double fit, plain, likelihood; /* limits in units */
+    } sizes[] = {
+        {100, 70, 60, 55.9, 55.9, 1.6},      {500, 455, 120, 11.1, 11.1, 1.5},        {1000, 930, 110, 12.2, 12.2, 1.3},
+        {2000, 1890, 112, 10.9, 0.146, 1.3}, {10000, 9950, 105, 10.9, 1.5, HUGE_VAL},
+    };
+    static struct speed speed;
+    bool                passed = true;
+    double              unit = 0, likelihood = 0;
+    mat_use_one_thread();
+    printf("what,n,ms,units,limit,passed\n");
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t n = sizes[i].n;
+        if (n <= 2000)
+            measure_likelihood(n, &unit, &likelihood);
+        if (n <= 2000)
+            passed &= print("likelihood", n, likelihood, likelihood / unit, sizes[i].likelihood);
+        measure_asks(sizes[i].before, sizes[i].asks, &speed);
+        double fit = median(speed.fit, speed.fits), plain = median(speed.plain, speed.plains);
+        passed &= print("fit", n, fit, fit / unit, sizes[i].fit);
+        passed &= print("plain", n, plain, plain / unit, sizes[i].plain);
+        passed &= print("memory", n, (double)speed.peak_bytes / 1048576, (double)speed.peak_bytes / 1048576, 200);
+    }
+    return passed ? 0 : 1;
+}
