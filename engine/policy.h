@@ -18,11 +18,11 @@
 #include <stdint.h>
 
 /* One parameter of an algorithm, as clients write it: {"name":"gp","acquisition":"ucb","beta":4}. */
-enum option_kind { OPTION_REAL, OPTION_INT, OPTION_CHOICE };
+enum option_kind { OPTION_REAL, OPTION_INT, OPTION_CHOICE, OPTION_BOOL };
 struct option {
     const char        *name; /* NULL ends the list */
     enum option_kind   kind;
-    double             min, max;     /* inclusive */
+    double             min, max;     /* inclusive; OPTION_BOOL: 0 and 1 */
     double             fallback;     /* NaN: left to the algorithm ("estimated", ...), as help says */
     const char *const *choices;      /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
@@ -68,7 +68,8 @@ struct diagnostics {
 
 struct ask {
     uint64_t      trial;         /* number the proposal will get: keys its randomness */
-    const double *fixed;         /* [params_len], NaN where free; NULL: all free */
+    const double *fixed;         /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents
+                                  * are fixed too; and space_hold has found a point with these values */
     bool        (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
     void         *late_arg;
     struct diagnostics *diagnostics;      /* out; NULL: not wanted */
@@ -125,6 +126,9 @@ struct policy {
 const struct policy *const *policy_list(size_t *count);
 /* By wire name; NULL if there is none. */
 const struct policy *policy_find(const char *name);
+/* The option "repeat" of the algorithms that propose points of finite spaces: INVALID on candidates. */
+#define POLICY_REPEAT_HELP "a finite space of parameters: the same point may be suggested again"
+MUST_CHECK enum status policy_check_repeat(const struct problem *problem, double repeat, struct error *err);
 /* The index of an option in the policy's table, or -1. */
 int policy_option(const struct policy *policy, const char *name);
 

@@ -19,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ACQUISITION, KERNEL, BETA, INITIAL };
+enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
 enum { REFIT_ALWAYS = 40, REFIT_STEP = 100, INITIAL_MAX = 12, FEW = 60, SMOOTH_EVERY = 3, EXPLOIT_EVERY = 4 };
 static const double EXPLOIT_BETA = 0.01;
 
@@ -53,6 +53,7 @@ static const struct option options[] = {
                  .fallback = NAN,
                  .help = "trials before the model is asked (Sobol points, or random candidates); at least until one "
                          "has a value; when not given min(2 d + 2, 12) for d parameters, 5 for candidates"},
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
     {.name = NULL},
 };
 
@@ -85,7 +86,7 @@ static enum status check(const struct problem *problem, struct error *err)
     if (problem->space->kind == SPACE_CANDIDATES && option_value(problem, ACQUISITION) == ACQ_THOMPSON)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
                          "thompson is for parameter spaces; candidates have log-ei and ucb");
-    return STATUS_OK;
+    return policy_check_repeat(problem, option_value(problem, REPEAT), err);
 }
 
 /* --- candidates --- */
@@ -140,7 +141,7 @@ static enum status open_parameters(struct session *session, struct error *err)
         return no_memory(err);
     gp_model_groups(space, session->group_of);
     trial_log_init(&session->log, kept, space->params_len);
-    finite_init(&session->used, kept, space);
+    finite_init(&session->used, kept, space, option_value(session->problem, REPEAT) == 1);
     return STATUS_OK;
 }
 
@@ -271,16 +272,14 @@ static size_t milestone(size_t n)
     return size;
 }
 
-/* Point number trial of the study's Sobol sequence, or in a finite space the next one that is not used. */
-static bool quasi_random_point(const struct session *session, const struct ask *ask, double *point)
+/* Point number trial of the study's Sobol sequence at the quantiles of the priors, or in a finite space the next one
+ * that is not used. */
+static bool quasi_random_point(const struct session *session, const struct ask *ask, const struct space *view,
+                               double *point)
 {
-    const struct space *space = session->problem->space;
-    sobol_point(session->problem->seed, ask->trial, space->params_len, session->v);
-    space_quantile(space, session->v, point);
-    for (size_t i = 0; ask->fixed != NULL && i < space->params_len; i++)
-        if (!isnan(ask->fixed[i]))
-            point[i] = ask->fixed[i];
-    return finite_find(&session->used, ask->fixed, point);
+    sobol_point(session->problem->seed, ask->trial, view->params_len, session->v);
+    (void)space_prior_quantile(view, session->v, point);
+    return finite_find(&session->used, view, point);
 }
 
 static bool is_initial(const struct session *session)
@@ -334,10 +333,9 @@ static double slope(void *arg, const double *u, double *gradient)
 
 /* Effort falls with n: beyond about 1,100 rows a point costs a pass over megabytes, so some fifty are scored, half of
  * them near the best ones, and one is refined by a few steps. */
-static enum status search_model(struct session *session, const struct ask *ask, struct target *target, double *point,
-                                struct error *err)
+static enum status search_model(struct session *session, const struct ask *ask, const struct space *space,
+                                struct target *target, double *point, struct error *err)
 {
-    const struct space *space = session->problem->space;
     struct gp_model    *model = target->model;
     double              squared = (double)(model->gp->n * model->gp->n);
     bool                is_joint = target->acq.kind == ACQ_THOMPSON;
@@ -351,7 +349,6 @@ static enum status search_model(struct session *session, const struct ask *ask, 
     struct acq_search search = {
         .space = space,
         .finite = &session->used,
-        .fixed = ask->fixed,
         .anchors = anchors,
         .anchors_len = model->anchors_len,
         .seed = session->problem->seed,
@@ -423,7 +420,8 @@ static double now(const struct ask *ask)
 }
 
 /* The proposal of the model; out is only changed when there is one. */
-static enum status propose(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+static enum status propose(struct session *session, const struct ask *ask, const struct space *view,
+                           struct proposal *out, struct error *err)
 {
     struct arena   *scratch = &session->scratch;
     size_t          len = session->log.params_len, dims = session->problem->space->dims, fitted;
@@ -447,7 +445,7 @@ static enum status propose(struct session *session, const struct ask *ask, struc
     };
     if (target.work == NULL)
         return no_memory(err);
-    TRY(search_model(session, ask, &target, point, err));
+    TRY(search_model(session, ask, view, &target, point, err));
     space_encode(session->problem->space, point, point + len);
     TRY(gp_posterior(model.gp, point + len, 1, &mean, &var, scratch, err));
     memcpy(out->point, point, len * sizeof *point);
@@ -473,14 +471,11 @@ static void begin_scratch(struct session *session)
     arena_init(&session->scratch, left - session->cache.limit_bytes);
 }
 
-static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+/* view: the space with what the ask holds. */
+static enum status ask_point(struct session *session, const struct ask *ask, const struct space *view,
+                             struct proposal *out, struct error *err)
 {
-    if (session->candidates != NULL)
-        return candidates_ask(session->candidates, ask, out, err);
-    out->fallback = NULL;
-    out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
-    if (!quasi_random_point(session, ask, out->point))
+    if (!quasi_random_point(session, ask, view, out->point))
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
     if (is_initial(session))
         return STATUS_OK;
@@ -488,13 +483,28 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     if (ask->late != NULL && ask->late(ask->late_arg))
         return STATUS_OK;
     begin_scratch(session);
-    enum status status = propose(session, ask, out, err);
+    enum status status = propose(session, ask, view, out, err);
     arena_fini(&session->scratch);
     out->fallback = status == STATUS_OK          ? NULL
                     : status == STATUS_BUSY      ? "deadline"
                     : status == STATUS_NO_MEMORY ? "memory"
                                                  : "numerical";
     return STATUS_OK;
+}
+
+static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct space      view;
+    struct arena_mark mark = arena_mark(&session->kept);
+    if (session->candidates != NULL)
+        return candidates_ask(session->candidates, ask, out, err);
+    out->fallback = NULL;
+    out->row = out->observations = out->note_bytes = 0;
+    out->mean = out->sd = NAN;
+    TRY(space_hold(session->problem->space, ask->fixed, &session->kept, &view, err));
+    enum status status = ask_point(session, ask, &view, out, err);
+    arena_release(&session->kept, mark);
+    return status;
 }
 
 /* The posterior given every value, without pending trials. */

@@ -50,15 +50,16 @@ static enum status check_parameters(const struct study *study, struct error *err
 /* Larger is better inside; indices do not depend on the sign, so that is left to the end. */
 static enum status values_at(void *arg, const double *V, size_t m, double *out, struct error *err)
 {
-    struct work        *work = arg;
-    const struct space *space = &work->live->spec.space;
-    struct arena       *arena = work->caller->arena;
-    struct arena_mark   mark = arena_mark(arena);
-    double             *points = arena_alloc(arena, m, space->params_len * sizeof *points);
+    struct work      *work = arg;
+    struct space      space;
+    struct arena     *arena = work->caller->arena;
+    struct arena_mark mark = arena_mark(arena);
+    TRY(space_hold(&work->live->spec.space, NULL, arena, &space, err));
+    double *points = arena_alloc(arena, m, space.params_len * sizeof *points);
     if (points == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < m; i++)
-        space_quantile(space, V + i * space->params_len, points + i * space->params_len);
+        space_quantile(&space, V + i * space.params_len, points + i * space.params_len);
     TRY(work->live->spec.policy->predict(work->live->session, points, NULL, m, out, NULL, err));
     arena_release(arena, mark);
     return STATUS_OK;
@@ -116,39 +117,20 @@ static enum status find_axis(const struct space *space, const char *name, const 
     return error_set(err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
 }
 
-/* How many values there are; the k-th of them; the value at quantile v. */
-static double count_of(const struct param *param)
-{
-    return param->kind == PARAM_DOUBLE ? INFINITY : param->max - param->min + 1;
-}
-
-static double value_of(const struct param *param, size_t k)
-{
-    return param->min + (double)k;
-}
-
-static double quantile_of(const struct param *param, double v)
-{
-    const struct space one = {.kind = SPACE_PARAMETERS, .params = param, .params_len = 1};
-    double             value;
-    space_quantile(&one, &v, &value);
-    return value;
-}
-
 /* Every value where there are few, otherwise even steps on the parameter's scale from end to end; what rounds to the
  * same value is there once. */
 static enum status fill_axis(const struct param *param, size_t points, struct arena *arena, double **grid, size_t *len,
                              struct error *err)
 {
-    double count = count_of(param);
-    bool   is_whole = param->kind == PARAM_CATEGORICAL || count <= (double)points;
+    double count = param_count(param);
+    bool   is_whole = param->kind == PARAM_CATEGORICAL || (count > 0 && count <= (double)points);
     size_t room = is_whole ? (size_t)count : points;
     *grid = ARENA_NEW(arena, double, room);
     *len = 0;
     if (*grid == NULL)
         return app_no_memory(err);
     for (size_t k = 0; k < room; k++) {
-        double value = is_whole ? value_of(param, k) : quantile_of(param, (double)k / (double)(room - 1));
+        double value = is_whole ? param_value(param, (double)k) : param_quantile(param, (double)k / (double)(room - 1));
         if (*len == 0 || value != (*grid)[*len - 1])
             (*grid)[(*len)++] = value;
     }
@@ -176,14 +158,19 @@ static enum status plan_slice(struct arena *arena, const struct slice_request *r
     return STATUS_OK;
 }
 
-/* Point number k of the grid; false when it does not lie in the space. */
+/* Point number k of the grid; false when it does not lie in the space.  A parameter that exists there, but not in the
+ * trial, is at its middle. */
 static bool grid_point(const struct slice *slice, const struct space *space, size_t k, double *point)
 {
-    memcpy(point, slice->point, space->params_len * sizeof *point);
-    point[slice->param[0]] = slice->grid[0][k / slice->len[1]];
-    if (slice->axes == 2)
-        point[slice->param[1]] = slice->grid[1][k % slice->len[1]];
-    return space_has(space, point);
+    size_t x = slice->param[0], y = slice->param[slice->axes - 1];
+    for (size_t i = 0; i < space->params_len; i++)
+        point[i] = isnan(slice->point[i]) ? param_quantile(&space->params[i], 0.5) : slice->point[i];
+    point[y] = slice->grid[slice->axes - 1][k % slice->len[1]];
+    point[x] = slice->grid[0][k / slice->len[1]];
+    for (size_t i = 0; i < space->params_len; i++)
+        if (!space_is_active(space, point, i))
+            point[i] = NAN;
+    return !isnan(point[x]) && !isnan(point[y]) && space_has(space, point);
 }
 
 /* Only points of the space are predicted, one after the other; then they go to their places, the last first. */
@@ -200,6 +187,10 @@ static enum status run_slice(struct work *work, struct error *err)
         return app_no_memory(err);
     for (size_t k = 0; k < len; k++)
         m += grid_point(out, &spec->space, k, points + m * params_len);
+    if (m == 0)
+        return error_set(
+            err, STATUS_CONFLICT, "outside_space", "",
+            "no point of the grid lies in the space: the parameter does not exist with the trial's values");
     TRY(spec->policy->predict(work->live->session, points, NULL, m, out->mean, out->sd, err));
     for (size_t k = len; k-- > 0;) {
         bool is_point = grid_point(out, &spec->space, k, points);

@@ -13,6 +13,7 @@
     X(rng)               \
     X(sobol)             \
     X(space)             \
+    X(space_forms)       \
     X(mat)               \
     X(kernel)            \
     X(gp)                \
@@ -34,6 +35,10 @@
 #define X(name) extern CU_TestInfo suite_##name[];
 ENGINE_SUITES(X)
 #undef X
+
+/* A struct param without what few have. */
+#define PARAM(text, type, units, low, high, n) \
+    {.name = (text), .kind = PARAM_##type, .scale = SCALE_##units, .min = (low), .max = (high), .choices = (n)}
 
 /* |actual - expected| <= tolerance; false for NaN. */
 #define CHECK_NEAR(actual, expected, tolerance) CU_ASSERT(fabs((double)(actual) - (expected)) <= (tolerance))
