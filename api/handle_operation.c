@@ -85,16 +85,16 @@ static json_t *choices_json(const struct option *option)
 
 static json_t *option_json(const struct option *option)
 {
-    bool    is_choice = option->kind == OPTION_CHOICE, has_fallback = !isnan(option->fallback);
-    json_t *fallback = !has_fallback ? json_null()
-                       : is_choice   ? json_string(option->choices[(size_t)option->fallback])
-                                     : number_json(option, option->fallback);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s}", "name", option->name, "type",
-                     is_choice                    ? "string"
-                     : option->kind == OPTION_INT ? "integer"
-                                                  : "number",
-                     "minimum", is_choice ? json_null() : number_json(option, option->min), "maximum",
-                     is_choice ? json_null() : number_json(option, option->max), "default", fallback, "enum",
+    static const char *const types[] = {
+        [OPTION_REAL] = "number", [OPTION_INT] = "integer", [OPTION_CHOICE] = "string", [OPTION_BOOL] = "boolean"};
+    bool    is_choice = option->kind == OPTION_CHOICE, is_number = !is_choice && option->kind != OPTION_BOOL;
+    json_t *fallback = isnan(option->fallback) ? json_null()
+                       : is_choice             ? json_string(option->choices[(size_t)option->fallback])
+                       : is_number             ? number_json(option, option->fallback)
+                                               : json_boolean(option->fallback != 0);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s}", "name", option->name, "type", types[option->kind],
+                     "minimum", is_number ? number_json(option, option->min) : json_null(), "maximum",
+                     is_number ? number_json(option, option->max) : json_null(), "default", fallback, "enum",
                      is_choice ? choices_json(option) : json_null(), "description", option->help);
 }
 

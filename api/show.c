@@ -138,7 +138,7 @@ enum status show_read_fixed(struct call *call, const struct spec *spec, const js
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, "wrong_space", "/fixed", "candidates have no parameters to fix");
     *fixed = point;
-    return codec_point(spec, json, true, "/fixed", point, err);
+    return codec_fixed(spec, json, &call->arena, point, err);
 }
 
 enum status show_read_observations(struct call *call, const struct spec *spec, const json_t *list, const char *where,

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { ENUMERATE = 4096, CHUNK = 256, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8 };
+enum { ENUMERATE = 4096, CHUNK = 256, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8, WITHIN_DIMS_MAX = 200 };
+static const double MARGIN = 1e-9; /* to a constraint, as a share of its width */
 
 /* Points with their places in the unit cube and their scores. */
 struct pool {
@@ -22,8 +23,10 @@ struct run {
     struct rng               rng;
     struct pool              pool, moves;
     double                  *best;          /* [params_len] */
+    double                  *fill;          /* [params_len] for parameters that a move brings into being */
     double                  *u;             /* [dims] */
     double                  *lower, *upper; /* [dims] */
+    double                  *excess;        /* [2 constraints_len][1 + dims] of space_excess */
     double                   score;         /* of best */
     bool                     all;           /* the pool holds every point that is left */
 };
@@ -35,7 +38,7 @@ static enum status no_memory(struct error *err)
 
 static bool is_free(const struct acq_search *search, size_t param)
 {
-    return search->fixed == NULL || isnan(search->fixed[param]);
+    return space_is_free(search->space, param);
 }
 
 static bool is_late(const struct acq_search *search)
@@ -58,30 +61,39 @@ static double *pool_next(struct pool *pool, const struct space *space)
     return pool->points + pool->len * space->params_len;
 }
 
-/* Takes in the point written at pool_next, with the fixed values put in. */
+/* Takes in the point written at pool_next, or the next one that is not used. */
 static void pool_add(struct pool *pool, const struct acq_search *search)
 {
     double *point = pool_next(pool, search->space);
-    for (size_t i = 0; i < search->space->params_len; i++)
-        if (!is_free(search, i))
-            point[i] = search->fixed[i];
-    if (!finite_find(search->finite, search->fixed, point))
+    if (!finite_find(search->finite, search->space, point))
         return;
     space_encode(search->space, point, pool->U + pool->len * search->space->dims);
     pool->len++;
 }
 
-static void add_all(struct run *run, size_t count)
+static void add_all(struct run *run)
 {
     const struct acq_search *search = run->search;
     const struct space      *space = search->space;
-    for (size_t i = 0; i < space->params_len; i++)
-        run->best[i] = is_free(search, i) ? space->params[i].min : search->fixed[i];
-    for (size_t i = 0; i < count; i++, finite_step(search->finite, search->fixed, run->best)) {
+    for (bool more = space_first(space, run->best); more; more = space_step(space, run->best)) {
         if (finite_has(search->finite, run->best))
             continue;
         memcpy(pool_next(&run->pool, space), run->best, space->params_len * sizeof(double));
         pool_add(&run->pool, search);
+    }
+}
+
+/* Each parameter's value in the best anchor that has it, or any. */
+static void choose_fill(struct run *run)
+{
+    const struct acq_search *search = run->search;
+    size_t                   len = search->space->params_len;
+    struct rng               rng = rng_at(search->seed, search->trial, RNG_POINT);
+    for (size_t i = 0; i < len; i++) {
+        run->fill[i] = param_quantile(&search->space->params[i], rng_uniform(&rng));
+        for (size_t k = search->anchors_len; k-- > 0;)
+            if (!isnan(search->anchors[k * len + i]))
+                run->fill[i] = search->anchors[k * len + i];
     }
 }
 
@@ -90,44 +102,52 @@ static void add_sobol(struct run *run)
     uint64_t scramble = rng_u64(&run->rng);
     for (size_t i = 0; i < run->search->samples; i++) {
         sobol_point(scramble, i, run->search->space->params_len, run->best);
-        space_quantile(run->search->space, run->best, pool_next(&run->pool, run->search->space));
+        (void)space_quantile(run->search->space, run->best, pool_next(&run->pool, run->search->space));
         pool_add(&run->pool, run->search);
     }
 }
 
-/* One parameter of a neighbour: a number moves by about scale of its range (an int by one at least, sometimes), a
- * categorical takes any value, sometimes. */
+/* One parameter of a neighbour: a number moves by about scale of its range (an int or a discrete number to the next
+ * value at least, sometimes), a categorical takes any value, sometimes. */
 static double neighbour_value(struct rng *rng, const struct param *param, double value, double moved)
 {
     bool jumps = rng_uniform(rng) < 0.3;
+    if (isnan(value))
+        return value;
     if (param->kind == PARAM_CATEGORICAL)
         return jumps ? (double)rng_below(rng, param->choices) : value;
-    if (param->kind == PARAM_INT && moved == value && jumps)
-        moved += rng_uniform(rng) < 0.5 ? 1.0 : -1.0;
+    if (param->kind != PARAM_DOUBLE && moved == value && jumps) {
+        double index = param_index(param, value) + (rng_uniform(rng) < 0.5 ? 1.0 : -1.0);
+        moved = param_value(param, fmin(fmax(index, 0.0), param_count(param) - 1.0));
+    }
     return fmin(fmax(moved, param->min), param->max);
+}
+
+static void add_neighbour(struct run *run, const double *anchor, double scale, double changed)
+{
+    const struct space *space = run->search->space;
+    double             *point = pool_next(&run->pool, space), *u = run->u;
+    space_encode(space, anchor, u);
+    for (size_t j = 0; j < space->dims; j++)
+        u[j] += scale * rng_normal(&run->rng);
+    for (size_t i = 0; i < space->params_len; u += param_width(&space->params[i++]))
+        point[i] = rng_uniform(&run->rng) < changed
+                       ? neighbour_value(&run->rng, &space->params[i], anchor[i], param_decode(&space->params[i], u))
+                       : anchor[i];
+    space_settle(space, run->fill, point);
+    pool_add(&run->pool, run->search);
 }
 
 static void add_neighbours(struct run *run)
 {
     static const double      scales[] = {0.1, 0.03, 0.01, 0.003, 0.001};
     const struct acq_search *search = run->search;
-    const struct space      *space = search->space;
+    size_t                   len = search->space->params_len;
     size_t                   count = search->anchors_len == 0 ? 0 : search->samples / 2;
-    double                   changed = fmin(1.0, 20.0 / (double)space->params_len);
-    for (size_t k = 0; k < count; k++) {
-        const double *anchor = search->anchors + k % search->anchors_len * space->params_len;
-        double       *point = pool_next(&run->pool, space);
-        double        scale = scales[k / search->anchors_len % (sizeof scales / sizeof scales[0])];
-        space_encode(space, anchor, run->u);
-        for (size_t j = 0; j < space->dims; j++)
-            run->u[j] += scale * rng_normal(&run->rng);
-        space_decode(space, run->u, point);
-        for (size_t i = 0; i < space->params_len; i++)
-            point[i] = rng_uniform(&run->rng) < changed
-                           ? neighbour_value(&run->rng, &space->params[i], anchor[i], point[i])
-                           : anchor[i];
-        pool_add(&run->pool, search);
-    }
+    for (size_t k = 0; k < count; k++)
+        add_neighbour(run, search->anchors + k % search->anchors_len * len,
+                      scales[k / search->anchors_len % (sizeof scales / sizeof scales[0])],
+                      fmin(1.0, 20.0 / (double)len));
 }
 
 /* Scores in chunks while there is time; unscored points leave the pool. */
@@ -166,16 +186,34 @@ static double minus_score(void *arg, const double *u, double *gradient)
     return -score;
 }
 
-/* L-BFGS over the free doubles; false when there are none. */
-static bool climb_bounds(struct run *run, const double *u)
+static void limits(void *arg, const double *u, double *g, double *gradient)
+{
+    const struct space *space = ((const struct run *)arg)->search->space;
+    space_excess(space, u, g, gradient);
+    for (size_t k = 0; k < 2 * space->constraints_len; k++)
+        g[k] += MARGIN;
+}
+
+static bool is_allowed(void *arg, const double *u)
+{
+    struct run         *run = arg;
+    const struct space *space = run->search->space;
+    space_excess(space, u, run->excess, run->excess + 2 * space->constraints_len);
+    for (size_t k = 0; k < 2 * space->constraints_len; k++)
+        if (!(run->excess[k] <= 0))
+            return false;
+    return true;
+}
+
+/* The free doubles that exist move; false when there are none. */
+static bool climb_bounds(struct run *run, const double *point, const double *u)
 {
     const struct space *space = run->search->space;
     bool                any = false;
     for (size_t i = 0, j = 0; i < space->params_len; i++) {
-        bool   moves = space->params[i].kind == PARAM_DOUBLE && is_free(run->search, i);
-        size_t width = space->params[i].kind == PARAM_CATEGORICAL ? space->params[i].choices : 1;
+        bool moves = space->params[i].kind == PARAM_DOUBLE && is_free(run->search, i) && !isnan(point[i]);
         any |= moves;
-        for (size_t end = j + width; j < end; j++) {
+        for (size_t end = j + param_width(&space->params[i]); j < end; j++) {
             run->lower[j] = moves ? 0.0 : u[j];
             run->upper[j] = moves ? 1.0 : u[j];
         }
@@ -183,75 +221,87 @@ static bool climb_bounds(struct run *run, const double *u)
     return any;
 }
 
+/* The result satisfies the constraints as it is: is_allowed has computed the sums that the point will have. */
 static enum status climb(struct run *run, double *point, double *score, struct error *err)
 {
     const struct acq_search *search = run->search;
     const struct space      *space = search->space;
+    bool                     is_limited = space->constraints_len > 0;
     double                   value;
     space_encode(space, point, run->u);
-    if (!climb_bounds(run, run->u))
+    if (!climb_bounds(run, point, run->u) || (is_limited && space->dims > WITHIN_DIMS_MAX))
         return STATUS_OK;
     struct minimize problem = {.dims = space->dims,
                                .lower = run->lower,
                                .upper = run->upper,
                                .arg = run,
                                .function = minus_score,
+                               .limits_len = 2 * space->constraints_len,
+                               .limits = limits,
+                               .is_allowed = is_allowed,
                                .evaluations = search->evaluations,
                                .f_tolerance = 1e-8,
                                .x_tolerance = 1e-7,
                                .late = search->late,
                                .late_arg = search->late_arg};
-    TRY(minimize_lbfgs(&problem, run->u, &value, run->scratch, err));
+    TRY((is_limited ? minimize_within : minimize_lbfgs)(&problem, run->u, &value, run->scratch, err));
     if (!(-value > *score))
         return STATUS_OK;
     *score = -value;
     double *moved = run->moves.points; /* not in use here */
     space_decode(space, run->u, moved);
     for (size_t i = 0; i < space->params_len; i++)
-        if (space->params[i].kind == PARAM_DOUBLE && is_free(search, i))
+        if (space->params[i].kind == PARAM_DOUBLE && is_free(search, i) && !isnan(point[i]))
             point[i] = moved[i];
     return STATUS_OK;
 }
 
-static void add_move(struct run *run, const double *point, size_t param, double value)
+/* A move that constraints would undo is none. */
+static void add_move(struct run *run, const double *point, size_t param, double index)
 {
     const struct space *space = run->search->space;
     const struct param *p = &space->params[param];
     struct pool        *moves = &run->moves;
     double             *moved = pool_next(moves, space);
-    if (moves->len == moves->room || !(value >= p->min && value <= p->max) || value == point[param])
+    if (moves->len == moves->room || !(index >= 0 && index < param_count(p)) || param_value(p, index) == point[param])
         return;
     memcpy(moved, point, space->params_len * sizeof *moved);
-    moved[param] = value;
-    if (finite_has(run->search->finite, moved))
+    moved[param] = param_value(p, index);
+    space_settle(space, run->fill, moved);
+    if (moved[param] != param_value(p, index) || finite_has(run->search->finite, moved))
         return;
     space_encode(space, moved, moves->U + moves->len * space->dims);
     moves->len++;
 }
 
-/* Every step of one free int or categorical; from a random parameter on, as there may be more than fit. */
+static void gather_moves_of(struct run *run, const double *point, size_t param)
+{
+    const struct param *p = &run->search->space->params[param];
+    double              index = param_index(p, point[param]);
+    if (p->kind != PARAM_CATEGORICAL) {
+        double leap = fmax(2.0, floor((param_count(p) - 1.0) / 8.0));
+        for (int sign = -1; sign <= 1; sign += 2) {
+            add_move(run, point, param, index + sign);
+            add_move(run, point, param, index + sign * leap);
+        }
+        return;
+    }
+    size_t tried = p->choices < CHOICES_TRIED ? p->choices : CHOICES_TRIED;
+    size_t start = rng_below(&run->rng, p->choices);
+    for (size_t c = 0; c < tried; c++)
+        add_move(run, point, param, (double)((start + c) % p->choices));
+}
+
+/* Every step of one free parameter that is no double; from a random one on, as there may be more than fit. */
 static void gather_moves(struct run *run, const double *point)
 {
     const struct space *space = run->search->space;
     size_t              first = rng_below(&run->rng, space->params_len);
     run->moves.len = 0;
     for (size_t k = 0; k < space->params_len; k++) {
-        size_t              i = (first + k) % space->params_len;
-        const struct param *param = &space->params[i];
-        if (param->kind == PARAM_DOUBLE || !is_free(run->search, i))
-            continue;
-        if (param->kind == PARAM_INT) {
-            double leap = fmax(2.0, floor((param->max - param->min) / 8.0));
-            for (int sign = -1; sign <= 1; sign += 2) {
-                add_move(run, point, i, point[i] + sign);
-                add_move(run, point, i, point[i] + sign * leap);
-            }
-            continue;
-        }
-        size_t tried = param->choices < CHOICES_TRIED ? param->choices : CHOICES_TRIED;
-        size_t start = rng_below(&run->rng, param->choices);
-        for (size_t c = 0; c < tried; c++)
-            add_move(run, point, i, (double)((start + c) % param->choices));
+        size_t i = (first + k) % space->params_len;
+        if (space->params[i].kind != PARAM_DOUBLE && is_free(run->search, i) && !isnan(point[i]))
+            gather_moves_of(run, point, i);
     }
 }
 
@@ -315,18 +365,22 @@ static enum status refine_best(struct run *run, size_t middle, struct error *err
 static enum status run_search(struct run *run, struct error *err)
 {
     const struct acq_search *search = run->search;
-    size_t                   count = finite_count(search->finite, search->fixed), dims = search->space->dims, middle;
+    size_t                   count = space_count(search->space), dims = search->space->dims, middle;
+    size_t                   limits_len = 2 * search->space->constraints_len;
     run->all = count <= ENUMERATE && (search->slope != NULL || count <= search->samples);
-    run->best = ARENA_NEW(run->scratch, double, search->space->params_len);
+    run->best = ARENA_NEW(run->scratch, double, 2 * search->space->params_len);
+    run->excess = ARENA_NEW(run->scratch, double, limits_len * (1 + dims));
     run->u = ARENA_NEW(run->scratch, double, dims);
     run->lower = ARENA_NEW(run->scratch, double, dims);
     run->upper = ARENA_NEW(run->scratch, double, dims);
-    if (run->best == NULL || run->u == NULL || run->lower == NULL || run->upper == NULL ||
+    if (run->best == NULL || run->excess == NULL || run->u == NULL || run->lower == NULL || run->upper == NULL ||
         !pool_init(&run->pool, search->space, run->all ? count : search->samples + search->samples / 2, run->scratch) ||
         !pool_init(&run->moves, search->space, MOVES, run->scratch))
         return no_memory(err);
+    run->fill = run->best + search->space->params_len;
+    choose_fill(run);
     if (run->all)
-        add_all(run, count);
+        add_all(run);
     else
         add_sobol(run);
     middle = run->pool.len;

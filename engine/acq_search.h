@@ -1,6 +1,7 @@
 /* Maximises an acquisition function over a mixed parameter space.
  * Sobol points and neighbours of good points are scored together; the best few are refined by L-BFGS on the
- * doubles and by moves of one parameter on ints and categoricals.  The function is only ever evaluated at valid
+ * doubles (within constraints by sequential quadratic programming) and by moves of one parameter on the others; a move
+ * that brings parameters into being gives them the values of the best point that has them.  The function is only ever evaluated at valid
  * points, so there is no rounding at the end that could lose what was found.
  * A finite space small enough is enumerated.  Knows nothing of models: it sees scores of encoded points. */
 #ifndef GNOMON_ENGINE_ACQ_SEARCH_H
@@ -9,9 +10,8 @@
 #include "engine/finite.h"
 
 struct acq_search {
-    const struct space  *space;
+    const struct space  *space;   /* from space_hold: with what is held */
     const struct finite *finite;  /* used points are not proposed */
-    const double        *fixed;   /* [params_len], NaN where free; or NULL */
     const double        *anchors; /* [anchors_len][params_len] good points, neighbours of which are tried */
     size_t               anchors_len;
     uint64_t             seed, trial; /* key the randomness */
@@ -27,7 +27,7 @@ struct acq_search {
     void *arg;
 };
 
-/* point [params_len] out: satisfies space_has and is not used.
+/* point [params_len] out: satisfies space_has, constraints included, and is not used.
  * Errors: CONFLICT "search_space_exhausted"; BUSY "deadline" when nothing was scored in time; NO_MEMORY (scratch:
  * about 3 samples dims doubles); NUMERIC when no score was a number; what scores returns. */
 MUST_CHECK enum status acq_search_run(const struct acq_search *search, double *point, struct arena *scratch,

@@ -1,5 +1,5 @@
-/* A hash set of point numbers.  The number of a point is its place in the order of an odometer whose last wheel, the
- * last parameter, turns fastest. */
+/* A hash set of point numbers.  The number of a point is its place in the grid of all values, the last parameter
+ * fastest; a parameter that does not exist counts as having its first value, which its parents' values tell apart. */
 #include "engine/finite.h"
 
 #include <math.h>
@@ -7,14 +7,9 @@
 
 static const uint64_t EMPTY = UINT64_MAX;
 
-void finite_init(struct finite *finite, struct arena *arena, const struct space *space)
+void finite_init(struct finite *finite, struct arena *arena, const struct space *space, bool repeats)
 {
-    *finite = (struct finite){.space = space, .arena = arena, .count = space_count(space)};
-}
-
-static uint64_t values(const struct param *param)
-{
-    return (uint64_t)(param->max - param->min) + 1;
+    *finite = (struct finite){.space = space, .arena = arena, .count = repeats ? SIZE_MAX : space_count(space)};
 }
 
 static uint64_t number(const struct finite *finite, const double *point)
@@ -22,7 +17,8 @@ static uint64_t number(const struct finite *finite, const double *point)
     uint64_t number = 0;
     for (size_t i = 0; i < finite->space->params_len; i++) {
         const struct param *param = &finite->space->params[i];
-        number = number * values(param) + (uint64_t)(point[i] - param->min);
+        number = number * (uint64_t)param_count(param);
+        number += isnan(point[i]) ? 0 : (uint64_t)param_index(param, point[i]);
     }
     return number;
 }
@@ -68,44 +64,15 @@ bool finite_has(const struct finite *finite, const double *point)
     return finite->used > 0 && *slot_of(finite->slots, finite->capacity, number(finite, point)) != EMPTY;
 }
 
-static bool is_free(const double *fixed, size_t i)
+/* The walk is a cycle of different points, and among any used + 1 of them one is not used: if there were only used
+ * ones, the cycle is shorter than that. */
+bool finite_find(const struct finite *finite, const struct space *view, double *point)
 {
-    return fixed == NULL || isnan(fixed[i]);
-}
-
-size_t finite_count(const struct finite *finite, const double *fixed)
-{
-    size_t count = 1;
-    if (finite->count == SIZE_MAX)
-        return SIZE_MAX;
-    for (size_t i = 0; i < finite->space->params_len; i++)
-        if (is_free(fixed, i))
-            count *= (size_t)values(&finite->space->params[i]);
-    return count;
-}
-
-void finite_step(const struct finite *finite, const double *fixed, double *point)
-{
-    for (size_t i = finite->space->params_len; i-- > 0;) {
-        const struct param *param = &finite->space->params[i];
-        if (!is_free(fixed, i))
-            continue;
-        if (point[i] < param->max) {
-            point[i] += 1.0;
-            return;
-        }
-        point[i] = param->min;
-    }
-}
-
-/* Among any used + 1 points one is not used, so the walk is short unless nearly everything is. */
-bool finite_find(const struct finite *finite, const double *fixed, double *point)
-{
-    size_t steps = finite_count(finite, fixed);
+    size_t steps = finite->used;
     while (finite_has(finite, point)) {
-        if (--steps == 0)
+        if (steps-- == 0)
             return false;
-        finite_step(finite, fixed, point);
+        (void)space_step(view, point);
     }
     return true;
 }

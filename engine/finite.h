@@ -1,5 +1,5 @@
 /* Which points of a finite parameter space have been used: a set of points, and a walk over the rest.
- * A space with a double, or with more than 2^53 points, is not finite: the set stays empty and nothing is ever used. */
+ * A space that space_count cannot count is not finite: the set stays empty and nothing is ever used. */
 #ifndef GNOMON_ENGINE_FINITE_H
 #define GNOMON_ENGINE_FINITE_H
 
@@ -20,19 +20,15 @@ struct finite {
     size_t              used;
 };
 
-void finite_init(struct finite *finite, struct arena *arena, const struct space *space);
+/* repeats: points may come again; the space is then treated as one that is not finite. */
+void finite_init(struct finite *finite, struct arena *arena, const struct space *space, bool repeats);
 
 /* Errors: NO_MEMORY. */
 MUST_CHECK enum status finite_add(struct finite *finite, const double *point, struct error *err);
 bool                   finite_has(const struct finite *finite, const double *point);
 
-/* How many points of a finite space have these values; fixed [params_len] with NaN where free, or NULL. */
-size_t finite_count(const struct finite *finite, const double *fixed);
-
-/* point := the next one with the same fixed values, the first after the last. */
-void finite_step(const struct finite *finite, const double *fixed, double *point);
-
-/* Steps on from point, itself included, to one that is not used.  False: all are.  O(used). */
-bool finite_find(const struct finite *finite, const double *fixed, double *point);
+/* Steps on from point, itself included, to one that is not used; view: the space with what is held (space_hold).
+ * False: all are used.  O(used) steps. */
+bool finite_find(const struct finite *finite, const struct space *view, double *point);
 
 #endif

@@ -15,8 +15,7 @@ static enum status no_memory(struct error *err)
 void gp_model_groups(const struct space *space, size_t *group_of)
 {
     for (size_t i = 0; i < space->params_len; i++) {
-        size_t width = space->params[i].kind == PARAM_CATEGORICAL ? space->params[i].choices : 1;
-        for (size_t j = 0; j < width; j++)
+        for (size_t j = 0; j < param_width(&space->params[i]); j++)
             *group_of++ = i;
     }
 }

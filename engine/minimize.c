@@ -12,7 +12,9 @@ struct run {
     nlopt_opt              opt;
     size_t                 evaluations;
     double                *best, *gradient; /* [dims] */
+    double                *limit_gradient;  /* [limits_len][dims] */
     double                 value;
+    bool                   is_limited;
 };
 
 static double evaluate(unsigned dims, const double *x, double *gradient, void *arg)
@@ -29,7 +31,7 @@ static double evaluate(unsigned dims, const double *x, double *gradient, void *a
         nlopt_force_stop(run->opt);
         return run->value;
     }
-    if (value < run->value) {
+    if (value < run->value && (!run->is_limited || problem->is_allowed(problem->arg, x))) {
         run->value = value;
         memcpy(run->best, x, dims * sizeof *x);
     }
@@ -38,7 +40,24 @@ static double evaluate(unsigned dims, const double *x, double *gradient, void *a
     return value;
 }
 
-static bool configure(struct run *run)
+static void evaluate_limits(unsigned len, double *g, unsigned dims, const double *x, double *gradient, void *arg)
+{
+    struct run *run = arg;
+    (void)len, (void)dims;
+    run->problem->limits(run->problem->arg, x, g, gradient != NULL ? gradient : run->limit_gradient);
+}
+
+static bool configure_limits(struct run *run, struct arena *scratch)
+{
+    size_t  len = run->problem->limits_len;
+    double *tolerances = arena_zalloc(scratch, len, sizeof *tolerances);
+    run->limit_gradient = arena_alloc(scratch, len, run->problem->dims * sizeof(double));
+    return tolerances != NULL && run->limit_gradient != NULL &&
+           nlopt_add_inequality_mconstraint(run->opt, (unsigned)len, evaluate_limits, run, tolerances) ==
+               NLOPT_SUCCESS;
+}
+
+static bool configure(struct run *run, struct arena *scratch)
 {
     const struct minimize *problem = run->problem;
     nlopt_opt              opt = run->opt;
@@ -48,21 +67,22 @@ static bool configure(struct run *run)
            nlopt_set_maxeval(opt, (int)problem->evaluations) == NLOPT_SUCCESS &&
            nlopt_set_ftol_rel(opt, problem->f_tolerance) == NLOPT_SUCCESS &&
            nlopt_set_xtol_abs1(opt, problem->x_tolerance) == NLOPT_SUCCESS &&
-           nlopt_set_vector_storage(opt, LBFGS_MEMORY) == NLOPT_SUCCESS;
+           nlopt_set_vector_storage(opt, LBFGS_MEMORY) == NLOPT_SUCCESS &&
+           (!run->is_limited || configure_limits(run, scratch));
 }
 
-enum status minimize_lbfgs(const struct minimize *problem, double *x, double *value, struct arena *scratch,
-                           struct error *err)
+static enum status minimize(const struct minimize *problem, nlopt_algorithm algorithm, double *x, double *value,
+                            struct arena *scratch, struct error *err)
 {
     size_t            dims = problem->dims;
     struct arena_mark mark = arena_mark(scratch);
-    struct run        run = {.problem = problem, .value = HUGE_VAL};
+    struct run        run = {.problem = problem, .value = HUGE_VAL, .is_limited = algorithm != NLOPT_LD_LBFGS};
     double           *moving = ARENA_NEW(scratch, double, dims);
     run.best = ARENA_NEW(scratch, double, dims);
     run.gradient = ARENA_NEW(scratch, double, dims);
-    run.opt = nlopt_create(NLOPT_LD_LBFGS, (unsigned)dims);
+    run.opt = nlopt_create(algorithm, (unsigned)dims);
     nlopt_result result = NLOPT_OUT_OF_MEMORY;
-    if (moving != NULL && run.best != NULL && run.gradient != NULL && run.opt != NULL && configure(&run)) {
+    if (moving != NULL && run.best != NULL && run.gradient != NULL && run.opt != NULL && configure(&run, scratch)) {
         for (size_t j = 0; j < dims; j++)
             moving[j] = run.best[j] = fmin(fmax(x[j], problem->lower[j]), problem->upper[j]);
         double last;
@@ -75,4 +95,16 @@ enum status minimize_lbfgs(const struct minimize *problem, double *x, double *va
     if (result == NLOPT_OUT_OF_MEMORY)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the optimiser");
     return STATUS_OK;
+}
+
+enum status minimize_lbfgs(const struct minimize *problem, double *x, double *value, struct arena *scratch,
+                           struct error *err)
+{
+    return minimize(problem, NLOPT_LD_LBFGS, x, value, scratch, err);
+}
+
+enum status minimize_within(const struct minimize *problem, double *x, double *value, struct arena *scratch,
+                            struct error *err)
+{
+    return minimize(problem, NLOPT_LD_SLSQP, x, value, scratch, err);
 }

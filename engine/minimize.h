@@ -1,4 +1,4 @@
-/* Minimisation of smooth functions in a box: the only place that names NLopt.
+/* Minimisation of smooth functions in a box, or in a part of it: the only place that names NLopt.
  * Deterministic: no random numbers, no clock. */
 #ifndef GNOMON_ENGINE_MINIMIZE_H
 #define GNOMON_ENGINE_MINIMIZE_H
@@ -15,6 +15,11 @@ struct minimize {
     /* Value and gradient [dims] at x.  A value that is not finite ends the search. */
     double (*function)(void *arg, const double *x, double *gradient);
     void  *arg;
+    /* Of minimize_within: limits writes g [limits_len], which shall be at most 0, and the gradients
+     * [limits_len][dims]; a point counts only if is_allowed says so. */
+    size_t limits_len;
+    void (*limits)(void *arg, const double *x, double *g, double *gradient);
+    bool (*is_allowed)(void *arg, const double *x);
     size_t evaluations;   /* at most */
     double f_tolerance;   /* stop when a step changes the value by less, relative */
     double x_tolerance;   /* ... every coordinate by less, absolute */
@@ -27,5 +32,9 @@ struct minimize {
  * However the search ends, that is a result.  Errors: NO_MEMORY. */
 MUST_CHECK enum status minimize_lbfgs(const struct minimize *problem, double *x, double *value, struct arena *scratch,
                                       struct error *err);
+
+/* The same within inequalities too: sequential quadratic programming (LD_SLSQP; Kraft 1994), O(dims^3) a step. */
+MUST_CHECK enum status minimize_within(const struct minimize *problem, double *x, double *value, struct arena *scratch,
+                                       struct error *err);
 
 #endif

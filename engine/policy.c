@@ -43,3 +43,11 @@ int policy_option(const struct policy *policy, const char *name)
             return i;
     return -1;
 }
+
+enum status policy_check_repeat(const struct problem *problem, double repeat, struct error *err)
+{
+    if (repeat != 0 && problem->space->kind == SPACE_CANDIDATES)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/repeat",
+                         "repeat is for parameter spaces; a row of candidates is suggested once");
+    return STATUS_OK;
+}

@@ -12,7 +12,7 @@
  * Candidate spaces: a rule over policy_candidates. */
 #include "engine/acq.h"
 #include "engine/acq_search.h"
-#include "engine/gp_model.h"
+#include "engine/gp_insight.h"
 #include "engine/policy.h"
 #include "engine/policy_candidates.h"
 #include "engine/policy_metrics.h"
@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ACQUISITION, KERNEL, BETA, INITIAL };
+enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
 enum { REFIT_ALWAYS = 40, REFIT_STEP = 100, INITIAL_MAX = 12, FEW = 60, SMOOTH_EVERY = 3, EXPLOIT_EVERY = 4 };
 static const double EXPLOIT_BETA = 0.01;
 
@@ -55,6 +55,7 @@ static const struct option options[] = {
                  .fallback = NAN,
                  .help = "trials before the model is asked (Sobol points, or random candidates); at least until one "
                          "has a value; when not given min(2 d + 2, 12) for d parameters, 5 for candidates"},
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
     {.name = NULL},
 };
 
@@ -91,7 +92,8 @@ static enum status check(const struct problem *problem, struct error *err)
     if (problem->metrics_len > 1 && option_value(problem, ACQUISITION) != ACQ_LOG_EI)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
                          "several metrics need log-ei");
-    return metrics_check(problem, err);
+    TRY(metrics_check(problem, err));
+    return policy_check_repeat(problem, option_value(problem, REPEAT), err);
 }
 
 /* --- candidates --- */
@@ -127,6 +129,7 @@ static enum status open_candidates(struct session *session, struct error *err)
         .initial = isnan(initial) ? 5 : (size_t)initial,
         .reserved_bytes = session->kept.taken_bytes,
         .each_row_once = true,
+        .acquisition = acquisitions[(size_t)option_value(problem, ACQUISITION)],
         .score = score_candidates,
     };
     return candidates_open(problem, &rule, &session->candidates, err);
@@ -145,7 +148,7 @@ static enum status open_parameters(struct session *session, struct error *err)
         return no_memory(err);
     gp_model_groups(space, session->group_of);
     trial_log_init(&session->log, kept, space->params_len);
-    finite_init(&session->used, kept, space);
+    finite_init(&session->used, kept, space, option_value(session->problem, REPEAT) == 1);
     const struct metrics_rule rule = {.kind = kernel_kinds[(size_t)option_value(session->problem, KERNEL)],
                                       .used = &session->used,
                                       .group_of = session->group_of};
@@ -282,16 +285,14 @@ static size_t milestone(size_t n)
     return size;
 }
 
-/* Point number trial of the study's Sobol sequence, or in a finite space the next one that is not used. */
-static bool quasi_random_point(const struct session *session, const struct ask *ask, double *point)
+/* Point number trial of the study's Sobol sequence at the quantiles of the priors, or in a finite space the next one
+ * that is not used. */
+static bool quasi_random_point(const struct session *session, const struct ask *ask, const struct space *view,
+                               double *point)
 {
-    const struct space *space = session->problem->space;
-    sobol_point(session->problem->seed, ask->trial, space->params_len, session->v);
-    space_quantile(space, session->v, point);
-    for (size_t i = 0; ask->fixed != NULL && i < space->params_len; i++)
-        if (!isnan(ask->fixed[i]))
-            point[i] = ask->fixed[i];
-    return finite_find(&session->used, ask->fixed, point);
+    sobol_point(session->problem->seed, ask->trial, view->params_len, session->v);
+    (void)space_prior_quantile(view, session->v, point);
+    return finite_find(&session->used, view, point);
 }
 
 static bool is_initial(const struct session *session)
@@ -345,10 +346,9 @@ static double slope(void *arg, const double *u, double *gradient)
 
 /* Effort falls with n: beyond about 1,100 rows a point costs a pass over megabytes, so some fifty are scored, half of
  * them near the best ones, and one is refined by a few steps. */
-static enum status search_model(struct session *session, const struct ask *ask, struct target *target, double *point,
-                                struct error *err)
+static enum status search_model(struct session *session, const struct ask *ask, const struct space *space,
+                                struct target *target, double *point, struct error *err)
 {
-    const struct space *space = session->problem->space;
     struct gp_model    *model = target->model;
     double              squared = (double)(model->gp->n * model->gp->n);
     bool                is_joint = target->acq.kind == ACQ_THOMPSON;
@@ -362,7 +362,6 @@ static enum status search_model(struct session *session, const struct ask *ask, 
     struct acq_search search = {
         .space = space,
         .finite = &session->used,
-        .fixed = ask->fixed,
         .anchors = anchors,
         .anchors_len = model->anchors_len,
         .seed = session->problem->seed,
@@ -416,8 +415,26 @@ static struct acq acquisition(const struct session *session, const struct ask *a
     return (struct acq){.kind = kind, .best = model->best, .beta = beta};
 }
 
+/* Thompson has no acquisition value once the sample is gone: the posterior mean stands for it. */
+static void diagnose(const struct session *session, const struct target *target, double mean, double sd,
+                     struct diagnostics *out)
+{
+    double dmean, dsd;
+    bool   is_joint = target->acq.kind == ACQ_THOMPSON;
+    gp_insight_diagnose(target->model, session->group_of, out);
+    out->acquisition = acquisitions[target->acq.kind];
+    out->acquisition_value = is_joint ? mean : acq_value(&target->acq, mean, sd + SD_MIN, &dmean, &dsd);
+}
+
+/* Milliseconds that nothing but the diagnostics sees. */
+static double now(const struct ask *ask)
+{
+    return ask->clock_ms == NULL ? NAN : ask->clock_ms();
+}
+
 /* The proposal of the model; out is only changed when there is one. */
-static enum status propose(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+static enum status propose(struct session *session, const struct ask *ask, const struct space *view,
+                           struct proposal *out, struct error *err)
 {
     struct arena   *scratch = &session->scratch;
     size_t          len = session->log.params_len, dims = session->problem->space->dims, fitted;
@@ -427,8 +444,11 @@ static enum status propose(struct session *session, const struct ask *ask, struc
     double         *point = ARENA_NEW(scratch, double, len + dims);
     if (theta == NULL || point == NULL)
         return no_memory(err);
+    double began = now(ask);
     TRY(find_theta(session, &model, &fit, theta, &fitted, err));
     TRY(smooth_theta(session, ask, &model, theta, used, err));
+    bool   is_fitted = fitted == 0 || memcmp(used, theta, (len + HYPER) * sizeof *used) != 0;
+    double fit_ms = is_fitted ? now(ask) - began : NAN;
     TRY(gp_model_condition(&model, &fit, used, true, &session->cache, err));
     struct target target = {
         .model = &model,
@@ -438,10 +458,14 @@ static enum status propose(struct session *session, const struct ask *ask, struc
     };
     if (target.work == NULL)
         return no_memory(err);
-    TRY(search_model(session, ask, &target, point, err));
+    TRY(search_model(session, ask, view, &target, point, err));
     space_encode(session->problem->space, point, point + len);
     TRY(gp_posterior(model.gp, point + len, 1, &mean, &var, scratch, err));
     memcpy(out->point, point, len * sizeof *point);
+    if (ask->diagnostics != NULL) {
+        ask->diagnostics->fit_milliseconds = fit_ms;
+        diagnose(session, &target, mean, sqrt(var), ask->diagnostics);
+    }
     out->mean = mean;
     out->sd = sqrt(var);
     gp_model_units(&model, &out->mean, &out->sd);
@@ -465,34 +489,31 @@ static void begin_scratch(struct session *session)
     arena_init(&session->scratch, left - session->cache.limit_bytes);
 }
 
-static enum status propose_by_model(struct session *session, const struct ask *ask, struct proposal *out,
-                                    struct error *err)
+static enum status propose_by_model(struct session *session, const struct ask *ask, const struct space *view,
+                                    struct proposal *out, struct error *err)
 {
     if (needs_metrics(session)) {
         gp_cache_drop(&session->cache);
-        return metrics_ask(session->metrics, ask, out, err);
+        return metrics_ask(session->metrics, ask, view, out, err);
     }
     begin_scratch(session);
-    enum status status = propose(session, ask, out, err);
+    enum status status = propose(session, ask, view, out, err);
     arena_fini(&session->scratch);
     return status;
 }
 
-static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+/* view: the space with what the ask holds. */
+static enum status ask_point(struct session *session, const struct ask *ask, const struct space *view,
+                             struct proposal *out, struct error *err)
 {
-    if (session->candidates != NULL)
-        return candidates_ask(session->candidates, ask, out, err);
-    out->fallback = NULL;
-    out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
-    if (!quasi_random_point(session, ask, out->point))
+    if (!quasi_random_point(session, ask, view, out->point))
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
     if (is_initial(session))
         return STATUS_OK;
     out->fallback = "deadline";
     if (ask->late != NULL && ask->late(ask->late_arg))
         return STATUS_OK;
-    enum status status = propose_by_model(session, ask, out, err);
+    enum status status = propose_by_model(session, ask, view, out, err);
     out->fallback = status == STATUS_OK          ? NULL
                     : status == STATUS_BUSY      ? "deadline"
                     : status == STATUS_NO_MEMORY ? "memory"
@@ -500,47 +521,91 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     return STATUS_OK;
 }
 
-static enum status predict_points(struct session *session, const double *points, size_t m, double *mean, double *sd,
-                                  struct error *err)
+static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct space      view;
+    struct arena_mark mark = arena_mark(&session->kept);
+    if (session->candidates != NULL)
+        return candidates_ask(session->candidates, ask, out, err);
+    out->fallback = NULL;
+    out->row = out->observations = out->note_bytes = 0;
+    out->mean = out->sd = NAN;
+    TRY(space_hold(session->problem->space, ask->fixed, &session->kept, &view, err));
+    enum status status = ask_point(session, ask, &view, out, err);
+    arena_release(&session->kept, mark);
+    return status;
+}
+
+/* The posterior given every value, without pending trials. */
+static enum status condition_on_values(struct session *session, struct gp_model *model, struct error *err)
 {
     const struct space *space = session->problem->space;
     struct arena       *scratch = &session->scratch;
-    struct gp_model     model = {.space = space, .log = &session->log, .scratch = scratch};
     struct gp_fit       fit = fit_settings(session, NULL);
     double             *theta = ARENA_NEW(scratch, double, space->params_len + HYPER);
-    double             *U = arena_alloc(scratch, m, space->dims * sizeof *U);
-    if (theta == NULL || U == NULL)
+    *model = (struct gp_model){.space = space, .log = &session->log, .scratch = scratch};
+    if (theta == NULL)
         return no_memory(err);
-    for (size_t i = 0; i < m; i++)
-        space_encode(space, points + i * space->params_len, U + i * space->dims);
-    TRY(gp_model_rows(&model, &session->cache, session->fitted, err));
+    TRY(gp_model_rows(model, &session->cache, session->fitted, err));
     if (session->fitted > 0)
         memcpy(theta, session->theta, (space->params_len + HYPER) * sizeof *theta);
     else
-        TRY(gp_model_fit(&model, &fit, NULL, theta, err));
-    TRY(gp_model_condition(&model, &fit, theta, false, &session->cache, err));
-    TRY(gp_posterior(model.gp, U, m, mean, sd, scratch, err));
-    for (size_t i = 0; i < m; i++) {
-        sd[i] = sqrt(sd[i]);
-        gp_model_units(&model, mean + i, sd + i);
+        TRY(gp_model_fit(model, &fit, NULL, theta, err));
+    return gp_model_condition(model, &fit, theta, false, &session->cache, err);
+}
+
+/* The model that predictions are of, of the first objective; end_model in every case. */
+static enum status begin_model(struct session *session, struct gp_model *model, struct error *err)
+{
+    if (needs_metrics(session)) {
+        gp_cache_drop(&session->cache);
+        return metrics_begin_model(session->metrics, model, err);
     }
-    return STATUS_OK;
+    begin_scratch(session);
+    return condition_on_values(session, model, err);
+}
+
+static void end_model(struct session *session)
+{
+    metrics_end_model(session->metrics);
+    arena_fini(&session->scratch);
+}
+
+static enum status no_observations(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
 }
 
 static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
                            double *sd, struct error *err)
 {
+    struct gp_model model;
     if (session->candidates != NULL)
         return candidates_predict(session->candidates, rows, m, mean, sd, err);
     if (session->log.count[LOG_OBSERVED] == 0)
-        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
-    if (needs_metrics(session)) {
-        gp_cache_drop(&session->cache);
-        return metrics_predict(session->metrics, points, m, mean, sd, err);
-    }
-    begin_scratch(session);
-    enum status status = predict_points(session, points, m, mean, sd, err);
-    arena_fini(&session->scratch);
+        return no_observations(err);
+    enum status status = begin_model(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_predict(&model, points, m, mean, sd, err);
+    end_model(session);
+    return status;
+}
+
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    struct gp_model model;
+    if (session->candidates != NULL)
+        return candidates_residuals(session->candidates, arena, out, len, err);
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    *out = ARENA_NEW(arena, struct residual, session->log.count[LOG_OBSERVED]);
+    if (*out == NULL)
+        return no_memory(err);
+    enum status status = begin_model(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_residuals(&model, *out, len, err);
+    end_model(session);
     return status;
 }
 
@@ -558,6 +623,7 @@ const struct policy policy_gp = {
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
+    .residuals = residuals,
     .bytes = bytes,
     .close = close_session,
 };

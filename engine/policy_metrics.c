@@ -3,7 +3,7 @@
 
 #include "engine/acq_metrics.h"
 #include "engine/acq_search.h"
-#include "engine/gp_model.h"
+#include "engine/gp_insight.h"
 #include "engine/pareto.h"
 #include "engine/rng.h"
 
@@ -511,10 +511,9 @@ static size_t clamp_size(double x, size_t low, size_t high)
 }
 
 /* As much work as policy_gp does for one model of the same size, if there are not too many parts. */
-static enum status search(struct metrics *own, const struct ask *ask, struct target *target, const struct known *known,
-                          double *point, struct error *err)
+static enum status search(struct metrics *own, const struct ask *ask, const struct space *space, struct target *target,
+                          const struct known *known, double *point, struct error *err)
 {
-    const struct space *space = own->problem->space;
     struct arena       *scratch = &own->parts[0].scratch;
     double              n = (double)own->parts[0].model.gp->n, squared = n * n * (double)target->acq.len;
     double             *anchors = arena_alloc(scratch, MODEL_ANCHORS, space->params_len * sizeof *anchors);
@@ -526,7 +525,6 @@ static enum status search(struct metrics *own, const struct ask *ask, struct tar
     struct acq_search search = {
         .space = space,
         .finite = own->rule.used,
-        .fixed = ask->fixed,
         .anchors = anchors,
         .anchors_len = known->anchors_len,
         .seed = own->problem->seed,
@@ -556,7 +554,14 @@ static enum status condition_all(struct metrics *own, const struct ask *ask, boo
     return STATUS_OK;
 }
 
-static enum status propose(struct metrics *own, const struct ask *ask, struct proposal *out, struct error *err)
+/* Milliseconds that nothing but the diagnostics sees. */
+static double now(const struct ask *ask)
+{
+    return ask->clock_ms == NULL ? NAN : ask->clock_ms();
+}
+
+static enum status propose(struct metrics *own, const struct ask *ask, const struct space *view, struct proposal *out,
+                           struct error *err)
 {
     const struct space *space = own->problem->space;
     struct part        *first = &own->parts[0];
@@ -564,15 +569,23 @@ static enum status propose(struct metrics *own, const struct ask *ask, struct pr
     bool                is_due = milestone(finished(own)) > own->finished || active(own) > own->known;
     struct target       target = {.own = own};
     struct known        known;
+    double began = now(ask);
     TRY(condition_all(own, ask, is_due, theta, err));
+    double fit_ms = is_due ? now(ask) - began : NAN;
     TRY(aim(own, ask, active(own), &target.acq, &known, err));
     double *point = ARENA_NEW(&first->scratch, double, space->params_len + space->dims);
     if (point == NULL)
         return no_memory(err);
-    TRY(search(own, ask, &target, &known, point, err));
+    TRY(search(own, ask, view, &target, &known, point, err));
     space_encode(space, point, point + space->params_len);
     TRY(gp_posterior(first->model.gp, point + space->params_len, 1, &mean, &var, &first->scratch, err));
     memcpy(out->point, point, space->params_len * sizeof *point);
+    if (ask->diagnostics != NULL) {
+        gp_insight_diagnose(&first->model, own->rule.group_of, ask->diagnostics);
+        ask->diagnostics->acquisition = "log-ei";
+        ask->diagnostics->fit_milliseconds = fit_ms;
+        TRY(scores(&target, point + space->params_len, 1, &ask->diagnostics->acquisition_value, err));
+    }
     out->mean = mean;
     out->sd = sqrt(var);
     gp_model_units(&first->model, &out->mean, &out->sd);
@@ -582,40 +595,29 @@ static enum status propose(struct metrics *own, const struct ask *ask, struct pr
     return STATUS_OK;
 }
 
-enum status metrics_ask(struct metrics *own, const struct ask *ask, struct proposal *out, struct error *err)
+enum status metrics_ask(struct metrics *own, const struct ask *ask, const struct space *view, struct proposal *out,
+                        struct error *err)
 {
     begin(own);
-    enum status status = propose(own, ask, out, err);
+    enum status status = propose(own, ask, view, out, err);
     end(own);
     return status;
 }
 
-static enum status predict(struct metrics *own, const double *points, size_t m, double *mean, double *sd,
-                           struct error *err)
+enum status metrics_begin_model(struct metrics *own, struct gp_model *model, struct error *err)
 {
-    const struct space *space = own->problem->space;
-    struct part        *first = &own->parts[0];
-    struct gp_fit       fit = fit_settings(own, NULL);
-    double             *theta = ARENA_NEW(&first->scratch, double, theta_len(own->problem));
-    double             *U = arena_alloc(&first->scratch, m, space->dims * sizeof *U);
-    if (theta == NULL || U == NULL)
+    struct part  *first = &own->parts[0];
+    struct gp_fit fit = fit_settings(own, NULL);
+    begin(own);
+    double *theta = ARENA_NEW(&first->scratch, double, theta_len(own->problem));
+    if (theta == NULL)
         return no_memory(err);
-    for (size_t i = 0; i < m; i++)
-        space_encode(space, points + i * space->params_len, U + i * space->dims);
     TRY(condition(own, first, &fit, first->fitted == 0, false, theta, err));
-    TRY(gp_posterior(first->model.gp, U, m, mean, sd, &first->scratch, err));
-    for (size_t i = 0; i < m; i++) {
-        sd[i] = sqrt(sd[i]);
-        gp_model_units(&first->model, mean + i, sd + i);
-    }
+    *model = first->model;
     return STATUS_OK;
 }
 
-enum status metrics_predict(struct metrics *own, const double *points, size_t m, double *mean, double *sd,
-                            struct error *err)
+void metrics_end_model(struct metrics *own)
 {
-    begin(own);
-    enum status status = predict(own, points, m, mean, sd, err);
     end(own);
-    return status;
 }

@@ -7,7 +7,7 @@
 #define GNOMON_ENGINE_POLICY_METRICS_H
 
 #include "engine/finite.h"
-#include "engine/kernel.h"
+#include "engine/gp_model.h"
 #include "engine/policy.h"
 
 struct metrics;
@@ -29,13 +29,14 @@ MUST_CHECK enum status metrics_tell(struct metrics *metrics, const struct event 
 /* True when one Gaussian process of the values would not do. */
 bool metrics_is_needed(const struct metrics *metrics);
 
-/* The proposal of the models; at least one trial is observed.  out is only changed when there is one.
+/* The proposal of the models in view, the space with what the ask holds; at least one trial is observed.  out is only changed when there is one.
  * Errors: NO_MEMORY, NUMERIC, BUSY "deadline", CONFLICT "search_space_exhausted". */
-MUST_CHECK enum status metrics_ask(struct metrics *metrics, const struct ask *ask, struct proposal *out,
-                                   struct error *err);
-/* Of the first objective, as policy.predict. */
-MUST_CHECK enum status metrics_predict(struct metrics *metrics, const double *points, size_t m, double *mean, double *sd,
-                                       struct error *err);
+MUST_CHECK enum status metrics_ask(struct metrics *metrics, const struct ask *ask, const struct space *view,
+                                   struct proposal *out, struct error *err);
+/* The model of the first objective given every value, without pending trials; it lasts until metrics_end_model, which
+ * is to be called in every case.  Errors: NO_MEMORY, NUMERIC. */
+MUST_CHECK enum status metrics_begin_model(struct metrics *metrics, struct gp_model *model, struct error *err);
+void                   metrics_end_model(struct metrics *metrics);
 size_t metrics_bytes(const struct metrics *metrics); /* beyond kept */
 void   metrics_drop(struct metrics *metrics);        /* what lies outside kept; NULL is allowed */
 

@@ -1,6 +1,6 @@
 /* The baselines: uniformly random points, and Sobol points.
- * Parameters: the distribution is uniform (log scale: of the logarithm); a finite space is used up without repetition
- * (in one of more than 2^53 points, or with a double, nothing prevents a repetition).
+ * Parameters: the distribution is uniform (on the scale of each) or the priors'; under constraints, uniform over what
+ * they leave as long as one in DRAWS tries hits it.  A finite space is used up without repetition unless "repeat".
  * Candidates: rows without repetition; sobol stratifies over the row numbers and takes the next free row.
  * A failed or abandoned point counts as used.  Neither has a model. */
 #include "engine/finite.h"
@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+enum { REPEAT };
 enum { DRAWS = 32 }; /* before a walk to the next unused point */
 
 struct session {
@@ -45,7 +46,7 @@ static enum status session_open(const struct problem *problem, bool is_sobol, st
     if (s == NULL)
         return no_memory(err);
     *s = (struct session){.arena = arena, .problem = problem, .is_sobol = is_sobol};
-    finite_init(&s->used, &s->arena, space);
+    finite_init(&s->used, &s->arena, space, problem->options[REPEAT] == 1);
     s->taken = arena_zalloc(&s->arena, space->kind == SPACE_CANDIDATES ? space->rows_len : 0, 1);
     s->unit = ARENA_NEW(&s->arena, double, space->params_len + 1);
     if (s->taken == NULL || s->unit == NULL) {
@@ -92,18 +93,26 @@ static void draw_unit(const struct session *s, uint64_t trial, bool sobol, struc
         s->unit[j] = rng_uniform(rng);
 }
 
+/* A draft that breaks a constraint, and a used point, are drawn again. */
+static void draw_point(struct session *s, const struct ask *ask, const struct space *view, double *point)
+{
+    struct rng rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
+    for (int attempt = 0; attempt < DRAWS; attempt++) {
+        draw_unit(s, ask->trial, s->is_sobol && attempt == 0, &rng, view->params_len);
+        if (space_prior_quantile(view, s->unit, point) && !finite_has(&s->used, point))
+            return;
+    }
+}
+
 static enum status ask_point(struct session *s, const struct ask *ask, double *point, struct error *err)
 {
-    const struct space *space = s->problem->space;
-    struct rng          rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
-    for (int attempt = 0; attempt < DRAWS && (attempt == 0 || finite_has(&s->used, point)); attempt++) {
-        draw_unit(s, ask->trial, s->is_sobol && attempt == 0, &rng, space->params_len);
-        space_quantile(space, s->unit, point);
-        for (size_t j = 0; j < space->params_len && ask->fixed != NULL; j++)
-            if (!isnan(ask->fixed[j]))
-                point[j] = ask->fixed[j];
-    }
-    return finite_find(&s->used, ask->fixed, point) ? STATUS_OK : exhausted(err);
+    struct space      view;
+    struct arena_mark mark = arena_mark(&s->arena);
+    TRY(space_hold(s->problem->space, ask->fixed, &s->arena, &view, err));
+    draw_point(s, ask, &view, point);
+    bool found = finite_find(&s->used, &view, point);
+    arena_release(&s->arena, mark);
+    return found ? STATUS_OK : exhausted(err);
 }
 
 /* Uniform: the k-th free row; sobol: the first free row from the stratum's on. */
@@ -142,7 +151,15 @@ static size_t bytes(const struct session *s)
     return s->arena.taken_bytes;
 }
 
-static const struct option options[] = {{.name = NULL}};
+static const struct option options[] = {
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
+    {.name = NULL},
+};
+
+static enum status check(const struct problem *problem, struct error *err)
+{
+    return policy_check_repeat(problem, problem->options[REPEAT], err);
+}
 
 const struct policy policy_random = {
     .name = "random",
@@ -151,6 +168,7 @@ const struct policy policy_random = {
     .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,
     .uses_each_row_once = true,
     .options = options,
+    .check = check,
     .open = open_uniform,
     .tell = tell,
     .ask = ask_next,
@@ -165,6 +183,7 @@ const struct policy policy_sobol = {
     .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,
     .uses_each_row_once = true,
     .options = options,
+    .check = check,
     .open = open_sobol,
     .tell = tell,
     .ask = ask_next,

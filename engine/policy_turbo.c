@@ -6,7 +6,7 @@
  * All of this is found again from the log at each proposal; the session keeps the log and nothing that matters. */
 #include "engine/acq.h"
 #include "engine/finite.h"
-#include "engine/gp_model.h"
+#include "engine/gp_insight.h"
 #include "engine/policy.h"
 #include "engine/sobol.h"
 
@@ -16,7 +16,11 @@
 enum { SUCCESSES = 3, FAILURES_MIN = 4, CANDIDATES = 512, EVALUATIONS = 25, PERTURBED = 20 };
 static const double LENGTH_START = 0.8, LENGTH_MIN = 0.0078125, LENGTH_MAX = 1.6, IMPROVEMENT = 1e-3;
 
-static const struct option options[] = {{.name = NULL}};
+enum { REPEAT };
+static const struct option options[] = {
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
+    {.name = NULL},
+};
 
 struct session {
     const struct problem *problem;
@@ -56,7 +60,7 @@ static enum status open_session(const struct problem *problem, struct session **
     *session = (struct session){.problem = problem, .kept = kept, .group_of = group_of};
     gp_model_groups(problem->space, group_of);
     trial_log_init(&session->log, &session->kept, problem->space->params_len);
-    finite_init(&session->used, &session->kept, problem->space);
+    finite_init(&session->used, &session->kept, problem->space, problem->options[REPEAT] == 1);
     *out = session;
     return STATUS_OK;
 }
@@ -172,7 +176,7 @@ static void candidate_point(const struct space *space, struct rng *rng, const do
     double chance = fmin(1.0, (double)PERTURBED / (double)space->params_len);
     size_t always = rng_below(rng, space->params_len);
     for (size_t i = 0, j = 0; i < space->params_len; i++) {
-        size_t values = space->params[i].kind == PARAM_CATEGORICAL ? space->params[i].choices : 1;
+        size_t values = param_width(&space->params[i]);
         bool   moves = rng_uniform(rng) < chance || i == always;
         double low = fmax(centre[j] - width[i] / 2.0, 0.0), high = fmin(centre[j] + width[i] / 2.0, 1.0);
         memcpy(u + j, centre + j, values * sizeof *u);
@@ -186,11 +190,10 @@ static void candidate_point(const struct space *space, struct rng *rng, const do
 }
 
 /* Candidates of the box that are not used: points [m][params_len], U [m][dims]; returns how many. */
-static size_t candidates_fill(struct session *session, const struct ask *ask, const double *centre, const double *width,
-                              double *points, double *U, double *v)
+static size_t candidates_fill(struct session *session, uint64_t trial, const struct space *space, const double *centre,
+                              const double *width, double *points, double *U, double *v)
 {
-    const struct space *space = session->problem->space;
-    struct rng          rng = rng_at(session->problem->seed, ask->trial, RNG_STARTS);
+    struct rng          rng = rng_at(session->problem->seed, trial, RNG_STARTS);
     uint64_t            scramble = rng_u64(&rng);
     size_t              m = 0;
     for (size_t k = 0; k < CANDIDATES; k++) {
@@ -198,8 +201,6 @@ static size_t candidates_fill(struct session *session, const struct ask *ask, co
         sobol_point(scramble, k, space->params_len, v);
         candidate_point(space, &rng, centre, width, v, u);
         space_decode(space, u, point);
-        for (size_t i = 0; ask->fixed != NULL && i < space->params_len; i++)
-            point[i] = isnan(ask->fixed[i]) ? point[i] : ask->fixed[i];
         space_encode(space, point, u);
         if (!finite_has(&session->used, point))
             m++;
@@ -217,25 +218,35 @@ static void box_sides(size_t len, const double *theta, double length, double *wi
         width[i] = length * exp(theta[i] - mean);
 }
 
-static enum status propose(struct session *session, const struct ask *ask, const struct region *region,
-                           const struct trial_log *run, struct proposal *out, struct error *err)
+/* What a proposal is made from. */
+struct situation {
+    const struct ask *ask;
+    struct space      view; /* the space with what the ask holds */
+    struct region     region;
+    struct trial_log  run;
+};
+
+static enum status propose(struct session *session, const struct situation *now, struct proposal *out,
+                           struct error *err)
 {
-    const struct space *space = session->problem->space;
+    const struct space *space = &now->view;
     struct arena       *scratch = &session->scratch;
     size_t              len = space->params_len, dims = space->dims;
     double             *theta = ARENA_NEW(scratch, double, 3 * len + HYPER + dims);
     double             *points = arena_alloc(scratch, CANDIDATES, len * sizeof *points);
     double             *U = arena_alloc(scratch, CANDIDATES, dims * sizeof *U);
     double             *sample = ARENA_NEW(scratch, double, CANDIDATES), mean, var;
-    struct rng          rng = rng_at(session->problem->seed, ask->trial, RNG_THOMPSON);
-    struct gp_model     model = {.space = space, .log = run, .scratch = scratch};
+    struct rng          rng = rng_at(session->problem->seed, now->ask->trial, RNG_THOMPSON);
+    struct gp_model     model = {.space = space, .log = &now->run, .scratch = scratch};
     if (theta == NULL || points == NULL || U == NULL || sample == NULL)
         return no_memory(err);
     double *width = theta + len + HYPER, *v = width + len, *centre = v + len;
-    TRY(model_make(session, &model, ask, theta, err));
-    box_sides(len, theta, region->length, width);
-    space_encode(space, trial_log_point(run, model.anchors[0]), centre);
-    size_t m = candidates_fill(session, ask, centre, width, points, U, v), best = 0;
+    double began = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms();
+    TRY(model_make(session, &model, now->ask, theta, err));
+    double fit_ms = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms() - began;
+    box_sides(len, theta, now->region.length, width);
+    space_encode(space, trial_log_point(&now->run, model.anchors[0]), centre);
+    size_t m = candidates_fill(session, now->ask->trial, space, centre, width, points, U, v), best = 0;
     if (m == 0)
         return error_set(err, STATUS_NUMERIC, "no_candidates", "", "every point of the trust region has been used");
     TRY(acq_thompson(model.gp, U, m, &rng, sample, scratch, err));
@@ -243,6 +254,13 @@ static enum status propose(struct session *session, const struct ask *ask, const
         best = sample[k] > sample[best] ? k : best;
     TRY(gp_posterior(model.gp, U + best * dims, 1, &mean, &var, scratch, err));
     memcpy(out->point, points + best * len, len * sizeof *out->point);
+    struct diagnostics *diagnostics = now->ask->diagnostics;
+    if (diagnostics != NULL) {
+        gp_insight_diagnose(&model, session->group_of, diagnostics);
+        diagnostics->fit_milliseconds = fit_ms;
+        diagnostics->acquisition = "thompson";
+        diagnostics->acquisition_value = mean;
+    }
     out->mean = mean;
     out->sd = sqrt(var);
     gp_model_units(&model, &out->mean, &out->sd);
@@ -252,18 +270,18 @@ static enum status propose(struct session *session, const struct ask *ask, const
 
 /* --- the record --- */
 
-/* Point number trial of the study's Sobol sequence, or in a finite space the next one that is not used. */
-static enum status quasi_random_point(struct session *session, const struct ask *ask, double *point, struct error *err)
+/* Point number trial of the study's Sobol sequence at the quantiles of the priors, or in a finite space the next one
+ * that is not used. */
+static enum status quasi_random_point(struct session *session, const struct situation *now, double *point,
+                                      struct error *err)
 {
-    const struct space *space = session->problem->space;
+    const struct space *space = &now->view;
     double             *v = ARENA_NEW(&session->scratch, double, space->params_len);
     if (v == NULL)
         return no_memory(err);
-    sobol_point(session->problem->seed, ask->trial, space->params_len, v);
-    space_quantile(space, v, point);
-    for (size_t i = 0; ask->fixed != NULL && i < space->params_len; i++)
-        point[i] = isnan(ask->fixed[i]) ? point[i] : ask->fixed[i];
-    if (!finite_find(&session->used, ask->fixed, point))
+    sobol_point(session->problem->seed, now->ask->trial, space->params_len, v);
+    (void)space_prior_quantile(space, v, point);
+    if (!finite_find(&session->used, space, point))
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
     return STATUS_OK;
 }
@@ -279,19 +297,19 @@ static void begin_scratch(struct session *session)
 
 static enum status ask_scratch(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    struct region    region;
-    struct trial_log run;
-    TRY(quasi_random_point(session, ask, out->point, err));
+    struct situation now = {.ask = ask};
+    TRY(space_hold(session->problem->space, ask->fixed, &session->scratch, &now.view, err));
+    TRY(quasi_random_point(session, &now, out->point, err));
     if (ask->late != NULL && ask->late(ask->late_arg)) {
         out->fallback = "deadline";
         return STATUS_OK;
     }
-    enum status status = region_find(session, &region, &run, err);
-    size_t      tried = region.finished + session->log.count[LOG_PENDING];
-    if (status == STATUS_OK && (run.count[LOG_OBSERVED] == 0 || tried < initial_len(session->problem->space)))
+    enum status status = region_find(session, &now.region, &now.run, err);
+    size_t      tried = now.region.finished + session->log.count[LOG_PENDING];
+    if (status == STATUS_OK && (now.run.count[LOG_OBSERVED] == 0 || tried < initial_len(session->problem->space)))
         return STATUS_OK;
     if (status == STATUS_OK)
-        status = propose(session, ask, &region, &run, out, err);
+        status = propose(session, &now, out, err);
     out->fallback = status == STATUS_OK ? NULL : status == STATUS_NO_MEMORY ? "memory" : "numerical";
     return STATUS_OK;
 }
@@ -307,40 +325,57 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     return status;
 }
 
-/* From the current run; from all trials while that has no value. */
-static enum status predict_points(struct session *session, const double *points, size_t m, double *mean, double *sd,
-                                  struct error *err)
+/* Of the current run; of all trials while that has no value. */
+static enum status condition_on_values(struct session *session, struct trial_log *run, struct gp_model *model,
+                                       struct error *err)
 {
     const struct space *space = session->problem->space;
     struct arena       *scratch = &session->scratch;
     struct region       region;
-    struct trial_log    run;
     double             *theta = ARENA_NEW(scratch, double, space->params_len + HYPER);
-    double             *U = arena_alloc(scratch, m, space->dims * sizeof *U);
-    if (theta == NULL || U == NULL)
+    if (theta == NULL)
         return no_memory(err);
-    TRY(region_find(session, &region, &run, err));
-    struct gp_model model = {.space = space, .scratch = scratch};
-    model.log = run.count[LOG_OBSERVED] > 0 ? &run : &session->log;
-    TRY(model_make(session, &model, NULL, theta, err));
-    for (size_t i = 0; i < m; i++)
-        space_encode(space, points + i * space->params_len, U + i * space->dims);
-    TRY(gp_posterior(model.gp, U, m, mean, sd, scratch, err));
-    for (size_t i = 0; i < m; i++) {
-        sd[i] = sqrt(sd[i]);
-        gp_model_units(&model, mean + i, sd + i);
-    }
-    return STATUS_OK;
+    TRY(region_find(session, &region, run, err));
+    *model = (struct gp_model){.space = space, .scratch = scratch};
+    model->log = run->count[LOG_OBSERVED] > 0 ? run : &session->log;
+    return model_make(session, model, NULL, theta, err);
+}
+
+static enum status no_observations(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
 }
 
 static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
                            double *sd, struct error *err)
 {
+    struct trial_log run;
+    struct gp_model  model;
     (void)rows;
     if (session->log.count[LOG_OBSERVED] == 0)
-        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+        return no_observations(err);
     begin_scratch(session);
-    enum status status = predict_points(session, points, m, mean, sd, err);
+    enum status status = condition_on_values(session, &run, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_predict(&model, points, m, mean, sd, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    struct trial_log run;
+    struct gp_model  model;
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    *out = ARENA_NEW(arena, struct residual, session->log.count[LOG_OBSERVED]);
+    if (*out == NULL)
+        return no_memory(err);
+    begin_scratch(session);
+    enum status status = condition_on_values(session, &run, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_residuals(&model, *out, len, err);
     arena_fini(&session->scratch);
     return status;
 }
@@ -356,6 +391,7 @@ const struct policy policy_turbo = {
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
+    .residuals = residuals,
     .bytes = bytes,
     .close = close_session,
 };

@@ -1,59 +1,127 @@
 /* Search spaces: what a point is, and how it is laid out for a model.
- * A parameter point is p doubles in natural units: a double's value, an int's value, a categorical's index.
- * A candidate point is a row number.  A model sees the unit cube: one coordinate for a number (log scale applied),
- * one coordinate per value (one-hot) for a categorical.  Depends on status and arena only. */
+ * A parameter point is p doubles in natural units (param.h), NaN for a parameter that does not exist in it because of
+ * the values of others; linear constraints may cut the box.  A candidate point is a row number.  A model sees the unit
+ * cube: one coordinate for a number on its scale, one per value (one-hot) for a categorical, the middle for no value.
+ *   space.c             points and the unit cube, counting
+ *   space_condition.c   which parameters exist in a point; the walk over a finite space
+ *   space_constraint.c  linear inequalities: the check, and ways into the region
+ *   space_centre.c      a point that satisfies the inequalities, or the proof that there is none */
 #ifndef GNOMON_ENGINE_SPACE_H
 #define GNOMON_ENGINE_SPACE_H
 
 #include "engine/arena.h"
+#include "engine/param.h"
 #include "engine/status.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum space_kind { SPACE_PARAMETERS = 1, SPACE_CANDIDATES = 2 }; /* flags: struct policy.spaces */
-enum param_kind { PARAM_DOUBLE, PARAM_INT, PARAM_CATEGORICAL };
-enum scale { SCALE_LINEAR, SCALE_LOG };
 
 enum { SPACE_PARAMS_MAX = 1000, SPACE_DIMS_MAX = 4000, SPACE_CANDIDATES_MAX = 1000000, SPACE_COLUMNS_MAX = 1024 };
+enum {
+    SPACE_WHEN_MAX = 8,           /* conditions of a parameter */
+    SPACE_WHEN_VALUES_MAX = 4096, /* values of all conditions */
+    SPACE_CONSTRAINTS_MAX = 32,
+    SPACE_CONSTRAINED_MAX = 100,  /* different parameters of all constraints */
+    SPACE_WALK_MAX = 65536        /* points of the grid up to which a finite space is walked to count its points */
+};
 
-struct param {
-    const char     *name;
-    enum param_kind kind;
-    enum scale      scale;
-    double          min, max; /* inclusive; a categorical has 0 and choices - 1 */
-    size_t          choices;  /* categorical only */
+/* min <= sum of coefficient times value <= max, in natural units, added up in the order of the terms.  Either bound
+ * may be infinite, not both.  Only numbers without conditions take part. */
+struct constraint {
+    const size_t *params;       /* [len] ascending */
+    const double *coefficients; /* [len] finite, not 0 */
+    size_t        len;
+    double        min, max; /* min < max */
 };
 
 struct space {
-    enum space_kind     kind;
-    const struct param *params; /* [params_len], SPACE_PARAMETERS */
-    size_t              params_len;
-    size_t              dims;    /* unit-cube coordinates of a parameter point */
-    const double       *rows;    /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
-    size_t              rows_len, columns;
+    enum space_kind          kind;
+    const struct param      *params; /* [params_len], SPACE_PARAMETERS */
+    size_t                   params_len;
+    const struct constraint *constraints; /* [constraints_len] */
+    size_t                   constraints_len;
+    size_t                   dims;    /* unit-cube coordinates of a parameter point */
+    /* set by space_hold */
+    const double            *held;    /* [params_len] NaN where free; NULL: all are free */
+    const double            *centre;  /* [params_len] satisfies the constraints; NULL without any */
+    const size_t            *constrained; /* [constrained_len] the parameters of all constraints, ascending */
+    size_t                   constrained_len;
+    const double            *rows;    /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
+    size_t                   rows_len, columns;
 };
 
-/* Checks the bounds of every parameter (finite, min < max, log needs min > 0, ints are integers within 2^53,
- * finite max - min), sizes, and sets space->dims.  Errors: INVALID with path "/space/parameters/<i>/<member>". */
+/* Checks every parameter (param_check), conditions (earlier parents that are no doubles, values of theirs, some way
+ * for all to hold), constraints, sizes, and sets space->dims.  A space with constraints is of use after space_hold.
+ * Errors: INVALID with a path into "/space". */
 MUST_CHECK enum status space_init(struct space *space, struct error *err);
 
-/* True if the point lies in the space: inside the bounds, ints integral, categories in range, all finite. */
+/* The same space with the parameters held whose value in fixed [params_len] is not NaN; fixed NULL: none.  A held
+ * parameter exists, because its parents are held too.  Whatever makes points keeps to held values.
+ * With constraints: finds held->centre by linear programming, branching on ints and discrete numbers.
+ * Errors: INVALID "no_feasible_point" at /space/constraints, or "constraint_violated" at /fixed; NO_MEMORY. */
+MUST_CHECK enum status space_hold(const struct space *space, const double *fixed, struct arena *arena,
+                                  struct space *held, struct error *err);
+
+static inline bool space_is_free(const struct space *space, size_t param)
+{
+    return space->held == NULL || isnan(space->held[param]);
+}
+
+/* True if the parameter exists, given the values of those before it (NaN: not there). */
+bool space_is_active(const struct space *space, const double *point, size_t param);
+
+/* True if the point lies in the space: each parameter that exists has a value of its own and no other has one, and
+ * the constraints hold as double arithmetic computes them. */
 bool space_has(const struct space *space, const double *point);
 
-/* Natural units -> unit cube, u[dims].  space_decode(space_encode(x)) is x for categoricals and for ints of up to 2^50
- * values (log scale: up to 2^40), and within 4 ulp of the larger bound for doubles on a linear scale.  An int is at (k - min) / (max - min) (log: of the logarithms). */
+/* The constraint that the point breaks by more than slack times the rounding error of its sum; NULL: none.
+ * slack 0 is what space_has asks for; points that users report have 8. */
+const struct constraint *space_broken(const struct space *space, const double *point, double slack);
+
+/* Natural units -> unit cube, u[dims].  space_decode(space_encode(x)) is x for categoricals, discrete numbers and for
+ * ints of up to 2^50 values (logarithmic: up to 2^40), and within 4 ulp of the larger bound for doubles on a linear
+ * scale.  An int is at (k - min) / (max - min) (log: of the logarithms). */
 void space_encode(const struct space *space, const double *point, double *u);
 
-/* Unit cube -> the nearest valid point; the result always satisfies space_has, whatever u holds (NaN counts as 0). */
+/* Unit cube -> the nearest valid value of each parameter, then space_settle; the result always satisfies space_has,
+ * whatever u holds (NaN counts as 0). */
 void space_decode(const struct space *space, const double *u, double *point);
 
-/* The point at the quantiles v[params_len] in [0, 1) of the uniform distribution (log scale: of the logarithm).  Every
- * int value and every choice has its full share: for random and quasi-random designs, where rounding a point of the
- * unit cube would give the end values of an int half of theirs. */
-void space_quantile(const struct space *space, const double *v, double *point);
+/* The point at the quantiles v[params_len] in [0, 1) of the uniform distribution (log scale: of the logarithm), or of
+ * the priors.  Every int value and every choice has its full share: for random and quasi-random designs, where
+ * rounding a point of the unit cube would give the end values of an int half of theirs.  A draft that breaks a
+ * constraint is moved in by space_repair, then each of its parameters to quantile v of what the others leave it:
+ * false says so. */
+bool space_quantile(const struct space *space, const double *v, double *point);
+bool space_prior_quantile(const struct space *space, const double *v, double *point);
 
-/* How many distinct points there are; SIZE_MAX when infinite or over 2^53. */
+/* Makes a point of a draft, in which every value is valid by itself or NaN: puts in the held values, fill[i] for NaN
+ * (fill [params_len] without NaN, or NULL when the draft has none), repairs, and takes out what does not exist. */
+void space_settle(const struct space *space, const double *fill, double *point);
+
+/* Moves the constrained parameters of a draft that breaks a constraint straight towards the centre, on their scales,
+ * about as far as is needed (30 halvings).  The result satisfies all constraints exactly. */
+void space_repair(const struct space *space, double *point);
+
+/* Puts each free constrained parameter in turn at quantile v[i] of the values that the constraints leave it given the
+ * others; point satisfies the constraints, and does so afterwards. */
+void space_spread(const struct space *space, const double *v, double *point);
+
+/* The constraints as a maximiser over the unit cube wants them, two rows each (max, min): out [2 constraints_len] is
+ * the excess of the sum over the bound as a share of the width of the sum over the box, -1 for an infinite bound;
+ * gradient [2 constraints_len][dims] that of out by u. */
+void space_excess(const struct space *space, const double *u, double *out, double *gradient);
+
+/* A grid walk over the free parameters of a finite space: first, then step until it returns false, which leaves
+ * the first point again.  first returns false when the grid has no point (constraints). */
+bool space_first(const struct space *space, double *point);
+bool space_step(const struct space *space, double *point);
+
+/* How many distinct points there are with the held values.  SIZE_MAX: infinite, over 2^53, or with constraints over
+ * SPACE_WALK_MAX points of the grid.  With conditions it is exact up to that size, the points of the grid above. */
 size_t space_count(const struct space *space);
 
 #endif

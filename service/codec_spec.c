@@ -3,6 +3,7 @@
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
 #include "service/codec.h"
 #include "service/codec_read.h"
+#include "service/codec_space.h"
 #include "service/sign.h"
 
 #include <math.h>
@@ -10,21 +11,11 @@
 #include <stdint.h>
 #include <string.h>
 
-enum {
-    NAME_MAX_CHARACTERS = 128,
-    VALUE_MAX_CHARACTERS = 256,
-    VALUES_MIN = 2,
-    VALUES_MAX = 1000,
-    LEASE_MAX_S = 604800,
-    LEASE_DEFAULT_S = 3600
-};
+enum { NAME_MAX_CHARACTERS = 128, LEASE_MAX_S = 604800, LEASE_DEFAULT_S = 3600 };
 static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
 
 static const char *const goal_names[] = {
     [GOAL_MAXIMIZE] = "maximize", [GOAL_MINIMIZE] = "minimize", [GOAL_CONSTRAIN] = "constrain", NULL};
-static const char *const scale_names[] = {[SCALE_LINEAR] = "linear", [SCALE_LOG] = "log", NULL};
-static const char *const kind_names[] = {
-    [PARAM_DOUBLE] = "double", [PARAM_INT] = "int", [PARAM_CATEGORICAL] = "categorical", NULL};
 
 static enum status no_memory(struct error *err)
 {
@@ -112,174 +103,7 @@ static enum status read_metrics(struct reading *in, const struct member *member,
     return STATUS_OK;
 }
 
-/* ---- one parameter ---- */
-
-struct param_form {
-    struct param       param;
-    const char *const *values;
-};
-_Static_assert(sizeof(enum scale) == sizeof(int) && sizeof(enum param_kind) == sizeof(int), "choices are ints");
-
-/* The bounds of an int are integers; both kinds leave the comparison of the two to space_init. */
-static enum status read_integral_bound(struct reading *in, const struct member *member, const json_t *json,
-                                       const char *where, void *out)
-{
-    (void)member;
-    double value;
-    if (!codec_read_is_integral(json, &value))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an integer within 2^53");
-    memcpy(out, &value, sizeof value);
-    return STATUS_OK;
-}
-
-static enum status read_unique_texts(struct reading *in, const json_t *json, const char *where, const char **texts)
-{
-    static const struct member item = {.min = 1, .max = VALUE_MAX_CHARACTERS};
-    char                       path[CODEC_PATH_MAX];
-    json_auto_t               *seen = json_object();
-    if (seen == NULL)
-        return no_memory(in->err);
-    for (size_t i = 0; i < json_array_size(json); i++) {
-        codec_read_path_item(path, where, i);
-        TRY(codec_read_text(in, &item, json_array_get(json, i), path, &texts[i]));
-        if (json_object_get(seen, texts[i]) != NULL)
-            return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
-        if (json_object_set_new(seen, texts[i], json_null()) != 0)
-            return no_memory(in->err);
-    }
-    return STATUS_OK;
-}
-
-static enum status read_values(struct reading *in, const struct member *member, const json_t *json, const char *where,
-                               void *out)
-{
-    (void)member;
-    struct param_form *form = out;
-    if (!json_is_array(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    size_t choices = json_array_size(json);
-    if (choices < VALUES_MIN || choices > VALUES_MAX)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %d to %d items", VALUES_MIN,
-                         VALUES_MAX);
-    const char **texts = ARENA_NEW(in->arena, const char *, choices);
-    if (texts == NULL)
-        return no_memory(in->err);
-    TRY(read_unique_texts(in, json, where, texts));
-    form->values = texts;
-    form->param.choices = choices;
-    form->param.min = 0;
-    form->param.max = (double)(choices - 1);
-    return STATUS_OK;
-}
-
-#define NAME_MEMBER                                                                                      \
-    {                                                                                                    \
-        .name = "name", .required = true, .read = codec_read_text, .min = 1, .max = NAME_MAX_CHARACTERS, \
-        .offset = offsetof(struct param_form, param.name)                                                \
-    }
-#define TYPE_MEMBER                                                                       \
-    {                                                                                     \
-        .name = "type", .required = true, .read = codec_read_choice, .names = kind_names, \
-        .offset = offsetof(struct param_form, param.kind)                                 \
-    }
-#define SCALE_MEMBER                                                      \
-    {                                                                     \
-        .name = "scale", .read = codec_read_choice, .names = scale_names, \
-        .offset = offsetof(struct param_form, param.scale)                \
-    }
-#define BOUND_MEMBER(bound, reader)                                                            \
-    {                                                                                          \
-        .name = #bound, .required = true, .read = (reader), .min = -INFINITY, .max = INFINITY, \
-        .offset = offsetof(struct param_form, param.bound)                                     \
-    }
-
-static const struct member double_members[] = {
-    NAME_MEMBER,  TYPE_MEMBER,    BOUND_MEMBER(min, codec_read_number), BOUND_MEMBER(max, codec_read_number),
-    SCALE_MEMBER, {.name = NULL},
-};
-static const struct member int_members[] = {
-    NAME_MEMBER,  TYPE_MEMBER,    BOUND_MEMBER(min, read_integral_bound), BOUND_MEMBER(max, read_integral_bound),
-    SCALE_MEMBER, {.name = NULL},
-};
-static const struct member categorical_members[] = {
-    NAME_MEMBER,
-    TYPE_MEMBER,
-    {.name = "values", .required = true, .read = read_values},
-    {.name = NULL},
-};
-static const struct member *const param_members[] = {
-    [PARAM_DOUBLE] = double_members,
-    [PARAM_INT] = int_members,
-    [PARAM_CATEGORICAL] = categorical_members,
-};
-
-/* Which of the names the member "type" holds. */
-static enum status read_type(struct reading *in, const json_t *json, const char *where, const char *const *names,
-                             int *type)
-{
-    const struct member member = {.names = names};
-    char                path[CODEC_PATH_MAX];
-    if (!json_is_object(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
-    codec_read_path(path, where, "type");
-    const json_t *value = json_object_get(json, "type");
-    if (value == NULL)
-        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
-    return codec_read_choice(in, &member, value, path, type);
-}
-
-static enum status read_param(struct reading *in, const json_t *json, const char *where, struct param_form *form)
-{
-    int kind;
-    *form = (struct param_form){0};
-    TRY(read_type(in, json, where, kind_names, &kind));
-    return codec_read_object(in, param_members[kind], json, where, form);
-}
-
 /* ---- the two kinds of space ---- */
-
-static enum status read_param_list(struct reading *in, const json_t *json, const char *where, struct param *params,
-                                   const char *const **values)
-{
-    struct param_form form;
-    char              path[CODEC_PATH_MAX], name_path[CODEC_PATH_MAX];
-    json_auto_t      *seen = json_object();
-    if (seen == NULL)
-        return no_memory(in->err);
-    for (size_t i = 0; i < json_array_size(json); i++) {
-        codec_read_path_item(path, where, i);
-        TRY(read_param(in, json_array_get(json, i), path, &form));
-        params[i] = form.param;
-        values[i] = form.values;
-        codec_read_path(name_path, path, "name");
-        if (json_object_get(seen, form.param.name) != NULL)
-            return error_set(in->err, STATUS_INVALID, "duplicate_name", name_path, "is there twice");
-        if (json_object_set_new(seen, form.param.name, json_null()) != 0)
-            return no_memory(in->err);
-    }
-    return STATUS_OK;
-}
-
-static enum status read_params(struct reading *in, const struct member *member, const json_t *json, const char *where,
-                               void *out)
-{
-    (void)member;
-    struct spec *spec = out;
-    if (!json_is_array(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
-    size_t n = json_array_size(json);
-    if (n < 1 || n > SPACE_PARAMS_MAX)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d items", SPACE_PARAMS_MAX);
-    struct param       *params = ARENA_NEW(in->arena, struct param, n);
-    const char *const **values = ARENA_NEW(in->arena, const char *const *, n);
-    if (params == NULL || values == NULL)
-        return no_memory(in->err);
-    TRY(read_param_list(in, json, where, params, values));
-    spec->space.params = params;
-    spec->space.params_len = n;
-    spec->values = values;
-    return STATUS_OK;
-}
 
 static const char *const     space_names[] = {"parameters", "candidates", NULL};
 static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES};
@@ -288,7 +112,7 @@ struct space_form {
     int64_t       rows, columns;
     bool          is_private;
     const char   *curator_key;
-    const json_t *type, *parameters;
+    const json_t *type, *parameters, *constraints;
 };
 static const struct member parameters_members[] = {
     {.name = "type", .required = true, .read = codec_read_kept, .offset = offsetof(struct space_form, type)},
@@ -296,6 +120,7 @@ static const struct member parameters_members[] = {
      .required = true,
      .read = codec_read_kept,
      .offset = offsetof(struct space_form, parameters)},
+    {.name = "constraints", .read = codec_read_kept, .offset = offsetof(struct space_form, constraints)},
     {.name = NULL},
 };
 static const struct member candidates_members[] = {
@@ -322,6 +147,20 @@ static const struct member candidates_members[] = {
 };
 static const struct member *const space_members[] = {parameters_members, candidates_members};
 
+/* The parameters, then what constraints leave of them. */
+static enum status read_parameters(struct reading *in, const struct space_form *form, const char *where,
+                                   struct spec *spec)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, "parameters");
+    TRY(codec_space_params(in, form->parameters, path, spec));
+    codec_read_path(path, where, "constraints");
+    if (form->constraints != NULL)
+        TRY(codec_space_constraints(in, form->constraints, path, spec));
+    TRY(space_init(&spec->space, in->err));
+    return space_hold(&spec->space, NULL, in->arena, &spec->space, in->err);
+}
+
 /* A private study has one curator, whose key says which manifests are theirs. */
 static enum status check_curator_key(struct reading *in, const struct space_form *form, const char *where)
 {
@@ -342,21 +181,18 @@ static enum status read_space(struct reading *in, const struct member *member, c
 {
     struct spec      *spec = out;
     struct space_form form = {.is_private = true};
-    char              path[CODEC_PATH_MAX];
     int               type;
-    TRY(read_type(in, json, where, space_names, &type));
+    (void)member;
+    TRY(codec_read_type(in, json, where, space_names, &type));
     TRY(codec_read_object(in, space_members[type], json, where, &form));
     spec->space.kind = space_kinds[type];
-    if (spec->space.kind == SPACE_PARAMETERS) {
-        codec_read_path(path, where, "parameters");
-        TRY(read_params(in, member, form.parameters, path, spec));
-    } else {
-        spec->space.rows_len = (size_t)form.rows;
-        spec->space.columns = (size_t)form.columns;
-        spec->is_private = form.is_private;
-        spec->curator_key = form.curator_key;
-        TRY(check_curator_key(in, &form, where));
-    }
+    if (spec->space.kind == SPACE_PARAMETERS)
+        return read_parameters(in, &form, where, spec);
+    spec->space.rows_len = (size_t)form.rows;
+    spec->space.columns = (size_t)form.columns;
+    spec->is_private = form.is_private;
+    spec->curator_key = form.curator_key;
+    TRY(check_curator_key(in, &form, where));
     return space_init(&spec->space, in->err);
 }
 
@@ -368,6 +204,7 @@ static enum status read_option(struct reading *in, const struct option *option, 
     const struct member range = {.min = option->min, .max = option->max, .names = option->choices};
     int64_t             integer = 0;
     int                 choice = 0;
+    bool                truth = false;
     switch (option->kind) {
     case OPTION_REAL:
         return codec_read_number(in, &range, json, where, value);
@@ -378,6 +215,10 @@ static enum status read_option(struct reading *in, const struct option *option, 
     case OPTION_CHOICE:
         TRY(codec_read_choice(in, &range, json, where, &choice));
         *value = (double)choice;
+        return STATUS_OK;
+    case OPTION_BOOL:
+        TRY(codec_read_bool(in, &range, json, where, &truth));
+        *value = truth;
         return STATUS_OK;
     }
     return STATUS_OK;
@@ -496,44 +337,10 @@ enum status codec_spec_parse(const char *text, struct arena *arena, struct spec 
 
 /* ---- writing ---- */
 
-static json_t *values_json(const char *const *values, size_t n)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < n && array != NULL; i++)
-        if (json_array_append_new(array, json_string(values[i])) != 0)
-            json_decref(array), array = NULL;
-    return array;
-}
-
-static json_t *bound_json(const struct param *param, double bound)
-{
-    return param->kind == PARAM_INT ? json_integer((json_int_t)bound) : codec_number(bound);
-}
-
-static json_t *param_json(const struct spec *spec, size_t i)
-{
-    const struct param *param = &spec->space.params[i];
-    if (param->kind == PARAM_CATEGORICAL)
-        return json_pack("{s:s, s:s, s:o}", "name", param->name, "type", kind_names[param->kind], "values",
-                         values_json(spec->values[i], param->choices));
-    return json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", param->name, "type", kind_names[param->kind], "min",
-                     bound_json(param, param->min), "max", bound_json(param, param->max), "scale",
-                     scale_names[param->scale]);
-}
-
-static json_t *params_json(const struct spec *spec)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < spec->space.params_len && array != NULL; i++)
-        if (json_array_append_new(array, param_json(spec, i)) != 0)
-            json_decref(array), array = NULL;
-    return array;
-}
-
 static json_t *space_json(const struct spec *spec)
 {
     if (spec->space.kind == SPACE_PARAMETERS)
-        return json_pack("{s:s, s:o}", "type", "parameters", "parameters", params_json(spec));
+        return codec_space_json(spec);
     return json_pack("{s:s, s:I, s:I, s:b, s:s*}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
                      "columns", (json_int_t)spec->space.columns, "private", spec->is_private, "curator_key",
                      spec->curator_key);
@@ -545,6 +352,8 @@ static json_t *option_json(const struct option *option, double value)
         return json_null();
     if (option->kind == OPTION_CHOICE)
         return json_string(option->choices[(size_t)value]);
+    if (option->kind == OPTION_BOOL)
+        return json_boolean(value != 0);
     return option->kind == OPTION_INT ? json_integer((json_int_t)value) : codec_number(value);
 }
 

@@ -1,6 +1,7 @@
 /* Points, observations, trials and studies <-> JSON. */
 #include "service/codec.h"
 #include "service/codec_read.h"
+#include "service/codec_space.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -11,36 +12,6 @@ enum { REASON_MAX = 1000, EXTERNAL_ID_MAX = 128 };
 static const double trial_max = 9007199254740991.0;
 
 /* ---- points ---- */
-
-static enum status read_choice_index(const char *const *values, const struct param *param, const json_t *json,
-                                     const char *where, double *out, struct error *err)
-{
-    if (!json_is_string(json))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a string");
-    for (size_t c = 0; c < param->choices; c++) {
-        if (strcmp(values[c], json_string_value(json)) != 0)
-            continue;
-        *out = (double)c;
-        return STATUS_OK;
-    }
-    return error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");
-}
-
-static enum status read_coordinate(const struct spec *spec, size_t i, const json_t *json, const char *where,
-                                   double *out, struct error *err)
-{
-    const struct param *param = &spec->space.params[i];
-    if (param->kind == PARAM_CATEGORICAL)
-        return read_choice_index(spec->values[i], param, json, where, out, err);
-    if (param->kind == PARAM_INT && !codec_read_is_integral(json, out))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an integer");
-    if (!codec_read_is_finite(json, out))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number");
-    if (*out < param->min || *out > param->max)
-        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%.17g, %.17g]", param->min,
-                         param->max);
-    return STATUS_OK;
-}
 
 static enum status refuse_unknown_parameter(const struct spec *spec, const json_t *json, const char *where,
                                             struct error *err)
@@ -60,6 +31,33 @@ static enum status refuse_unknown_parameter(const struct spec *spec, const json_
     return STATUS_OK;
 }
 
+/* Parameters in order, so that whether one exists is known when its turn comes. */
+static enum status read_coordinate(const struct spec *spec, size_t i, const json_t *json, bool partial,
+                                   const char *where, double *point, struct error *err)
+{
+    bool is_active = space_is_active(&spec->space, point, i);
+    point[i] = NAN;
+    if (json == NULL && is_active && !partial)
+        return error_set(err, STATUS_INVALID, "missing_member", where, "is required");
+    if (json == NULL)
+        return STATUS_OK;
+    if (!is_active)
+        return error_set(err, STATUS_INVALID, "inactive_parameter", where,
+                         partial ? "exists only with values of other parameters that are not given here"
+                                 : "does not exist with these values of the parameters it depends on");
+    return codec_space_value(spec, i, json, where, &point[i], err);
+}
+
+static enum status check_constraints(const struct spec *spec, const double *point, const char *where,
+                                     struct error *err)
+{
+    const struct constraint *broken = space_broken(&spec->space, point, CODEC_ROUNDING_SLACK);
+    if (broken == NULL)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "constraint_violated", where, "breaks constraint %zu of the space",
+                     (size_t)(broken - spec->space.constraints));
+}
+
 enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where, double *point,
                         struct error *err)
 {
@@ -73,35 +71,28 @@ enum status codec_point(const struct spec *spec, const json_t *json, bool partia
     for (size_t i = 0; i < spec->space.params_len; i++) {
         const json_t *value = json_object_get(json, spec->space.params[i].name);
         codec_read_path(path, where, spec->space.params[i].name);
-        if (value == NULL && !partial)
-            return error_set(err, STATUS_INVALID, "missing_member", path, "is required");
-        point[i] = NAN;
-        if (value == NULL)
-            continue;
-        TRY(read_coordinate(spec, i, value, path, &point[i], err));
-        found++;
+        TRY(read_coordinate(spec, i, value, partial, path, point, err));
+        found += value != NULL;
     }
-    return found == json_object_size(json) ? STATUS_OK : refuse_unknown_parameter(spec, json, where, err);
+    if (found < json_object_size(json))
+        return refuse_unknown_parameter(spec, json, where, err);
+    return partial ? STATUS_OK : check_constraints(spec, point, where, err);
 }
 
-static json_t *coordinate_json(const struct spec *spec, size_t i, double value)
+enum status codec_fixed(const struct spec *spec, const json_t *json, struct arena *arena, double *fixed,
+                        struct error *err)
 {
-    switch (spec->space.params[i].kind) {
-    case PARAM_CATEGORICAL:
-        return json_string(spec->values[i][(size_t)value]);
-    case PARAM_INT:
-        return json_integer((json_int_t)value);
-    case PARAM_DOUBLE:
-        break;
-    }
-    return codec_number(value);
+    struct space held;
+    TRY(codec_point(spec, json, true, "/fixed", fixed, err));
+    return space_hold(&spec->space, fixed, arena, &held, err);
 }
 
 json_t *codec_point_json(const struct spec *spec, const double *point)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
-        if (json_object_set_new(object, spec->space.params[i].name, coordinate_json(spec, i, point[i])) != 0)
+        if (!isnan(point[i]) &&
+            json_object_set_new(object, spec->space.params[i].name, codec_space_value_json(spec, i, point[i])) != 0)
             json_decref(object), object = NULL;
     return object;
 }
@@ -259,14 +250,51 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
 
 /* ---- trials ---- */
 
+enum { LENGTH_SCALES_MAX = 100, DIGITS = 6 };
+
+static json_t *length_scales_json(const struct spec *spec, const double *length_scales)
+{
+    if (spec->space.kind == SPACE_CANDIDATES)
+        return json_pack("{s:o}", "columns", codec_number(length_scales[0]));
+    if (spec->space.params_len > LENGTH_SCALES_MAX)
+        return json_null();
+    json_t *object = json_object();
+    for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
+        if (json_object_set_new(object, spec->space.params[i].name, codec_number(length_scales[i])) != 0)
+            json_decref(object), object = NULL;
+    return object;
+}
+
+enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *d, struct arena *arena,
+                              const char **text, struct error *err)
+{
+    *text = NULL;
+    if (d->acquisition == NULL)
+        return STATUS_OK;
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "length_scales",
+                  length_scales_json(spec, d->length_scales), "signal_variance", codec_number(d->signal_variance),
+                  "noise_variance", codec_number(d->noise_variance), "jitter", codec_number(d->jitter), "condition",
+                  codec_number(d->condition), "fit_milliseconds", codec_number(d->fit_milliseconds), "acquisition",
+                  d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
+    char *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+    if (dump != NULL)
+        *text = arena_strndup(arena, dump, strlen(dump));
+    free(dump);
+    json_decref(json);
+    return *text == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory") : STATUS_OK;
+}
+
 static json_t *model_json(const struct trial *trial)
 {
     if (trial->model.policy == NULL)
         return json_null();
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o}", "policy", trial->model.policy, "revision",
+    const char *diagnostics = trial->model.diagnostics;
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o, s:o}", "policy", trial->model.policy, "revision",
                      (json_int_t)trial->model.revision, "observations", (json_int_t)trial->model.observations, "mean",
                      codec_number(trial->model.mean), "sd", codec_number(trial->model.sd), "fallback",
-                     trial->model.fallback, "milliseconds", codec_number(trial->model.milliseconds));
+                     trial->model.fallback, "milliseconds", codec_number(trial->model.milliseconds), "diagnostics",
+                     diagnostics == NULL ? json_null() : json_loads(diagnostics, 0, NULL));
 }
 
 static json_t *lease_json(const struct trial *trial)

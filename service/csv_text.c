@@ -118,22 +118,49 @@ static enum status read_candidate(struct line *line, const char *cell)
     return STATUS_OK;
 }
 
+static enum status read_choice(struct line *line, const char *cell, double *out)
+{
+    const struct param *param = &line->spec->space.params[line->param];
+    size_t              c = 0;
+    while (c < param->choices && strcmp(line->spec->values[line->param][c], cell) != 0)
+        c++;
+    *out = (double)c;
+    return c < param->choices ? STATUS_OK : refuse(line, "unknown_value", "is not one of the parameter's values");
+}
+
+/* An empty cell is no value, which check_point judges when the whole line is known. */
 static enum status read_parameter(struct line *line, const char *cell)
 {
     const struct param *param = &line->spec->space.params[line->param];
     double             *out = &line->point[line->param];
-    if (param->kind == PARAM_CATEGORICAL) {
-        size_t c = 0;
-        while (c < param->choices && strcmp(line->spec->values[line->param][c], cell) != 0)
-            c++;
-        *out = (double)c;
-        return c < param->choices ? STATUS_OK : refuse(line, "unknown_value", "is not one of the parameter's values");
-    }
+    if (cell[0] == '\0' && param->when_len > 0)
+        return STATUS_OK;
+    if (param->kind == PARAM_CATEGORICAL)
+        return read_choice(line, cell, out);
     TRY(read_number(line, cell, out));
     if (param->kind == PARAM_INT && floor(*out) != *out)
         return refuse(line, "wrong_type", "must be an integer");
     if (*out < param->min || *out > param->max)
         return refuse(line, "out_of_range", "is outside the parameter's bounds");
+    if (!param_has(param, *out))
+        return refuse(line, "unknown_value", "is not one of the parameter's values");
+    return STATUS_OK;
+}
+
+static enum status check_point(struct line *line)
+{
+    const struct space *space = &line->spec->space;
+    for (size_t i = 0; i < space->params_len; i++) {
+        bool is_active = space_is_active(space, line->point, i);
+        line->column = space->params[i].name;
+        if (is_active && isnan(line->point[i]))
+            return refuse(line, "missing_member", "is required with these values of other parameters");
+        if (!is_active && !isnan(line->point[i]))
+            return refuse(line, "inactive_parameter", "does not exist with these values of other parameters");
+    }
+    line->column = "parameters";
+    if (space_broken(space, line->point, CODEC_ROUNDING_SLACK) != NULL)
+        return refuse(line, "constraint_violated", "the point breaks a constraint of the space");
     return STATUS_OK;
 }
 
@@ -276,6 +303,8 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
         line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
         if (line->point == NULL)
             return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        for (size_t i = 0; i < line->spec->space.params_len; i++)
+            line->point[i] = NAN;
     }
     line->values = NULL;
     if (line->spec->metrics_len > 1) {
@@ -291,7 +320,11 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
         if (columns[i].read != NULL)
             TRY(columns[i].read(line, csv_table_cell(table, row, i)));
     }
-    return line->has_result ? check_result(line) : STATUS_OK;
+    if (!line->has_result)
+        return STATUS_OK;
+    if (line->point != NULL)
+        TRY(check_point(line));
+    return check_result(line);
 }
 
 static enum status read_table(const struct csv_table *table, struct line *line, struct observation **items, size_t *len)
@@ -399,10 +432,11 @@ static void write_header(FILE *out, const struct spec *spec)
 static void write_place(FILE *out, const struct spec *spec, const struct trial *trial)
 {
     for (size_t i = 0; i < spec->space.params_len; i++) {
-        if (trial->point != NULL && spec->space.params[i].kind == PARAM_CATEGORICAL)
-            write_text(out, spec->values[i][(size_t)trial->point[i]]);
-        else if (trial->point != NULL)
-            write_number(out, trial->point[i]);
+        double value = trial->point != NULL ? trial->point[i] : (double)NAN;
+        if (spec->space.params[i].kind != PARAM_CATEGORICAL)
+            write_number(out, value);
+        else if (!isnan(value))
+            write_text(out, spec->values[i][(size_t)value]);
         fputc(',', out);
     }
     if (spec->space.kind == SPACE_CANDIDATES)

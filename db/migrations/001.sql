@@ -16,6 +16,7 @@ CREATE TABLE trial (
     policy TEXT, fallback TEXT, seen INTEGER NOT NULL, observations INTEGER NOT NULL, mean REAL, sd REAL,
     milliseconds REAL NOT NULL, note BLOB, created_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,
     outcome BLOB, feasible INTEGER NOT NULL DEFAULT 0,
+    diagnostics TEXT, -- JSON
     PRIMARY KEY (study, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX trial_by_state ON trial(study, state, number);

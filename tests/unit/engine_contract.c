@@ -10,24 +10,73 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARAMS_MAX = 4, TRIALS = 26, EVENTS_MAX = 4 * TRIALS, OPTIONS_MAX = 32, ROWS = 60, COLUMNS = 3 };
+enum { PARAMS_MAX = 5, TRIALS = 26, EVENTS_MAX = 4 * TRIALS, OPTIONS_MAX = 32, ROWS = 60, COLUMNS = 3 };
 
 /* --- problems --- */
 
 static const struct param mixed_params[] = {
-    {"lr", PARAM_DOUBLE, SCALE_LOG, 1e-5, 0.1, 0},
-    {"momentum", PARAM_DOUBLE, SCALE_LINEAR, -0.25, 0.985, 0},
-    {"layers", PARAM_INT, SCALE_LINEAR, 1, 6, 0},
-    {"optimiser", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 2, 3},
+    PARAM("lr", DOUBLE, LOG, 1e-5, 0.1, 0),
+    PARAM("momentum", DOUBLE, LINEAR, -0.25, 0.985, 0),
+    PARAM("layers", INT, LINEAR, 1, 6, 0),
+    PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
 };
 static const struct param finite_params[] = {
-    {"k", PARAM_INT, SCALE_LINEAR, -1, 1, 0},
-    {"c", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 3, 4},
+    PARAM("k", INT, LINEAR, -1, 1, 0),
+    PARAM("c", CATEGORICAL, LINEAR, 0, 3, 4),
 };
 static const struct param wide_params[] = {
-    {"wide", PARAM_DOUBLE, SCALE_LOG, 1e-300, 1e300, 0},
-    {"huge", PARAM_DOUBLE, SCALE_LINEAR, -8e307, 8e307, 0},
-    {"ints", PARAM_INT, SCALE_LINEAR, -9007199254740992.0, 9007199254740992.0, 0},
+    PARAM("wide", DOUBLE, LOG, 1e-300, 1e300, 0),
+    PARAM("huge", DOUBLE, LINEAR, -8e307, 8e307, 0),
+    PARAM("ints", INT, LINEAR, -9007199254740992.0, 9007199254740992.0, 0),
+};
+static const double           sgd[] = {1, 2}, deep[] = {2, 3, 4}, mid[] = {32}, widths[] = {16, 32, 48};
+static const struct condition if_sgd[] = {{.parent = 0, .values = sgd, .values_len = 2}};
+static const struct condition if_deep[] = {{.parent = 2, .values = deep, .values_len = 3}};
+static const struct condition if_mid[] = {{.parent = 0, .values = sgd, .values_len = 2},
+                                          {.parent = 3, .values = mid, .values_len = 1}};
+static const struct param conditional_params[] = {
+    PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
+    {.name = "momentum", .min = 0.1, .max = 0.985, .scale = SCALE_REVERSE_LOG, .when = if_sgd, .when_len = 1},
+    PARAM("layers", INT, LINEAR, 1, 4, 0),
+    {.name = "width", .kind = PARAM_DISCRETE, .scale = SCALE_LOG, .min = 16, .max = 48, .choices = 3, .values = widths,
+     .when = if_deep, .when_len = 1},
+    {.name = "decay", .min = 1e-6, .max = 0.25, .scale = SCALE_LOG, .when = if_mid, .when_len = 2},
+};
+static const double           only_b[] = {1}, many[] = {2, 3}, steps[] = {-0.75, 2.385};
+static const struct condition if_b[] = {{.parent = 0, .values = only_b, .values_len = 1}};
+static const struct condition if_many[] = {{.parent = 1, .values = many, .values_len = 2}};
+static const struct param     conditional_finite_params[] = { /* 4 + 1 + 2 * 2 points */
+    PARAM("c", CATEGORICAL, LINEAR, 0, 4, 5),
+    {.name = "k", .kind = PARAM_INT, .min = 1, .max = 3, .when = if_b, .when_len = 1},
+    {.name = "d", .kind = PARAM_DISCRETE, .min = -0.75, .max = 2.385, .choices = 2, .values = steps, .when = if_many,
+     .when_len = 1},
+};
+static const double parts[] = {0.125, 0.5, 0.875, 3.5};
+static const struct param constrained_params[] = {
+    PARAM("x", DOUBLE, LINEAR, -1, 2.5, 0),
+    PARAM("y", DOUBLE, LOG, 0.01, 10, 0),
+    PARAM("k", INT, LINEAR, 0, 6, 0),
+    {.name = "d", .kind = PARAM_DISCRETE, .min = 0.125, .max = 3.5, .choices = 4, .values = parts},
+};
+static const size_t            constrained_xy[] = {0, 1}, constrained_all[] = {0, 1, 2, 3}, finite_both[] = {0, 1};
+static const double            plain_sum[] = {1, 2.5}, weights[] = {-0.7, 1.1, 0.3, 0.9}, ones[] = {1, 1};
+static const struct constraint constraints[] = {
+    {.params = constrained_xy, .coefficients = plain_sum, .len = 2, .min = -INFINITY, .max = 3},
+    {.params = constrained_all, .coefficients = weights, .len = 4, .min = 1.3, .max = 2.2},
+};
+static const struct param constrained_finite_params[] = { /* 10 of 25 points */
+    PARAM("a", INT, LINEAR, 0, 4, 0),
+    PARAM("b", INT, LINEAR, 0, 4, 0),
+};
+static const struct constraint at_least_5[] = {
+    {.params = finite_both, .coefficients = ones, .len = 2, .min = 4.5, .max = INFINITY},
+};
+static const struct param prior_params[] = {
+    {.name = "lr", .scale = SCALE_LOG, .min = 1e-5, .max = 0.1, .prior = {PRIOR_NORMAL, 0.01, 0.003}},
+    {.name = "keep", .scale = SCALE_REVERSE_LOG, .min = 0.1, .max = 0.999, .prior = {PRIOR_BETA, 2, 5}},
+    {.name = "k", .kind = PARAM_INT, .min = -3, .max = 9, .prior = {PRIOR_NORMAL, 2.385, 1.5}},
+    {.name = "d", .kind = PARAM_DISCRETE, .min = 16, .max = 48, .choices = 3, .values = widths,
+     .prior = {PRIOR_BETA, 0.5, 0.75}},
 };
 static double candidate_rows[ROWS * COLUMNS];
 
@@ -35,9 +84,22 @@ static struct space spaces[] = {
     {.kind = SPACE_PARAMETERS, .params = mixed_params, .params_len = 4},
     {.kind = SPACE_PARAMETERS, .params = finite_params, .params_len = 2},
     {.kind = SPACE_PARAMETERS, .params = wide_params, .params_len = 3},
+    {.kind = SPACE_PARAMETERS, .params = conditional_params, .params_len = 5},
+    {.kind = SPACE_PARAMETERS, .params = conditional_finite_params, .params_len = 3},
+    {.kind = SPACE_PARAMETERS, .params = constrained_params, .params_len = 4, .constraints = constraints,
+     .constraints_len = 2},
+    {.kind = SPACE_PARAMETERS, .params = constrained_finite_params, .params_len = 2, .constraints = at_least_5,
+     .constraints_len = 1},
+    {.kind = SPACE_PARAMETERS, .params = prior_params, .params_len = 4},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
 };
-enum { SPACES = sizeof spaces / sizeof spaces[0], MIXED = 0, FINITE = 1 };
+enum { SPACES = sizeof spaces / sizeof spaces[0] };
+
+/* What some trials of the fixed-value test hold, of each space. */
+static const double fixed_values[SPACES][PARAMS_MAX] = {
+    {0.0625e-1, 0.125, 5, 1}, {1, 2}, {1e10, -4e306, 11}, {1, 0.5, 3, 32, 0.0625},
+    {1, 2, 2.385},            {0.25, 0.75, 2, 0.875}, {4, 3}, {0.05, 0.25, 7, 48},
+};
 
 struct world {
     const struct policy *policy;
@@ -45,13 +107,17 @@ struct world {
     double               options[OPTIONS_MAX];
 };
 
-static void spaces_init(void)
+/* The arena of the spaces: *arena is empty before. */
+static void spaces_init(struct arena *arena)
 {
     struct rng rng = rng_at(41, 1, RNG_TEST);
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
         candidate_rows[i] = 5 * rng_uniform(&rng);
-    for (size_t i = 0; i < SPACES; i++)
+    arena_init(arena, 1 << 20);
+    for (size_t i = 0; i < SPACES; i++) {
         CU_ASSERT_FATAL(space_init(&spaces[i], NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(space_hold(&spaces[i], NULL, arena, &spaces[i], NULL) == STATUS_OK);
+    }
 }
 
 static const enum metric_kind metrics[] = {METRIC_OBJECTIVE, METRIC_CONSTRAINT, METRIC_OBJECTIVE};
@@ -96,7 +162,8 @@ static void for_each_world(void (*test)(struct world *))
     size_t                      count;
     const struct policy *const *list = policy_list(&count);
     int                         tested = 0;
-    spaces_init();
+    struct arena                arena;
+    spaces_init(&arena);
     for (size_t i = 0; i < count; i++)
         for (size_t space = 0; space < SPACES; space++) {
             struct world w;
@@ -108,7 +175,8 @@ static void for_each_world(void (*test)(struct world *))
                     if (k != (int)list[i]->options[o].fallback && world_init(&w, list[i], space, o, k, 1))
                         run_in(&w, test, &list[i]->options[o], k);
         }
-    CU_ASSERT(tested >= 2 * 4 + 1);
+    CU_ASSERT(tested >= 3 * (SPACES - 1));
+    arena_fini(&arena);
 }
 
 /* --- a study with its log --- */
@@ -485,11 +553,20 @@ static void test_memory(void)
         list[i]->close(NULL);
 }
 
+/* Some of the space's fixed values, as a client may fix them: what does not exist given the others is left free. */
+static void choose_fixed(const struct space *space, uint64_t trial, double *fixed)
+{
+    for (size_t j = 0; j < space->params_len; j++) {
+        fixed[j] = (trial + j) % 3 != 1 ? fixed_values[space - spaces][j] : NAN;
+        if (!space_is_active(space, fixed, j))
+            fixed[j] = NAN;
+    }
+}
+
 /* Fixed values come back unchanged, before and after the model has data. */
 static void fixed_in(struct world *w)
 {
     static struct study study;
-    static const double values[PARAMS_MAX] = {0.0625e-1, 0.125, 5, 1}, finite[2] = {1, 2}, wide[3] = {1e10, -4e306, 11};
     const struct space *space = w->problem.space;
     if (is_candidates(w))
         return;
@@ -497,15 +574,12 @@ static void fixed_in(struct world *w)
     for (uint64_t trial = 1; trial <= 10; trial++) {
         double        fixed[PARAMS_MAX];
         struct answer answer;
-        for (size_t j = 0; j < space->params_len; j++) {
-            double value = space == &spaces[MIXED] ? values[j] : space == &spaces[FINITE] ? finite[j] : wide[j];
-            fixed[j] = (trial + j) % 3 == 0 ? value : NAN;
-        }
+        choose_fixed(space, trial, fixed);
         memset(&answer, 0, sizeof answer);
         answer.proposal.point = answer.point;
         enum status status = w->policy->ask(study.session, &(struct ask){.trial = trial, .fixed = fixed},
                                             &answer.proposal, NULL);
-        CU_ASSERT(status == STATUS_OK || (status == STATUS_CONFLICT && space == &spaces[FINITE]));
+        CU_ASSERT(status == STATUS_OK || (status == STATUS_CONFLICT && space_count(space) < 20));
         if (status != STATUS_OK)
             continue;
         CU_ASSERT(space_has(space, answer.point));
@@ -554,6 +628,8 @@ static void predict_in(struct world *w)
         for (size_t i = 0; i < 3; i++)
             CU_ASSERT(isfinite(mean[i]) && sd[i] >= 0 && isfinite(sd[i]));
         CU_ASSERT(memcmp(mean, mean_again, sizeof mean) == 0 && memcmp(sd, sd_again, sizeof sd) == 0);
+        CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean_again, NULL, NULL) == STATUS_OK);
+        CU_ASSERT(memcmp(mean, mean_again, sizeof mean) == 0);
         check_replay(&study, trial, &answer); /* the replay has not predicted */
         study_suggested(&study, trial, &answer.proposal);
         if (trial % 4 != 0)
@@ -565,6 +641,94 @@ static void predict_in(struct world *w)
 static void test_predict(void)
 {
     for_each_world(predict_in);
+}
+
+/* Residuals are finite, by trial, as often as trials have values, twice the same, and unseen by the next proposal. */
+static void residuals_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer;
+    struct error        err = {0};
+    struct residual    *a, *b;
+    size_t              len, again, told = 0;
+    struct arena        arena;
+    CU_ASSERT_EQUAL(w->policy->residuals == NULL, w->policy->predict == NULL);
+    if (w->policy->residuals == NULL)
+        return;
+    arena_init(&arena, 1 << 22);
+    study_open(&study, w);
+    CU_ASSERT(w->policy->residuals(study.session, &arena, &a, &len, &err) == STATUS_CONFLICT);
+    CU_ASSERT(strcmp(err.code, "no_observations") == 0);
+    for (uint64_t trial = 1; trial <= 11 && ask_trial(w, study.session, trial, &answer) == STATUS_OK; trial++) {
+        study_suggested(&study, trial, &answer.proposal);
+        study_tell(&study, trial % 4 == 0 ? EVENT_FAILED : trial % 5 == 0 ? EVENT_INFEASIBLE : EVENT_OBSERVED, trial,
+                   objective(&study, trial));
+        told += trial % 4 != 0 && trial % 5 != 0;
+        CU_ASSERT(w->policy->residuals(study.session, &arena, &a, &len, NULL) == STATUS_OK);
+        CU_ASSERT(w->policy->residuals(study.session, &arena, &b, &again, NULL) == STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(len, told);
+        CU_ASSERT(again == len && memcmp(a, b, len * sizeof *a) == 0);
+        for (size_t i = 0; i < len; i++) {
+            CU_ASSERT(i == 0 || a[i].trial > a[i - 1].trial);
+            CU_ASSERT(a[i].value == objective(&study, a[i].trial));
+            CU_ASSERT(isfinite(a[i].mean) && isfinite(a[i].z) && isfinite(a[i].log_density) && a[i].sd > 0);
+        }
+        if (ask_trial(w, study.session, trial + 1, &answer) == STATUS_OK)
+            check_replay(&study, trial + 1, &answer);
+    }
+    study_close(&study);
+    arena_fini(&arena);
+}
+
+static void test_residuals(void)
+{
+    for_each_world(residuals_in);
+}
+
+static double ticks(void)
+{
+    static double now;
+    return now += 2.385;
+}
+
+/* Asking for diagnostics changes nothing; they are there exactly when the model spoke, and are themselves repeatable. */
+static void diagnostics_in(struct world *w)
+{
+    static struct study study;
+    struct answer       plain, told;
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= 14 && ask_trial(w, study.session, trial, &plain) == STATUS_OK; trial++) {
+        double             scales[PARAMS_MAX] = {0}, again[PARAMS_MAX] = {0};
+        struct diagnostics d = {.length_scales = scales}, e = {.length_scales = again};
+        struct ask         ask = {.trial = trial, .diagnostics = &d, .clock_ms = ticks};
+        memset(&told, 0, sizeof told);
+        told.proposal.point = told.point;
+        CU_ASSERT(w->policy->ask(study.session, &ask, &told.proposal, NULL) == STATUS_OK);
+        CU_ASSERT(is_equal(w, &plain.proposal, &told.proposal));
+        CU_ASSERT_EQUAL(d.acquisition == NULL, isnan(told.proposal.mean));
+        ask.diagnostics = &e;
+        ask.clock_ms = NULL;
+        CU_ASSERT(w->policy->ask(study.session, &ask, &told.proposal, NULL) == STATUS_OK);
+        study_suggested(&study, trial, &told.proposal);
+        study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
+        if (d.acquisition == NULL)
+            continue;
+        size_t lengths = is_candidates(w) ? 1 : w->problem.space->params_len;
+        for (size_t i = 0; i < lengths; i++)
+            CU_ASSERT(scales[i] > 0 && isfinite(scales[i]));
+        CU_ASSERT(d.signal_variance > 0 && d.noise_variance >= 0 && d.jitter >= 0 && d.condition >= 1);
+        CU_ASSERT(isfinite(d.condition) && isfinite(d.acquisition_value) && isnan(e.fit_milliseconds));
+        CU_ASSERT(isnan(d.fit_milliseconds) || fabs(d.fit_milliseconds - 2.385) < 1e-9);
+        CU_ASSERT(told.proposal.note_bytes == 0 || !isnan(d.fit_milliseconds)); /* a note is a fit */
+        CU_ASSERT(memcmp(scales, again, sizeof scales) == 0 && d.acquisition == e.acquisition);
+        CU_ASSERT(d.acquisition_value == e.acquisition_value && d.condition == e.condition);
+    }
+    study_close(&study);
+}
+
+static void test_diagnostics(void)
+{
+    for_each_world(diagnostics_in);
 }
 
 static bool after_some(void *polls)
@@ -633,6 +797,8 @@ CU_TestInfo suite_contract[] = {
     {"small memory", test_memory},
     {"fixed values", test_fixed},
     {"predict", test_predict},
+    {"residuals", test_residuals},
+    {"diagnostics", test_diagnostics},
     {"deadline", test_deadline},
     CU_TEST_INFO_NULL,
 };

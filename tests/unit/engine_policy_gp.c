@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { TRIALS = 130, PARAMS_MAX = 6 };
-enum { ACQUISITION, KERNEL, BETA, INITIAL, OPTIONS };
+enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT, OPTIONS };
 
 /* A study that lives: its events are kept, to be read again by another session. */
 struct study {

@@ -21,22 +21,22 @@ static void test_refused(void)
         struct param param;
         const char  *code, *path;
     } bad[] = {
-        {{"a", PARAM_DOUBLE, SCALE_LINEAR, -INFINITY, 1, 0}, "bad_bound", "/space/parameters/1/min"},
-        {{"a", PARAM_DOUBLE, SCALE_LINEAR, 0.5, NAN, 0}, "bad_bound", "/space/parameters/1/max"},
-        {{"a", PARAM_DOUBLE, SCALE_LINEAR, 2.385, 2.385, 0}, "empty_range", "/space/parameters/1/max"},
-        {{"a", PARAM_INT, SCALE_LINEAR, 7, -3, 0}, "empty_range", "/space/parameters/1/max"},
-        {{"a", PARAM_DOUBLE, SCALE_LINEAR, -1e308, 1e308, 0}, "bad_bound", "/space/parameters/1/max"},
-        {{"a", PARAM_DOUBLE, SCALE_LOG, 0, 3, 0}, "bad_bound", "/space/parameters/1/min"},
-        {{"a", PARAM_INT, SCALE_LOG, -4, 3, 0}, "bad_bound", "/space/parameters/1/min"},
-        {{"a", PARAM_INT, SCALE_LINEAR, 1.5, 3, 0}, "bad_bound", "/space/parameters/1/min"},
-        {{"a", PARAM_INT, SCALE_LINEAR, 1, 3.25, 0}, "bad_bound", "/space/parameters/1/max"},
-        {{"a", PARAM_INT, SCALE_LINEAR, 1, 1e16, 0}, "bad_bound", "/space/parameters/1/max"},
-        {{"a", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 0, 0}, "empty_categorical", "/space/parameters/1/values"},
-        {{"a", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 4, 4}, "too_many_values", "/space/parameters/1/values"},
-        {{"a", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 4000, 4001}, "too_many_values", "/space/parameters/1/values"},
+        {PARAM("a", DOUBLE, LINEAR, -INFINITY, 1, 0), "bad_bound", "/space/parameters/1/min"},
+        {PARAM("a", DOUBLE, LINEAR, 0.5, NAN, 0), "bad_bound", "/space/parameters/1/max"},
+        {PARAM("a", DOUBLE, LINEAR, 2.385, 2.385, 0), "empty_range", "/space/parameters/1/max"},
+        {PARAM("a", INT, LINEAR, 7, -3, 0), "empty_range", "/space/parameters/1/max"},
+        {PARAM("a", DOUBLE, LINEAR, -1e308, 1e308, 0), "bad_bound", "/space/parameters/1/max"},
+        {PARAM("a", DOUBLE, LOG, 0, 3, 0), "bad_bound", "/space/parameters/1/min"},
+        {PARAM("a", INT, LOG, -4, 3, 0), "bad_bound", "/space/parameters/1/min"},
+        {PARAM("a", INT, LINEAR, 1.5, 3, 0), "bad_bound", "/space/parameters/1/min"},
+        {PARAM("a", INT, LINEAR, 1, 3.25, 0), "bad_bound", "/space/parameters/1/max"},
+        {PARAM("a", INT, LINEAR, 1, 1e16, 0), "bad_bound", "/space/parameters/1/max"},
+        {PARAM("a", CATEGORICAL, LINEAR, 0, 0, 0), "empty_categorical", "/space/parameters/1/values"},
+        {PARAM("a", CATEGORICAL, LINEAR, 0, 4, 4), "too_many_values", "/space/parameters/1/values"},
+        {PARAM("a", CATEGORICAL, LINEAR, 0, 4000, 4001), "too_many_values", "/space/parameters/1/values"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct param params[2] = {{"ok", PARAM_INT, SCALE_LINEAR, 2, 9, 0}, bad[i].param};
+        struct param params[2] = {PARAM("ok", INT, LINEAR, 2, 9, 0), bad[i].param};
         struct space space = space_of(params, 2);
         struct error err = {0};
         CU_ASSERT(space_init(&space, &err) == STATUS_INVALID);
@@ -49,7 +49,7 @@ static void test_sizes(void)
 {
     static struct param many[SPACE_PARAMS_MAX + 1];
     for (size_t i = 0; i < SPACE_PARAMS_MAX + 1; i++)
-        many[i] = (struct param){"c", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 4, 5};
+        many[i] = (struct param)PARAM("c", CATEGORICAL, LINEAR, 0, 4, 5);
     struct {
         struct space space;
         const char  *path;
@@ -76,10 +76,10 @@ static void test_sizes(void)
 static void test_values(void)
 {
     const struct param params[] = {
-        {"lr", PARAM_DOUBLE, SCALE_LOG, 1e-5, 0.1, 0},
-        {"layers", PARAM_INT, SCALE_LINEAR, -2, 6, 0},
-        {"optimiser", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 2, 3},
-        {"width", PARAM_INT, SCALE_LOG, 1, 1024, 0},
+        PARAM("lr", DOUBLE, LOG, 1e-5, 0.1, 0),
+        PARAM("layers", INT, LINEAR, -2, 6, 0),
+        PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
+        PARAM("width", INT, LOG, 1, 1024, 0),
     };
     struct space space = space_of(params, 4);
     double       point[4] = {1e-3, 4, 1, 32}, u[6], back[4];
@@ -102,9 +102,9 @@ static void test_values(void)
 
 static void test_has(void)
 {
-    const struct param params[] = {{"x", PARAM_DOUBLE, SCALE_LINEAR, -1.5, 2.25, 0},
-                                   {"k", PARAM_INT, SCALE_LINEAR, -2, 6, 0},
-                                   {"c", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 2, 3}};
+    const struct param params[] = {PARAM("x", DOUBLE, LINEAR, -1.5, 2.25, 0),
+                                   PARAM("k", INT, LINEAR, -2, 6, 0),
+                                   PARAM("c", CATEGORICAL, LINEAR, 0, 2, 3)};
     const double       bad[][3] = {{-1.5000001, 1, 1}, {2.3, 1, 1},  {NAN, 1, 1}, {0.1, 0.5, 1}, {0.1, 7, 1},
                                    {0.1, -3, 1},       {0.1, 1, -1}, {0.1, 1, 3}, {0.1, 1, 0.5}, {INFINITY, 1, 1}};
     struct space       space = space_of(params, 3);
@@ -116,10 +116,10 @@ static void test_has(void)
 
 static void test_counts(void)
 {
-    struct param params[] = {{"k", PARAM_INT, SCALE_LOG, 3, 9, 0}, {"c", PARAM_CATEGORICAL, SCALE_LINEAR, 0, 4, 5}};
+    struct param params[] = {PARAM("k", INT, LOG, 3, 9, 0), PARAM("c", CATEGORICAL, LINEAR, 0, 4, 5)};
     struct space space = space_of(params, 2);
     CU_ASSERT(space_count(&space) == 35);
-    params[0] = (struct param){"k", PARAM_INT, SCALE_LINEAR, -HUGE_INT / 2, HUGE_INT / 2 - 1, 0};
+    params[0] = (struct param)PARAM("k", INT, LINEAR, -HUGE_INT / 2, HUGE_INT / 2 - 1, 0);
     CU_ASSERT(space_count(&space) == SIZE_MAX);
     space.params_len = 1;
     CU_ASSERT(space_count(&space) == 9007199254740992u);
@@ -131,13 +131,13 @@ static void test_counts(void)
 static void test_extremes(void)
 {
     const struct param params[] = {
-        {"tiny", PARAM_DOUBLE, SCALE_LOG, 5e-324, 1e-323, 0},
-        {"wide", PARAM_DOUBLE, SCALE_LOG, 5e-324, 1.7e308, 0},
-        {"ulp", PARAM_DOUBLE, SCALE_LINEAR, 0.99999999999999989, 1, 0},
-        {"ulp log", PARAM_DOUBLE, SCALE_LOG, 0.99999999999999989, 1, 0},
-        {"huge", PARAM_DOUBLE, SCALE_LINEAR, -8e307, 8e307, 0},
-        {"ints", PARAM_INT, SCALE_LINEAR, -HUGE_INT, HUGE_INT, 0},
-        {"log ints", PARAM_INT, SCALE_LOG, 1, HUGE_INT, 0},
+        PARAM("tiny", DOUBLE, LOG, 5e-324, 1e-323, 0),
+        PARAM("wide", DOUBLE, LOG, 5e-324, 1.7e308, 0),
+        PARAM("ulp", DOUBLE, LINEAR, 0.99999999999999989, 1, 0),
+        PARAM("ulp log", DOUBLE, LOG, 0.99999999999999989, 1, 0),
+        PARAM("huge", DOUBLE, LINEAR, -8e307, 8e307, 0),
+        PARAM("ints", INT, LINEAR, -HUGE_INT, HUGE_INT, 0),
+        PARAM("log ints", INT, LOG, 1, HUGE_INT, 0),
     };
     struct space space = space_of(params, 7);
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
@@ -157,20 +157,29 @@ static void test_extremes(void)
     }
 }
 
-static void random_param(struct rng *rng, struct param *p)
+enum { VALUES = 5 };
+
+/* values [VALUES] is storage for a discrete parameter. */
+static void random_param(struct rng *rng, struct param *p, double *values)
 {
     double a = rng_normal(rng) * pow(10, 6 * rng_uniform(rng) - 3);
-    *p = (struct param){.name = "p", .kind = (enum param_kind)rng_below(rng, 3)};
-    p->scale = rng_below(rng, 2) == 0 ? SCALE_LOG : SCALE_LINEAR;
+    *p = (struct param){.name = "p", .kind = (enum param_kind)rng_below(rng, 4), .scale = (enum scale)rng_below(rng, 3)};
     if (p->kind == PARAM_CATEGORICAL) {
         p->choices = 1 + rng_below(rng, 7);
         p->max = (double)(p->choices - 1);
         return;
     }
-    p->min = p->scale == SCALE_LOG ? fabs(a) : a;
+    p->min = p->scale != SCALE_LINEAR ? fabs(a) : a;
     p->max = p->min + fabs(a) * pow(10, 12 * rng_uniform(rng) - 4);
+    if (p->kind == PARAM_DISCRETE) {
+        p->choices = VALUES;
+        p->values = values;
+        for (size_t k = 0; k < VALUES; k++)
+            values[k] = p->min + (p->max - p->min) * (double)k / (VALUES - 1);
+        values[VALUES - 1] = p->max;
+    }
     if (p->kind == PARAM_INT) {
-        p->min = floor(p->min) + (p->scale == SCALE_LOG);
+        p->min = floor(p->min) + (p->scale != SCALE_LINEAR);
         p->max = floor(p->max) + 2;
     }
 }
@@ -186,8 +195,9 @@ static void check_round_trip(const struct space *space, struct rng *rng)
     space_decode(space, u, back);
     for (size_t j = 0; j < space->params_len; j++) {
         const struct param *p = &space->params[j];
-        double              scale = p->scale == SCALE_LOG ? point[j] * (1 + fabs(log(p->max / p->min)))
-                                                          : fmax(fabs(p->min), fabs(p->max));
+        double              scale = p->scale == SCALE_LINEAR ? fmax(fabs(p->min), fabs(p->max))
+                                    : p->scale == SCALE_LOG  ? point[j] * (1 + fabs(log(p->max / p->min)))
+                                                             : p->max * (1 + fabs(log(p->max / p->min)));
         CHECK_NEAR(back[j], point[j], p->kind == PARAM_DOUBLE ? 4 * DBL_EPSILON * scale : 0);
     }
 }
@@ -197,9 +207,10 @@ static void test_round_trips(void)
     struct rng rng = rng_at(5, 5, RNG_TEST);
     for (int i = 0; i < 3000; i++) {
         struct param params[6];
+        double       values[6][VALUES];
         struct space space = space_of(params, 1 + rng_below(&rng, 6));
         for (size_t j = 0; j < space.params_len; j++)
-            random_param(&rng, &params[j]);
+            random_param(&rng, &params[j], values[j]);
         CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
         check_round_trip(&space, &rng);
     }
@@ -209,7 +220,7 @@ static void test_round_trips(void)
 static void test_quantiles(void)
 {
     enum { N = 60000 };
-    const struct param params[] = {{"k", PARAM_INT, SCALE_LINEAR, 3, 8, 0}, {"l", PARAM_INT, SCALE_LOG, 1, 3, 0}};
+    const struct param params[] = {PARAM("k", INT, LINEAR, 3, 8, 0), PARAM("l", INT, LOG, 1, 3, 0)};
     struct space       space = space_of(params, 2);
     int                linear[6] = {0}, logarithmic[3] = {0};
     for (int i = 0; i < N; i++) {

@@ -328,6 +328,12 @@ static void test_options(void)
     const struct policy *const *list = policy_list(&count);
     for (size_t p = 0; p < count; p++)
         for (const struct option *option = list[p]->options; option->name != NULL; option++) {
+            if (option->kind == OPTION_BOOL) {
+                check_option(list[p], option, json_true(), true);
+                check_option(list[p], option, json_null(), true);
+                check_option(list[p], option, json_integer(1), false);
+                continue;
+            }
             if (option->kind != OPTION_CHOICE) {
                 check_range(list[p], option);
                 continue;

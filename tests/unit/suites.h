@@ -13,6 +13,7 @@
     X(rng)               \
     X(sobol)             \
     X(space)             \
+    X(space_forms)       \
     X(mat)               \
     X(kernel)            \
     X(gp)                \
@@ -21,6 +22,8 @@
     X(pareto)            \
     X(metrics)           \
     X(turbo)             \
+    X(sensitivity)       \
+    X(gp_loo)            \
     X(candidate_gp)      \
     X(projection)        \
     X(mechanism)         \
@@ -34,6 +37,10 @@
 #define X(name) extern CU_TestInfo suite_##name[];
 ENGINE_SUITES(X)
 #undef X
+
+/* A struct param without what few have. */
+#define PARAM(text, type, units, low, high, n) \
+    {.name = (text), .kind = PARAM_##type, .scale = SCALE_##units, .min = (low), .max = (high), .choices = (n)}
 
 /* |actual - expected| <= tolerance; false for NaN. */
 #define CHECK_NEAR(actual, expected, tolerance) CU_ASSERT(fabs((double)(actual) - (expected)) <= (tolerance))

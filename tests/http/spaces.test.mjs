@@ -1,0 +1,298 @@
+// Spaces beyond the box: discrete numbers, reverse_log, conditions, constraints, priors, and what is refused of them.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { begin, metrics } from './harness.mjs';
+
+const { api } = await begin(after);
+
+const optimizer = { name: 'optimizer', type: 'categorical', values: ['adam', 'sgd', 'momentum'] };
+const conditional = {
+    type: 'parameters',
+    parameters: [
+        optimizer,
+        { name: 'lr', type: 'double', min: 1e-5, max: 0.1, scale: 'log' },
+        { name: 'momentum', type: 'double', min: 0.5, max: 0.999, scale: 'reverse_log', when: { optimizer: ['sgd', 'momentum'] } },
+        { name: 'layers', type: 'int', min: 1, max: 4, scale: 'linear' },
+        { name: 'width', type: 'discrete', values: [16, 32, 48.5], scale: 'log', when: { layers: [2, 3, 4] } },
+        { name: 'drop', type: 'double', min: 0.01, max: 0.9, scale: 'linear', when: { width: [48.5], optimizer: ['momentum'] } },
+    ],
+};
+const exists = {
+    momentum: (p) => p.optimizer !== 'adam',
+    width: (p) => p.layers >= 2,
+    drop: (p) => p.width === 48.5 && p.optimizer === 'momentum',
+};
+function checkConditional(point) {
+    for (const name of ['optimizer', 'lr', 'layers']) assert.ok(name in point, JSON.stringify(point));
+    for (const [name, rule] of Object.entries(exists)) assert.equal(name in point, rule(point), JSON.stringify(point));
+    if ('width' in point) assert.ok([16, 32, 48.5].includes(point.width));
+    if ('momentum' in point) assert.ok(point.momentum >= 0.5 && point.momentum <= 0.999);
+}
+const loss = (p) => Math.abs(Math.log10(p.lr) + 3) + (p.momentum ?? 0.7) + (p.width ?? 20) / 50 - (p.drop ?? 0);
+
+const constrained = {
+    type: 'parameters',
+    parameters: [
+        { name: 'x', type: 'double', min: -1, max: 2.5, scale: 'linear' },
+        { name: 'y', type: 'double', min: 0.01, max: 10, scale: 'log' },
+        { name: 'k', type: 'int', min: 0, max: 6, scale: 'linear' },
+        { name: 'd', type: 'discrete', values: [0.125, 0.5, 0.875, 3.5], scale: 'linear' },
+    ],
+    constraints: [
+        { coefficients: { x: 1, y: 2.5 }, max: 3 },
+        { coefficients: { x: -0.7, y: 1.1, k: 0.3, d: 0.9 }, min: 1.3, max: 1.9 },
+    ],
+};
+function holds({ x, y, k, d }) {
+    const sum = -0.7 * x + 1.1 * y + 0.3 * k + 0.9 * d;
+    return x + 2.5 * y <= 3 && sum >= 1.3 && sum <= 1.9;
+}
+
+const suggestOne = async (id, members = {}) => (await api.post(`/v1/studies/${id}/suggest`, members)).trials[0];
+
+test('a study of every kind of parameter shows what it was made from', async () => {
+    for (const space of [conditional, constrained]) {
+        const study = await api.study({ space, algorithm: { name: 'gp' } });
+        assert.deepEqual(study.space, space);
+        assert.equal(study.algorithm.repeat, false);
+    }
+    const { space } = await api.study({ space: { type: 'parameters', parameters: [
+        { name: 'd', type: 'discrete', values: [2, 0.1, 0.5], prior: { normal: { mean: 0.4, sd: 0.25 } } },
+        { name: 'k', type: 'int', min: 1, max: 9, prior: { beta: { a: 2, b: 5 } } }] } });
+    assert.deepEqual(space.parameters, [
+        { name: 'd', type: 'discrete', values: [0.1, 0.5, 2], scale: 'linear', prior: { normal: { mean: 0.4, sd: 0.25 } } },
+        { name: 'k', type: 'int', min: 1, max: 9, scale: 'linear', prior: { beta: { a: 2, b: 5 } } }]);
+});
+
+for (const algorithm of ['gp', 'random', 'sobol'])
+    test(`${algorithm}: points have the parameters that exist, and no others`, async () => {
+        const { id } = await api.study({ space: conditional, algorithm: { name: algorithm } });
+        const seen = new Set();
+        for (let i = 0; i < 25; i++) {
+            const { number, point } = await suggestOne(id);
+            checkConditional(point);
+            seen.add(Object.keys(point).sort().join());
+            await api.post(`/v1/studies/${id}/observe`, { trial: number, value: loss(point) });
+        }
+        assert.ok(seen.size >= 4, [...seen].join(' / '));
+    });
+
+for (const algorithm of ['gp', 'random', 'sobol'])
+    test(`${algorithm}: every suggestion satisfies the constraints`, async () => {
+        const { id } = await api.study({ space: constrained, algorithm: { name: algorithm } });
+        for (let i = 0; i < 25; i++) {
+            const { number, point } = await suggestOne(id, i % 5 === 4 ? { fixed: { k: 2, d: 0.875 } } : {});
+            assert.ok(holds(point), JSON.stringify(point));
+            if (i % 5 === 4) assert.deepEqual([point.k, point.d], [2, 0.875]);
+            await api.post(`/v1/studies/${id}/observe`, { trial: number, value: point.x - point.y });
+        }
+    });
+
+test('an observation of a wrong set of parameters, or of a point outside, is refused', async () => {
+    const full = { optimizer: 'momentum', lr: 0.01, momentum: 0.875, layers: 3, width: 48.5, drop: 0.25 };
+    const { id } = await api.study({ space: conditional });
+    const observe = `/v1/studies/${id}/observe`;
+    const omit = (name) => Object.fromEntries(Object.entries(full).filter(([key]) => key !== name));
+    const rows = [
+        [{ ...full, optimizer: 'adam' }, '/point/momentum', 'inactive_parameter'],
+        [{ ...full, layers: 1 }, '/point/width', 'inactive_parameter'],
+        [{ ...full, width: 32 }, '/point/drop', 'inactive_parameter'],
+        [omit('drop'), '/point/drop', 'missing_member'],
+        [omit('momentum'), '/point/momentum', 'missing_member'],
+        [{ ...full, width: 40 }, '/point/width', 'unknown_value'],
+        [{ ...full, width: 49 }, '/point/width', 'out_of_range'],
+        [{ ...full, width: '48.5' }, '/point/width', 'wrong_type'],
+        [{ ...full, drop: null }, '/point/drop', 'wrong_type'],
+    ];
+    for (const [point, pointer, code] of rows) {
+        const problem = await api.refused(id, [422, code], 'POST', observe, { json: { point, value: 1.5 } });
+        assert.deepEqual(problem.errors.map((e) => e.pointer), [pointer]);
+    }
+    await api.post(observe, { point: full, value: 1.5, external_id: 'a' });
+    await api.post(observe, { point: { optimizer: 'adam', lr: 0.02, layers: 1 }, value: 2.5, external_id: 'b' });
+    assert.equal((await api.post(observe, { point: { optimizer: 'adam', lr: 0.02, layers: 1 }, value: 2.5, external_id: 'b' })).duplicates, 1);
+    const { trials } = await api.get(`/v1/studies/${id}/trials`);
+    assert.deepEqual(trials.map((t) => t.point), [full, { optimizer: 'adam', lr: 0.02, layers: 1 }]);
+
+    const other = await api.study({ space: constrained });
+    const path = `/v1/studies/${other.id}`;
+    const bad = { x: 2.5, y: 1, k: 0, d: 0.5 }, good = { x: 0.25, y: 0.5, k: 2, d: 0.875 };
+    assert.ok(holds(good) && !holds(bad));
+    const problem = await api.refused(other.id, [422, 'constraint_violated'], 'POST', `${path}/observe`,
+        { json: { observations: [{ point: good, value: 1 }, { point: bad, value: 1 }] } });
+    assert.deepEqual(problem.errors.map((e) => e.pointer), ['/observations/1/point']);
+    await api.refused(other.id, [422, 'constraint_violated'], 'POST', `${path}/trials`, { json: { points: [bad] } });
+    await api.post(`${path}/observe`, { point: good, value: 1 });
+});
+
+test('a sum that misses a bound by rounding is accepted from a client', async () => {
+    const parameters = ['a', 'b', 'c'].map((name) => ({ name, type: 'double', min: 0, max: 1 }));
+    const constraints = [{ coefficients: { a: 1, b: 1, c: 1 }, max: 0.6 }];
+    const { id } = await api.study({ space: { type: 'parameters', parameters, constraints } });
+    assert.ok(0.1 + 0.2 + 0.3 > 0.6);
+    await api.post(`/v1/studies/${id}/observe`, { point: { a: 0.1, b: 0.2, c: 0.3 }, value: 1 });
+    await api.refused(id, [422, 'constraint_violated'], 'POST', `/v1/studies/${id}/observe`,
+        { json: { point: { a: 0.1, b: 0.2, c: 0.3001 }, value: 1 } });
+});
+
+test('fixed values keep to conditions and constraints', async () => {
+    const { id } = await api.study({ space: conditional, algorithm: { name: 'gp' } });
+    const path = `/v1/studies/${id}/suggest`;
+    for (const fixed of [{ momentum: 0.75 }, { optimizer: 'adam', momentum: 0.75 }, { drop: 0.5 }, { width: 16 }]) {
+        const problem = await api.refused(id, [422, 'inactive_parameter'], 'POST', path, { json: { fixed } });
+        assert.equal(problem.errors[0].pointer, `/fixed/${Object.keys(fixed).at(-1)}`);
+    }
+    for (let i = 0; i < 14; i++) {
+        const { number, point } = await suggestOne(id, { fixed: { optimizer: 'sgd', momentum: 0.75 } });
+        checkConditional(point);
+        assert.deepEqual([point.optimizer, point.momentum], ['sgd', 0.75]);
+        await api.post(`/v1/studies/${id}/observe`, { trial: number, value: loss(point) });
+    }
+    const other = await api.study({ space: constrained });
+    const problem = await api.refused(other.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${other.id}/suggest`,
+        { json: { fixed: { x: 2.5, y: 1 } } });
+    assert.equal(problem.errors[0].pointer, '/fixed');
+});
+
+test('export and import keep absent parameters absent', async () => {
+    const source = await api.study({ space: conditional });
+    const points = [{ optimizer: 'adam', lr: 0.02, layers: 1 }, { optimizer: 'sgd', lr: 0.05, momentum: 0.9, layers: 2, width: 16 }];
+    await api.post(`/v1/studies/${source.id}/observe`, { observations: points.map((point, i) => ({ point, value: i + 0.5 })) });
+    const csv = (await api.request('GET', `/v1/studies/${source.id}/export?format=csv`)).text;
+    assert.match(csv, /\r\n1,completed,adam,0\.02,,1,,,0\.5,/);
+    const json = await api.get(`/v1/studies/${source.id}/export?format=json`);
+    for (const options of [{ body: csv, type: 'text/csv' }, { json }]) {
+        const target = await api.study({ space: conditional });
+        await api.expect(200, 'POST', `/v1/studies/${target.id}/import`, options);
+        assert.deepEqual((await api.get(`/v1/studies/${target.id}/trials`)).trials.map((t) => t.point), points);
+    }
+    const { id } = await api.study({ space: conditional });
+    const head = 'optimizer,lr,momentum,layers,width,drop,value\n';
+    for (const row of ['adam,0.02,0.75,1,,,1', 'sgd,0.02,,1,,,1', 'adam,,,1,,,1', 'adam,0.02,,2,17,,1', ',0.02,,1,,,1'])
+        await api.refused(id, 422, 'POST', `/v1/studies/${id}/import`, { body: head + row, type: 'text/csv' });
+    const other = await api.study({ space: constrained });
+    await api.refused(other.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${other.id}/import`,
+        { body: 'x,y,k,d,value\n2.5,1,0,0.5,1', type: 'text/csv' });
+});
+
+test('predict, and suggestions without a study, handle them all', async () => {
+    const { id } = await api.study({ space: conditional, algorithm: { name: 'gp' } });
+    const points = [{ optimizer: 'adam', lr: 0.02, layers: 1 }, { optimizer: 'sgd', lr: 0.05, momentum: 0.9, layers: 2, width: 16 }];
+    const observations = points.map((point, i) => ({ point, value: i + 0.5 }));
+    await api.post(`/v1/studies/${id}/observe`, { observations });
+    const { predictions } = await api.post(`/v1/studies/${id}/predict`, { points });
+    assert.ok(predictions.every((p) => Number.isFinite(p.mean) && p.sd >= 0));
+    await api.expect([422, 'inactive_parameter'], 'POST', `/v1/studies/${id}/predict`, { json: { points: [{ ...points[0], momentum: 0.9 }] } });
+    const ask = { space: conditional, metrics, algorithm: { name: 'gp', initial: 2 }, seed: 5, observations, count: 4 };
+    const { suggestions } = await api.post('/v1/suggest', ask);
+    assert.equal(suggestions.length, 4);
+    suggestions.forEach((s) => checkConditional(s.point));
+    const inside = await api.post('/v1/suggest', { space: constrained, metrics, algorithm: { name: 'sobol' }, seed: 5, observations: [], count: 30 });
+    assert.ok(inside.suggestions.every((s) => holds(s.point)));
+    await api.expect([422, 'constraint_violated'], 'POST', '/v1/suggest',
+        { json: { space: constrained, metrics, seed: 5, observations: [], count: 1, fixed: { x: 2.5, y: 1 } } });
+});
+
+test('a finite space comes without repetition and ends, unless repetition is asked for', async () => {
+    const space = { type: 'parameters', parameters: [
+        { name: 'a', type: 'int', min: 0, max: 4 }, { name: 'b', type: 'discrete', values: [1, 2, 3, 4.5] },
+        { name: 'c', type: 'categorical', values: ['x', 'y', 'z'], when: { a: [4] } }],
+    constraints: [{ coefficients: { a: 1, b: 1 }, min: 5.5 }] };
+    const points = 1 + 1 + 2 + 3 * 3; // a=1 and a=2: b=4.5; a=3: b=3, 4.5; a=4: b=2, 3, 4.5 with each c
+    for (const name of ['gp', 'random', 'sobol']) {
+        const { id } = await api.study({ space, algorithm: { name } });
+        const { trials } = await api.post(`/v1/studies/${id}/suggest`, { count: 50 });
+        assert.equal(new Set(trials.map((t) => JSON.stringify(t.point))).size, points, name);
+        assert.equal(trials.length, points);
+        await api.expect([409, 'search_space_exhausted'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
+        await api.post(`/v1/studies/${id}/observe`, { observations: trials.map((t) => ({ trial: t.number, value: t.number })) });
+        await api.expect([409, 'search_space_exhausted'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
+        const study = await api.get(`/v1/studies/${id}`);
+        assert.deepEqual([study.state, study.reason], ['completed', 'search_space_exhausted']);
+        const again = await api.study({ space, algorithm: { name, repeat: true } });
+        const many = (await api.post(`/v1/studies/${again.id}/suggest`, { count: 50 })).trials;
+        assert.equal(many.length, 50, name);
+        assert.ok(many.every((t) => t.point.a + t.point.b >= 5.5));
+    }
+    await api.expect([422, 'not_supported'], 'POST', '/v1/studies', { json: { name: 's', metrics,
+        space: { type: 'candidates', rows: 3, columns: 2, private: false }, algorithm: { name: 'random', repeat: true } } });
+});
+
+test('the first suggestions follow the prior', async () => {
+    const parameters = [
+        { name: 'lr', type: 'double', min: 1e-5, max: 0.1, scale: 'log', prior: { normal: { mean: 0.01, sd: 0.003 } } },
+        { name: 'keep', type: 'double', min: 0, max: 1, prior: { beta: { a: 20, b: 60 } } }];
+    const { id } = await api.study({ space: { type: 'parameters', parameters }, algorithm: { name: 'gp', initial: 100 } });
+    const { trials } = await api.post(`/v1/studies/${id}/suggest`, { count: 64 });
+    const mean = (name) => trials.reduce((sum, t) => sum + t.point[name], 0) / trials.length;
+    assert.ok(Math.abs(mean('lr') - 0.01) < 0.0005, mean('lr'));
+    assert.ok(Math.abs(mean('keep') - 0.25) < 0.01, mean('keep'));
+    assert.ok(trials.every((t) => t.point.lr > 0 && t.point.lr < 0.03));
+});
+
+const x = { name: 'x', type: 'double', min: 0, max: 1 }, k = { name: 'k', type: 'int', min: 0, max: 5 };
+const q = { name: 'q', type: 'int', min: 0, max: 3 };
+const refusals = [
+    // parameters, constraints, pointer, code
+    [[{ name: 'd', type: 'discrete', values: [1] }], , '/space/parameters/0/values', 'out_of_range'],
+    [[{ name: 'd', type: 'discrete' }], , '/space/parameters/0/values', 'missing_member'],
+    [[{ name: 'd', type: 'discrete', values: [1, 2, 1.0] }], , '/space/parameters/0/values', 'duplicate_name'],
+    [[{ name: 'd', type: 'discrete', values: [1, '2'] }], , '/space/parameters/0/values/1', 'wrong_type'],
+    [[{ name: 'd', type: 'discrete', values: [1, 2], min: 1 }], , '/space/parameters/0/min', 'unknown_member'],
+    [[{ name: 'd', type: 'discrete', values: [0, 2], scale: 'log' }], , '/space/parameters/0/values', 'bad_bound'],
+    [[{ name: 'd', type: 'discrete', values: [1, 1.0000000000000002, 9] }], , '/space/parameters/0/values', 'too_close'],
+    [[{ name: 'd', type: 'discrete', values: [-1e308, 1e308] }], , '/space/parameters/0/values', 'bad_bound'],
+    [[{ ...x, scale: 'reverse_log' }], , '/space/parameters/0/min', 'bad_bound'],
+    [[{ ...x, scale: 'sqrt' }], , '/space/parameters/0/scale', 'unknown_value'],
+    [[{ ...x, when: { y: [1] } }], , '/space/parameters/0/when/y', 'unknown_parameter'],
+    [[{ ...x, when: { k: [1] } }, k], , '/space/parameters/0/when/k', 'unknown_parameter'],
+    [[{ ...k, when: { k: [1] } }], , '/space/parameters/0/when/k', 'unknown_parameter'],
+    [[x, { ...k, when: { x: [0.5] } }], , '/space/parameters/1/when/x', 'bad_condition'],
+    [[k, { ...x, when: { k: [6] } }], , '/space/parameters/1/when/k/0', 'out_of_range'],
+    [[k, { ...x, when: { k: [1, 1.5] } }], , '/space/parameters/1/when/k/1', 'wrong_type'],
+    [[k, { ...x, when: { k: [1, 2, 1] } }], , '/space/parameters/1/when/k/2', 'duplicate_name'],
+    [[k, { ...x, when: { k: [] } }], , '/space/parameters/1/when/k', 'out_of_range'],
+    [[k, { ...x, when: { k: 1 } }], , '/space/parameters/1/when/k', 'wrong_type'],
+    [[k, { ...x, when: {} }], , '/space/parameters/1/when', 'out_of_range'],
+    [[k, { ...x, when: [] }], , '/space/parameters/1/when', 'wrong_type'],
+    [[optimizer, { ...x, when: { optimizer: ['rprop'] } }], , '/space/parameters/1/when/optimizer/0', 'unknown_value'],
+    [[k, { ...q, when: { k: [1, 2] } }, { ...x, when: { q: [1], k: [3] } }], , '/space/parameters/2/when', 'impossible_condition'],
+    [[x], [], '/space/constraints', 'out_of_range'],
+    [[x], {}, '/space/constraints', 'wrong_type'],
+    [[x], [{ max: 1 }], '/space/constraints/0/coefficients', 'missing_member'],
+    [[x], [{ coefficients: {}, max: 1 }], '/space/constraints/0/coefficients', 'out_of_range'],
+    [[x], [{ coefficients: { y: 1 }, max: 1 }], '/space/constraints/0/coefficients/y', 'unknown_parameter'],
+    [[x], [{ coefficients: { x: '1' }, max: 1 }], '/space/constraints/0/coefficients/x', 'wrong_type'],
+    [[x], [{ coefficients: { x: 0 }, max: 1 }], '/space/constraints/0/coefficients/x', 'bad_constraint'],
+    [[optimizer, x], [{ coefficients: { optimizer: 1 }, max: 1 }], '/space/constraints/0/coefficients/optimizer', 'bad_constraint'],
+    [[k, { ...x, when: { k: [1] } }], [{ coefficients: { x: 1 }, max: 1 }], '/space/constraints/0/coefficients/x', 'bad_constraint'],
+    [[x], [{ coefficients: { x: 1 } }], '/space/constraints/0', 'bad_constraint'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, min: 2, max: 2 }], '/space/constraints/0/max', 'empty_range'],
+    [[x], [{ coefficients: { x: 1e308 }, max: 2 }], '/space/constraints/0/coefficients', 'bad_constraint'],
+    [[x], [{ coefficients: { x: 1 }, min: 1.5 }], '/space/constraints', 'no_feasible_point'],
+    [[x, k], [{ coefficients: { x: 1, k: 1 }, max: 2 }, { coefficients: { x: 1, k: 1 }, min: 2.5 }], '/space/constraints', 'no_feasible_point'],
+    [[k, q], [{ coefficients: { k: 2, q: 4 }, min: 2.5, max: 3.5 }], '/space/constraints', 'no_feasible_point'],
+    [[{ ...optimizer, prior: { beta: { a: 1, b: 1 } } }], , '/space/parameters/0/prior', 'unknown_member'],
+    [[{ ...x, prior: { normal: { mean: 1.5, sd: 1 } } }], , '/space/parameters/0/prior/normal/mean', 'bad_prior'],
+    [[{ ...x, prior: { normal: { mean: 0.5, sd: 0 } } }], , '/space/parameters/0/prior/normal/sd', 'bad_prior'],
+    [[{ ...x, prior: { normal: { mean: 0.5, sd: 2e3 } } }], , '/space/parameters/0/prior/normal/sd', 'bad_prior'],
+    [[{ ...x, prior: { normal: { mean: 0.5 } } }], , '/space/parameters/0/prior/normal/sd', 'missing_member'],
+    [[{ ...x, prior: { beta: { a: 0, b: 1 } } }], , '/space/parameters/0/prior/beta/a', 'bad_prior'],
+    [[{ ...x, prior: { beta: { a: 1, b: 1e5 } } }], , '/space/parameters/0/prior/beta/b', 'bad_prior'],
+    [[{ ...x, prior: { beta: { a: 1, b: 1 }, normal: { mean: 0.5, sd: 1 } } }], , '/space/parameters/0/prior', 'bad_combination'],
+    [[{ ...x, prior: { gamma: {} } }], , '/space/parameters/0/prior/gamma', 'unknown_member'],
+    [[{ ...x, prior: null }], , '/space/parameters/0/prior', 'wrong_type'],
+];
+test('what cannot be is refused at creation, with a pointer', async () => {
+    for (const [parameters, constraints, pointer, code] of refusals) {
+        const space = { type: 'parameters', parameters, ...(constraints ? { constraints } : {}) };
+        const problem = await api.expect([422, code], 'POST', '/v1/studies', { json: { name: 's', metrics, space } });
+        assert.deepEqual(problem.errors.map((e) => e.pointer), [pointer], JSON.stringify(space));
+    }
+    const many = Array.from({ length: 9 }, (_, i) => ({ name: `k${i}`, type: 'int', min: 0, max: 3 }));
+    const when = Object.fromEntries(many.map((p) => [p.name, [1]]));
+    await api.expect([422, 'out_of_range'], 'POST', '/v1/studies', { json: { name: 's', metrics,
+        space: { type: 'parameters', parameters: [...many, { ...x, when }] } } });
+    await api.expect([422, 'out_of_range'], 'POST', '/v1/studies', { json: { name: 's', metrics,
+        space: { type: 'parameters', parameters: [x], constraints: Array(33).fill({ coefficients: { x: 1 }, max: 2 }) } } });
+});
