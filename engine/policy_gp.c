@@ -151,6 +151,7 @@ static enum status open_parameters(struct session *session, struct error *err)
     finite_init(&session->used, kept, space, option_value(session->problem, REPEAT) == 1);
     const struct metrics_rule rule = {.kind = kernel_kinds[(size_t)option_value(session->problem, KERNEL)],
                                       .used = &session->used,
+                                      .log = &session->log,
                                       .group_of = session->group_of};
     return metrics_open(session->problem, &rule, kept, &session->metrics, err);
 }

@@ -28,7 +28,7 @@ struct metrics {
     const struct problem *problem;
     struct metrics_rule   rule;
     struct arena         *kept;
-    struct part           parts[PARTS_MAX];
+    struct part          *parts;                /* [len + 1] */
     size_t                objectives, len;      /* len: without the last part */
     size_t                metric_of[PARTS_MAX]; /* which metric of the problem a part models */
     size_t                finished, known;      /* at the last recorded fit: finished trials, parts */
@@ -80,6 +80,9 @@ enum status metrics_open(const struct problem *problem, const struct metrics_rul
                 own->objectives += kind == METRIC_OBJECTIVE;
                 own->metric_of[own->len++] = k;
             }
+    own->parts = arena_zalloc(kept, own->len + 1, sizeof *own->parts);
+    if (own->parts == NULL)
+        return no_memory(err);
     for (size_t p = 0; p <= own->len; p++) {
         trial_log_init(&own->parts[p].log, kept, problem->space->params_len);
         own->parts[p].theta = ARENA_NEW(kept, double, theta_len(problem));
@@ -91,7 +94,7 @@ enum status metrics_open(const struct problem *problem, const struct metrics_rul
 
 void metrics_drop(struct metrics *own)
 {
-    for (size_t p = 0; own != NULL && p <= own->len; p++) {
+    for (size_t p = 0; own != NULL && own->parts != NULL && p <= own->len; p++) {
         arena_fini(&own->parts[p].scratch);
         gp_cache_drop(&own->parts[p].cache);
     }
@@ -105,15 +108,14 @@ size_t metrics_bytes(const struct metrics *own)
     return bytes;
 }
 
-/* Trials that finished: the last part knows the values of those too that were infeasible. */
 static size_t finished(const struct metrics *own)
 {
-    return own->parts[own->len].log.count[LOG_OBSERVED];
+    return trial_log_finished(own->rule.log);
 }
 
 static size_t active(const struct metrics *own)
 {
-    return finished(own) > own->parts[0].log.count[LOG_OBSERVED] ? own->len + 1 : own->len;
+    return own->rule.log->count[LOG_INFEASIBLE] > 0 ? own->len + 1 : own->len;
 }
 
 bool metrics_is_needed(const struct metrics *own)
@@ -185,6 +187,9 @@ static enum status note_read(struct metrics *own, const struct event *event, str
     return STATUS_OK;
 }
 
+/* What an infeasible trial is to the metrics, and to the last part. */
+static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
+
 /* An infeasible trial is to the metrics one that failed, and to the last part one with a value. */
 static enum status tell_part(struct metrics *own, size_t p, const struct event *event, struct error *err)
 {
@@ -198,7 +203,7 @@ static enum status tell_part(struct metrics *own, size_t p, const struct event *
         told.stddev = event->values[len + k];
     }
     if (is_last) {
-        told.value = event->kind == EVENT_OBSERVED ? 0.5 : -0.5;
+        told.value = event->kind == EVENT_OBSERVED ? VALUE_FEASIBLE : VALUE_INFEASIBLE;
         told.stddev = 0.0;
     }
     return trial_log_tell(&own->parts[p].log, &told, err);
@@ -206,7 +211,7 @@ static enum status tell_part(struct metrics *own, size_t p, const struct event *
 
 enum status metrics_tell(struct metrics *own, const struct event *event, struct error *err)
 {
-    for (size_t p = 0; p <= own->len; p++)
+    for (size_t p = 0; own->len > 1 && p <= own->len; p++)
         TRY(tell_part(own, p, event, err));
     return event->kind == EVENT_SUGGESTED ? note_read(own, event, err) : STATUS_OK;
 }
@@ -223,8 +228,32 @@ static size_t milestone(size_t n)
     return size;
 }
 
+/* One metric: the log that tell_part would have made of the session's. */
+static enum status derive_log(struct metrics *own, size_t p, struct error *err)
+{
+    struct trial_log *log = &own->parts[p].log;
+    *log = *own->rule.log;
+    log->trials = ARENA_NEW(&own->parts[p].scratch, struct log_trial, log->len);
+    if (log->trials == NULL)
+        return no_memory(err);
+    memset(log->count, 0, sizeof log->count);
+    for (size_t i = 0; i < log->len; i++) {
+        struct log_trial *trial = &log->trials[i];
+        *trial = own->rule.log->trials[i];
+        bool is_infeasible = trial->state == LOG_INFEASIBLE;
+        if (p == own->len) {
+            trial->value = is_infeasible ? VALUE_INFEASIBLE : VALUE_FEASIBLE;
+            trial->stddev = 0.0;
+        }
+        if (is_infeasible)
+            trial->state = p == own->len ? LOG_OBSERVED : LOG_FAILED;
+        log->count[trial->state]++;
+    }
+    return STATUS_OK;
+}
+
 /* Equal shares of what the logs leave, whichever parts are in use: a full cache must not change an answer. */
-static void begin(struct metrics *own)
+static enum status begin(struct metrics *own, struct error *err)
 {
     size_t share = (own->problem->memory_bytes - own->kept->taken_bytes) / (own->len + 1);
     for (size_t p = 0; p <= own->len; p++) {
@@ -234,6 +263,9 @@ static void begin(struct metrics *own)
             gp_cache_drop(&part->cache);
         arena_init(&part->scratch, share - part->cache.limit_bytes);
     }
+    for (size_t p = 0; own->len == 1 && p <= own->len; p++)
+        TRY(derive_log(own, p, err));
+    return STATUS_OK;
 }
 
 static void end(struct metrics *own)
@@ -598,8 +630,9 @@ static enum status propose(struct metrics *own, const struct ask *ask, const str
 enum status metrics_ask(struct metrics *own, const struct ask *ask, const struct space *view, struct proposal *out,
                         struct error *err)
 {
-    begin(own);
-    enum status status = propose(own, ask, view, out, err);
+    enum status status = begin(own, err);
+    if (status == STATUS_OK)
+        status = propose(own, ask, view, out, err);
     end(own);
     return status;
 }
@@ -608,7 +641,7 @@ enum status metrics_begin_model(struct metrics *own, struct gp_model *model, str
 {
     struct part  *first = &own->parts[0];
     struct gp_fit fit = fit_settings(own, NULL);
-    begin(own);
+    TRY(begin(own, err));
     double *theta = ARENA_NEW(&first->scratch, double, theta_len(own->problem));
     if (theta == NULL)
         return no_memory(err);

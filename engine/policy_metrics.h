@@ -1,7 +1,8 @@
 /* Proposals for studies of several metrics, or with infeasible trials: one Gaussian process (gp_model) for each metric
  * and, once a trial was infeasible, one for whether a trial has values at all (0.5 or -0.5, a constraint like the
  * others).  A part of policy_gp, which brings the initial design and the set of used points.
- * Parts know their own log, fit and factor; the fits leave together in one note.  A proposal is a function of
+ * Each has its own fit and factor, and its own log of the trials: when there is one metric, made for each proposal from
+ * that of policy_gp.  The fits leave together in one note.  A proposal is a function of
  * (problem, log, trial), as policy.h wants it. */
 #ifndef GNOMON_ENGINE_POLICY_METRICS_H
 #define GNOMON_ENGINE_POLICY_METRICS_H
@@ -12,9 +13,10 @@
 
 struct metrics;
 struct metrics_rule {
-    enum kernel_kind     kind;
-    const struct finite *used;
-    const size_t        *group_of; /* [dims] */
+    enum kernel_kind        kind;
+    const struct finite    *used;
+    const struct trial_log *log;      /* of the session: enough to know when there is one metric */
+    const size_t           *group_of; /* [dims] */
 };
 
 /* INVALID "not_supported" when the fits of so many metrics and parameters do not fit into a note. */

@@ -327,8 +327,7 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
                      trial->point == NULL ? json_null() : codec_point_json(spec, trial->point), "candidate",
                      trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease",
                      lease_json(trial), "value", codec_number(trial->value), "values", values_json(spec, trial, 0),
-                     "stddevs", values_json(spec, trial, 1),
-                     "stddev", codec_number(trial->stddev), "reason", trial->reason, "external_id", trial->external_id,
+                     "stddev", codec_number(trial->stddev), "stddevs", values_json(spec, trial, 1), "reason", trial->reason, "external_id", trial->external_id,
                      "model", model_json(trial), "created_at", codec_time_json(trial->created_ms), "finished_at",
                      codec_time_json(trial->finished_ms));
 }

@@ -86,7 +86,7 @@ test('studies that are wrong are not made', async () => {
     const before = await count();
     const rows = [
         [{}, 'missing_member'], [{ ...good, name: '' }, 'out_of_range'], [{ ...good, name: 'x'.repeat(201) }, 'out_of_range'], [{ ...good, name: 7 }, 'wrong_type'],
-        [{ ...good, extra: 1 }, 'unknown_member'], [{ ...good, metrics: [] }, 'out_of_range'], [{ ...good, metrics: [...metrics, ...metrics] }, 'out_of_range'],
+        [{ ...good, extra: 1 }, 'unknown_member'], [{ ...good, metrics: [] }, 'out_of_range'], [{ ...good, metrics: [...metrics, ...metrics] }, 'duplicate_name'],
         [{ ...good, metrics: [{ name: 'm', goal: 'up' }] }, 'unknown_value'], [{ ...good, seed: -1 }, 'out_of_range'], [{ ...good, seed: 2 ** 53 }, 'out_of_range'],
         [{ ...good, seed: 1.5 }, 'wrong_type'], [{ ...good, budget: {} }, 'missing_member'], [{ ...good, budget: { trials: 0 } }, 'out_of_range'],
         [{ ...good, budget: { trials: 1000001 } }, 'out_of_range'], [{ ...good, labels: { a: 1 } }, 'wrong_type'], [{ ...good, labels: { ['k'.repeat(65)]: '' } }, 'out_of_range'],
