@@ -53,26 +53,15 @@ static double log_softplus(double x, double *slope)
     return log(positive) + log(TAU);
 }
 
-static const double FAR = -1e4; /* standardised; below it a value has no slope */
-
-/* The value that z stands for, and its derivative. */
-static double unwarp(const struct warp *warp, double z, double *to_z)
-{
-    double y = warp_inverse(warp, z);
-    *to_z = y > FAR ? 1.0 / warp_slope(warp, y) : 0.0;
-    return fmax(y, FAR);
-}
-
 /* The logarithm of the mean over the samples, by the largest of them. */
 static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean,
                             double *dsd)
 {
-    double value[ACQ_SAMPLES], slope[ACQ_SAMPLES], to_z[ACQ_SAMPLES][OBJECTIVES_MAX], f[OBJECTIVES_MAX];
-    double largest = -HUGE_VAL, sum = 0.0;
+    double value[ACQ_SAMPLES], slope[ACQ_SAMPLES], f[OBJECTIVES_MAX], largest = -HUGE_VAL, sum = 0.0;
     size_t worst[ACQ_SAMPLES] = {0};
     for (size_t s = 0; s < ACQ_SAMPLES; s++) {
         for (size_t k = 0; k < acq->objectives; k++)
-            f[k] = unwarp(acq->warp[k], mean[k] + sd[k] * acq->samples[s][k], &to_z[s][k]);
+            f[k] = mean[k] + sd[k] * acq->samples[s][k];
         value[s] = log_softplus(acq_metrics_scalar(acq, f, &worst[s]) - acq->best, &slope[s]);
         largest = fmax(largest, value[s]);
     }
@@ -81,7 +70,7 @@ static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, c
     for (size_t s = 0; s < ACQ_SAMPLES; s++)
         for (size_t k = 0; k < acq->objectives; k++) {
             double share = exp(value[s] - largest) / sum * slope[s];
-            double by_f = share * acq->weight[k] * (RHO + (k == worst[s] ? 1.0 : 0.0)) * to_z[s][k];
+            double by_f = share * acq->weight[k] * (RHO + (k == worst[s] ? 1.0 : 0.0));
             dmean[k] += by_f;
             dsd[k] += by_f * acq->samples[s][k];
         }

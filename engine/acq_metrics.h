@@ -1,26 +1,23 @@
 /* Acquisition for several metrics, of the independent posteriors N(mean_k, sd_k^2) of each at a point; larger is better.
  *   one objective       log-EI over best
  *   several objectives  log-EI of a random augmented Chebyshev scalarisation (ParEGO: Knowles 2006) of their values,
- *                       f |-> - max_k c_k - rho sum_k c_k,  c_k = weight_k (ideal_k - f_k), estimated from fixed
- *                       normal samples (as qNParEGO: Daulton, Balandat & Bakshy 2020); a posterior of warped
- *                       values is taken back first, since the warp would favour the ends of the front
+ *                       f |-> min_k c_k + rho sum_k c_k,  c_k = weight_k (f_k - reference_k), estimated from fixed
+ *                       normal samples (as qNParEGO: Daulton, Balandat & Bakshy 2020)
  *   constraints         + sum_k log Phi((mean_k - bound_k) / sd_k)          Gardner et al. 2014, the logarithm of (6)
  * When nothing feasible is known the constraints stand alone.  Knows nothing of models or points. */
 #ifndef GNOMON_ENGINE_ACQ_METRICS_H
 #define GNOMON_ENGINE_ACQ_METRICS_H
 
 #include "engine/policy.h"
-#include "engine/warp.h"
 
 enum { ACQ_METRICS_MAX = METRICS_MAX + 1, ACQ_SAMPLES = 64 };
 
 struct acq_metrics {
-    size_t objectives;              /* the first so many of len; 0 when nothing feasible is known */
-    size_t first, len;              /* constraints are first .. len - 1 */
-    bool   is_greedy;               /* one objective: mean + sd / 10 instead of log-EI */
-    double best;                    /* of the objective, or of the scalarisation */
+    size_t objectives; /* the first so many of len; 0 when nothing feasible is known */
+    size_t first, len; /* constraints are first .. len - 1 */
+    bool   is_greedy;  /* one objective: mean + sd / 10 instead of log-EI */
+    double best;       /* of the objective, or of the scalarisation */
     double weight[OBJECTIVES_MAX], reference[OBJECTIVES_MAX];
-    const struct warp *warp[OBJECTIVES_MAX]; /* several objectives: f_k of the posterior's own variable */
     double bound[ACQ_METRICS_MAX];
     double samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };

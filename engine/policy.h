@@ -23,9 +23,9 @@ enum option_kind { OPTION_REAL, OPTION_INT, OPTION_CHOICE, OPTION_BOOL };
 struct option {
     const char        *name; /* NULL ends the list */
     enum option_kind   kind;
-    double             min, max;     /* inclusive; OPTION_BOOL: 0 and 1 */
-    double             fallback;     /* NaN: left to the algorithm ("estimated", ...), as help says */
-    const char *const *choices;      /* OPTION_CHOICE: NULL-terminated; the value is the index */
+    double             min, max; /* inclusive; OPTION_BOOL: 0 and 1 */
+    double             fallback; /* NaN: left to the algorithm ("estimated", ...), as help says */
+    const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
 };
 
@@ -35,11 +35,11 @@ enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
 
 struct problem {
     const struct space *space;
-    const double       *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
-    uint64_t            seed;
-    size_t              memory_bytes; /* limit of the session's arenas together */
-    const enum metric_kind *metrics;  /* [metrics_len] */
-    size_t              metrics_len;  /* 0 or 1: one objective */
+    const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
+    uint64_t      seed;
+    size_t        memory_bytes;          /* limit of the session's arenas together */
+    const enum metric_kind *metrics;     /* [metrics_len] */
+    size_t                  metrics_len; /* 0 or 1: one objective */
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -53,14 +53,14 @@ enum event_kind {
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
     enum event_kind kind;
-    uint64_t        trial;     /* number within the study, from 1 */
-    const double   *point;     /* [params_len] natural units, every kind of event; NULL on candidates */
-    size_t          row;       /* candidates */
-    double          value;     /* EVENT_OBSERVED: finite, larger is better; the first objective's */
-    double          stddev;    /* of value; 0: not given */
-    const double   *values;    /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
+    uint64_t        trial;  /* number within the study, from 1 */
+    const double   *point;  /* [params_len] natural units, every kind of event; NULL on candidates */
+    size_t          row;    /* candidates */
+    double          value;  /* EVENT_OBSERVED: finite, larger is better; the first objective's */
+    double          stddev; /* of value; 0: not given */
+    const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
                                   given); may be NULL when there is one metric */
-    const void     *note;      /* EVENT_SUGGESTED: the proposal's note, or NULL */
+    const void     *note;   /* EVENT_SUGGESTED: the proposal's note, or NULL */
     size_t          note_bytes;
 };
 
@@ -70,29 +70,29 @@ struct diagnostics {
     const char *acquisition;       /* as the option names it; NULL: no model, and nothing else here holds */
     double      acquisition_value; /* at the point; of log-ei it is a logarithm */
     double      signal_variance, noise_variance, jitter;
-    double      condition;         /* a lower bound of the covariance matrix's condition number */
-    double      fit_milliseconds;  /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
-    double     *length_scales;     /* [params_len] (candidates: [1]) storage by the caller */
+    double      condition;        /* a lower bound of the covariance matrix's condition number */
+    double      fit_milliseconds; /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
+    double     *length_scales;    /* [params_len] (candidates: [1]) storage by the caller */
 };
 
 struct ask {
-    uint64_t      trial;         /* number the proposal will get: keys its randomness */
-    const double *fixed;         /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents
+    uint64_t      trial;  /* number the proposal will get: keys its randomness */
+    const double *fixed;  /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents
                                   * are fixed too; and space_hold has found a point with these values */
-    bool        (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
-    void         *late_arg;
-    struct diagnostics *diagnostics;      /* out; NULL: not wanted */
-    double            (*clock_ms)(void);  /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
+    bool (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
+    void               *late_arg;
+    struct diagnostics *diagnostics; /* out; NULL: not wanted */
+    double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
 };
 
 struct proposal {
-    double     *point;       /* [params_len] out, storage by the caller */
-    size_t      row;         /* out, candidates */
-    const char *fallback;    /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
-    size_t      observations;/* how many the model saw */
-    double      mean, sd;    /* posterior at the point, signed as values; of the first objective; NaN without a model */
+    double       *point;        /* [params_len] out, storage by the caller */
+    size_t        row;          /* out, candidates */
+    const char   *fallback;     /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
+    size_t        observations; /* how many the model saw */
+    double        mean, sd; /* posterior at the point, signed as values; of the first objective; NaN without a model */
     unsigned char note[POLICY_NOTE_MAX];
-    size_t      note_bytes;
+    size_t        note_bytes;
 };
 
 /* One observed trial predicted by the model of all the others, its noise included. */
@@ -107,7 +107,7 @@ struct session;
 struct policy {
     const char          *name;
     const char          *help;
-    unsigned             spaces; /* of enum space_kind */
+    unsigned             spaces;             /* of enum space_kind */
     unsigned             several_metrics;    /* of enum space_kind: where it takes more than one metric */
     bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
     const struct option *options;
@@ -129,7 +129,7 @@ struct policy {
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
     size_t (*bytes)(const struct session *); /* what the session holds now */
-    void   (*close)(struct session *);       /* NULL is allowed */
+    void (*close)(struct session *);         /* NULL is allowed */
 };
 
 /* Every algorithm, in the order of the documentation; *count receives how many. */

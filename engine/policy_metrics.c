@@ -10,8 +10,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { PARTS_MAX = ACQ_METRICS_MAX, REFIT_ALWAYS = 40, REFIT_STEP = 100, FEW = 60, EXPLOIT_EVERY = 4 };
-static const double SD_MIN = 1e-12; /* standardised; keeps the logarithm finite at observed points */
+enum {
+    PARTS_MAX = ACQ_METRICS_MAX,
+    REFIT_ALWAYS = 40,
+    REFIT_STEP = 100,
+    FEW = 60,
+    EXPLOIT_EVERY = 4,
+    EXTREME_EVERY = 8
+};
+static const double GREEDY_SD = 0.1, PLAIN_WARP = 6.9; /* log a: as good as no warp */
+static const double SD_MIN = 1e-12;                    /* standardised; keeps the logarithm finite at observed points */
 
 struct part {
     struct trial_log log;
@@ -131,7 +139,9 @@ static struct gp_fit fit_settings(const struct metrics *own, const struct ask *a
         .dims = own->problem->space->dims,
         .groups = own->problem->space->params_len,
         .group_of = own->rule.group_of,
-        .starts = n < FEW ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED : n % 4 == 0 ? FIT_DEFAULT : 0,
+        .starts = n < FEW      ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED
+                  : n % 4 == 0 ? FIT_DEFAULT
+                               : 0,
         .evaluations = n < FEW || own->known == 0 ? 60 : 20,
         .late = ask == NULL ? NULL : ask->late,
         .late_arg = ask == NULL ? NULL : ask->late_arg,
@@ -275,7 +285,7 @@ static void end(struct metrics *own)
 }
 
 /* The posterior of a part, under the recorded fit or a new one; theta [theta_len] out. */
-static enum status condition(struct metrics *own, struct part *part, const struct gp_fit *fit, bool is_due,
+static enum status condition(const struct metrics *own, struct part *part, const struct gp_fit *fit, bool is_due,
                              bool with_pending, double *theta, struct error *err)
 {
     size_t len = theta_len(own->problem), fitted = part->fitted;
@@ -285,6 +295,8 @@ static enum status condition(struct metrics *own, struct part *part, const struc
         TRY(gp_model_fit(&part->model, fit, fitted > 0 ? part->theta : NULL, theta, err));
     else
         memcpy(theta, part->theta, len * sizeof *theta);
+    if (own->objectives > 1 && part < own->parts + own->objectives)
+        theta[fit->groups + 2] = PLAIN_WARP; /* it would favour the ends of the front */
     TRY(gp_model_condition(&part->model, fit, theta, with_pending, &part->cache, err));
     part->work = ARENA_NEW(&part->scratch, double, 3 * part->model.gp->n + 2 * fit->dims);
     return part->work == NULL ? no_memory(err) : STATUS_OK;
@@ -301,9 +313,9 @@ static double standard(const struct gp_model *model, double value)
 /* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
 struct known {
     size_t  len;
-    size_t *place;                    /* [len] */
-    double *f;                        /* [len][objectives] posterior means */
-    bool   *is_observed;              /* [len] */
+    size_t *place;       /* [len] */
+    double *f;           /* [len][objectives] posterior means */
+    bool   *is_observed; /* [len] */
     size_t  anchors[MODEL_ANCHORS], anchors_len;
 };
 
@@ -355,8 +367,8 @@ static bool is_usable(const struct metrics *own, const struct acq_metrics *acq, 
     if (own->parts[0].log.trials[place].state == LOG_OBSERVED && !is_feasible(own, place))
         return false;
     for (size_t p = 0; p < parts; p++)
-        if (isnan(f[p]) || (p >= own->objectives && own->parts[0].log.trials[place].state != LOG_OBSERVED &&
-                            f[p] < acq->bound[p]))
+        if (isnan(f[p]) ||
+            (p >= own->objectives && own->parts[0].log.trials[place].state != LOG_OBSERVED && f[p] < acq->bound[p]))
             return false;
     return true;
 }
@@ -378,15 +390,14 @@ static enum status find_known(struct metrics *own, const struct acq_metrics *acq
             continue;
         known->place[known->len] = i;
         known->is_observed[known->len] = log->trials[i].state == LOG_OBSERVED;
-        for (size_t p = 0; p < own->objectives; p++)
-            known->f[known->len * own->objectives + p] =
-                own->objectives == 1 ? f[i * parts] : warp_inverse(acq->warp[p], f[i * parts + p]);
-        known->len++;
+        memcpy(known->f + known->len++ * own->objectives, f + i * parts, own->objectives * sizeof *f);
     }
     return STATUS_OK;
 }
 
-/* Weights uniform on the simplex, in units of the extent of the non-dominated places. */
+/* The inverse of a weight is uniform on the simplex but for its smallest values, so that the best values lie on a
+ * direction uniform from the ideal point; in units of the extent of the non-dominated places.  Every EXTREME_EVERY-th
+ * trial looks for an end of the front, every other one improves the scalarised posterior mean. */
 static enum status scalarise(struct metrics *own, const struct known *known, const struct ask *ask,
                              struct acq_metrics *acq, struct error *err)
 {
@@ -398,9 +409,9 @@ static enum status scalarise(struct metrics *own, const struct known *known, con
         return no_memory(err);
     TRY(pareto_front(known->f, known->len, m, is_best, &own->parts[0].scratch, err));
     for (size_t k = 0; k < m; k++) {
-        direction[k] = -log1p(-rng_uniform(&rng)) + 1e-6;
-        if (ask->trial % 4 == 0)
-            direction[k] = k == ask->trial / 4 % m ? 1.0 : 1e-3;
+        direction[k] = 1.0 / (0.2 - log1p(-rng_uniform(&rng)));
+        if (ask->trial % EXTREME_EVERY == 0)
+            direction[k] = k == ask->trial / EXTREME_EVERY % m ? 1.0 : 1e-3;
         total += direction[k];
     }
     for (size_t k = 0; k < m; k++) {
@@ -415,7 +426,9 @@ static enum status scalarise(struct metrics *own, const struct known *known, con
     }
     for (size_t s = 0; s < ACQ_SAMPLES; s++)
         for (size_t k = 0; k < m; k++)
-            acq->samples[s][k] = s % 2 == 0 ? rng_normal(&rng) : -acq->samples[s - 1][k];
+            acq->samples[s][k] = ask->trial % 2 == 1 ? GREEDY_SD
+                                 : s % 2 == 0        ? rng_normal(&rng)
+                                                     : -acq->samples[s - 1][k];
     return STATUS_OK;
 }
 
@@ -455,9 +468,8 @@ static enum status aim(struct metrics *own, const struct ask *ask, size_t parts,
     double keys[MODEL_ANCHORS];
     size_t worst, observed = 0;
     *known = (struct known){0};
-    *acq = (struct acq_metrics){.objectives = own->objectives, .first = own->objectives, .len = parts, .best = -HUGE_VAL};
-    for (size_t p = 0; p < own->objectives && p < OBJECTIVES_MAX; p++)
-        acq->warp[p] = &own->parts[p].model.warp;
+    *acq =
+        (struct acq_metrics){.objectives = own->objectives, .first = own->objectives, .len = parts, .best = -HUGE_VAL};
     for (size_t p = own->objectives; p < parts; p++)
         acq->bound[p] = standard(&own->parts[p].model, 0.0);
     TRY(find_known(own, acq, parts, known, err));
@@ -546,9 +558,9 @@ static size_t clamp_size(double x, size_t low, size_t high)
 static enum status search(struct metrics *own, const struct ask *ask, const struct space *space, struct target *target,
                           const struct known *known, double *point, struct error *err)
 {
-    struct arena       *scratch = &own->parts[0].scratch;
-    double              n = (double)own->parts[0].model.gp->n, squared = n * n * (double)target->acq.len;
-    double             *anchors = arena_alloc(scratch, MODEL_ANCHORS, space->params_len * sizeof *anchors);
+    struct arena *scratch = &own->parts[0].scratch;
+    double        n = (double)own->parts[0].model.gp->n, squared = n * n * (double)target->acq.len;
+    double       *anchors = arena_alloc(scratch, MODEL_ANCHORS, space->params_len * sizeof *anchors);
     if (anchors == NULL)
         return no_memory(err);
     for (size_t k = 0; k < known->anchors_len; k++)
@@ -562,7 +574,9 @@ static enum status search(struct metrics *own, const struct ask *ask, const stru
         .seed = own->problem->seed,
         .trial = ask->trial,
         .samples = clamp_size(1.2e8 / squared, 32, clamp_size(1e6 / (double)space->dims, 64, 500)),
-        .starts = squared < 5e5 ? 4 : squared < 2.4e6 ? 2 : 1,
+        .starts = squared < 5e5     ? 4
+                  : squared < 2.4e6 ? 2
+                                    : 1,
         .evaluations = clamp_size(2.4e7 / squared, 3, 40),
         .late = ask->late,
         .late_arg = ask->late_arg,
@@ -601,7 +615,7 @@ static enum status propose(struct metrics *own, const struct ask *ask, const str
     bool                is_due = milestone(finished(own)) > own->finished || active(own) > own->known;
     struct target       target = {.own = own};
     struct known        known;
-    double began = now(ask);
+    double              began = now(ask);
     TRY(condition_all(own, ask, is_due, theta, err));
     double fit_ms = is_due ? now(ask) - began : NAN;
     TRY(aim(own, ask, active(own), &target.acq, &known, err));

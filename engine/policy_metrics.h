@@ -39,7 +39,7 @@ MUST_CHECK enum status metrics_ask(struct metrics *metrics, const struct ask *as
  * is to be called in every case.  Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status metrics_begin_model(struct metrics *metrics, struct gp_model *model, struct error *err);
 void                   metrics_end_model(struct metrics *metrics);
-size_t metrics_bytes(const struct metrics *metrics); /* beyond kept */
-void   metrics_drop(struct metrics *metrics);        /* what lies outside kept; NULL is allowed */
+size_t                 metrics_bytes(const struct metrics *metrics); /* beyond kept */
+void                   metrics_drop(struct metrics *metrics);        /* what lies outside kept; NULL is allowed */
 
 #endif

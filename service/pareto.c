@@ -18,9 +18,9 @@ struct work {
 
 static enum status read_feasible(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work *work = arg;
+    struct work         *work = arg;
     struct pareto_reply *out = work->out;
-    struct db_rows rows;
+    struct db_rows       rows;
     TRY(rows_study_get(conn, work->id, true, work->caller->arena, &out->study, err));
     TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, work->id));
     return rows_trials(&rows, work->caller->arena, &out->trials, &out->len, err);
@@ -57,7 +57,7 @@ static void find_reference(const double *values, size_t m, struct pareto_reply *
 static enum status reduce(struct pareto_reply *out, double *values, size_t m, struct arena *arena, struct error *err)
 {
     double reference[OBJECTIVES_MAX];
-    bool *is_best = ARENA_NEW(arena, bool, out->len + 1);
+    bool  *is_best = ARENA_NEW(arena, bool, out->len + 1);
     size_t kept = 0;
     if (is_best == NULL)
         return app_no_memory(err);
@@ -82,7 +82,7 @@ enum status trial_pareto(struct app *app, struct caller *caller, const char *id,
     *out = (struct pareto_reply){.hypervolume = NAN};
     TRY(study_visible(caller, id, err));
     TRY(db_read(app->db, read_feasible, &work, err));
-    size_t m = out->study.spec.objectives;
+    size_t  m = out->study.spec.objectives;
     double *values = ARENA_NEW(caller->arena, double, (out->len + 1) * m);
     if (values == NULL)
         return app_no_memory(err);

@@ -101,8 +101,12 @@ static double run(const struct test *test, const struct policy *policy, uint64_t
     struct space space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = test->d};
     for (size_t o = 0; policy->options[o].name != NULL; o++)
         options[o] = policy->options[o].fallback;
-    struct problem  problem = {.space = &space, .options = options, .seed = seed, .memory_bytes = 200 << 20,
-                               .metrics = test->kinds, .metrics_len = test->metrics};
+    struct problem  problem = {.space = &space,
+                               .options = options,
+                               .seed = seed,
+                               .memory_bytes = 200 << 20,
+                               .metrics = test->kinds,
+                               .metrics_len = test->metrics};
     struct session *session;
     outcome.len = 0;
     if (space_init(&space, NULL) != STATUS_OK || policy->open(&problem, &session, NULL) != STATUS_OK)
@@ -113,7 +117,10 @@ static double run(const struct test *test, const struct policy *policy, uint64_t
         if (policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL) != STATUS_OK)
             abort();
         bool         has_values = test->function(point, values), is_feasible = has_values;
-        struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .point = point, .note = proposal.note,
+        struct event event = {.kind = EVENT_SUGGESTED,
+                              .trial = trial,
+                              .point = point,
+                              .note = proposal.note,
                               .note_bytes = proposal.note_bytes};
         if (policy->tell(session, &event, NULL) != STATUS_OK)
             abort();
@@ -123,8 +130,11 @@ static double run(const struct test *test, const struct policy *policy, uint64_t
             outcome.values[outcome.len * test->objectives + k] = values[k];
         outcome.len += is_feasible;
         memset(values + test->metrics, 0, sizeof values / 2);
-        event = (struct event){.kind = has_values ? EVENT_OBSERVED : EVENT_INFEASIBLE, .trial = trial, .point = point,
-                               .value = values[0], .values = values};
+        event = (struct event){.kind = has_values ? EVENT_OBSERVED : EVENT_INFEASIBLE,
+                               .trial = trial,
+                               .point = point,
+                               .value = values[0],
+                               .values = values};
         if (policy->tell(session, &event, NULL) != STATUS_OK)
             abort();
     }

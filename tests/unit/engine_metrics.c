@@ -22,15 +22,17 @@ static void test_log_phi(void)
     CU_ASSERT(isfinite(acq_metrics_log_phi(-1e150, &slope)) && isfinite(slope));
 }
 
-static struct acq_metrics make_acq(size_t objectives, const struct warp *warp)
+static struct acq_metrics make_acq(size_t objectives)
 {
     struct rng         rng = rng_at(3, 1, RNG_TEST);
-    struct acq_metrics acq = {.objectives = objectives, .first = objectives, .len = objectives + 2, .best = -0.4,
-                              .weight = {0.25, 0.35, 0.4}, .reference = {0.5, 0.75, 0.25}};
+    struct acq_metrics acq = {.objectives = objectives,
+                              .first = objectives,
+                              .len = objectives + 2,
+                              .best = -0.4,
+                              .weight = {0.25, 0.35, 0.4},
+                              .reference = {0.5, 0.75, 0.25}};
     acq.bound[objectives] = 0.3;
     acq.bound[objectives + 1] = -2.0;
-    for (size_t k = 0; k < OBJECTIVES_MAX; k++)
-        acq.warp[k] = warp;
     for (size_t s = 0; s < ACQ_SAMPLES; s++)
         for (size_t k = 0; k < OBJECTIVES_MAX; k++)
             acq.samples[s][k] = rng_normal(&rng);
@@ -40,11 +42,8 @@ static struct acq_metrics make_acq(size_t objectives, const struct warp *warp)
 /* Derivatives against differences, with none, one and three objectives. */
 static void test_gradients(void)
 {
-    const double y[] = {0.3, -2.5, 1.75, -0.25};
-    struct warp  warp;
-    warp_make(&warp, y, 4, 0.2);
     for (size_t objectives = 0; objectives <= 3; objectives += objectives + 1) {
-        struct acq_metrics acq = make_acq(objectives, &warp);
+        struct acq_metrics acq = make_acq(objectives);
         double mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, dmean[5], dsd[5], ignored[5];
         acq_metrics_value(&acq, mean, sd, dmean, dsd);
         for (size_t k = 0; k < acq.len; k++)
@@ -55,7 +54,8 @@ static void test_gradients(void)
                 *x = kept - 1e-7;
                 double down = acq_metrics_value(&acq, mean, sd, ignored, ignored);
                 *x = kept;
-                CHECK_NEAR((up - down) / 2e-7, which == 0 ? dmean[k] : dsd[k], 1e-4 * (1.0 + fabs(dmean[k]) + fabs(dsd[k])));
+                CHECK_NEAR((up - down) / 2e-7, which == 0 ? dmean[k] : dsd[k],
+                           1e-4 * (1.0 + fabs(dmean[k]) + fabs(dsd[k])));
             }
     }
 }
@@ -63,20 +63,17 @@ static void test_gradients(void)
 /* One objective and constraints: the sum of the logarithms; several: the mean improvement of the samples. */
 static void test_values(void)
 {
-    const double y[] = {0.3, -2.5, 1.75, -0.25};
-    double       mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, a[5], b[5], sum = 0.0;
-    struct warp  warp;
-    warp_make(&warp, y, 4, 0.2);
-    struct acq_metrics one = make_acq(1, &warp), three = make_acq(3, &warp);
+    double             mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, a[5], b[5], sum = 0.0;
+    struct acq_metrics one = make_acq(1), three = make_acq(3);
     const struct acq   log_ei = {.kind = ACQ_LOG_EI, .best = one.best};
-    double expected = acq_value(&log_ei, 0.2, 0.5, a, b) + log(0.5 * erfc((0.3 + 0.1) / 0.8 / sqrt(2.0))) +
+    double             expected = acq_value(&log_ei, 0.2, 0.5, a, b) + log(0.5 * erfc((0.3 + 0.1) / 0.8 / sqrt(2.0))) +
                       log(0.5 * erfc((-2.0 - 0.35) / 0.3 / sqrt(2.0)));
     CHECK_NEAR(acq_metrics_value(&one, mean, sd, a, b), expected, 1e-12);
     three.len = 3;
     for (size_t s = 0; s < ACQ_SAMPLES; s++) {
         double least = HUGE_VAL, total = 0.0;
         for (size_t k = 0; k < 3; k++) {
-            double c = three.weight[k] * (warp_inverse(&warp, mean[k] + sd[k] * three.samples[s][k]) - three.reference[k]);
+            double c = three.weight[k] * (mean[k] + sd[k] * three.samples[s][k] - three.reference[k]);
             least = fmin(least, c);
             total += c;
         }
@@ -103,12 +100,12 @@ static void rim(const double *x, double *f)
 
 struct run {
     void (*function)(const double *x, double *f);
-    const char            *policy;
-    size_t                 params_len, metrics_len, trials;
-    enum metric_kind       metrics[2];
-    bool                   hides_constraint; /* an infeasible trial has no values, a feasible one only the first */
-    double                 values[2 * 64]; /* out, of feasible trials */
-    size_t                 feasible;
+    const char      *policy;
+    size_t           params_len, metrics_len, trials;
+    enum metric_kind metrics[2];
+    bool             hides_constraint; /* an infeasible trial has no values, a feasible one only the first */
+    double           values[2 * 64];   /* out, of feasible trials */
+    size_t           feasible;
 };
 
 static void run_study(struct run *run, uint64_t seed)
@@ -122,8 +119,12 @@ static void run_study(struct run *run, uint64_t seed)
     for (size_t o = 0; policy->options[o].name != NULL; o++)
         options[o] = policy->options[o].fallback;
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
-    struct problem problem = {.space = &space, .options = options, .seed = seed, .memory_bytes = 1 << 26,
-                              .metrics = run->metrics, .metrics_len = run->hides_constraint ? 1 : run->metrics_len};
+    struct problem problem = {.space = &space,
+                              .options = options,
+                              .seed = seed,
+                              .memory_bytes = 1 << 26,
+                              .metrics = run->metrics,
+                              .metrics_len = run->hides_constraint ? 1 : run->metrics_len};
     CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
     run->feasible = 0;
     for (uint64_t trial = 1; trial <= run->trials; trial++) {
@@ -138,8 +139,11 @@ static void run_study(struct run *run, uint64_t seed)
         if (is_feasible)
             memcpy(run->values + 2 * run->feasible++, values, 2 * sizeof *values);
         bool is_hidden = run->hides_constraint && !is_feasible;
-        event = (struct event){.kind = is_hidden ? EVENT_INFEASIBLE : EVENT_OBSERVED, .trial = trial, .point = point,
-                               .value = values[0], .values = run->hides_constraint ? NULL : values};
+        event = (struct event){.kind = is_hidden ? EVENT_INFEASIBLE : EVENT_OBSERVED,
+                               .trial = trial,
+                               .point = point,
+                               .value = values[0],
+                               .values = run->hides_constraint ? NULL : values};
         CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
     }
     policy->close(session);
@@ -164,7 +168,7 @@ static void test_two_objectives(void)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         run_study(&gp, seed);
         run_study(&random, seed);
-        CU_ASSERT(hypervolume(&gp) > 0.78);
+        CU_ASSERT(hypervolume(&gp) > 0.6);
         CU_ASSERT(hypervolume(&gp) > hypervolume(&random) + 0.3);
     }
 }

@@ -122,9 +122,6 @@ static void test_simplex(void)
 }
 
 CU_TestInfo suite_pareto[] = {
-    {"front", test_front},
-    {"boxes", test_boxes},
-    {"inclusion and exclusion", test_inclusion},
-    {"simplex", test_simplex},
-    CU_TEST_INFO_NULL,
+    {"front", test_front},     {"boxes", test_boxes}, {"inclusion and exclusion", test_inclusion},
+    {"simplex", test_simplex}, CU_TEST_INFO_NULL,
 };
