@@ -227,7 +227,7 @@ static enum status climb(struct run *run, double *point, double *score, struct e
     const struct acq_search *search = run->search;
     const struct space      *space = search->space;
     bool                     is_limited = space->constraints_len > 0;
-    double                   value;
+    double                   value = HUGE_VAL;
     space_encode(space, point, run->u);
     if (!climb_bounds(run, point, run->u) || (is_limited && space->dims > WITHIN_DIMS_MAX))
         return STATUS_OK;
