@@ -369,7 +369,7 @@ static enum status run_search(struct run *run, struct error *err)
     size_t                   limits_len = 2 * search->space->constraints_len;
     run->all = count <= ENUMERATE && (search->slope != NULL || count <= search->samples);
     run->best = ARENA_NEW(run->scratch, double, 2 * search->space->params_len);
-    run->excess = ARENA_NEW(run->scratch, double, limits_len * (1 + dims));
+    run->excess = ARENA_NEW(run->scratch, double, limits_len *(1 + dims));
     run->u = ARENA_NEW(run->scratch, double, dims);
     run->lower = ARENA_NEW(run->scratch, double, dims);
     run->upper = ARENA_NEW(run->scratch, double, dims);

@@ -22,17 +22,17 @@ enum option_kind { OPTION_REAL, OPTION_INT, OPTION_CHOICE, OPTION_BOOL };
 struct option {
     const char        *name; /* NULL ends the list */
     enum option_kind   kind;
-    double             min, max;     /* inclusive; OPTION_BOOL: 0 and 1 */
-    double             fallback;     /* NaN: left to the algorithm ("estimated", ...), as help says */
-    const char *const *choices;      /* OPTION_CHOICE: NULL-terminated; the value is the index */
+    double             min, max; /* inclusive; OPTION_BOOL: 0 and 1 */
+    double             fallback; /* NaN: left to the algorithm ("estimated", ...), as help says */
+    const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
 };
 
 struct problem {
     const struct space *space;
-    const double       *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
-    uint64_t            seed;
-    size_t              memory_bytes; /* limit of the session's arenas together */
+    const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
+    uint64_t      seed;
+    size_t        memory_bytes; /* limit of the session's arenas together */
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -46,38 +46,38 @@ enum event_kind {
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
     enum event_kind kind;
-    uint64_t        trial;     /* number within the study, from 1 */
-    const double   *point;     /* [params_len] natural units, every kind of event; NULL on candidates */
-    size_t          row;       /* candidates */
-    double          value;     /* EVENT_OBSERVED: finite, larger is better */
-    double          stddev;    /* of value; 0: not given */
-    const void     *note;      /* EVENT_SUGGESTED: the proposal's note, or NULL */
+    uint64_t        trial;  /* number within the study, from 1 */
+    const double   *point;  /* [params_len] natural units, every kind of event; NULL on candidates */
+    size_t          row;    /* candidates */
+    double          value;  /* EVENT_OBSERVED: finite, larger is better */
+    double          stddev; /* of value; 0: not given */
+    const void     *note;   /* EVENT_SUGGESTED: the proposal's note, or NULL */
     size_t          note_bytes;
 };
 
 struct ask {
-    uint64_t      trial;         /* number the proposal will get: keys its randomness */
-    const double *fixed;         /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents
+    uint64_t      trial;  /* number the proposal will get: keys its randomness */
+    const double *fixed;  /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents
                                   * are fixed too; and space_hold has found a point with these values */
-    bool        (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
-    void         *late_arg;
+    bool (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
+    void *late_arg;
 };
 
 struct proposal {
-    double     *point;       /* [params_len] out, storage by the caller */
-    size_t      row;         /* out, candidates */
-    const char *fallback;    /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
-    size_t      observations;/* how many the model saw */
-    double      mean, sd;    /* posterior at the point, signed as values; NaN without a model */
+    double       *point;        /* [params_len] out, storage by the caller */
+    size_t        row;          /* out, candidates */
+    const char   *fallback;     /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
+    size_t        observations; /* how many the model saw */
+    double        mean, sd;     /* posterior at the point, signed as values; NaN without a model */
     unsigned char note[POLICY_NOTE_MAX];
-    size_t      note_bytes;
+    size_t        note_bytes;
 };
 
 struct session;
 struct policy {
     const char          *name;
     const char          *help;
-    unsigned             spaces; /* of enum space_kind */
+    unsigned             spaces;             /* of enum space_kind */
     bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
     const struct option *options;
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
@@ -94,7 +94,7 @@ struct policy {
     enum status (*predict)(struct session *, const double *points, const size_t *rows, size_t m, double *mean,
                            double *sd, struct error *);
     size_t (*bytes)(const struct session *); /* what the session holds now */
-    void   (*close)(struct session *);       /* NULL is allowed */
+    void (*close)(struct session *);         /* NULL is allowed */
 };
 
 /* Every algorithm, in the order of the documentation; *count receives how many. */

@@ -193,9 +193,9 @@ static void candidate_point(const struct space *space, struct rng *rng, const do
 static size_t candidates_fill(struct session *session, uint64_t trial, const struct space *space, const double *centre,
                               const double *width, double *points, double *U, double *v)
 {
-    struct rng          rng = rng_at(session->problem->seed, trial, RNG_STARTS);
-    uint64_t            scramble = rng_u64(&rng);
-    size_t              m = 0;
+    struct rng rng = rng_at(session->problem->seed, trial, RNG_STARTS);
+    uint64_t   scramble = rng_u64(&rng);
+    size_t     m = 0;
     for (size_t k = 0; k < CANDIDATES; k++) {
         double *point = points + m * space->params_len, *u = U + m * space->dims;
         sobol_point(scramble, k, space->params_len, v);

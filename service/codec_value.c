@@ -48,8 +48,7 @@ static enum status read_coordinate(const struct spec *spec, size_t i, const json
     return codec_space_value(spec, i, json, where, &point[i], err);
 }
 
-static enum status check_constraints(const struct spec *spec, const double *point, const char *where,
-                                     struct error *err)
+static enum status check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
 {
     const struct constraint *broken = space_broken(&spec->space, point, CODEC_ROUNDING_SLACK);
     if (broken == NULL)

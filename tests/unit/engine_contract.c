@@ -34,24 +34,38 @@ static const struct condition if_sgd[] = {{.parent = 0, .values = sgd, .values_l
 static const struct condition if_deep[] = {{.parent = 2, .values = deep, .values_len = 3}};
 static const struct condition if_mid[] = {{.parent = 0, .values = sgd, .values_len = 2},
                                           {.parent = 3, .values = mid, .values_len = 1}};
-static const struct param conditional_params[] = {
-    PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
-    {.name = "momentum", .min = 0.1, .max = 0.985, .scale = SCALE_REVERSE_LOG, .when = if_sgd, .when_len = 1},
-    PARAM("layers", INT, LINEAR, 1, 4, 0),
-    {.name = "width", .kind = PARAM_DISCRETE, .scale = SCALE_LOG, .min = 16, .max = 48, .choices = 3, .values = widths,
-     .when = if_deep, .when_len = 1},
-    {.name = "decay", .min = 1e-6, .max = 0.25, .scale = SCALE_LOG, .when = if_mid, .when_len = 2},
+static const struct param     conditional_params[] = {
+        PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
+        {.name = "momentum", .min = 0.1, .max = 0.985, .scale = SCALE_REVERSE_LOG, .when = if_sgd, .when_len = 1},
+        PARAM("layers", INT, LINEAR, 1, 4, 0),
+        {.name = "width",
+         .kind = PARAM_DISCRETE,
+         .scale = SCALE_LOG,
+         .min = 16,
+         .max = 48,
+         .choices = 3,
+         .values = widths,
+         .when = if_deep,
+         .when_len = 1},
+        {.name = "decay", .min = 1e-6, .max = 0.25, .scale = SCALE_LOG, .when = if_mid, .when_len = 2},
 };
 static const double           only_b[] = {1}, many[] = {2, 3}, steps[] = {-0.75, 2.385};
 static const struct condition if_b[] = {{.parent = 0, .values = only_b, .values_len = 1}};
 static const struct condition if_many[] = {{.parent = 1, .values = many, .values_len = 2}};
-static const struct param     conditional_finite_params[] = { /* 4 + 1 + 2 * 2 points */
+static const struct param     conditional_finite_params[] = {
+        /* 4 + 1 + 2 * 2 points */
     PARAM("c", CATEGORICAL, LINEAR, 0, 4, 5),
     {.name = "k", .kind = PARAM_INT, .min = 1, .max = 3, .when = if_b, .when_len = 1},
-    {.name = "d", .kind = PARAM_DISCRETE, .min = -0.75, .max = 2.385, .choices = 2, .values = steps, .when = if_many,
-     .when_len = 1},
+    {.name = "d",
+         .kind = PARAM_DISCRETE,
+         .min = -0.75,
+         .max = 2.385,
+         .choices = 2,
+         .values = steps,
+         .when = if_many,
+         .when_len = 1},
 };
-static const double parts[] = {0.125, 0.5, 0.875, 3.5};
+static const double       parts[] = {0.125, 0.5, 0.875, 3.5};
 static const struct param constrained_params[] = {
     PARAM("x", DOUBLE, LINEAR, -1, 2.5, 0),
     PARAM("y", DOUBLE, LOG, 0.01, 10, 0),
@@ -64,7 +78,8 @@ static const struct constraint constraints[] = {
     {.params = constrained_xy, .coefficients = plain_sum, .len = 2, .min = -INFINITY, .max = 3},
     {.params = constrained_all, .coefficients = weights, .len = 4, .min = 1.3, .max = 2.2},
 };
-static const struct param constrained_finite_params[] = { /* 10 of 25 points */
+static const struct param constrained_finite_params[] = {
+    /* 10 of 25 points */
     PARAM("a", INT, LINEAR, 0, 4, 0),
     PARAM("b", INT, LINEAR, 0, 4, 0),
 };
@@ -75,7 +90,12 @@ static const struct param prior_params[] = {
     {.name = "lr", .scale = SCALE_LOG, .min = 1e-5, .max = 0.1, .prior = {PRIOR_NORMAL, 0.01, 0.003}},
     {.name = "keep", .scale = SCALE_REVERSE_LOG, .min = 0.1, .max = 0.999, .prior = {PRIOR_BETA, 2, 5}},
     {.name = "k", .kind = PARAM_INT, .min = -3, .max = 9, .prior = {PRIOR_NORMAL, 2.385, 1.5}},
-    {.name = "d", .kind = PARAM_DISCRETE, .min = 16, .max = 48, .choices = 3, .values = widths,
+    {.name = "d",
+     .kind = PARAM_DISCRETE,
+     .min = 16,
+     .max = 48,
+     .choices = 3,
+     .values = widths,
      .prior = {PRIOR_BETA, 0.5, 0.75}},
 };
 static double candidate_rows[ROWS * COLUMNS];
@@ -86,9 +106,15 @@ static struct space spaces[] = {
     {.kind = SPACE_PARAMETERS, .params = wide_params, .params_len = 3},
     {.kind = SPACE_PARAMETERS, .params = conditional_params, .params_len = 5},
     {.kind = SPACE_PARAMETERS, .params = conditional_finite_params, .params_len = 3},
-    {.kind = SPACE_PARAMETERS, .params = constrained_params, .params_len = 4, .constraints = constraints,
+    {.kind = SPACE_PARAMETERS,
+     .params = constrained_params,
+     .params_len = 4,
+     .constraints = constraints,
      .constraints_len = 2},
-    {.kind = SPACE_PARAMETERS, .params = constrained_finite_params, .params_len = 2, .constraints = at_least_5,
+    {.kind = SPACE_PARAMETERS,
+     .params = constrained_finite_params,
+     .params_len = 2,
+     .constraints = at_least_5,
      .constraints_len = 1},
     {.kind = SPACE_PARAMETERS, .params = prior_params, .params_len = 4},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
@@ -97,8 +123,8 @@ enum { SPACES = sizeof spaces / sizeof spaces[0] };
 
 /* What some trials of the fixed-value test hold, of each space. */
 static const double fixed_values[SPACES][PARAMS_MAX] = {
-    {0.0625e-1, 0.125, 5, 1}, {1, 2}, {1e10, -4e306, 11}, {1, 0.5, 3, 32, 0.0625},
-    {1, 2, 2.385},            {0.25, 0.75, 2, 0.875}, {4, 3}, {0.05, 0.25, 7, 48},
+    {0.0625e-1, 0.125, 5, 1}, {1, 2}, {1e10, -4e306, 11},  {1, 0.5, 3, 32, 0.0625}, {1, 2, 2.385},
+    {0.25, 0.75, 2, 0.875},   {4, 3}, {0.05, 0.25, 7, 48},
 };
 
 struct world {
@@ -212,7 +238,10 @@ static void study_close(struct study *study)
 
 static void study_tell(struct study *study, enum event_kind kind, uint64_t trial, double value)
 {
-    struct event event = {.kind = kind, .trial = trial, .value = value, .row = study->rows[trial],
+    struct event event = {.kind = kind,
+                          .trial = trial,
+                          .value = value,
+                          .row = study->rows[trial],
                           .point = is_candidates(study->world) ? NULL : study->points[trial]};
     study->events[study->events_len++] = event;
     CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
@@ -229,9 +258,12 @@ static void study_suggested(struct study *study, uint64_t trial, const struct pr
         CU_ASSERT_FATAL(study->notes[trial] != NULL);
         memcpy(study->notes[trial], p->note, p->note_bytes);
     }
-    struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = study->rows[trial],
+    struct event event = {.kind = EVENT_SUGGESTED,
+                          .trial = trial,
+                          .row = study->rows[trial],
                           .point = is_candidates(study->world) ? NULL : study->points[trial],
-                          .note = study->notes[trial], .note_bytes = p->note_bytes};
+                          .note = study->notes[trial],
+                          .note_bytes = p->note_bytes};
     study->events[study->events_len++] = event;
     CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
 }
@@ -247,7 +279,7 @@ static enum status ask_trial(const struct world *w, struct session *session, uin
     memset(a, 0x5A, sizeof *a);
     a->proposal.point = a->point;
     struct error err = {0};
-    enum status status = w->policy->ask(session, &(struct ask){.trial = trial}, &a->proposal, &err);
+    enum status  status = w->policy->ask(session, &(struct ask){.trial = trial}, &a->proposal, &err);
     CU_ASSERT(status == STATUS_OK || strcmp(err.code, "search_space_exhausted") == 0);
     return status;
 }
@@ -265,9 +297,9 @@ static void check_sound(const struct world *w, const struct proposal *p)
 
 static bool is_equal(const struct world *w, const struct proposal *a, const struct proposal *b)
 {
-    bool same_place = is_candidates(w) ? a->row == b->row
-                                       : memcmp(a->point, b->point,
-                                                w->problem.space->params_len * sizeof *a->point) == 0;
+    bool same_place = is_candidates(w)
+                          ? a->row == b->row
+                          : memcmp(a->point, b->point, w->problem.space->params_len * sizeof *a->point) == 0;
     bool same_numbers = memcmp(&a->mean, &b->mean, sizeof a->mean) == 0 && memcmp(&a->sd, &b->sd, sizeof a->sd) == 0 &&
                         a->observations == b->observations;
     bool same_note = a->note_bytes == b->note_bytes && memcmp(a->note, b->note, a->note_bytes) == 0;
@@ -297,8 +329,10 @@ static void study_finish_some(struct study *study, uint64_t newest, bool *open, 
         if (!open[trial] || dice >= 60 || trial % 11 == 7)
             continue;
         open[trial] = false;
-        enum event_kind kind = dice < 46 ? EVENT_OBSERVED : dice < 51 ? EVENT_FAILED : dice < 56 ? EVENT_INFEASIBLE
-                                                                                           : EVENT_ABANDONED;
+        enum event_kind kind = dice < 46   ? EVENT_OBSERVED
+                               : dice < 51 ? EVENT_FAILED
+                               : dice < 56 ? EVENT_INFEASIBLE
+                                           : EVENT_ABANDONED;
         study_tell(study, kind, trial, kind == EVENT_OBSERVED ? objective(study, trial) : 0);
     }
 }
@@ -442,7 +476,7 @@ static void exhaustion_in(struct world *w)
     static struct study study;
     struct answer       answer;
     size_t              points = space_count(w->problem.space), limit = points < TRIALS ? points : TRIALS;
-    bool must_differ = is_candidates(w) ? w->policy->uses_each_row_once : points < TRIALS;
+    bool                must_differ = is_candidates(w) ? w->policy->uses_each_row_once : points < TRIALS;
     if (!must_differ)
         return;
     study_open(&study, w);
@@ -513,10 +547,17 @@ static void memory_in(struct world *w)
             if (status != STATUS_OK)
                 break;
             check_sound(&small, &p);
-            struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = p.row, .note = p.note,
-                                  .note_bytes = p.note_bytes, .point = is_candidates(w) ? NULL : p.point};
+            struct event event = {.kind = EVENT_SUGGESTED,
+                                  .trial = trial,
+                                  .row = p.row,
+                                  .note = p.note,
+                                  .note_bytes = p.note_bytes,
+                                  .point = is_candidates(w) ? NULL : p.point};
             status = w->policy->tell(session, &event, &err);
-            event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .row = p.row, .point = event.point,
+            event = (struct event){.kind = EVENT_OBSERVED,
+                                   .trial = trial,
+                                   .row = p.row,
+                                   .point = event.point,
                                    .value = cos((double)trial)};
             if (status == STATUS_OK)
                 status = w->policy->tell(session, &event, &err);
@@ -563,8 +604,8 @@ static void fixed_in(struct world *w)
         choose_fixed(space, trial, fixed);
         memset(&answer, 0, sizeof answer);
         answer.proposal.point = answer.point;
-        enum status status = w->policy->ask(study.session, &(struct ask){.trial = trial, .fixed = fixed},
-                                            &answer.proposal, NULL);
+        enum status status =
+            w->policy->ask(study.session, &(struct ask){.trial = trial, .fixed = fixed}, &answer.proposal, NULL);
         CU_ASSERT(status == STATUS_OK || (status == STATUS_CONFLICT && space_count(space) < 20));
         if (status != STATUS_OK)
             continue;
@@ -592,8 +633,8 @@ static void predict_in(struct world *w)
         return;
     study_open(&study, w);
     for (uint64_t trial = 1; trial <= 9; trial++) {
-        double points[3 * PARAMS_MAX], mean[3], sd[3], mean_again[3], sd_again[3];
-        size_t rows[3] = {trial, 59, 0};
+        double       points[3 * PARAMS_MAX], mean[3], sd[3], mean_again[3], sd_again[3];
+        size_t       rows[3] = {trial, 59, 0};
         struct error err = {0};
         for (size_t i = 0; i < 3; i++) {
             const double v[PARAMS_MAX] = {0.1 * (double)trial, 0.3 * (double)i, 0.77, 0.5};
@@ -683,16 +724,10 @@ static void test_records(void)
 }
 
 CU_TestInfo suite_contract[] = {
-    {"records", test_records},
-    {"replay", test_replay},
-    {"dropped proposals", test_dropped},
-    {"seeds", test_seeds},
-    {"batches", test_batches},
-    {"exhaustion", test_exhaustion},
-    {"hostile values", test_hostile},
-    {"small memory", test_memory},
-    {"fixed values", test_fixed},
-    {"predict", test_predict},
-    {"deadline", test_deadline},
-    CU_TEST_INFO_NULL,
+    {"records", test_records},           {"replay", test_replay},
+    {"dropped proposals", test_dropped}, {"seeds", test_seeds},
+    {"batches", test_batches},           {"exhaustion", test_exhaustion},
+    {"hostile values", test_hostile},    {"small memory", test_memory},
+    {"fixed values", test_fixed},        {"predict", test_predict},
+    {"deadline", test_deadline},         CU_TEST_INFO_NULL,
 };

@@ -110,13 +110,20 @@ static void test_conditional(void)
 {
     static const char conditional[] =
         "{\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"algorithm\":{\"name\":\"random\"},\"space\":"
-        "{\"type\":\"parameters\",\"parameters\":[{\"name\":\"o\",\"type\":\"categorical\",\"values\":[\"adam\",\"sgd\"]},"
+        "{\"type\":\"parameters\",\"parameters\":[{\"name\":\"o\",\"type\":\"categorical\",\"values\":[\"adam\","
+        "\"sgd\"]},"
         "{\"name\":\"m\",\"type\":\"discrete\",\"values\":[0.5,0.875],\"when\":{\"o\":[\"sgd\"]}},"
         "{\"name\":\"k\",\"type\":\"int\",\"min\":0,\"max\":7}],"
         "\"constraints\":[{\"coefficients\":{\"k\":0.5},\"max\":2.385}]}}";
-    static const struct { const char *line, *code; } rows[] = {
-        {"adam,0.5,3,1\n", "inactive_parameter"}, {"sgd,,3,1\n", "missing_member"}, {"sgd,0.75,3,1\n", "unknown_value"},
-        {"sgd,0.5,,1\n", "wrong_type"},           {",,3,1\n", "unknown_value"},    {"sgd,0.5,5,1\n", "constraint_violated"},
+    static const struct {
+        const char *line, *code;
+    } rows[] = {
+        {"adam,0.5,3,1\n", "inactive_parameter"},
+        {"sgd,,3,1\n", "missing_member"},
+        {"sgd,0.75,3,1\n", "unknown_value"},
+        {"sgd,0.5,,1\n", "wrong_type"},
+        {",,3,1\n", "unknown_value"},
+        {"sgd,0.5,5,1\n", "constraint_violated"},
     };
     struct import work;
     CU_ASSERT_EQUAL_FATAL(import(&work, conditional, "o,m,k,value\nadam,,4,1.5\nsgd,0.875,0,2.5\n"), STATUS_OK);
@@ -133,5 +140,7 @@ static void test_conditional(void)
     }
 }
 
-CU_TestInfo suite_csv_text[] = {{"import", test_import}, {"refused", test_refused}, {"conditional parameters", test_conditional},
-    CU_TEST_INFO_NULL};
+CU_TestInfo suite_csv_text[] = {{"import", test_import},
+                                {"refused", test_refused},
+                                {"conditional parameters", test_conditional},
+                                CU_TEST_INFO_NULL};
