@@ -36,7 +36,7 @@ BENCH     = $(call programs,tests/bench/*.c)
 GOLDEN    = $(call programs,tests/golden/*.c)
 GNOMON    = $(abspath $(BUILD)/gnomon)
 MODULES   = tests/http/node_modules/.package-lock.json
-STEP      = @GNOMON=$(GNOMON) BUILD=$(abspath $(BUILD)) PYTHON=$(PYTHON) sh tests/check/step $(BUILD)/log
+STEP      = @OPENBLAS_NUM_THREADS=1 GNOMON=$(GNOMON) BUILD=$(abspath $(BUILD)) PYTHON=$(PYTHON) sh tests/check/step $(BUILD)/log
 say       = $(if $(V),,@echo '$(1) $(2)';)
 
 all: $(BUILD)/gnomon

@@ -9,8 +9,8 @@
 #define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiDii"
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
-    "observations, mean, sd, milliseconds, created_ms, finished_ms"
-#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdii"
+    "observations, mean, sd, milliseconds, created_ms, finished_ms, diagnostics"
+#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiS"
 
 /* name, parameters, results, text */
 #define SQL_LIST(X)                                                                                                    \
@@ -35,10 +35,10 @@
       "infeasible = $8, abandoned = $9, updated_ms = $10 WHERE id = $1")                                               \
     X(STUDY_BEST, "sid", "", "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                        \
     X(STUDY_DELETE, "s", "", "DELETE FROM study WHERE id = $1")                                                        \
-    X(TRIAL_ADD, "sisbisisssiiDDdbi", "",                                                                              \
+    X(TRIAL_ADD, "sisbisisssiiDDdbis", "",                                                                             \
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, policy, fallback, seen, "    \
-      "observations, mean, sd, milliseconds, note, created_ms, finished_ms) "                                          \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0)")                        \
+      "observations, mean, sd, milliseconds, note, created_ms, finished_ms, diagnostics) "                             \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18)")                   \
     X(TRIAL_GET, "si", SQL_TRIAL_RESULTS, "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND number = $2")  \
     X(TRIAL_BY_EXTERNAL_ID, "ss", SQL_TRIAL_RESULTS,                                                                   \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND external_id = $2")                                 \

@@ -137,6 +137,22 @@ enum status gp_posterior(const struct gp *gp, const double *Z, size_t m, double 
     return STATUS_OK;
 }
 
+enum status gp_mean(const struct gp *gp, const double *Z, size_t m, double *mean, struct arena *scratch,
+                    struct error *err)
+{
+    struct arena_mark mark = arena_mark(scratch);
+    double           *K = arena_alloc(scratch, gp->n, (m < CHUNK ? m : CHUNK) * sizeof *K);
+    if (K == NULL)
+        return no_memory(err);
+    for (size_t from = 0; from < m; from += CHUNK) {
+        size_t points = m - from < CHUNK ? m - from : CHUNK;
+        kernel_cross(&gp->kernel, gp->X, gp->n, Z + from * gp->kernel.dims, points, K);
+        mat_vector(K, gp->n, points, true, gp->alpha, mean + from);
+    }
+    arena_release(scratch, mark);
+    return STATUS_OK;
+}
+
 void gp_gradient(const struct gp *gp, const double *z, double *work, struct gp_slope *out)
 {
     const struct kernel *kernel = &gp->kernel;

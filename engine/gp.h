@@ -49,6 +49,10 @@ MUST_CHECK enum status gp_set_values(struct gp *gp, const double *y, struct erro
 MUST_CHECK enum status gp_posterior(const struct gp *gp, const double *Z, size_t m, double *mean, double *var,
                                     struct arena *scratch, struct error *err);
 
+/* Only the mean: as gp_posterior, O(n dims m). */
+MUST_CHECK enum status gp_mean(const struct gp *gp, const double *Z, size_t m, double *mean, struct arena *scratch,
+                               struct error *err);
+
 /* Posterior at one point z [dims] with gradients: *mean, *var, dmean [dims], dvar [dims] out; work [3 n] scratch.
  *   dmean = sum_i alpha_i dk(z,x_i);   dvar = -2 sum_i ((L L')^-1 k)_i dk(z,x_i).  O(n^2 + n dims). */
 struct gp_slope {

@@ -55,12 +55,25 @@ struct event {
     size_t          note_bytes;
 };
 
+/* What the model behind a proposal looked like.  Lengths are in the unit cube (candidates: in the matrix's own units),
+ * variances in units in which the modelled values have variance 1.  For people, not for computing with. */
+struct diagnostics {
+    const char *acquisition;       /* as the option names it; NULL: no model, and nothing else here holds */
+    double      acquisition_value; /* at the point; of log-ei it is a logarithm */
+    double      signal_variance, noise_variance, jitter;
+    double      condition;         /* a lower bound of the covariance matrix's condition number */
+    double      fit_milliseconds;  /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
+    double     *length_scales;     /* [params_len] (candidates: [1]) storage by the caller */
+};
+
 struct ask {
-    uint64_t      trial;  /* number the proposal will get: keys its randomness */
-    const double *fixed;  /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents
-                                  * are fixed too; and space_hold has found a point with these values */
-    bool (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
-    void *late_arg;
+    uint64_t      trial;         /* number the proposal will get: keys its randomness */
+    const double *fixed;         /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents are
+                                  * fixed too; and space_hold has found a point with these values */
+    bool        (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
+    void         *late_arg;
+    struct diagnostics *diagnostics;      /* out; NULL: not wanted */
+    double            (*clock_ms)(void);  /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
 };
 
 struct proposal {
@@ -71,6 +84,14 @@ struct proposal {
     double        mean, sd;     /* posterior at the point, signed as values; NaN without a model */
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes;
+};
+
+/* One observed trial predicted by the model of all the others, its noise included. */
+struct residual {
+    uint64_t trial;
+    double   value, mean, sd;
+    double   z;           /* (value - mean) / sd, in the units in which the model is Gaussian */
+    double   log_density; /* of the prediction at value, in the units of values */
 };
 
 struct session;
@@ -89,10 +110,14 @@ struct policy {
     /* CONFLICT "search_space_exhausted" when nothing is left to propose; otherwise fails only for memory. */
     enum status (*ask)(struct session *, const struct ask *, struct proposal *, struct error *);
     /* Posterior at m points ([m][params_len]) or rows ([m]); NULL when the algorithm has no model.
+     * sd NULL: not wanted, which is much cheaper.
      * CONFLICT "no_observations" before the first value; NUMERIC when the posterior is not finite.
      * Changes nothing that a later ask can see. */
     enum status (*predict)(struct session *, const double *points, const size_t *rows, size_t m, double *mean,
                            double *sd, struct error *);
+    /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
+     * Errors and promise as predict. */
+    enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
     size_t (*bytes)(const struct session *); /* what the session holds now */
     void (*close)(struct session *);         /* NULL is allowed */
 };

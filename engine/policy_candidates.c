@@ -6,15 +6,17 @@
 
 #include "engine/candidate_fit.h"
 #include "engine/candidate_gp.h"
+#include "engine/gp_loo.h"
 #include "engine/mat.h"
 #include "engine/mechanism.h"
 #include "engine/rng.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { FIT_FIRST = 5, FIT_LAST = 320, BLOCK = 512 };
+enum { FIT_FIRST = 5, FIT_LAST = 320, BLOCK = 512, RESIDUALS_MAX = 4000 };
 enum { ROW_TAKEN = 1, ROW_INFEASIBLE = 2 };
 static const double NOISE_DEFAULT = 0.01, RATIO_MIN = 1e-6, RATIO_MAX = 1e6;
 
@@ -44,6 +46,7 @@ struct candidates {
     size_t                 taken, infeasible; /* rows with a flag */
     size_t                *rows;     /* [observed] the log's observations, in order */
     double                *values;   /* [observed] */
+    uint64_t              *trials;   /* [observed] */
     size_t                 observed, observed_room;
     struct waiting        *waiting;  /* [pending] trials without a result, in order */
     size_t                *pending_rows; /* [pending] scratch */
@@ -179,15 +182,18 @@ static void waiting_remove(struct candidates *c, uint64_t trial)
 static enum status observation_add(struct candidates *c, const struct event *event, struct error *err)
 {
     if (c->observed == c->observed_room) {
-        size_t room = c->observed_room;
+        size_t room = c->observed_room, trials_room = c->observed_room;
         void  *rows = enlarged(&c->arena, c->rows, &room, sizeof *c->rows);
+        void  *trials = enlarged(&c->arena, c->trials, &trials_room, sizeof *c->trials);
         void  *values = enlarged(&c->arena, c->values, &c->observed_room, sizeof *c->values);
-        if (rows == NULL || values == NULL)
+        if (rows == NULL || trials == NULL || values == NULL)
             return no_memory(err);
         c->rows = rows;
+        c->trials = trials;
         c->values = values;
     }
     c->rows[c->observed] = event->row;
+    c->trials[c->observed] = event->trial;
     c->values[c->observed++] = event->value;
     return STATUS_OK;
 }
@@ -373,11 +379,12 @@ static double mean_at(const struct candidates *c, const struct lens *lens, size_
 }
 
 /* The allowed row with the highest score; rows_len when no score is finite. */
-static size_t best_row(const struct candidates *c, const struct lens *lens, uint64_t trial)
+static size_t best_row(const struct candidates *c, const struct lens *lens, uint64_t trial, double *highest)
 {
     struct candidates_view view = {.problem = c->problem, .observations = c->observed, .best = NAN, .trial = trial};
     size_t                 n = c->problem->space->rows_len, best = n;
-    double                 highest = -INFINITY, mean[BLOCK], sd[BLOCK], score[BLOCK];
+    double                 mean[BLOCK], sd[BLOCK], score[BLOCK];
+    *highest = -INFINITY;
     for (size_t i = 0; i < c->observed; i++)
         view.best = fmax(view.best, mean_at(c, lens, c->rows[i]));
     for (view.first = 0; view.first < n; view.first += BLOCK) {
@@ -388,12 +395,25 @@ static size_t best_row(const struct candidates *c, const struct lens *lens, uint
         }
         c->rule.score(&view, m, mean, sd, score);
         for (size_t k = 0; k < m; k++)
-            if (score[k] > highest && score[k] < INFINITY && is_allowed(c, view.first + k)) {
-                highest = score[k];
+            if (score[k] > *highest && score[k] < INFINITY && is_allowed(c, view.first + k)) {
+                *highest = score[k];
                 best = view.first + k;
             }
     }
     return best;
+}
+
+static void diagnose(const struct candidates *c, const struct hypers *h, double fit_ms, double score,
+                     struct diagnostics *out)
+{
+    out->acquisition = c->rule.acquisition;
+    out->acquisition_value = score;
+    out->signal_variance = h->variance;
+    out->noise_variance = h->variance * h->ratio;
+    out->jitter = 0;
+    out->condition = gp_loo_condition(c->gp.L, c->gp.observed, c->gp.room);
+    out->fit_milliseconds = fit_ms;
+    out->length_scales[0] = h->length_scale;
 }
 
 /* Fits when it is time, brings the posterior up to date and fills the proposal. */
@@ -401,17 +421,21 @@ static enum status propose(struct candidates *c, const struct ask *ask, struct p
 {
     struct note note = c->fit; /* a new one holds from the trial that brings it back */
     bool        fits = is_fit_due(c) && !is_late(ask);
+    double      began = fits && ask->clock_ms != NULL ? ask->clock_ms() : NAN, score;
     if (fits && fit_now(c, ask, &note, err) == STATUS_NO_MEMORY)
         return STATUS_NO_MEMORY;
+    double fit_ms = isnan(began) ? NAN : ask->clock_ms() - began;
     struct hypers h = hypers_with(c, &note);
     TRY(catch_up(c, ask, &h, err));
     struct lens lens = lens_of(c, &h);
-    size_t      row = best_row(c, &lens, ask->trial);
+    size_t      row = best_row(c, &lens, ask->trial, &score);
     if (row == c->problem->space->rows_len)
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "no row has a finite score");
     out->row = row;
     out->mean = mean_at(c, &lens, row);
     out->sd = lens.factor * candidate_gp_sd(&c->gp, row, true);
+    if (ask->diagnostics != NULL)
+        diagnose(c, &h, fit_ms, score, ask->diagnostics);
     if (fits) {
         memcpy(out->note, &note, sizeof note);
         out->note_bytes = sizeof note;
@@ -449,9 +473,61 @@ enum status candidates_predict(struct candidates *c, const size_t *rows, size_t 
     struct lens lens = lens_of(c, &h);
     for (size_t i = 0; i < m; i++) {
         mean[i] = mean_at(c, &lens, rows[i]);
-        sd[i] = lens.factor * candidate_gp_sd(&c->gp, rows[i], false);
+        if (sd != NULL)
+            sd[i] = lens.factor * candidate_gp_sd(&c->gp, rows[i], false);
     }
-    return mat_is_finite(mean, m) && mat_is_finite(sd, m)
+    return mat_is_finite(mean, m) && (sd == NULL || mat_is_finite(sd, m))
                ? STATUS_OK
                : error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");
+}
+
+static int by_trial(const void *a, const void *b)
+{
+    const struct residual *x = a, *y = b;
+    return (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+/* alpha_i / C_ii and 1 / C_ii of gp_loo.h; the factor is relative to the signal's variance, values are not. */
+static enum status residuals_of(const struct candidates *c, const struct lens *lens, struct arena *arena,
+                                struct residual *out, struct error *err)
+{
+    const struct candidate_gp *gp = &c->gp;
+    size_t                     n = c->observed;
+    double                    *alpha = ARENA_NEW(arena, double, n), *diagonal = ARENA_NEW(arena, double, n);
+    if (alpha == NULL || diagonal == NULL)
+        return no_memory(err);
+    TRY(gp_loo_diagonal(gp->L, n, gp->room, diagonal, arena, err));
+    for (size_t i = 0; i < n; i++)
+        alpha[i] = gp->beta[i] - lens->centre * gp->beta_one[i];
+    mat_solve_upper(gp->L, n, gp->room, alpha);
+    for (size_t i = 0; i < n; i++) {
+        double error = alpha[i] / diagonal[i], sd = lens->factor / sqrt(diagonal[i]);
+        double z = error / sd;
+        out[i] = (struct residual){c->trials[i], c->values[i], c->values[i] - error, sd, z, gp_loo_log_density(z, sd)};
+        if (!isfinite(out[i].mean) || !isfinite(out[i].z))
+            return error_set(err, STATUS_NUMERIC, "not_finite", "", "the residuals are not finite");
+    }
+    qsort(out, n, sizeof *out, by_trial);
+    return STATUS_OK;
+}
+
+enum status candidates_residuals(struct candidates *c, struct arena *arena, struct residual **out, size_t *len,
+                                 struct error *err)
+{
+    struct hypers h = hypers_with(c, &c->fit);
+    if (c->observed == 0)
+        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+    if (c->observed > RESIDUALS_MAX)
+        return error_set(err, STATUS_CONFLICT, "too_many_observations", "", "residuals are for up to %d observations",
+                         RESIDUALS_MAX);
+    TRY(catch_up(c, NULL, &h, err));
+    struct lens lens = lens_of(c, &h);
+    *len = c->observed;
+    *out = ARENA_NEW(arena, struct residual, *len);
+    if (*out == NULL)
+        return no_memory(err);
+    struct arena_mark mark = arena_mark(arena);
+    TRY(residuals_of(c, &lens, arena, *out, err));
+    arena_release(arena, mark);
+    return STATUS_OK;
 }

@@ -29,6 +29,7 @@ struct candidates_rule {
     size_t           initial;       /* random rows before the model is asked; at least until one is observed */
     size_t           reserved_bytes; /* of the problem's memory, which the caller has taken */
     bool             each_row_once; /* a row suggested or observed is out; otherwise only an infeasible one is */
+    const char      *acquisition;   /* what score computes, as the option names it */
     /* Scores m rows, higher is better; mean and sd [m] in the units of values, sd with the pending rows. */
     void (*score)(const struct candidates_view *view, size_t m, const double *mean, const double *sd, double *score);
 };
@@ -43,6 +44,8 @@ MUST_CHECK enum status candidates_ask(struct candidates *c, const struct ask *as
                                       struct error *err);
 MUST_CHECK enum status candidates_predict(struct candidates *c, const size_t *rows, size_t m, double *mean, double *sd,
                                           struct error *err);
+MUST_CHECK enum status candidates_residuals(struct candidates *c, struct arena *arena, struct residual **out,
+                                            size_t *len, struct error *err);
 size_t candidates_bytes(const struct candidates *c);
 void   candidates_close(struct candidates *c);
 

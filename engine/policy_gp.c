@@ -11,7 +11,7 @@
  * Candidate spaces: a rule over policy_candidates. */
 #include "engine/acq.h"
 #include "engine/acq_search.h"
-#include "engine/gp_model.h"
+#include "engine/gp_insight.h"
 #include "engine/policy.h"
 #include "engine/policy_candidates.h"
 #include "engine/sobol.h"
@@ -122,6 +122,7 @@ static enum status open_candidates(struct session *session, struct error *err)
         .initial = isnan(initial) ? 5 : (size_t)initial,
         .reserved_bytes = session->kept.taken_bytes,
         .each_row_once = true,
+        .acquisition = acquisitions[(size_t)option_value(problem, ACQUISITION)],
         .score = score_candidates,
     };
     return candidates_open(problem, &rule, &session->candidates, err);
@@ -401,6 +402,23 @@ static struct acq acquisition(const struct session *session, const struct ask *a
     return (struct acq){.kind = kind, .best = model->best, .beta = beta};
 }
 
+/* Thompson has no acquisition value once the sample is gone: the posterior mean stands for it. */
+static void diagnose(const struct session *session, const struct target *target, double mean, double sd,
+                     struct diagnostics *out)
+{
+    double dmean, dsd;
+    bool   is_joint = target->acq.kind == ACQ_THOMPSON;
+    gp_insight_diagnose(target->model, session->group_of, out);
+    out->acquisition = acquisitions[target->acq.kind];
+    out->acquisition_value = is_joint ? mean : acq_value(&target->acq, mean, sd + SD_MIN, &dmean, &dsd);
+}
+
+/* Milliseconds that nothing but the diagnostics sees. */
+static double now(const struct ask *ask)
+{
+    return ask->clock_ms == NULL ? NAN : ask->clock_ms();
+}
+
 /* The proposal of the model; out is only changed when there is one. */
 static enum status propose(struct session *session, const struct ask *ask, const struct space *view,
                            struct proposal *out, struct error *err)
@@ -413,8 +431,11 @@ static enum status propose(struct session *session, const struct ask *ask, const
     double         *point = ARENA_NEW(scratch, double, len + dims);
     if (theta == NULL || point == NULL)
         return no_memory(err);
+    double began = now(ask);
     TRY(find_theta(session, &model, &fit, theta, &fitted, err));
     TRY(smooth_theta(session, ask, &model, theta, used, err));
+    bool   is_fitted = fitted == 0 || memcmp(used, theta, (len + HYPER) * sizeof *used) != 0;
+    double fit_ms = is_fitted ? now(ask) - began : NAN;
     TRY(gp_model_condition(&model, &fit, used, true, &session->cache, err));
     struct target target = {
         .model = &model,
@@ -428,6 +449,10 @@ static enum status propose(struct session *session, const struct ask *ask, const
     space_encode(session->problem->space, point, point + len);
     TRY(gp_posterior(model.gp, point + len, 1, &mean, &var, scratch, err));
     memcpy(out->point, point, len * sizeof *point);
+    if (ask->diagnostics != NULL) {
+        ask->diagnostics->fit_milliseconds = fit_ms;
+        diagnose(session, &target, mean, sqrt(var), ask->diagnostics);
+    }
     out->mean = mean;
     out->sd = sqrt(var);
     gp_model_units(&model, &out->mean, &out->sd);
@@ -482,42 +507,60 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     return status;
 }
 
-static enum status predict_points(struct session *session, const double *points, size_t m, double *mean, double *sd,
-                                  struct error *err)
+/* The posterior given every value, without pending trials. */
+static enum status condition_on_values(struct session *session, struct gp_model *model, struct error *err)
 {
     const struct space *space = session->problem->space;
     struct arena       *scratch = &session->scratch;
-    struct gp_model     model = {.space = space, .log = &session->log, .scratch = scratch};
     struct gp_fit       fit = fit_settings(session, NULL);
     double             *theta = ARENA_NEW(scratch, double, space->params_len + HYPER);
-    double             *U = arena_alloc(scratch, m, space->dims * sizeof *U);
-    if (theta == NULL || U == NULL)
+    *model = (struct gp_model){.space = space, .log = &session->log, .scratch = scratch};
+    if (theta == NULL)
         return no_memory(err);
-    for (size_t i = 0; i < m; i++)
-        space_encode(space, points + i * space->params_len, U + i * space->dims);
-    TRY(gp_model_rows(&model, &session->cache, session->fitted, err));
+    TRY(gp_model_rows(model, &session->cache, session->fitted, err));
     if (session->fitted > 0)
         memcpy(theta, session->theta, (space->params_len + HYPER) * sizeof *theta);
     else
-        TRY(gp_model_fit(&model, &fit, NULL, theta, err));
-    TRY(gp_model_condition(&model, &fit, theta, false, &session->cache, err));
-    TRY(gp_posterior(model.gp, U, m, mean, sd, scratch, err));
-    for (size_t i = 0; i < m; i++) {
-        sd[i] = sqrt(sd[i]);
-        gp_model_units(&model, mean + i, sd + i);
-    }
-    return STATUS_OK;
+        TRY(gp_model_fit(model, &fit, NULL, theta, err));
+    return gp_model_condition(model, &fit, theta, false, &session->cache, err);
+}
+
+static enum status no_observations(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
 }
 
 static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
                            double *sd, struct error *err)
 {
+    struct gp_model model;
     if (session->candidates != NULL)
         return candidates_predict(session->candidates, rows, m, mean, sd, err);
     if (session->log.count[LOG_OBSERVED] == 0)
-        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+        return no_observations(err);
     begin_scratch(session);
-    enum status status = predict_points(session, points, m, mean, sd, err);
+    enum status status = condition_on_values(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_predict(&model, points, m, mean, sd, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    struct gp_model model;
+    if (session->candidates != NULL)
+        return candidates_residuals(session->candidates, arena, out, len, err);
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    *out = ARENA_NEW(arena, struct residual, session->log.count[LOG_OBSERVED]);
+    if (*out == NULL)
+        return no_memory(err);
+    begin_scratch(session);
+    enum status status = condition_on_values(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_residuals(&model, *out, len, err);
     arena_fini(&session->scratch);
     return status;
 }
@@ -535,6 +578,7 @@ const struct policy policy_gp = {
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
+    .residuals = residuals,
     .bytes = bytes,
     .close = close_session,
 };

@@ -65,6 +65,7 @@ static enum status open_session(const struct problem *problem, struct session **
         .release_noise = fmax(option_value(problem, RELEASE_NOISE), 0),
         .release_dims = dims == 0 ? problem->space->columns : dims,
         .each_row_once = true,
+        .acquisition = "ucb",
         .score = score_ucb,
     };
     struct candidates *candidates;
@@ -90,6 +91,12 @@ static enum status predict(struct session *session, const double *points, const 
     return candidates_predict(candidates_of(session), rows, m, mean, sd, err);
 }
 
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    return candidates_residuals(candidates_of(session), arena, out, len, err);
+}
+
 static size_t bytes(const struct session *session)
 {
     return candidates_bytes((const struct candidates *)session);
@@ -110,6 +117,7 @@ const struct policy policy_po_gp_ucb = {
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
+    .residuals = residuals,
     .bytes = bytes,
     .close = close_session,
 };

@@ -6,7 +6,7 @@
  * All of this is found again from the log at each proposal; the session keeps the log and nothing that matters. */
 #include "engine/acq.h"
 #include "engine/finite.h"
-#include "engine/gp_model.h"
+#include "engine/gp_insight.h"
 #include "engine/policy.h"
 #include "engine/sobol.h"
 
@@ -241,7 +241,9 @@ static enum status propose(struct session *session, const struct situation *now,
     if (theta == NULL || points == NULL || U == NULL || sample == NULL)
         return no_memory(err);
     double *width = theta + len + HYPER, *v = width + len, *centre = v + len;
+    double began = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms();
     TRY(model_make(session, &model, now->ask, theta, err));
+    double fit_ms = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms() - began;
     box_sides(len, theta, now->region.length, width);
     space_encode(space, trial_log_point(&now->run, model.anchors[0]), centre);
     size_t m = candidates_fill(session, now->ask->trial, space, centre, width, points, U, v), best = 0;
@@ -252,6 +254,12 @@ static enum status propose(struct session *session, const struct situation *now,
         best = sample[k] > sample[best] ? k : best;
     TRY(gp_posterior(model.gp, U + best * dims, 1, &mean, &var, scratch, err));
     memcpy(out->point, points + best * len, len * sizeof *out->point);
+    if (now->ask->diagnostics != NULL) {
+        gp_insight_diagnose(&model, session->group_of, now->ask->diagnostics);
+        now->ask->diagnostics->fit_milliseconds = fit_ms;
+        now->ask->diagnostics->acquisition = "thompson";
+        now->ask->diagnostics->acquisition_value = mean;
+    }
     out->mean = mean;
     out->sd = sqrt(var);
     gp_model_units(&model, &out->mean, &out->sd);
@@ -316,40 +324,57 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     return status;
 }
 
-/* From the current run; from all trials while that has no value. */
-static enum status predict_points(struct session *session, const double *points, size_t m, double *mean, double *sd,
-                                  struct error *err)
+/* Of the current run; of all trials while that has no value. */
+static enum status condition_on_values(struct session *session, struct trial_log *run, struct gp_model *model,
+                                       struct error *err)
 {
     const struct space *space = session->problem->space;
     struct arena       *scratch = &session->scratch;
     struct region       region;
-    struct trial_log    run;
     double             *theta = ARENA_NEW(scratch, double, space->params_len + HYPER);
-    double             *U = arena_alloc(scratch, m, space->dims * sizeof *U);
-    if (theta == NULL || U == NULL)
+    if (theta == NULL)
         return no_memory(err);
-    TRY(region_find(session, &region, &run, err));
-    struct gp_model model = {.space = space, .scratch = scratch};
-    model.log = run.count[LOG_OBSERVED] > 0 ? &run : &session->log;
-    TRY(model_make(session, &model, NULL, theta, err));
-    for (size_t i = 0; i < m; i++)
-        space_encode(space, points + i * space->params_len, U + i * space->dims);
-    TRY(gp_posterior(model.gp, U, m, mean, sd, scratch, err));
-    for (size_t i = 0; i < m; i++) {
-        sd[i] = sqrt(sd[i]);
-        gp_model_units(&model, mean + i, sd + i);
-    }
-    return STATUS_OK;
+    TRY(region_find(session, &region, run, err));
+    *model = (struct gp_model){.space = space, .scratch = scratch};
+    model->log = run->count[LOG_OBSERVED] > 0 ? run : &session->log;
+    return model_make(session, model, NULL, theta, err);
+}
+
+static enum status no_observations(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
 }
 
 static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
                            double *sd, struct error *err)
 {
+    struct trial_log run;
+    struct gp_model  model;
     (void)rows;
     if (session->log.count[LOG_OBSERVED] == 0)
-        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+        return no_observations(err);
     begin_scratch(session);
-    enum status status = predict_points(session, points, m, mean, sd, err);
+    enum status status = condition_on_values(session, &run, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_predict(&model, points, m, mean, sd, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    struct trial_log run;
+    struct gp_model  model;
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    *out = ARENA_NEW(arena, struct residual, session->log.count[LOG_OBSERVED]);
+    if (*out == NULL)
+        return no_memory(err);
+    begin_scratch(session);
+    enum status status = condition_on_values(session, &run, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_residuals(&model, *out, len, err);
     arena_fini(&session->scratch);
     return status;
 }
@@ -365,6 +390,7 @@ const struct policy policy_turbo = {
     .tell = tell,
     .ask = ask_next,
     .predict = predict,
+    .residuals = residuals,
     .bytes = bytes,
     .close = close_session,
 };

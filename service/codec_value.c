@@ -91,7 +91,7 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
     json_t *object = json_object();
     for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
         if (!isnan(point[i]) &&
-            json_object_set_new(object, spec->space.params[i].name, codec_space_value_json(spec, i, point[i])) != 0)
+            json_object_set_new(object, spec->space.params[i].name, codec_coordinate_json(spec, i, point[i])) != 0)
             json_decref(object), object = NULL;
     return object;
 }
@@ -207,14 +207,51 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
 
 /* ---- trials ---- */
 
+enum { LENGTH_SCALES_MAX = 100, DIGITS = 6 };
+
+static json_t *length_scales_json(const struct spec *spec, const double *length_scales)
+{
+    if (spec->space.kind == SPACE_CANDIDATES)
+        return json_pack("{s:o}", "columns", codec_number(length_scales[0]));
+    if (spec->space.params_len > LENGTH_SCALES_MAX)
+        return json_null();
+    json_t *object = json_object();
+    for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
+        if (json_object_set_new(object, spec->space.params[i].name, codec_number(length_scales[i])) != 0)
+            json_decref(object), object = NULL;
+    return object;
+}
+
+enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *d, struct arena *arena,
+                              const char **text, struct error *err)
+{
+    *text = NULL;
+    if (d->acquisition == NULL)
+        return STATUS_OK;
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "length_scales",
+                  length_scales_json(spec, d->length_scales), "signal_variance", codec_number(d->signal_variance),
+                  "noise_variance", codec_number(d->noise_variance), "jitter", codec_number(d->jitter), "condition",
+                  codec_number(d->condition), "fit_milliseconds", codec_number(d->fit_milliseconds), "acquisition",
+                  d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
+    char *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+    if (dump != NULL)
+        *text = arena_strndup(arena, dump, strlen(dump));
+    free(dump);
+    json_decref(json);
+    return *text == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory") : STATUS_OK;
+}
+
 static json_t *model_json(const struct trial *trial)
 {
     if (trial->model.policy == NULL)
         return json_null();
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o}", "policy", trial->model.policy, "revision",
+    const char *diagnostics = trial->model.diagnostics;
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o, s:o}", "policy", trial->model.policy, "revision",
                      (json_int_t)trial->model.revision, "observations", (json_int_t)trial->model.observations, "mean",
                      codec_number(trial->model.mean), "sd", codec_number(trial->model.sd), "fallback",
-                     trial->model.fallback, "milliseconds", codec_number(trial->model.milliseconds));
+                     trial->model.fallback, "milliseconds", codec_number(trial->model.milliseconds), "diagnostics",
+                     diagnostics == NULL ? json_null() : json_loads(diagnostics, 0, NULL));
 }
 
 static json_t *lease_json(const struct trial *trial)

@@ -97,7 +97,7 @@ static enum status add_reported(struct db_conn *conn, struct batch *batch, const
     size_t bytes = item->point == NULL ? 0 : spec->space.params_len * sizeof *item->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, batch->id, trial->number, trial_state_names[TRIAL_RUNNING],
                 item->point, bytes, item->point == NULL ? item->row : (int64_t)-1, "", (int64_t)0, NULL, NULL, NULL,
-                (int64_t)0, (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, batch->now_ms));
+                (int64_t)0, (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, batch->now_ms, NULL));
     rows_count(&batch->study, TRIAL_STATE_COUNT, TRIAL_RUNNING);
     return log_trial(conn, batch, "trial.reported", trial->number, NULL, err);
 }

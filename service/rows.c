@@ -119,6 +119,7 @@ enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct t
     out->model.milliseconds = db_double(rows, 16);
     out->created_ms = db_int(rows, 17);
     out->finished_ms = db_int(rows, 18);
+    out->model.diagnostics = text(rows, 19, arena, &failed);
     return failed ? app_no_memory(err) : STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 /* POST /v1/suggest: a session that lives for one request.  Nothing is stored. */
 #include "service/trial.h"
 
+#include "service/codec.h"
 #include "service/gate.h"
 
 #include <math.h>
@@ -46,12 +47,13 @@ static enum status ask_one(const struct stateless_request *request, struct sessi
                            struct arena *arena, struct trial *out, struct error *err)
 {
     const struct spec *spec = &request->spec;
-    double *point = ARENA_NEW(arena, double, spec->space.params_len + 1);
+    double *point = ARENA_NEW(arena, double, 2 * (spec->space.params_len + 1));
     struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (point == NULL || proposal == NULL)
         return app_no_memory(err);
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
-    const struct ask ask = {.trial = number, .fixed = request->fixed};
+    struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
+    const struct ask ask = {.trial = number, .fixed = request->fixed, .diagnostics = &diagnostics};
     TRY(spec->policy->ask(session, &ask, proposal, err));
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
     *out = (struct trial){
@@ -68,6 +70,7 @@ static enum status ask_one(const struct stateless_request *request, struct sessi
                   .mean = spec_sign(spec) * proposal->mean,
                   .sd = proposal->sd},
     };
+    TRY(codec_diagnostics(spec, &diagnostics, arena, &out->model.diagnostics, err));
     const struct event event = {.kind = EVENT_SUGGESTED, .trial = number, .point = out->point, .row = proposal->row,
                                 .note = proposal->note, .note_bytes = proposal->note_bytes};
     return spec->policy->tell(session, &event, err);

@@ -4,6 +4,7 @@
  * trial number that keys a proposal's randomness is the one it gets. */
 #include "service/trial.h"
 
+#include "service/codec.h"
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
@@ -149,8 +150,8 @@ static bool is_late(void *arg)
     return plan->is_late;
 }
 
-static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double *point, double milliseconds,
-                                 struct error *err)
+static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double milliseconds,
+                                 const struct diagnostics *diagnostics, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
@@ -164,7 +165,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     *trial = (struct trial){
         .number = plan->live->told + 1,
         .state = TRIAL_RUNNING,
-        .point = on_rows ? NULL : point,
+        .point = on_rows ? NULL : proposal->point,
         .row = on_rows ? (int64_t)proposal->row : -1,
         .worker = plan->request->worker,
         .value = NAN,
@@ -184,6 +185,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
                                 .note = note,
                                 .note_bytes = proposal->note_bytes};
     plan->live->told = trial->number;
+    TRY(codec_diagnostics(spec, diagnostics, plan->caller->arena, &trial->model.diagnostics, err));
     return spec->policy->tell(plan->live->session, &event, err);
 }
 
@@ -197,16 +199,18 @@ static double clock_ms(void)
 static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
-    double *point = ARENA_NEW(plan->caller->arena, double, spec->space.params_len + 1);
+    double *point = ARENA_NEW(plan->caller->arena, double, 2 * (spec->space.params_len + 1));
     if (point == NULL)
         return app_no_memory(err);
+    struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
-    const struct ask ask = {(uint64_t)plan->live->told + 1, plan->request->fixed, is_late, plan};
+    const struct ask ask = {.trial = (uint64_t)plan->live->told + 1, .fixed = plan->request->fixed, .late = is_late,
+                            .late_arg = plan, .diagnostics = &diagnostics, .clock_ms = clock_ms};
     double start = clock_ms();
     TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
     if (proposal->fallback != NULL)
         atomic_fetch_add(&plan->app->counters.fallbacks, 1);
-    return keep_proposal(plan, proposal, point, clock_ms() - start, err);
+    return keep_proposal(plan, proposal, clock_ms() - start, &diagnostics, err);
 }
 
 /* Fills plan->fresh.  A space with nothing left ends the list; that is an error only if the list is then empty. */
@@ -242,7 +246,8 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state],
                 trial->point, bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy,
                 trial->model.fallback, trial->model.revision, trial->model.observations, trial->model.mean,
-                trial->model.sd, trial->model.milliseconds, plan->notes[i], plan->note_bytes[i], trial->created_ms));
+                trial->model.sd, trial->model.milliseconds, plan->notes[i], plan->note_bytes[i], trial->created_ms,
+                trial->model.diagnostics));
     rows_count(&plan->study, TRIAL_STATE_COUNT, TRIAL_RUNNING);
     struct change change = {"trial.suggested", plan->caller->token_id, NULL, trial->number, plan->now_ms};
     return rows_log(conn, &plan->study, &change, err);

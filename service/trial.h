@@ -18,6 +18,7 @@ struct trial {
         int64_t     revision, observations;
         double      mean, sd; /* the metric's own sign; NaN without a model */
         double      milliseconds;
+        const char *diagnostics; /* JSON as codec_diagnostics makes it; NULL without a model */
     } model;
 };
 

@@ -15,6 +15,7 @@ CREATE TABLE trial (
     value REAL, stddev REAL, reason TEXT, external_id TEXT,
     policy TEXT, fallback TEXT, seen INTEGER NOT NULL, observations INTEGER NOT NULL, mean REAL, sd REAL,
     milliseconds REAL NOT NULL, note BLOB, created_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,
+    diagnostics TEXT, -- JSON
     PRIMARY KEY (study, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX trial_by_state ON trial(study, state, number);

@@ -1,7 +1,7 @@
 // Every route with every scope, on its own, a foreign and a missing resource; tokens that are not good.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { bodyOf, operations } from './contract.mjs';
+import { addressOf, bodyOf, operations } from './contract.mjs';
 import { begin, Client, manifestOf, npy, plain, scopes, tokenFor } from './harness.mjs';
 
 const { server, api } = await begin(after);
@@ -15,8 +15,6 @@ async function place() {
     const token = await api.post('/v1/tokens', { name: 'victim', scope: 'agent' }, 201);
     return { study: study.id, number: 1, id: token.id };
 }
-
-const addressOf = (operation, where) => operation.path.replace(/\{([a-z]+)\}/g, (_, key) => where[key]);
 
 // A body that is well-formed; whether it is acceptable is not the question here.
 function bodyFor(operation) {

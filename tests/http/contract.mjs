@@ -58,6 +58,15 @@ export function find(method, address) {
     return operations.find((operation) => operation.method === wanted && operation.pattern.test(path));
 }
 
+// The address of an operation: path parameters from a place, required query parameters from their examples.
+export function addressOf(operation, place) {
+    const query = (operation.operation.parameters ?? []).map((parameter) => resolve(parameter).object)
+        .filter((parameter) => parameter.in === 'query' && parameter.required)
+        .map((parameter) => `${parameter.name}=${encodeURIComponent(parameter.example)}`);
+    const path = operation.path.replace(/\{([a-z]+)\}/g, (_, key) => place[key]);
+    return query.length === 0 ? path : `${path}?${query.join('&')}`;
+}
+
 // A body of an operation as the contract has it: its content, and where that stands in the document.
 export function bodyOf(operation) {
     const { object, pointer } = resolve(operation.operation.requestBody);

@@ -1,7 +1,7 @@
 // Every example of a request in openapi.yaml is sent, and every operation without a body is called; all succeed.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { bodyOf, byId, operations } from './contract.mjs';
+import { addressOf, bodyOf, byId, operations } from './contract.mjs';
 import { begin } from './harness.mjs';
 
 
@@ -64,12 +64,13 @@ const setups = {
     'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'),
+    study_importances: observed, study_slice: observed, study_residuals: observed,
     token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 
 async function send(operation, name, type, example) {
     const place = await (setups[`${operation.id} ${name}`] ?? setups[operation.id] ?? running)();
-    const path = operation.path.replace(/\{([a-z]+)\}/g, (_, key) => place[key]);
+    const path = addressOf(operation, place);
     const body = example === null ? undefined : example.externalValue ? file
         : type === 'application/json' ? JSON.stringify(example.value) : example.value;
     const reply = await api.request(operation.method, path, { body, type, headers: place.headers });

@@ -655,6 +655,8 @@ static void predict_in(struct world *w)
         for (size_t i = 0; i < 3; i++)
             CU_ASSERT(isfinite(mean[i]) && sd[i] >= 0 && isfinite(sd[i]));
         CU_ASSERT(memcmp(mean, mean_again, sizeof mean) == 0 && memcmp(sd, sd_again, sizeof sd) == 0);
+        CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean_again, NULL, NULL) == STATUS_OK);
+        CU_ASSERT(memcmp(mean, mean_again, sizeof mean) == 0);
         check_replay(&study, trial, &answer); /* the replay has not predicted */
         study_suggested(&study, trial, &answer.proposal);
         if (trial % 4 != 0)
@@ -666,6 +668,94 @@ static void predict_in(struct world *w)
 static void test_predict(void)
 {
     for_each_world(predict_in);
+}
+
+/* Residuals are finite, by trial, as often as trials have values, twice the same, and unseen by the next proposal. */
+static void residuals_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer;
+    struct error        err = {0};
+    struct residual    *a, *b;
+    size_t              len, again, told = 0;
+    struct arena        arena;
+    CU_ASSERT_EQUAL(w->policy->residuals == NULL, w->policy->predict == NULL);
+    if (w->policy->residuals == NULL)
+        return;
+    arena_init(&arena, 1 << 22);
+    study_open(&study, w);
+    CU_ASSERT(w->policy->residuals(study.session, &arena, &a, &len, &err) == STATUS_CONFLICT);
+    CU_ASSERT(strcmp(err.code, "no_observations") == 0);
+    for (uint64_t trial = 1; trial <= 11 && ask_trial(w, study.session, trial, &answer) == STATUS_OK; trial++) {
+        study_suggested(&study, trial, &answer.proposal);
+        study_tell(&study, trial % 4 == 0 ? EVENT_FAILED : trial % 5 == 0 ? EVENT_INFEASIBLE : EVENT_OBSERVED, trial,
+                   objective(&study, trial));
+        told += trial % 4 != 0 && trial % 5 != 0;
+        CU_ASSERT(w->policy->residuals(study.session, &arena, &a, &len, NULL) == STATUS_OK);
+        CU_ASSERT(w->policy->residuals(study.session, &arena, &b, &again, NULL) == STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(len, told);
+        CU_ASSERT(again == len && memcmp(a, b, len * sizeof *a) == 0);
+        for (size_t i = 0; i < len; i++) {
+            CU_ASSERT(i == 0 || a[i].trial > a[i - 1].trial);
+            CU_ASSERT(a[i].value == objective(&study, a[i].trial));
+            CU_ASSERT(isfinite(a[i].mean) && isfinite(a[i].z) && isfinite(a[i].log_density) && a[i].sd > 0);
+        }
+        if (ask_trial(w, study.session, trial + 1, &answer) == STATUS_OK)
+            check_replay(&study, trial + 1, &answer);
+    }
+    study_close(&study);
+    arena_fini(&arena);
+}
+
+static void test_residuals(void)
+{
+    for_each_world(residuals_in);
+}
+
+static double ticks(void)
+{
+    static double now;
+    return now += 2.385;
+}
+
+/* Asking for diagnostics changes nothing; they are there exactly when the model spoke, and are themselves repeatable. */
+static void diagnostics_in(struct world *w)
+{
+    static struct study study;
+    struct answer       plain, told;
+    study_open(&study, w);
+    for (uint64_t trial = 1; trial <= 14 && ask_trial(w, study.session, trial, &plain) == STATUS_OK; trial++) {
+        double             scales[PARAMS_MAX] = {0}, again[PARAMS_MAX] = {0};
+        struct diagnostics d = {.length_scales = scales}, e = {.length_scales = again};
+        struct ask         ask = {.trial = trial, .diagnostics = &d, .clock_ms = ticks};
+        memset(&told, 0, sizeof told);
+        told.proposal.point = told.point;
+        CU_ASSERT(w->policy->ask(study.session, &ask, &told.proposal, NULL) == STATUS_OK);
+        CU_ASSERT(is_equal(w, &plain.proposal, &told.proposal));
+        CU_ASSERT_EQUAL(d.acquisition == NULL, isnan(told.proposal.mean));
+        ask.diagnostics = &e;
+        ask.clock_ms = NULL;
+        CU_ASSERT(w->policy->ask(study.session, &ask, &told.proposal, NULL) == STATUS_OK);
+        study_suggested(&study, trial, &told.proposal);
+        study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
+        if (d.acquisition == NULL)
+            continue;
+        size_t lengths = is_candidates(w) ? 1 : w->problem.space->params_len;
+        for (size_t i = 0; i < lengths; i++)
+            CU_ASSERT(scales[i] > 0 && isfinite(scales[i]));
+        CU_ASSERT(d.signal_variance > 0 && d.noise_variance >= 0 && d.jitter >= 0 && d.condition >= 1);
+        CU_ASSERT(isfinite(d.condition) && isfinite(d.acquisition_value) && isnan(e.fit_milliseconds));
+        CU_ASSERT(isnan(d.fit_milliseconds) || fabs(d.fit_milliseconds - 2.385) < 1e-9);
+        CU_ASSERT(told.proposal.note_bytes == 0 || !isnan(d.fit_milliseconds)); /* a note is a fit */
+        CU_ASSERT(memcmp(scales, again, sizeof scales) == 0 && d.acquisition == e.acquisition);
+        CU_ASSERT(d.acquisition_value == e.acquisition_value && d.condition == e.condition);
+    }
+    study_close(&study);
+}
+
+static void test_diagnostics(void)
+{
+    for_each_world(diagnostics_in);
 }
 
 static bool after_some(void *polls)
@@ -724,10 +814,18 @@ static void test_records(void)
 }
 
 CU_TestInfo suite_contract[] = {
-    {"records", test_records},           {"replay", test_replay},
-    {"dropped proposals", test_dropped}, {"seeds", test_seeds},
-    {"batches", test_batches},           {"exhaustion", test_exhaustion},
-    {"hostile values", test_hostile},    {"small memory", test_memory},
-    {"fixed values", test_fixed},        {"predict", test_predict},
-    {"deadline", test_deadline},         CU_TEST_INFO_NULL,
+    {"records", test_records},
+    {"replay", test_replay},
+    {"dropped proposals", test_dropped},
+    {"seeds", test_seeds},
+    {"batches", test_batches},
+    {"exhaustion", test_exhaustion},
+    {"hostile values", test_hostile},
+    {"small memory", test_memory},
+    {"fixed values", test_fixed},
+    {"predict", test_predict},
+    {"residuals", test_residuals},
+    {"diagnostics", test_diagnostics},
+    {"deadline", test_deadline},
+    CU_TEST_INFO_NULL,
 };

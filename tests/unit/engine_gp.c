@@ -59,6 +59,9 @@ static void test_append(void)
     CU_ASSERT_EQUAL_FATAL(gp_set_values(&grown, data.y, NULL), STATUS_OK);
     CU_ASSERT_EQUAL(gp_posterior(&whole, z, 2, a, va, &scratch, NULL), STATUS_OK);
 
+    CU_ASSERT_EQUAL(gp_mean(&whole, z, 2, b, &scratch, NULL), STATUS_OK);
+    CU_ASSERT(memcmp(a, b, sizeof a) == 0);
+
     /* a believer leaves means alone, lowers the variance, and truncation takes it back exactly */
     CU_ASSERT_EQUAL_FATAL(gp_append(&whole, z, 0.0, NULL), STATUS_OK);
     CU_ASSERT_EQUAL(gp_posterior(&whole, z, 2, b, vb, &scratch, NULL), STATUS_OK);

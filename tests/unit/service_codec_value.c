@@ -190,7 +190,7 @@ static void test_trial(void)
                "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
                "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
                "\"stddev\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"policy\":\"gp\",\"revision\":5,"
-               "\"observations\":2,\"mean\":1.75,\"sd\":0.5,\"fallback\":null,\"milliseconds\":1.25},"
+               "\"observations\":2,\"mean\":1.75,\"sd\":0.5,\"fallback\":null,\"milliseconds\":1.25,\"diagnostics\":null},"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
     struct trial running = {.number = 1,
                             .state = TRIAL_RUNNING,
@@ -205,6 +205,56 @@ static void test_trial(void)
                "\"lease\":{\"expires_at\":\"2026-03-01T09:30:00.125Z\"},\"value\":null,\"values\":null,"
                "\"stddev\":null,\"reason\":null,\"external_id\":null,\"model\":null,"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":null}");
+    arena_fini(&arena);
+}
+
+static void check_diagnostics(const struct spec *spec, const struct diagnostics *d, const char *expected)
+{
+    struct arena arena, small;
+    struct error err = {0};
+    const char  *text = "";
+    arena_init(&arena, 1 << 16);
+    arena_init(&small, 16);
+    CU_ASSERT_EQUAL_FATAL(codec_diagnostics(spec, d, &arena, &text, &err), STATUS_OK);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    CU_ASSERT_STRING_EQUAL(text, expected);
+    struct trial trial = {.number = 1, .worker = "", .row = -1, .model = {.policy = "gp", .diagnostics = text}};
+    json_auto_t *shown = codec_trial_json(spec, &trial), *wanted = json_loads(expected, 0, NULL);
+    CU_ASSERT(json_equal(json_object_get(json_object_get(shown, "model"), "diagnostics"), wanted));
+    CU_ASSERT_EQUAL(codec_diagnostics(spec, d, &small, &text, &err), STATUS_NO_MEMORY);
+    arena_fini(&arena);
+    arena_fini(&small);
+}
+
+static void test_diagnostics(void)
+{
+    struct arena       arena;
+    struct spec        spec;
+    struct error       err;
+    const char        *text = "";
+    double             scales[3] = {0.123456789, 2.385, 1e-300};
+    struct diagnostics d = {.length_scales = scales,
+                            .signal_variance = 1.09,
+                            .noise_variance = 0.000214,
+                            .condition = INFINITY,
+                            .fit_milliseconds = NAN,
+                            .acquisition_value = -0.8341239999};
+    read_spec(mixed, &arena, &spec);
+    CU_ASSERT_EQUAL(codec_diagnostics(&spec, &d, &arena, &text, &err), STATUS_OK);
+    CU_ASSERT_PTR_NULL(text); /* no model */
+    d.acquisition = "log-ei";
+    check_diagnostics(&spec, &d,
+                      "{\"length_scales\":{\"lr\":0.123457,\"n\":2.385,\"o\":1e-300},\"signal_variance\":1.09,"
+                      "\"noise_variance\":0.000214,\"jitter\":0.0,\"condition\":null,\"fit_milliseconds\":null,"
+                      "\"acquisition\":\"log-ei\",\"acquisition_value\":-0.834124}");
+    arena_fini(&arena);
+    read_spec(open_rows, &arena, &spec);
+    d.condition = 87.4;
+    d.acquisition = "ucb";
+    check_diagnostics(&spec, &d,
+                      "{\"length_scales\":{\"columns\":0.123457},\"signal_variance\":1.09,\"noise_variance\":0.000214,"
+                      "\"jitter\":0.0,\"condition\":87.4,\"fit_milliseconds\":null,\"acquisition\":\"ucb\","
+                      "\"acquisition_value\":-0.834124}");
     arena_fini(&arena);
 }
 
@@ -242,6 +292,7 @@ CU_TestInfo suite_codec_value[] = {
     {"observation", test_observation},
     {"observation refused", test_observation_refused},
     {"trial", test_trial},
+    {"diagnostics", test_diagnostics},
     {"study", test_study},
     CU_TEST_INFO_NULL,
 };

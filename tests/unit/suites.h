@@ -20,6 +20,8 @@
     X(acq)               \
     X(policy_gp)         \
     X(turbo)             \
+    X(sensitivity)       \
+    X(gp_loo)            \
     X(candidate_gp)      \
     X(projection)        \
     X(mechanism)         \

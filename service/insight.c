@@ -1,0 +1,260 @@
+/* Importances, slices and residuals: each takes the study's session alone, as a prediction does. */
+#include "service/insight.h"
+
+#include "service/gate.h"
+#include "service/session.h"
+#include "service/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+struct work {
+    struct app    *app;
+    struct caller *caller;
+    struct live   *live;
+    enum status (*run)(struct work *work, struct error *err); /* under the session's lock and the gate */
+    void *out;
+};
+
+static enum status run_locked(struct work *work, struct error *err)
+{
+    TRY(session_catch_up(work->app, work->caller, work->live, err));
+    const struct policy *policy = work->live->spec.policy;
+    if (policy->predict == NULL || policy->residuals == NULL)
+        return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
+    if (work->live->observations == 0)
+        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+    gate_enter(work->app->compute);
+    enum status status = work->run(work, err);
+    gate_leave(work->app->compute);
+    return status;
+}
+
+static enum status run(struct work *work, const char *id, struct error *err)
+{
+    TRY(session_lock(work->app, id, SESSION_ALONE, &work->live, err));
+    enum status status = run_locked(work, err);
+    session_unlock(work->app, work->live);
+    return status;
+}
+
+static enum status check_parameters(const struct study *study, struct error *err)
+{
+    if (study->spec.space.kind == SPACE_PARAMETERS)
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "no_parameters", "", "candidates have no parameters to vary");
+}
+
+/* ---- importances ---- */
+
+/* Larger is better inside; indices do not depend on the sign, so that is left to the end. */
+static enum status values_at(void *arg, const double *V, size_t m, double *out, struct error *err)
+{
+    struct work        *work = arg;
+    const struct space *space = &work->live->spec.space;
+    struct arena       *arena = work->caller->arena;
+    struct arena_mark   mark = arena_mark(arena);
+    double             *points = arena_alloc(arena, m, space->params_len * sizeof *points);
+    if (points == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < m; i++)
+        space_quantile(space, V + i * space->params_len, points + i * space->params_len);
+    TRY(work->live->spec.policy->predict(work->live->session, points, NULL, m, out, NULL, err));
+    arena_release(arena, mark);
+    return STATUS_OK;
+}
+
+/* The largest power of two that keeps the time in the order of a second: a value costs about n (d + 10) of the
+ * operations of which there are some 1e9 in one. */
+static size_t samples_for(size_t params, int64_t observations)
+{
+    double d = (double)params, each = SENSITIVITY_REPLICATES * (d + 2) * (double)observations * (d + 10);
+    size_t samples = 1024;
+    while (samples > 16 && (double)samples * each > 1.5e9)
+        samples /= 2;
+    return samples;
+}
+
+static enum status run_importances(struct work *work, struct error *err)
+{
+    struct importances *out = work->out;
+    const struct spec  *spec = &work->live->spec;
+    struct sensitivity  s = {.dims = spec->space.params_len,
+                             .samples = samples_for(spec->space.params_len, work->live->observations),
+                             .seed = spec->seed,
+                             .values = values_at,
+                             .arg = work};
+    TRY(sensitivity_run(&s, work->caller->arena, &out->result, err));
+    out->result.mean *= spec_sign(spec);
+    out->revision = work->live->revision;
+    out->observations = work->live->observations;
+    return STATUS_OK;
+}
+
+enum status insight_importances(struct app *app, struct caller *caller, const char *id, struct importances *out,
+                                struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .run = run_importances, .out = out};
+    TRY(study_find(app, caller, id, &out->study, err));
+    TRY(check_parameters(&out->study, err));
+    if (out->study.spec.space.params_len > INSIGHT_PARAMS_MAX)
+        return error_set(err, STATUS_CONFLICT, "too_many_parameters", "", "importances are for up to %d parameters",
+                         INSIGHT_PARAMS_MAX);
+    return run(&work, id, err);
+}
+
+/* ---- slices ---- */
+
+static enum status find_axis(const struct space *space, const char *name, const char *path, size_t *out,
+                             struct error *err)
+{
+    for (size_t i = 0; i < space->params_len; i++)
+        if (strcmp(space->params[i].name, name) == 0) {
+            *out = i;
+            return STATUS_OK;
+        }
+    return error_set(err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
+}
+
+/* Every value where there are few, otherwise even steps on the parameter's scale from end to end; what rounds to the
+ * same value is there once. */
+static enum status fill_axis(const struct param *param, size_t points, struct arena *arena, double **grid, size_t *len,
+                             struct error *err)
+{
+    double count = param->kind == PARAM_DOUBLE ? INFINITY : param_count(param);
+    bool   is_whole = param->kind == PARAM_CATEGORICAL || count <= (double)points;
+    size_t room = is_whole ? (size_t)count : points;
+    *grid = ARENA_NEW(arena, double, room);
+    *len = 0;
+    if (*grid == NULL)
+        return app_no_memory(err);
+    for (size_t k = 0; k < room; k++) {
+        double value = is_whole ? param_value(param, (double)k) : param_quantile(param, (double)k / (double)(room - 1));
+        if (*len == 0 || value != (*grid)[*len - 1])
+            (*grid)[(*len)++] = value;
+    }
+    return STATUS_OK;
+}
+
+static enum status plan_slice(struct arena *arena, const struct slice_request *request, struct slice *out,
+                              struct error *err)
+{
+    const struct space      *space = &out->study.spec.space;
+    const char *const        names[] = {request->x, request->y};
+    static const char *const paths[] = {"/x", "/y"};
+    size_t                   points = request->points > 0 ? (size_t)request->points : request->y == NULL ? 50 : 20;
+    out->axes = request->y == NULL ? 1 : 2;
+    out->len[1] = 1;
+    for (size_t a = 0; a < out->axes; a++)
+        TRY(find_axis(space, names[a], paths[a], &out->param[a], err));
+    if (out->axes == 2 && out->param[0] == out->param[1])
+        return error_set(err, STATUS_INVALID, "bad_combination", "/y", "x and y must be two parameters");
+    for (size_t a = 0; a < out->axes; a++)
+        TRY(fill_axis(&space->params[out->param[a]], points, arena, &out->grid[a], &out->len[a], err));
+    if (out->len[0] * out->len[1] > SLICE_POINTS_MAX)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/points",
+                         "the grid would have %zu points, %d are allowed", out->len[0] * out->len[1], SLICE_POINTS_MAX);
+    return STATUS_OK;
+}
+
+/* Point number k of the grid; false when it does not lie in the space. */
+static bool grid_point(const struct slice *slice, const struct space *space, size_t k, double *point)
+{
+    memcpy(point, slice->point, space->params_len * sizeof *point);
+    point[slice->param[0]] = slice->grid[0][k / slice->len[1]];
+    if (slice->axes == 2)
+        point[slice->param[1]] = slice->grid[1][k % slice->len[1]];
+    for (size_t i = 0; i < space->params_len; i++)
+        if (!space_is_active(space, point, i) && i != slice->param[0] && (slice->axes < 2 || i != slice->param[1]))
+            point[i] = NAN;
+    return space_has(space, point);
+}
+
+/* Only points of the space are predicted, one after the other; then they go to their places, the last first. */
+static enum status run_slice(struct work *work, struct error *err)
+{
+    struct slice      *out = work->out;
+    const struct spec *spec = &work->live->spec;
+    struct arena      *arena = work->caller->arena;
+    size_t             params_len = spec->space.params_len, len = out->len[0] * out->len[1], m = 0;
+    double            *points = arena_alloc(arena, len + 1, params_len * sizeof *points);
+    out->mean = ARENA_NEW(arena, double, len);
+    out->sd = ARENA_NEW(arena, double, len);
+    if (points == NULL || out->mean == NULL || out->sd == NULL)
+        return app_no_memory(err);
+    for (size_t k = 0; k < len; k++)
+        m += grid_point(out, &spec->space, k, points + m * params_len);
+    TRY(spec->policy->predict(work->live->session, points, NULL, m, out->mean, out->sd, err));
+    for (size_t k = len; k-- > 0;) {
+        bool is_point = grid_point(out, &spec->space, k, points);
+        m -= is_point;
+        out->mean[k] = is_point ? spec_sign(spec) * out->mean[m] : NAN;
+        out->sd[k] = is_point ? out->sd[m] : NAN;
+    }
+    out->revision = work->live->revision;
+    out->observations = work->live->observations;
+    return STATUS_OK;
+}
+
+enum status insight_slice(struct app *app, struct caller *caller, const char *id, const struct slice_request *request,
+                          struct slice *out, struct error *err)
+{
+    struct work  work = {.app = app, .caller = caller, .run = run_slice, .out = out};
+    struct trial trial;
+    TRY(study_find(app, caller, id, &out->study, err));
+    TRY(check_parameters(&out->study, err));
+    TRY(plan_slice(caller->arena, request, out, err));
+    out->trial = request->trial > 0 ? request->trial : out->study.best_trial;
+    if (out->trial == 0)
+        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is no best trial yet");
+    TRY(trial_find(app, caller, id, out->trial, &trial, err));
+    out->point = trial.point;
+    return run(&work, id, err);
+}
+
+/* ---- residuals ---- */
+
+static void summarise(struct residuals *out)
+{
+    static const double Z68 = 0.9944578832097532, Z95 = 1.959963984540054;
+    double              n = (double)out->len, squares = 0, unit = 0;
+    for (size_t i = 0; i < out->len; i++)
+        unit = fmax(unit, fabs(out->items[i].value - out->items[i].mean));
+    for (size_t i = 0; i < out->len; i++) {
+        const struct residual *item = &out->items[i];
+        out->log_density += item->log_density / n;
+        out->coverage_68 += (fabs(item->z) <= Z68) / n;
+        out->coverage_95 += (fabs(item->z) <= Z95) / n;
+        if (unit > 0)
+            squares += pow((item->value - item->mean) / unit, 2) / n;
+    }
+    out->rms = unit * sqrt(squares);
+}
+
+static enum status run_residuals(struct work *work, struct error *err)
+{
+    struct residuals    *out = work->out;
+    const struct policy *policy = work->live->spec.policy;
+    double               sign = spec_sign(&work->live->spec);
+    TRY(policy->residuals(work->live->session, work->caller->arena, &out->items, &out->len, err));
+    for (size_t i = 0; i < out->len; i++) {
+        struct residual *item = &out->items[i];
+        item->value *= sign;
+        item->mean *= sign;
+        item->z *= sign;
+    }
+    summarise(out);
+    out->revision = work->live->revision;
+    out->observations = work->live->observations;
+    return STATUS_OK;
+}
+
+enum status insight_residuals(struct app *app, struct caller *caller, const char *id, struct residuals *out,
+                              struct error *err)
+{
+    struct work  work = {.app = app, .caller = caller, .run = run_residuals, .out = out};
+    struct study study;
+    *out = (struct residuals){0};
+    TRY(study_find(app, caller, id, &study, err));
+    return run(&work, id, err);
+}

@@ -1,0 +1,230 @@
+// What the model says: importances, slices, residuals, the diagnostics of a suggestion.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { begin, matrix, metrics, mixed, numbers, openCandidates, tokenFor } from './harness.mjs';
+
+const { server, api } = await begin(after);
+
+const near = (actual, expected, tolerance, what) =>
+    assert.ok(Math.abs(actual - expected) <= tolerance, `${what}: ${actual}, expected ${expected}`);
+const space = (...names) => ({ type: 'parameters', parameters: names.map((name) => ({ name, type: 'double', min: -1.5, max: 2.5 })) });
+
+// A study with these values at random points: f of the point.
+async function measured(f, members = {}, count = 40) {
+    const study = await api.study({ algorithm: { name: 'gp' }, ...members });
+    const next = numbers(study.space.parameters.length + count);
+    const observations = Array.from({ length: count }, () => {
+        const point = Object.fromEntries(study.space.parameters.map((p) => {
+            const u = next();
+            return [p.name, p.type === 'categorical' ? p.values[Math.floor(u * p.values.length)]
+                : p.type === 'int' ? p.min + Math.floor(u * (p.max - p.min + 1))
+                    : p.scale === 'log' ? p.min * (p.max / p.min) ** u : p.min + u * (p.max - p.min)];
+        }));
+        return { point, value: f(point, next) };
+    });
+    await api.post(`/v1/studies/${study.id}/observe`, { observations });
+    return `/v1/studies/${study.id}`;
+}
+
+test('importances of a plane are the squares of its slopes', async () => {
+    const path = await measured((p) => 71.3 + 3 * p.a - 2 * p.b + 0 * p.c, { space: space('a', 'b', 'c') });
+    const reply = await api.get(`${path}/importances`);
+    assert.deepEqual(reply.parameters.map((p) => p.name), ['a', 'b', 'c']);
+    const expected = [9 / 13, 4 / 13, 0];
+    reply.parameters.forEach((p, i) => {
+        near(p.first_order, expected[i], 0.03, `first order of ${p.name}`);
+        near(p.total, expected[i], 0.03, `total of ${p.name}`);
+        assert.ok(p.first_order_error < 0.01 && p.total_error < 0.01);
+    });
+    near(reply.first_order_sum, 1, 0.02, 'sum');
+    near(reply.mean, 71.3 + 3 * 0.5 - 2 * 0.5, 0.15, 'mean');
+    near(reply.sd, Math.sqrt(13 * 16 / 12), 0.15, 'sd');
+    assert.deepEqual([reply.constant, reply.samples, reply.evaluations, reply.observations], [false, 8192, 8192 * 5, 40]);
+    assert.deepEqual(await api.get(`${path}/importances`), reply, 'a function of log and seed');
+    assert.equal(reply.revision, (await api.get(path)).revision);
+});
+
+test('importances tell effects of their own from joint ones, and know ints, categories and logarithms', async () => {
+    const joint = await measured((p) => (p.a - 0.5) * (p.b - 0.5) + 0.2 * p.a, { space: space('a', 'b') }, 60);
+    const [a, b] = (await api.get(`${joint}/importances`)).parameters;
+    assert.ok(b.first_order < 0.05 && b.total > 0.8, JSON.stringify(b));
+    assert.ok(a.total - a.first_order > 0.8, JSON.stringify(a));
+    const path = await measured((p) => Math.log10(p.lr) + (p.optimizer === 'sgd' ? 2 : 0), { space: mixed }, 60);
+    const found = Object.fromEntries((await api.get(`${path}/importances`)).parameters.map((p) => [p.name, p]));
+    const lr = 16 / 12, optimizer = 1; // variances of a uniform over 4 decades, and of 0 or 2
+    near(found.lr.first_order, lr / (lr + optimizer), 0.06, 'lr');
+    near(found.optimizer.first_order, optimizer / (lr + optimizer), 0.06, 'optimizer');
+    near(found.layers.total, 0, 0.03, 'layers');
+});
+
+test('there is nothing to say of a constant', async () => {
+    const path = await measured(() => 2.385, { space: space('a', 'b') }, 12);
+    const reply = await api.get(`${path}/importances`);
+    assert.deepEqual([reply.constant, reply.sd, reply.first_order_sum], [true, 0, null]);
+    near(reply.mean, 2.385, 1e-12, 'mean');
+    assert.deepEqual(reply.parameters[0], { name: 'a', first_order: null, first_order_error: null, total: null, total_error: null });
+    const residuals = await api.get(`${path}/residuals`);
+    near(residuals.summary.rms, 0, 1e-9, 'rms');
+});
+
+test('a slice of one parameter agrees with predict', async () => {
+    const path = await measured((p) => 12 - (Math.log10(p.lr) + 3) ** 2 + (p.optimizer === 'sgd' ? 1 : 0) - 0.1 * p.layers,
+        { space: mixed, metrics: [{ name: 'accuracy', goal: 'maximize' }] });
+    const best = (await api.get(`${path}/best`)).trial;
+    const slice = await api.get(`${path}/slice?x=lr&points=31`);
+    assert.deepEqual([slice.parameters, slice.grid.length, slice.grid[0].length, slice.trial], [['lr'], 1, 31, best.number]);
+    const { lr, ...others } = best.point;
+    assert.deepEqual(slice.fixed, others);
+    assert.deepEqual([slice.grid[0][0], slice.grid[0][30]], [1e-5, 0.1]);
+    slice.grid[0].forEach((x, k) => near(Math.log10(x), -5 + 4 * k / 30, 1e-9, 'an even step on the log scale'));
+    const { predictions } = await api.post(`${path}/predict`, { points: slice.grid[0].map((x) => ({ ...others, lr: x })) });
+    assert.deepEqual(slice.mean, predictions.map((p) => p.mean));
+    assert.deepEqual(slice.sd, predictions.map((p) => p.sd));
+    const top = slice.grid[0][slice.mean.indexOf(Math.max(...slice.mean))];
+    near(Math.log10(top), -3, 0.3, 'where the best is');
+    assert.equal((await api.get(`${path}/slice?x=lr`)).mean.length, 50);
+    const ints = await api.get(`${path}/slice?x=layers&at=3`);
+    assert.deepEqual([ints.grid, ints.trial], [[[1, 2, 3, 4, 5, 6]], 3]);
+    assert.deepEqual((await api.get(`${path}/slice?x=layers&points=3`)).grid, [[1, 4, 6]]);
+    assert.deepEqual((await api.get(`${path}/slice?x=optimizer&at=best&points=2`)).grid, [['adam', 'sgd']]);
+});
+
+test('a slice of two parameters is a list for each value of x', async () => {
+    const path = await measured((p) => (p.a - 1.25) ** 2 + 0.5 * (p.b + 0.25) ** 2, { space: space('a', 'b', 'c') });
+    const slice = await api.get(`${path}/slice?x=b&y=a&points=9`);
+    const { c } = (await api.get(`${path}/best`)).trial.point;
+    assert.deepEqual([slice.parameters, slice.fixed], [['b', 'a'], { c }]);
+    assert.deepEqual([slice.mean.length, slice.sd.length, slice.mean[0].length], [9, 9, 9]);
+    const points = slice.grid[0].flatMap((b) => slice.grid[1].map((a) => ({ a, b, c })));
+    const { predictions } = await api.post(`${path}/predict`, { points });
+    assert.deepEqual(slice.mean.flat(), predictions.map((p) => p.mean));
+    assert.deepEqual(slice.sd.flat(), predictions.map((p) => p.sd));
+    assert.equal((await api.get(`${path}/slice?x=b&y=a`)).mean.length, 20);
+    assert.equal((await api.get(`${path}/slice?x=b&y=a&points=100`)).mean.length, 100);
+});
+
+test('what a slice cannot be', async () => {
+    const path = await measured((p) => p.a + p.b, { space: space('a', 'b') }, 8);
+    const id = path.split('/').pop();
+    const refuse = (query, expected) => api.refused(id, expected, 'GET', `${path}/slice${query}`);
+    for (const query of ['', '?x=', '?x=a&points=1', '?x=a&points=1001', '?x=a&points=many', '?x=a&z=1', '?x=a&x=b',
+        `?x=${'a'.repeat(129)}`])
+        await refuse(query, [400, 'bad_request']);
+    await refuse('?x=z', [422, 'unknown_parameter']);
+    assert.equal((await refuse('?x=a&y=z', [422, 'unknown_parameter'])).errors[0].pointer, '/y');
+    await refuse('?x=a&y=a', [422, 'bad_combination']);
+    await refuse('?x=a&y=b&points=101', [422, 'out_of_range']);
+    for (const at of ['0', '-1', 'worst', '1.5', '1e3', '0x1']) await refuse(`?x=a&at=${at}`, [422, 'unknown_value']);
+    await refuse('?x=a&at=9', [404, 'trial_not_found']);
+});
+
+test('residuals leave one out: an outlier stands out, the others are covered', async () => {
+    const path = await measured((p, next) => 5 + Math.sin(2 * p.a) + 0.02 * (next() - 0.5), { space: space('a') }, 30);
+    const honest = await api.get(`${path}/residuals`);
+    assert.deepEqual(honest.residuals.map((r) => r.trial), Array.from({ length: 30 }, (_, i) => i + 1));
+    const trials = (await api.get(`${path}/trials`)).trials;
+    honest.residuals.forEach((r, i) => {
+        assert.equal(r.value, trials[i].value);
+        near(r.z, (r.value - r.mean) / r.sd, 0.6 + 0.3 * Math.abs(r.z), 'z');
+    });
+    const { summary } = honest;
+    assert.ok(summary.coverage_95 >= 0.8 && summary.coverage_68 >= 0.4 && summary.coverage_68 <= summary.coverage_95);
+    near(summary.rms, 0.01, 0.02, 'rms');
+    assert.equal(summary.trials, 30);
+    const densities = honest.residuals.map((r) => r.log_density);
+    near(summary.mean_log_density, densities.reduce((a, b) => a + b) / 30, 1e-9, 'density');
+    honest.residuals.forEach((r) => near(r.log_density, -Math.log(r.sd) - r.z ** 2 / 2 - Math.log(2 * Math.PI) / 2, 0.5, 'density'));
+    await api.post(`${path}/observe`, { point: { a: 0.7 }, value: 9.5 });
+    const shaken = await api.get(`${path}/residuals`);
+    const worst = shaken.residuals.reduce((a, b) => (Math.abs(b.z) > Math.abs(a.z) ? b : a));
+    assert.equal(worst.trial, 31);
+    assert.ok(worst.z > 3 && worst.value > worst.mean, 'in the metric\'s own sign');
+    assert.equal(Math.min(...shaken.residuals.map((r) => r.log_density)), worst.log_density);
+});
+
+test('residuals of trials that are not completed do not exist; those of candidates do', async () => {
+    const study = await api.study({ algorithm: { name: 'gp' } });
+    const path = `/v1/studies/${study.id}`;
+    const { trials } = await api.post(`${path}/suggest`, { count: 5 });
+    const observe = (trial, outcome) => api.post(`${path}/observe`, { trial: trial.number, ...outcome });
+    await observe(trials[1], { value: 1.5 });
+    await observe(trials[3], { state: 'failed', reason: 'x' });
+    await observe(trials[4], { state: 'infeasible' });
+    await observe(trials[0], { value: 0.75 });
+    assert.deepEqual((await api.get(`${path}/residuals`)).residuals.map((r) => r.trial), [1, 2]);
+    for (const name of ['gp', 'po-gp-ucb']) {
+        const rows = matrix(50, 2), { id } = await openCandidates(api, rows, { algorithm: { name } });
+        const observations = rows.slice(0, 20).map(([x, y], i) => ({ candidate: i, value: 3.5 + x - 2 * y }));
+        await api.post(`/v1/studies/${id}/observe`, { observations });
+        const { residuals, summary } = await api.get(`/v1/studies/${id}/residuals`);
+        assert.equal(residuals.length, 20);
+        residuals.forEach((r, i) => assert.equal(r.value, observations[i].value));
+        near(summary.rms, 0, 0.7, name);
+        await api.refused(id, [409, 'no_parameters'], 'GET', `/v1/studies/${id}/importances`);
+        await api.refused(id, [409, 'no_parameters'], 'GET', `/v1/studies/${id}/slice?x=a`);
+    }
+});
+
+test('without a model or a value there is no insight', async () => {
+    for (const [name, code] of [['random', 'no_model'], ['sobol', 'no_model'], ['gp', 'no_observations']]) {
+        const { id } = await api.study({ algorithm: { name } });
+        if (name !== 'gp') await api.post(`/v1/studies/${id}/observe`, { point: { x: 1.5 }, value: 2.5 });
+        for (const what of ['importances', 'slice?x=x', 'residuals'])
+            await api.refused(id, [409, code], 'GET', `/v1/studies/${id}/${what}`);
+    }
+    const waiting = await api.study({ space: { type: 'candidates', rows: 4, columns: 2, private: false }, algorithm: { name: 'gp' } });
+    await api.refused(waiting.id, [409, 'awaiting_candidates'], 'GET', `/v1/studies/${waiting.id}/residuals`);
+    const many = await api.study({ algorithm: { name: 'gp' }, space: space(...Array.from({ length: 101 }, (_, i) => `p${i}`)) });
+    await api.post(`/v1/studies/${many.id}/observe`, { point: Object.fromEntries(many.space.parameters.map((p) => [p.name, 0.25])), value: 1 });
+    await api.refused(many.id, [409, 'too_many_parameters'], 'GET', `/v1/studies/${many.id}/importances`);
+});
+
+test('a suggestion says what its model looked like', async () => {
+    const path = await measured((p) => Math.sin(3 * p.a) + 0.01 * p.b, { space: space('a', 'b'), seed: 12 }, 70);
+    const { trials: [trial] } = await api.post(`${path}/suggest`, {});
+    const { diagnostics } = trial.model;
+    assert.deepEqual(Object.keys(diagnostics.length_scales), ['a', 'b']);
+    assert.ok(diagnostics.length_scales.b > diagnostics.length_scales.a, 'b hardly matters');
+    assert.ok(diagnostics.signal_variance > 0 && diagnostics.noise_variance > 0 && diagnostics.condition > 1);
+    assert.ok(diagnostics.fit_milliseconds > 0 && diagnostics.fit_milliseconds <= trial.model.milliseconds);
+    assert.equal(diagnostics.acquisition, 'log-ei');
+    assert.ok(Number.isFinite(diagnostics.acquisition_value));
+    assert.deepEqual((await api.get(`${path}/trials/${trial.number}`)).model, trial.model, 'stored');
+    const { trials: [next] } = await api.post(`${path}/suggest`, {});
+    assert.equal(next.model.diagnostics.fit_milliseconds, null, 'the hyper-parameters are those of the fit before');
+    assert.deepEqual(next.model.diagnostics.length_scales, diagnostics.length_scales);
+    const rows = matrix(50, 2), { id } = await openCandidates(api, rows, { algorithm: { name: 'po-gp-ucb' } });
+    await api.post(`/v1/studies/${id}/observe`, { observations: rows.slice(0, 12).map(([x], i) => ({ candidate: i, value: x })) });
+    const { trials: [row] } = await api.post(`/v1/studies/${id}/suggest`, {});
+    assert.equal(row.model.diagnostics.acquisition, 'ucb');
+    assert.ok(row.model.diagnostics.length_scales.columns > 0);
+    for (const name of ['random', 'sobol', 'gp']) {
+        const first = await api.study({ algorithm: { name } });
+        const { trials } = await api.post(`/v1/studies/${first.id}/suggest`, {});
+        assert.equal(trials[0].model.diagnostics, null, `${name}: there is no model yet`);
+    }
+});
+
+test('diagnostics are the same after a restart, but for the time', async () => {
+    const ids = [];
+    for (let i = 0; i < 2; i++) ids.push(await measured((p) => p.a ** 2 - p.b, { space: space('a', 'b'), seed: 5 }, 15));
+    const ask = async (path) => {
+        const { diagnostics } = (await api.post(`${path}/suggest`, {})).trials[0].model;
+        return { ...diagnostics, fit_milliseconds: diagnostics.fit_milliseconds === null };
+    };
+    const lived = [await ask(ids[0]), await ask(ids[0])];
+    const restarted = [await ask(ids[1])];
+    await server.restart();
+    restarted.push(await ask(ids[1]));
+    assert.deepEqual(restarted, lived);
+});
+
+test('stateless suggestions carry diagnostics, and readers may look', async () => {
+    const observations = Array.from({ length: 9 }, (_, i) => ({ point: { a: i / 4 - 1 }, value: (i / 4 - 1.5) ** 2 }));
+    const reply = await api.post('/v1/suggest', { metrics, space: space('a'), algorithm: { name: 'gp', acquisition: 'ucb' }, seed: 3, observations });
+    assert.equal(reply.suggestions[0].model.diagnostics.acquisition, 'ucb');
+    const path = await measured((p) => p.a, { space: space('a') }, 6);
+    const token = await tokenFor(api, 'curator');
+    for (const what of ['importances', 'slice?x=a', 'residuals'])
+        await api.expect(403, 'GET', `${path}/${what}`, { token });
+});
