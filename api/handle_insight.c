@@ -1,6 +1,7 @@
 /* What the model says about the function: importances, slices, residuals. */
 #include "api/handlers.h"
 #include "api/show.h"
+#include "service/codec_space.h"
 #include "service/insight.h"
 
 #include <math.h>
@@ -69,7 +70,7 @@ static json_t *grid_json(const struct slice *slice, size_t axis)
 {
     json_t *list = json_array();
     for (size_t k = 0; k < slice->len[axis]; k++)
-        append(&list, codec_coordinate_json(&slice->study.spec, slice->param[axis], slice->grid[axis][k]));
+        append(&list, codec_space_value_json(&slice->study.spec, slice->param[axis], slice->grid[axis][k]));
     return list;
 }
 

@@ -193,9 +193,9 @@ static void candidate_point(const struct space *space, struct rng *rng, const do
 static size_t candidates_fill(struct session *session, uint64_t trial, const struct space *space, const double *centre,
                               const double *width, double *points, double *U, double *v)
 {
-    struct rng rng = rng_at(session->problem->seed, trial, RNG_STARTS);
-    uint64_t   scramble = rng_u64(&rng);
-    size_t     m = 0;
+    struct rng          rng = rng_at(session->problem->seed, trial, RNG_STARTS);
+    uint64_t            scramble = rng_u64(&rng);
+    size_t              m = 0;
     for (size_t k = 0; k < CANDIDATES; k++) {
         double *point = points + m * space->params_len, *u = U + m * space->dims;
         sobol_point(scramble, k, space->params_len, v);
@@ -254,11 +254,12 @@ static enum status propose(struct session *session, const struct situation *now,
         best = sample[k] > sample[best] ? k : best;
     TRY(gp_posterior(model.gp, U + best * dims, 1, &mean, &var, scratch, err));
     memcpy(out->point, points + best * len, len * sizeof *out->point);
-    if (now->ask->diagnostics != NULL) {
-        gp_insight_diagnose(&model, session->group_of, now->ask->diagnostics);
-        now->ask->diagnostics->fit_milliseconds = fit_ms;
-        now->ask->diagnostics->acquisition = "thompson";
-        now->ask->diagnostics->acquisition_value = mean;
+    struct diagnostics *diagnostics = now->ask->diagnostics;
+    if (diagnostics != NULL) {
+        gp_insight_diagnose(&model, session->group_of, diagnostics);
+        diagnostics->fit_milliseconds = fit_ms;
+        diagnostics->acquisition = "thompson";
+        diagnostics->acquisition_value = mean;
     }
     out->mean = mean;
     out->sd = sqrt(var);

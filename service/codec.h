@@ -40,8 +40,6 @@ MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *
                                          struct arena *arena, struct observation *out, struct error *err);
 
 json_t *codec_study_json(const struct study *study);
-/* One parameter's value. */
-json_t *codec_coordinate_json(const struct spec *spec, size_t param, double value);
 /* What is stored and shown of a proposal's model: numbers of 6 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);

@@ -74,7 +74,7 @@ enum status codec_space_value(const struct spec *spec, size_t i, const json_t *j
     return STATUS_OK;
 }
 
-json_t *codec_coordinate_json(const struct spec *spec, size_t i, double value)
+json_t *codec_space_value_json(const struct spec *spec, size_t i, double value)
 {
     switch (spec->space.params[i].kind) {
     case PARAM_CATEGORICAL:
@@ -501,7 +501,7 @@ static json_t *values_json(const struct spec *spec, size_t i, const double *valu
 {
     json_t *array = json_array();
     for (size_t k = 0; k < n && array != NULL; k++)
-        if (json_array_append_new(array, codec_coordinate_json(spec, i, values == NULL ? (double)k : values[k])) != 0)
+        if (json_array_append_new(array, codec_space_value_json(spec, i, values == NULL ? (double)k : values[k])) != 0)
             json_decref(array), array = NULL;
     return array;
 }
@@ -529,8 +529,8 @@ static json_t *param_json(const struct spec *spec, size_t i)
     if (param->kind == PARAM_CATEGORICAL || param->kind == PARAM_DISCRETE) {
         put(&object, "values", values_json(spec, i, param->values, param->choices));
     } else {
-        put(&object, "min", codec_coordinate_json(spec, i, param->min));
-        put(&object, "max", codec_coordinate_json(spec, i, param->max));
+        put(&object, "min", codec_space_value_json(spec, i, param->min));
+        put(&object, "max", codec_space_value_json(spec, i, param->max));
     }
     if (param->kind != PARAM_CATEGORICAL)
         put(&object, "scale", json_string(scale_names[param->scale]));

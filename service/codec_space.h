@@ -16,6 +16,7 @@ MUST_CHECK enum status codec_space_value(const struct spec *spec, size_t i, cons
                                          double *out, struct error *err);
 
 /* New references; NULL when out of memory. */
+json_t *codec_space_value_json(const struct spec *spec, size_t i, double value);
 json_t *codec_space_json(const struct spec *spec); /* of parameters */
 
 #endif

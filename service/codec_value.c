@@ -48,7 +48,8 @@ static enum status read_coordinate(const struct spec *spec, size_t i, const json
     return codec_space_value(spec, i, json, where, &point[i], err);
 }
 
-static enum status check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
+static enum status check_constraints(const struct spec *spec, const double *point, const char *where,
+                                     struct error *err)
 {
     const struct constraint *broken = space_broken(&spec->space, point, CODEC_ROUNDING_SLACK);
     if (broken == NULL)
@@ -91,7 +92,7 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
     json_t *object = json_object();
     for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
         if (!isnan(point[i]) &&
-            json_object_set_new(object, spec->space.params[i].name, codec_coordinate_json(spec, i, point[i])) != 0)
+            json_object_set_new(object, spec->space.params[i].name, codec_space_value_json(spec, i, point[i])) != 0)
             json_decref(object), object = NULL;
     return object;
 }

@@ -50,15 +50,16 @@ static enum status check_parameters(const struct study *study, struct error *err
 /* Larger is better inside; indices do not depend on the sign, so that is left to the end. */
 static enum status values_at(void *arg, const double *V, size_t m, double *out, struct error *err)
 {
-    struct work        *work = arg;
-    const struct space *space = &work->live->spec.space;
-    struct arena       *arena = work->caller->arena;
-    struct arena_mark   mark = arena_mark(arena);
-    double             *points = arena_alloc(arena, m, space->params_len * sizeof *points);
+    struct work      *work = arg;
+    struct space      space;
+    struct arena     *arena = work->caller->arena;
+    struct arena_mark mark = arena_mark(arena);
+    TRY(space_hold(&work->live->spec.space, NULL, arena, &space, err));
+    double *points = arena_alloc(arena, m, space.params_len * sizeof *points);
     if (points == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < m; i++)
-        space_quantile(space, V + i * space->params_len, points + i * space->params_len);
+        space_quantile(&space, V + i * space.params_len, points + i * space.params_len);
     TRY(work->live->spec.policy->predict(work->live->session, points, NULL, m, out, NULL, err));
     arena_release(arena, mark);
     return STATUS_OK;
@@ -121,8 +122,8 @@ static enum status find_axis(const struct space *space, const char *name, const 
 static enum status fill_axis(const struct param *param, size_t points, struct arena *arena, double **grid, size_t *len,
                              struct error *err)
 {
-    double count = param->kind == PARAM_DOUBLE ? INFINITY : param_count(param);
-    bool   is_whole = param->kind == PARAM_CATEGORICAL || count <= (double)points;
+    double count = param_count(param);
+    bool   is_whole = param->kind == PARAM_CATEGORICAL || (count > 0 && count <= (double)points);
     size_t room = is_whole ? (size_t)count : points;
     *grid = ARENA_NEW(arena, double, room);
     *len = 0;
@@ -157,17 +158,19 @@ static enum status plan_slice(struct arena *arena, const struct slice_request *r
     return STATUS_OK;
 }
 
-/* Point number k of the grid; false when it does not lie in the space. */
+/* Point number k of the grid; false when it does not lie in the space.  A parameter that exists there, but not in the
+ * trial, is at its middle. */
 static bool grid_point(const struct slice *slice, const struct space *space, size_t k, double *point)
 {
-    memcpy(point, slice->point, space->params_len * sizeof *point);
-    point[slice->param[0]] = slice->grid[0][k / slice->len[1]];
-    if (slice->axes == 2)
-        point[slice->param[1]] = slice->grid[1][k % slice->len[1]];
+    size_t x = slice->param[0], y = slice->param[slice->axes - 1];
     for (size_t i = 0; i < space->params_len; i++)
-        if (!space_is_active(space, point, i) && i != slice->param[0] && (slice->axes < 2 || i != slice->param[1]))
+        point[i] = isnan(slice->point[i]) ? param_quantile(&space->params[i], 0.5) : slice->point[i];
+    point[y] = slice->grid[slice->axes - 1][k % slice->len[1]];
+    point[x] = slice->grid[0][k / slice->len[1]];
+    for (size_t i = 0; i < space->params_len; i++)
+        if (!space_is_active(space, point, i))
             point[i] = NAN;
-    return space_has(space, point);
+    return !isnan(point[x]) && !isnan(point[y]) && space_has(space, point);
 }
 
 /* Only points of the space are predicted, one after the other; then they go to their places, the last first. */
@@ -184,6 +187,10 @@ static enum status run_slice(struct work *work, struct error *err)
         return app_no_memory(err);
     for (size_t k = 0; k < len; k++)
         m += grid_point(out, &spec->space, k, points + m * params_len);
+    if (m == 0)
+        return error_set(
+            err, STATUS_CONFLICT, "outside_space", "",
+            "no point of the grid lies in the space: the parameter does not exist with the trial's values");
     TRY(spec->policy->predict(work->live->session, points, NULL, m, out->mean, out->sd, err));
     for (size_t k = len; k-- > 0;) {
         bool is_point = grid_point(out, &spec->space, k, points);

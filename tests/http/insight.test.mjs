@@ -228,3 +228,47 @@ test('stateless suggestions carry diagnostics, and readers may look', async () =
     for (const what of ['importances', 'slice?x=a', 'residuals'])
         await api.expect(403, 'GET', `${path}/${what}`, { token });
 });
+
+test('insight knows parameters that are not always there, constraints and discrete numbers', async () => {
+    const study = await api.study({ algorithm: { name: 'gp' }, space: {
+        type: 'parameters',
+        parameters: [
+            { name: 'kind', type: 'categorical', values: ['plain', 'deep'] },
+            { name: 'depth', type: 'int', min: 1, max: 9, when: { kind: ['deep'] } },
+            { name: 'width', type: 'discrete', values: [8, 20, 64.5] },
+            { name: 'a', type: 'double', min: 0, max: 1 },
+            { name: 'b', type: 'double', min: 0, max: 1 },
+        ],
+        constraints: [{ coefficients: { a: 1, b: 1 }, max: 1 }],
+    } });
+    const path = `/v1/studies/${study.id}`, next = numbers(41);
+    const observations = Array.from({ length: 40 }, (_, i) => {
+        const a = next(), point = { kind: i % 2 ? 'deep' : 'plain', width: [8, 20, 64.5][i % 3], a, b: next() * (1 - a) };
+        if (i % 2) point.depth = 1 + i % 9;
+        return { point, value: point.a + 0.3 * point.b + (point.depth ?? 0) / 9 };
+    });
+    observations[0].value = -5; // the best is plain
+    await api.post(`${path}/observe`, { observations });
+    const importances = await api.get(`${path}/importances`);
+    assert.deepEqual(importances.parameters.map((p) => p.name), ['kind', 'depth', 'width', 'a', 'b']);
+    assert.ok(importances.parameters.every((p) => Number.isFinite(p.total)) && importances.observations === 40);
+    const { fixed, grid, mean } = await api.get(`${path}/slice?x=a&y=b&points=11`);
+    assert.deepEqual(fixed, { kind: 'plain', width: 8 });
+    mean.forEach((row, i) => row.forEach((value, k) => {
+        const sum = grid[0][i] + grid[1][k];
+        if (Math.abs(sum - 1) > 1e-9) assert.equal(value === null, sum > 1, `${i} ${k}`);
+    }));
+    assert.deepEqual((await api.get(`${path}/slice?x=width`)).grid, [[8, 20, 64.5]]);
+    await api.refused(study.id, [409, 'outside_space'], 'GET', `${path}/slice?x=depth&at=1`);
+    const kinds = await api.get(`${path}/slice?x=kind&y=depth&at=1`);
+    assert.deepEqual(kinds.mean.map((row) => row.map((value) => value === null)), [Array(9).fill(true), Array(9).fill(false)]);
+    const deep = await api.get(`${path}/slice?x=depth&at=2`);
+    assert.deepEqual([deep.grid, deep.trial], [[[1, 2, 3, 4, 5, 6, 7, 8, 9]], 2]);
+    const both = await api.get(`${path}/slice?x=kind&at=2`);
+    const { depth, ...others } = observations[1].point;
+    const { predictions } = await api.post(`${path}/predict`, { points: [{ ...others, kind: 'plain' }, { ...others, depth, kind: 'deep' }] });
+    assert.deepEqual(both.mean, predictions.map((p) => p.mean));
+    assert.equal((await api.get(`${path}/residuals`)).residuals.length, 40);
+    const { trials: [trial] } = await api.post(`${path}/suggest`, {});
+    assert.deepEqual(Object.keys(trial.model.diagnostics.length_scales), ['kind', 'depth', 'width', 'a', 'b']);
+});
