@@ -251,7 +251,7 @@ static void replay_in(struct world *w)
         if (ask_trial(w, study.session, trial, &answer) != STATUS_OK)
             break;
         check_sound(w, &answer.proposal);
-        if (trial < 3 || trial % 3 == 0)
+        if (trial < 3 || trial % 4 == 0)
             check_replay(&study, trial, &answer);
         study_suggested(&study, trial, &answer.proposal);
         open[trial] = true;
