@@ -227,7 +227,7 @@ static enum status climb(struct run *run, double *point, double *score, struct e
     const struct acq_search *search = run->search;
     const struct space      *space = search->space;
     bool                     is_limited = space->constraints_len > 0;
-    double                   value;
+    double                   value = HUGE_VAL;
     space_encode(space, point, run->u);
     if (!climb_bounds(run, point, run->u) || (is_limited && space->dims > WITHIN_DIMS_MAX))
         return STATUS_OK;
@@ -369,7 +369,7 @@ static enum status run_search(struct run *run, struct error *err)
     size_t                   limits_len = 2 * search->space->constraints_len;
     run->all = count <= ENUMERATE && (search->slope != NULL || count <= search->samples);
     run->best = ARENA_NEW(run->scratch, double, 2 * search->space->params_len);
-    run->excess = ARENA_NEW(run->scratch, double, limits_len * (1 + dims));
+    run->excess = ARENA_NEW(run->scratch, double, limits_len *(1 + dims));
     run->u = ARENA_NEW(run->scratch, double, dims);
     run->lower = ARENA_NEW(run->scratch, double, dims);
     run->upper = ARENA_NEW(run->scratch, double, dims);

@@ -53,8 +53,7 @@ static bool configure_limits(struct run *run, struct arena *scratch)
     double *tolerances = arena_zalloc(scratch, len, sizeof *tolerances);
     run->limit_gradient = arena_alloc(scratch, len, run->problem->dims * sizeof(double));
     return tolerances != NULL && run->limit_gradient != NULL &&
-           nlopt_add_inequality_mconstraint(run->opt, (unsigned)len, evaluate_limits, run, tolerances) ==
-               NLOPT_SUCCESS;
+           nlopt_add_inequality_mconstraint(run->opt, (unsigned)len, evaluate_limits, run, tolerances) == NLOPT_SUCCESS;
 }
 
 static bool configure(struct run *run, struct arena *scratch)

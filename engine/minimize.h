@@ -14,7 +14,7 @@ struct minimize {
     const double *lower, *upper; /* [dims]; equal bounds hold a coordinate */
     /* Value and gradient [dims] at x.  A value that is not finite ends the search. */
     double (*function)(void *arg, const double *x, double *gradient);
-    void  *arg;
+    void *arg;
     /* Of minimize_within: limits writes g [limits_len], which shall be at most 0, and the gradients
      * [limits_len][dims]; a point counts only if is_allowed says so. */
     size_t limits_len;

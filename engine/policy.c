@@ -28,7 +28,7 @@ const struct policy *const *policy_list(size_t *count)
 
 const struct policy *policy_find(const char *name)
 {
-    size_t count;
+    size_t                      count;
     const struct policy *const *list = policy_list(&count);
     for (size_t i = 0; i < count; i++)
         if (strcmp(list[i]->name, name) == 0)

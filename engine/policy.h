@@ -59,7 +59,7 @@ struct event {
     double          value;  /* EVENT_OBSERVED: finite, larger is better; the first objective's */
     double          stddev; /* of value; 0: not given */
     const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
-                                  given); may be NULL when there is one metric */
+                               given); may be NULL when there is one metric */
     const void     *note;   /* EVENT_SUGGESTED: the proposal's note, or NULL */
     size_t          note_bytes;
 };
@@ -77,8 +77,8 @@ struct diagnostics {
 
 struct ask {
     uint64_t      trial;  /* number the proposal will get: keys its randomness */
-    const double *fixed;  /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents
-                                  * are fixed too; and space_hold has found a point with these values */
+    const double *fixed;  /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents are
+                                  * fixed too; and space_hold has found a point with these values */
     bool (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
     void               *late_arg;
     struct diagnostics *diagnostics; /* out; NULL: not wanted */

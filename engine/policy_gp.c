@@ -350,10 +350,10 @@ static double slope(void *arg, const double *u, double *gradient)
 static enum status search_model(struct session *session, const struct ask *ask, const struct space *space,
                                 struct target *target, double *point, struct error *err)
 {
-    struct gp_model    *model = target->model;
-    double              squared = (double)(model->gp->n * model->gp->n);
-    bool                is_joint = target->acq.kind == ACQ_THOMPSON;
-    double             *anchors = arena_alloc(model->scratch, MODEL_ANCHORS, space->params_len * sizeof *anchors);
+    struct gp_model *model = target->model;
+    double           squared = (double)(model->gp->n * model->gp->n);
+    bool             is_joint = target->acq.kind == ACQ_THOMPSON;
+    double          *anchors = arena_alloc(model->scratch, MODEL_ANCHORS, space->params_len * sizeof *anchors);
     if (anchors == NULL)
         return no_memory(err);
     for (size_t k = 0; k < model->anchors_len; k++)

@@ -20,7 +20,7 @@ struct session {
     struct finite         used;  /* points */
     unsigned char        *taken; /* [rows_len] candidates */
     size_t                taken_len;
-    double               *unit;  /* [params_len] scratch */
+    double               *unit; /* [params_len] scratch */
 };
 
 static enum status no_memory(struct error *err)

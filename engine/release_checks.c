@@ -138,20 +138,22 @@ static bool no_zeros(const struct facts *f)
     return true;
 }
 
+/* Wider than what tells equal rows apart after a product, narrower than what tells different ones. */
 static bool many_values(const struct facts *f)
 {
-    size_t    n = f->release->n, r = f->release->r, fewest = n;
-    uint64_t *hashes = (uint64_t *)(void *)f->column;
+    static const double STEP = 1e-10;
+    size_t              n = f->release->n, r = f->release->r, fewest = n;
+    uint64_t           *hashes = (uint64_t *)(void *)f->column;
     for (size_t c = 0; c < r; c++) {
         for (size_t i = 0; i < n; i++)
-            hashes[i] = bits_of(rint(at(f, i, c) / (1e-9 * f->rms[c])) + 0.0);
+            hashes[i] = bits_of(rint(at(f, i, c) / (STEP * f->rms[c])) + 0.0);
         size_t distinct = distinct_u64(hashes, n);
         fewest = distinct < fewest ? distinct : fewest;
     }
     for (size_t i = 0; i < n; i++) {
         uint64_t hash = 0;
         for (size_t c = 0; c < r; c++)
-            hash = hash_join(hash, bits_of(rint(at(f, i, c) / (1e-9 * f->rms[c])) + 0.0));
+            hash = hash_join(hash, bits_of(rint(at(f, i, c) / (STEP * f->rms[c])) + 0.0));
         hashes[i] = hash;
     }
     return (double)fewest >= 0.99 * (double)distinct_u64(hashes, n) - 1;
@@ -212,7 +214,7 @@ static bool column_unquantised(const struct facts *f, size_t c)
         }
     }
     for (size_t i = 1; i < n && gaps >= GAPS_MIN; i++) {
-        double gap = f->column[i] - f->column[i - 1], steps = gap / smallest;
+        double gap = f->column[i] - f->column[i - 1], steps = (f->column[i] - f->column[n / 2]) / smallest;
         multiples += gap > 1e-7 * f->rms[c] && fabs(steps - rint(steps)) < 1e-3;
     }
     return gaps < GAPS_MIN || (double)multiples <= 0.9 * (double)gaps;
@@ -357,13 +359,13 @@ static bool few_repeats(const struct release_lattice *release, uint64_t *column)
         for (size_t c = 0; c < release->p; c++)
             column[i] = hash_join(column[i], (uint64_t)release->K[i * release->p + c]);
     }
-    bool decides = 2 * log(n) - log(2) <= (double)release->p * log(2 * sd); /* less than one pair by chance */
+    bool decides = 2 * log(n) - log(2) <= (double)release->p * log(2 * sd) - log(10); /* a tenth of a pair by chance */
     return release->n - distinct_u64(column, release->n) <= 2 || !decides;
 }
 
 static bool wide_enough(const struct release_lattice *release)
 {
-    double n = (double)release->n, floor_of = release->noise_sd * release->noise_sd * (1 - 8 * sqrt(5 / n));
+    double n = (double)release->n, floor_of = release->noise_sd * release->noise_sd * exp(-8 * sqrt(5 / (n - 1)));
     for (size_t c = 0; c < release->p; c++) {
         double first = (double)release->K[c], sum = 0, squares = 0;
         for (size_t i = 0; i < release->n; i++) {

@@ -24,8 +24,8 @@ enum {
     SPACE_WHEN_MAX = 8,           /* conditions of a parameter */
     SPACE_WHEN_VALUES_MAX = 4096, /* values of all conditions */
     SPACE_CONSTRAINTS_MAX = 32,
-    SPACE_CONSTRAINED_MAX = 100,  /* different parameters of all constraints */
-    SPACE_WALK_MAX = 65536        /* points of the grid up to which a finite space is walked to count its points */
+    SPACE_CONSTRAINED_MAX = 100, /* different parameters of all constraints */
+    SPACE_WALK_MAX = 65536       /* points of the grid up to which a finite space is walked to count its points */
 };
 
 /* min <= sum of coefficient times value <= max, in natural units, added up in the order of the terms.  Either bound
@@ -43,14 +43,14 @@ struct space {
     size_t                   params_len;
     const struct constraint *constraints; /* [constraints_len] */
     size_t                   constraints_len;
-    size_t                   dims;    /* unit-cube coordinates of a parameter point */
+    size_t                   dims; /* unit-cube coordinates of a parameter point */
     /* set by space_hold */
-    const double            *held;    /* [params_len] NaN where free; NULL: all are free */
-    const double            *centre;  /* [params_len] satisfies the constraints; NULL without any */
-    const size_t            *constrained; /* [constrained_len] the parameters of all constraints, ascending */
-    size_t                   constrained_len;
-    const double            *rows;    /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
-    size_t                   rows_len, columns;
+    const double *held;        /* [params_len] NaN where free; NULL: all are free */
+    const double *centre;      /* [params_len] satisfies the constraints; NULL without any */
+    const size_t *constrained; /* [constrained_len] the parameters of all constraints, ascending */
+    size_t        constrained_len;
+    const double *rows; /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
+    size_t        rows_len, columns;
 };
 
 /* Checks every parameter (param_check), conditions (earlier parents that are no doubles, values of theirs, some way

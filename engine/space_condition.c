@@ -70,8 +70,7 @@ static bool can_exist(const struct space *space, size_t param)
     for (size_t c = 0; c < p->when_len; c++) {
         const struct condition *condition = &p->when[c];
         size_t                  k = 0;
-        while (k < condition->values_len &&
-               !all_allow(space, marked, condition->parent, param, condition->values[k]))
+        while (k < condition->values_len && !all_allow(space, marked, condition->parent, param, condition->values[k]))
             k++;
         if (k == condition->values_len)
             return false;
@@ -105,7 +104,7 @@ enum status space_check_conditions(const struct space *space, struct error *err)
 static void begin_at(const struct space *space, size_t from, double *point)
 {
     for (size_t i = from; i < space->params_len; i++)
-        point[i] = !space_is_free(space, i)            ? space->held[i]
+        point[i] = !space_is_free(space, i)           ? space->held[i]
                    : space_is_active(space, point, i) ? param_value(&space->params[i], 0)
                                                       : NAN;
 }

@@ -173,7 +173,8 @@ enum status codec_read_kept(struct reading *in, const struct member *member, con
     return STATUS_OK;
 }
 
-enum status codec_read_type(struct reading *in, const json_t *json, const char *where, const char *const *names, int *type)
+enum status codec_read_type(struct reading *in, const json_t *json, const char *where, const char *const *names,
+                            int *type)
 {
     const struct member member = {.names = names};
     char                path[CODEC_PATH_MAX];

@@ -7,12 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    NAME_MAX_CHARACTERS = 128,
-    VALUE_MAX_CHARACTERS = 256,
-    VALUES_MIN = 2,
-    VALUES_MAX = 1000
-};
+enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256, VALUES_MIN = 2, VALUES_MAX = 1000 };
 
 static const char *const scale_names[] = {
     [SCALE_LINEAR] = "linear", [SCALE_LOG] = "log", [SCALE_REVERSE_LOG] = "reverse_log", NULL};
@@ -185,10 +180,10 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     return STATUS_OK;
 }
 
-#define NUMBER_MEMBER(member)                                                                             \
-    {                                                                                                     \
+#define NUMBER_MEMBER(member)                                                                            \
+    {                                                                                                    \
         .name = #member, .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY, \
-        .offset = offsetof(struct numbers, member)                                                        \
+        .offset = offsetof(struct numbers, member)                                                       \
     }
 struct numbers {
     double mean, sd, a, b;
@@ -247,17 +242,38 @@ static enum status read_prior(struct reading *in, const struct member *member, c
         .name = #bound, .required = true, .read = (reader), .min = -INFINITY, .max = INFINITY, \
         .offset = offsetof(struct param_form, param.bound)                                     \
     }
-#define VALUES_MEMBER(reader) {.name = "values", .required = true, .read = (reader)}
-#define PRIOR_MEMBER {.name = "prior", .read = read_prior, .offset = offsetof(struct param_form, param.prior)}
-#define WHEN_MEMBER {.name = "when", .read = codec_read_kept, .offset = offsetof(struct param_form, when)}
+#define VALUES_MEMBER(reader)                                \
+    {                                                        \
+        .name = "values", .required = true, .read = (reader) \
+    }
+#define PRIOR_MEMBER                                                                            \
+    {                                                                                           \
+        .name = "prior", .read = read_prior, .offset = offsetof(struct param_form, param.prior) \
+    }
+#define WHEN_MEMBER                                                                          \
+    {                                                                                        \
+        .name = "when", .read = codec_read_kept, .offset = offsetof(struct param_form, when) \
+    }
 
 static const struct member double_members[] = {
-    NAME_MEMBER,  TYPE_MEMBER,  BOUND_MEMBER(min, codec_read_number), BOUND_MEMBER(max, codec_read_number),
-    SCALE_MEMBER, PRIOR_MEMBER, WHEN_MEMBER,                          {.name = NULL},
+    NAME_MEMBER,
+    TYPE_MEMBER,
+    BOUND_MEMBER(min, codec_read_number),
+    BOUND_MEMBER(max, codec_read_number),
+    SCALE_MEMBER,
+    PRIOR_MEMBER,
+    WHEN_MEMBER,
+    {.name = NULL},
 };
 static const struct member int_members[] = {
-    NAME_MEMBER,  TYPE_MEMBER,  BOUND_MEMBER(min, read_integral_bound), BOUND_MEMBER(max, read_integral_bound),
-    SCALE_MEMBER, PRIOR_MEMBER, WHEN_MEMBER,                            {.name = NULL},
+    NAME_MEMBER,
+    TYPE_MEMBER,
+    BOUND_MEMBER(min, read_integral_bound),
+    BOUND_MEMBER(max, read_integral_bound),
+    SCALE_MEMBER,
+    PRIOR_MEMBER,
+    WHEN_MEMBER,
+    {.name = NULL},
 };
 static const struct member categorical_members[] = {
     NAME_MEMBER, TYPE_MEMBER, VALUES_MEMBER(read_texts), WHEN_MEMBER, {.name = NULL},

@@ -64,7 +64,7 @@ test('a study of every kind of parameter shows what it was made from', async () 
         { name: 'k', type: 'int', min: 1, max: 9, scale: 'linear', prior: { beta: { a: 2, b: 5 } } }]);
 });
 
-for (const algorithm of ['gp', 'random', 'sobol'])
+for (const algorithm of ['gp', 'random', 'sobol', 'turbo'])
     test(`${algorithm}: points have the parameters that exist, and no others`, async () => {
         const { id } = await api.study({ space: conditional, algorithm: { name: algorithm } });
         const seen = new Set();
@@ -77,7 +77,7 @@ for (const algorithm of ['gp', 'random', 'sobol'])
         assert.ok(seen.size >= 4, [...seen].join(' / '));
     });
 
-for (const algorithm of ['gp', 'random', 'sobol'])
+for (const algorithm of ['gp', 'random', 'sobol', 'turbo'])
     test(`${algorithm}: every suggestion satisfies the constraints`, async () => {
         const { id } = await api.study({ space: constrained, algorithm: { name: algorithm } });
         for (let i = 0; i < 25; i++) {
@@ -199,7 +199,7 @@ test('a finite space comes without repetition and ends, unless repetition is ask
         { name: 'c', type: 'categorical', values: ['x', 'y', 'z'], when: { a: [4] } }],
     constraints: [{ coefficients: { a: 1, b: 1 }, min: 5.5 }] };
     const points = 1 + 1 + 2 + 3 * 3; // a=1 and a=2: b=4.5; a=3: b=3, 4.5; a=4: b=2, 3, 4.5 with each c
-    for (const name of ['gp', 'random', 'sobol']) {
+    for (const name of ['gp', 'random', 'sobol', 'turbo']) {
         const { id } = await api.study({ space, algorithm: { name } });
         const { trials } = await api.post(`/v1/studies/${id}/suggest`, { count: 50 });
         assert.equal(new Set(trials.map((t) => JSON.stringify(t.point))).size, points, name);

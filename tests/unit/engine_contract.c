@@ -3,6 +3,7 @@
  * from hostile values or a small memory limit.  An algorithm added to the registry is tested here with no edit. */
 #include "engine/policy.h"
 #include "engine/rng.h"
+#include "tests/unit/contract_spaces.h"
 #include "tests/unit/suites.h"
 
 #include <CUnit/TestRun.h>
@@ -10,96 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARAMS_MAX = 5, TRIALS = 26, EVENTS_MAX = 4 * TRIALS, OPTIONS_MAX = 32, ROWS = 60, COLUMNS = 3 };
-
 /* --- problems --- */
-
-static const struct param mixed_params[] = {
-    PARAM("lr", DOUBLE, LOG, 1e-5, 0.1, 0),
-    PARAM("momentum", DOUBLE, LINEAR, -0.25, 0.985, 0),
-    PARAM("layers", INT, LINEAR, 1, 6, 0),
-    PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
-};
-static const struct param finite_params[] = {
-    PARAM("k", INT, LINEAR, -1, 1, 0),
-    PARAM("c", CATEGORICAL, LINEAR, 0, 3, 4),
-};
-static const struct param wide_params[] = {
-    PARAM("wide", DOUBLE, LOG, 1e-300, 1e300, 0),
-    PARAM("huge", DOUBLE, LINEAR, -8e307, 8e307, 0),
-    PARAM("ints", INT, LINEAR, -9007199254740992.0, 9007199254740992.0, 0),
-};
-static const double           sgd[] = {1, 2}, deep[] = {2, 3, 4}, mid[] = {32}, widths[] = {16, 32, 48};
-static const struct condition if_sgd[] = {{.parent = 0, .values = sgd, .values_len = 2}};
-static const struct condition if_deep[] = {{.parent = 2, .values = deep, .values_len = 3}};
-static const struct condition if_mid[] = {{.parent = 0, .values = sgd, .values_len = 2},
-                                          {.parent = 3, .values = mid, .values_len = 1}};
-static const struct param conditional_params[] = {
-    PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
-    {.name = "momentum", .min = 0.1, .max = 0.985, .scale = SCALE_REVERSE_LOG, .when = if_sgd, .when_len = 1},
-    PARAM("layers", INT, LINEAR, 1, 4, 0),
-    {.name = "width", .kind = PARAM_DISCRETE, .scale = SCALE_LOG, .min = 16, .max = 48, .choices = 3, .values = widths,
-     .when = if_deep, .when_len = 1},
-    {.name = "decay", .min = 1e-6, .max = 0.25, .scale = SCALE_LOG, .when = if_mid, .when_len = 2},
-};
-static const double           only_b[] = {1}, many[] = {2, 3}, steps[] = {-0.75, 2.385};
-static const struct condition if_b[] = {{.parent = 0, .values = only_b, .values_len = 1}};
-static const struct condition if_many[] = {{.parent = 1, .values = many, .values_len = 2}};
-static const struct param     conditional_finite_params[] = { /* 4 + 1 + 2 * 2 points */
-    PARAM("c", CATEGORICAL, LINEAR, 0, 4, 5),
-    {.name = "k", .kind = PARAM_INT, .min = 1, .max = 3, .when = if_b, .when_len = 1},
-    {.name = "d", .kind = PARAM_DISCRETE, .min = -0.75, .max = 2.385, .choices = 2, .values = steps, .when = if_many,
-     .when_len = 1},
-};
-static const double parts[] = {0.125, 0.5, 0.875, 3.5};
-static const struct param constrained_params[] = {
-    PARAM("x", DOUBLE, LINEAR, -1, 2.5, 0),
-    PARAM("y", DOUBLE, LOG, 0.01, 10, 0),
-    PARAM("k", INT, LINEAR, 0, 6, 0),
-    {.name = "d", .kind = PARAM_DISCRETE, .min = 0.125, .max = 3.5, .choices = 4, .values = parts},
-};
-static const size_t            constrained_xy[] = {0, 1}, constrained_all[] = {0, 1, 2, 3}, finite_both[] = {0, 1};
-static const double            plain_sum[] = {1, 2.5}, weights[] = {-0.7, 1.1, 0.3, 0.9}, ones[] = {1, 1};
-static const struct constraint constraints[] = {
-    {.params = constrained_xy, .coefficients = plain_sum, .len = 2, .min = -INFINITY, .max = 3},
-    {.params = constrained_all, .coefficients = weights, .len = 4, .min = 1.3, .max = 2.2},
-};
-static const struct param constrained_finite_params[] = { /* 10 of 25 points */
-    PARAM("a", INT, LINEAR, 0, 4, 0),
-    PARAM("b", INT, LINEAR, 0, 4, 0),
-};
-static const struct constraint at_least_5[] = {
-    {.params = finite_both, .coefficients = ones, .len = 2, .min = 4.5, .max = INFINITY},
-};
-static const struct param prior_params[] = {
-    {.name = "lr", .scale = SCALE_LOG, .min = 1e-5, .max = 0.1, .prior = {PRIOR_NORMAL, 0.01, 0.003}},
-    {.name = "keep", .scale = SCALE_REVERSE_LOG, .min = 0.1, .max = 0.999, .prior = {PRIOR_BETA, 2, 5}},
-    {.name = "k", .kind = PARAM_INT, .min = -3, .max = 9, .prior = {PRIOR_NORMAL, 2.385, 1.5}},
-    {.name = "d", .kind = PARAM_DISCRETE, .min = 16, .max = 48, .choices = 3, .values = widths,
-     .prior = {PRIOR_BETA, 0.5, 0.75}},
-};
-static double candidate_rows[ROWS * COLUMNS];
-
-static struct space spaces[] = {
-    {.kind = SPACE_PARAMETERS, .params = mixed_params, .params_len = 4},
-    {.kind = SPACE_PARAMETERS, .params = finite_params, .params_len = 2},
-    {.kind = SPACE_PARAMETERS, .params = wide_params, .params_len = 3},
-    {.kind = SPACE_PARAMETERS, .params = conditional_params, .params_len = 5},
-    {.kind = SPACE_PARAMETERS, .params = conditional_finite_params, .params_len = 3},
-    {.kind = SPACE_PARAMETERS, .params = constrained_params, .params_len = 4, .constraints = constraints,
-     .constraints_len = 2},
-    {.kind = SPACE_PARAMETERS, .params = constrained_finite_params, .params_len = 2, .constraints = at_least_5,
-     .constraints_len = 1},
-    {.kind = SPACE_PARAMETERS, .params = prior_params, .params_len = 4},
-    {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
-};
-enum { SPACES = sizeof spaces / sizeof spaces[0] };
-
-/* What some trials of the fixed-value test hold, of each space. */
-static const double fixed_values[SPACES][PARAMS_MAX] = {
-    {0.0625e-1, 0.125, 5, 1}, {1, 2}, {1e10, -4e306, 11}, {1, 0.5, 3, 32, 0.0625},
-    {1, 2, 2.385},            {0.25, 0.75, 2, 0.875}, {4, 3}, {0.05, 0.25, 7, 48},
-};
 
 struct world {
     const struct policy *policy;
@@ -220,7 +132,10 @@ static void study_close(struct study *study)
 
 static void study_tell(struct study *study, enum event_kind kind, uint64_t trial, double value)
 {
-    struct event event = {.kind = kind, .trial = trial, .value = value, .row = study->rows[trial],
+    struct event event = {.kind = kind,
+                          .trial = trial,
+                          .value = value,
+                          .row = study->rows[trial],
                           .point = is_candidates(study->world) ? NULL : study->points[trial]};
     double *values = study->values[study->events_len];
     values[0] = value;
@@ -243,9 +158,12 @@ static void study_suggested(struct study *study, uint64_t trial, const struct pr
         CU_ASSERT_FATAL(study->notes[trial] != NULL);
         memcpy(study->notes[trial], p->note, p->note_bytes);
     }
-    struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = study->rows[trial],
+    struct event event = {.kind = EVENT_SUGGESTED,
+                          .trial = trial,
+                          .row = study->rows[trial],
                           .point = is_candidates(study->world) ? NULL : study->points[trial],
-                          .note = study->notes[trial], .note_bytes = p->note_bytes};
+                          .note = study->notes[trial],
+                          .note_bytes = p->note_bytes};
     study->events[study->events_len++] = event;
     CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
 }
@@ -261,7 +179,7 @@ static enum status ask_trial(const struct world *w, struct session *session, uin
     memset(a, 0x5A, sizeof *a);
     a->proposal.point = a->point;
     struct error err = {0};
-    enum status status = w->policy->ask(session, &(struct ask){.trial = trial}, &a->proposal, &err);
+    enum status  status = w->policy->ask(session, &(struct ask){.trial = trial}, &a->proposal, &err);
     CU_ASSERT(status == STATUS_OK || strcmp(err.code, "search_space_exhausted") == 0);
     return status;
 }
@@ -279,9 +197,9 @@ static void check_sound(const struct world *w, const struct proposal *p)
 
 static bool is_equal(const struct world *w, const struct proposal *a, const struct proposal *b)
 {
-    bool same_place = is_candidates(w) ? a->row == b->row
-                                       : memcmp(a->point, b->point,
-                                                w->problem.space->params_len * sizeof *a->point) == 0;
+    bool same_place = is_candidates(w)
+                          ? a->row == b->row
+                          : memcmp(a->point, b->point, w->problem.space->params_len * sizeof *a->point) == 0;
     bool same_numbers = memcmp(&a->mean, &b->mean, sizeof a->mean) == 0 && memcmp(&a->sd, &b->sd, sizeof a->sd) == 0 &&
                         a->observations == b->observations;
     bool same_note = a->note_bytes == b->note_bytes && memcmp(a->note, b->note, a->note_bytes) == 0;
@@ -311,8 +229,10 @@ static void study_finish_some(struct study *study, uint64_t newest, bool *open, 
         if (!open[trial] || dice >= 60 || trial % 11 == 7)
             continue;
         open[trial] = false;
-        enum event_kind kind = dice < 46 ? EVENT_OBSERVED : dice < 51 ? EVENT_FAILED : dice < 56 ? EVENT_INFEASIBLE
-                                                                                           : EVENT_ABANDONED;
+        enum event_kind kind = dice < 46   ? EVENT_OBSERVED
+                               : dice < 51 ? EVENT_FAILED
+                               : dice < 56 ? EVENT_INFEASIBLE
+                                           : EVENT_ABANDONED;
         study_tell(study, kind, trial, kind == EVENT_OBSERVED ? objective(study, trial) : 0);
     }
 }
@@ -345,7 +265,7 @@ static void replay_in(struct world *w)
         if (ask_trial(w, study.session, trial, &answer) != STATUS_OK)
             break;
         check_sound(w, &answer.proposal);
-        if (trial < 3 || trial % 3 == 0)
+        if (trial < 3 || trial % 4 == 0)
             check_replay(&study, trial, &answer);
         study_suggested(&study, trial, &answer.proposal);
         open[trial] = true;
@@ -456,7 +376,7 @@ static void exhaustion_in(struct world *w)
     static struct study study;
     struct answer       answer;
     size_t              points = space_count(w->problem.space), limit = points < TRIALS ? points : TRIALS;
-    bool must_differ = is_candidates(w) ? w->policy->uses_each_row_once : points < TRIALS;
+    bool                must_differ = is_candidates(w) ? w->policy->uses_each_row_once : points < TRIALS;
     if (!must_differ)
         return;
     study_open(&study, w);
@@ -527,10 +447,17 @@ static void memory_in(struct world *w)
             if (status != STATUS_OK)
                 break;
             check_sound(&small, &p);
-            struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = p.row, .note = p.note,
-                                  .note_bytes = p.note_bytes, .point = is_candidates(w) ? NULL : p.point};
+            struct event event = {.kind = EVENT_SUGGESTED,
+                                  .trial = trial,
+                                  .row = p.row,
+                                  .note = p.note,
+                                  .note_bytes = p.note_bytes,
+                                  .point = is_candidates(w) ? NULL : p.point};
             status = w->policy->tell(session, &event, &err);
-            event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .row = p.row, .point = event.point,
+            event = (struct event){.kind = EVENT_OBSERVED,
+                                   .trial = trial,
+                                   .row = p.row,
+                                   .point = event.point,
                                    .value = cos((double)trial)};
             if (status == STATUS_OK)
                 status = w->policy->tell(session, &event, &err);
@@ -577,8 +504,8 @@ static void fixed_in(struct world *w)
         choose_fixed(space, trial, fixed);
         memset(&answer, 0, sizeof answer);
         answer.proposal.point = answer.point;
-        enum status status = w->policy->ask(study.session, &(struct ask){.trial = trial, .fixed = fixed},
-                                            &answer.proposal, NULL);
+        enum status status =
+            w->policy->ask(study.session, &(struct ask){.trial = trial, .fixed = fixed}, &answer.proposal, NULL);
         CU_ASSERT(status == STATUS_OK || (status == STATUS_CONFLICT && space_count(space) < 20));
         if (status != STATUS_OK)
             continue;
@@ -606,8 +533,8 @@ static void predict_in(struct world *w)
         return;
     study_open(&study, w);
     for (uint64_t trial = 1; trial <= 9; trial++) {
-        double points[3 * PARAMS_MAX], mean[3], sd[3], mean_again[3], sd_again[3];
-        size_t rows[3] = {trial, 59, 0};
+        double       points[3 * PARAMS_MAX], mean[3], sd[3], mean_again[3], sd_again[3];
+        size_t       rows[3] = {trial, 59, 0};
         struct error err = {0};
         for (size_t i = 0; i < 3; i++) {
             const double v[PARAMS_MAX] = {0.1 * (double)trial, 0.3 * (double)i, 0.77, 0.5};
@@ -661,8 +588,11 @@ static void residuals_in(struct world *w)
     CU_ASSERT(strcmp(err.code, "no_observations") == 0);
     for (uint64_t trial = 1; trial <= 11 && ask_trial(w, study.session, trial, &answer) == STATUS_OK; trial++) {
         study_suggested(&study, trial, &answer.proposal);
-        study_tell(&study, trial % 4 == 0 ? EVENT_FAILED : trial % 5 == 0 ? EVENT_INFEASIBLE : EVENT_OBSERVED, trial,
-                   objective(&study, trial));
+        study_tell(&study,
+                   trial % 4 == 0   ? EVENT_FAILED
+                   : trial % 5 == 0 ? EVENT_INFEASIBLE
+                                    : EVENT_OBSERVED,
+                   trial, objective(&study, trial));
         told += trial % 4 != 0 && trial % 5 != 0;
         CU_ASSERT(w->policy->residuals(study.session, &arena, &a, &len, NULL) == STATUS_OK);
         CU_ASSERT(w->policy->residuals(study.session, &arena, &b, &again, NULL) == STATUS_OK);
@@ -787,18 +717,11 @@ static void test_records(void)
 }
 
 CU_TestInfo suite_contract[] = {
-    {"records", test_records},
-    {"replay", test_replay},
-    {"dropped proposals", test_dropped},
-    {"seeds", test_seeds},
-    {"batches", test_batches},
-    {"exhaustion", test_exhaustion},
-    {"hostile values", test_hostile},
-    {"small memory", test_memory},
-    {"fixed values", test_fixed},
-    {"predict", test_predict},
-    {"residuals", test_residuals},
-    {"diagnostics", test_diagnostics},
-    {"deadline", test_deadline},
-    CU_TEST_INFO_NULL,
+    {"records", test_records},           {"replay", test_replay},
+    {"dropped proposals", test_dropped}, {"seeds", test_seeds},
+    {"batches", test_batches},           {"exhaustion", test_exhaustion},
+    {"hostile values", test_hostile},    {"small memory", test_memory},
+    {"fixed values", test_fixed},        {"predict", test_predict},
+    {"residuals", test_residuals},       {"diagnostics", test_diagnostics},
+    {"deadline", test_deadline},         CU_TEST_INFO_NULL,
 };

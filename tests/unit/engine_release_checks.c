@@ -275,6 +275,20 @@ static void test_each_check(void)
     CU_ASSERT(check_projection(good, 3, 3, &err) == STATUS_INVALID && strncmp(err.text, "C9:", 3) == 0);
 }
 
+/* The combination of two coarse columns is a projection, though most of its gaps are equal: ten clusters of ten. */
+static void test_two_coarse_columns(void)
+{
+    enum { N = 300 };
+    struct rng   rng = rng_at(79, 1, RNG_TEST);
+    double       Z[N];
+    struct error err = {0};
+    for (size_t i = 0; i < N; i++)
+        Z[i] = 2.385174920183746 * (double)(i * 7 % 10) + 0.07139052281763519 * (double)(i / 10 % 10);
+    shuffle(Z, N, 1, &rng);
+    centre(Z, N, 1);
+    CU_ASSERT(check_projection(Z, N, 1, &err) == STATUS_OK);
+}
+
 /* C12 needs the manifest: the same matrix under a threshold that it is too small for, and where the check is silent. */
 static void test_spectrum(void)
 {
@@ -416,6 +430,13 @@ static void test_each_lattice_check(void)
     for (size_t i = 0; i < N * P; i++)
         K[i] = i % P == 1 ? (int64_t)rint(1200 * rng_normal(&rng)) : good[i];
     check_lattice_fires(&lattice, "L4:");
+    /* few rows that vary by a twelfth of their noise; and genuine ones, however few */
+    struct release_lattice small = {.K = K, .n = 60, .p = 1, .noise_sd = 2000};
+    for (size_t i = 0; i < N; i++)
+        K[i] = (int64_t)rint(170 * rng_normal(&rng));
+    check_lattice_fires(&small, "L4:");
+    for (small.n = 2, small.K = good; small.n < 60; small.n++)
+        CU_ASSERT(release_check_lattice(&small, &arena, NULL) == STATUS_OK);
     CU_ASSERT(release_check_on_lattice((double[]){0.5, INFINITY}, 2, 0.25, K, NULL) == STATUS_INVALID);
     CU_ASSERT(release_check_on_lattice((double[]){0.5, 0x1p60}, 2, 0.25, K, NULL) == STATUS_INVALID);
     arena_fini(&arena);
@@ -429,6 +450,7 @@ CU_TestInfo suite_release_checks[] = {
     {"raw tables", test_raw_tables},
     {"blind spots", test_blind_spots},
     {"each check", test_each_check},
+    {"two coarse columns", test_two_coarse_columns},
     {"spectrum", test_spectrum},
     {"genuine lattices", test_genuine_lattices},
     {"raw lattices", test_raw_lattices},

@@ -102,8 +102,7 @@ static void test_values(void)
 
 static void test_has(void)
 {
-    const struct param params[] = {PARAM("x", DOUBLE, LINEAR, -1.5, 2.25, 0),
-                                   PARAM("k", INT, LINEAR, -2, 6, 0),
+    const struct param params[] = {PARAM("x", DOUBLE, LINEAR, -1.5, 2.25, 0), PARAM("k", INT, LINEAR, -2, 6, 0),
                                    PARAM("c", CATEGORICAL, LINEAR, 0, 2, 3)};
     const double       bad[][3] = {{-1.5000001, 1, 1}, {2.3, 1, 1},  {NAN, 1, 1}, {0.1, 0.5, 1}, {0.1, 7, 1},
                                    {0.1, -3, 1},       {0.1, 1, -1}, {0.1, 1, 3}, {0.1, 1, 0.5}, {INFINITY, 1, 1}};
@@ -163,7 +162,8 @@ enum { VALUES = 5 };
 static void random_param(struct rng *rng, struct param *p, double *values)
 {
     double a = rng_normal(rng) * pow(10, 6 * rng_uniform(rng) - 3);
-    *p = (struct param){.name = "p", .kind = (enum param_kind)rng_below(rng, 4), .scale = (enum scale)rng_below(rng, 3)};
+    *p =
+        (struct param){.name = "p", .kind = (enum param_kind)rng_below(rng, 4), .scale = (enum scale)rng_below(rng, 3)};
     if (p->kind == PARAM_CATEGORICAL) {
         p->choices = 1 + rng_below(rng, 7);
         p->max = (double)(p->choices - 1);
@@ -236,13 +236,7 @@ static void test_quantiles(void)
 }
 
 CU_TestInfo suite_space[] = {
-    {"refused bounds", test_refused},
-    {"sizes", test_sizes},
-    {"values", test_values},
-    {"membership", test_has},
-    {"counts", test_counts},
-    {"extremes", test_extremes},
-    {"round trips", test_round_trips},
-    {"quantiles", test_quantiles},
-    CU_TEST_INFO_NULL,
+    {"refused bounds", test_refused},  {"sizes", test_sizes},         {"values", test_values},
+    {"membership", test_has},          {"counts", test_counts},       {"extremes", test_extremes},
+    {"round trips", test_round_trips}, {"quantiles", test_quantiles}, CU_TEST_INFO_NULL,
 };

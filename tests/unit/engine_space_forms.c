@@ -12,7 +12,7 @@
 
 static void test_reverse_log(void)
 {
-    const struct param p = {.name = "m", .min = 0.125, .max = 8.125, .scale = SCALE_REVERSE_LOG};
+    const struct param  p = {.name = "m", .min = 0.125, .max = 8.125, .scale = SCALE_REVERSE_LOG};
     static const double x[] = {0.125, 0.4, 2.385, 7.1, 8.0625, 8.125};
     for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) {
         double u, slope = param_slope(&p, x[i]), above, below;
@@ -36,8 +36,8 @@ static void test_reverse_log(void)
 static void test_discrete(void)
 {
     static const double values[] = {0.1, 0.5, 2, 20};
-    const struct param  p = {.name = "d", .kind = PARAM_DISCRETE, .scale = SCALE_LOG, .min = 0.1, .max = 20, .choices = 4,
-                             .values = values};
+    const struct param  p = {
+         .name = "d", .kind = PARAM_DISCRETE, .scale = SCALE_LOG, .min = 0.1, .max = 20, .choices = 4, .values = values};
     const double bad[] = {0.2, 0.49999999999999994, 0.09, 20.1, NAN, INFINITY};
     struct error err;
     double       u;
@@ -64,7 +64,10 @@ static void test_discrete(void)
 /* References: scipy.stats.beta.ppf and truncnorm.ppf (SciPy 1.10). */
 static void test_priors(void)
 {
-    static const struct { double min, max, a, b, v, x; enum prior_kind kind; } rows[] = {
+    static const struct {
+        double          min, max, a, b, v, x;
+        enum prior_kind kind;
+    } rows[] = {
         {0, 1, 2, 5, 0.3, 0.18180347131894917, PRIOR_BETA},
         {0, 1, 0.5, 0.75, 0.9, 0.90149960229458836, PRIOR_BETA},
         {0, 1, 20, 60, 0.025, 0.16200592898349295, PRIOR_BETA},
@@ -79,8 +82,8 @@ static void test_priors(void)
     };
     struct error err;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct param p = {.name = "p", .min = rows[i].min, .max = rows[i].max,
-                                .prior = {rows[i].kind, rows[i].a, rows[i].b}};
+        const struct param p = {
+            .name = "p", .min = rows[i].min, .max = rows[i].max, .prior = {rows[i].kind, rows[i].a, rows[i].b}};
         CU_ASSERT(param_check(&p, 0, &err) == STATUS_OK);
         CHECK_NEAR(param_prior_quantile(&p, rows[i].v), rows[i].x, 2e-11 * fabs(rows[i].x));
         for (double v = -0.5; v < 1.6; v += 0.125)
@@ -94,7 +97,12 @@ static void test_prior_shares(void)
     enum { N = 20000 };
     static const double values[] = {1, 2, 4};
     const struct param  k = {.name = "k", .kind = PARAM_INT, .min = 0, .max = 3, .prior = {PRIOR_NORMAL, 1.25, 0.8}};
-    const struct param  d = {.name = "d", .kind = PARAM_DISCRETE, .min = 1, .max = 4, .choices = 3, .values = values,
+    const struct param  d = {.name = "d",
+                             .kind = PARAM_DISCRETE,
+                             .min = 1,
+                             .max = 4,
+                             .choices = 3,
+                             .values = values,
                              .prior = {PRIOR_BETA, 1, 3}};
     double              ints[4] = {0}, thirds[3] = {0}, all = erf(2.25 / 0.8 / sqrt(2)) + erf(1.75 / 0.8 / sqrt(2));
     for (int i = 0; i < N; i++) {
@@ -109,14 +117,18 @@ static void test_prior_shares(void)
 
 /* --- what is refused --- */
 
-static const double one_two[] = {1, 2}, three[] = {3}, half[] = {0.5}, falling[] = {2, 1, 3}, tight[] = {1, 1.0000000000000002, 4};
+static const double one_two[] = {1, 2}, three[] = {3}, half[] = {0.5}, falling[] = {2, 1, 3},
+                    tight[] = {1, 1.0000000000000002, 4};
 
 static void test_refused_params(void)
 {
     static const struct condition later[] = {{3, one_two, 2}}, of_double[] = {{0, half, 1}}, none[] = {{1, one_two, 0}},
                                   outside[] = {{1, half, 1}}, one[] = {{1, one_two, 2}},
                                   never[] = {{2, one_two, 2}, {1, three, 1}};
-    static const struct { struct param param; const char *code, *path; } rows[] = {
+    static const struct {
+        struct param param;
+        const char  *code, *path;
+    } rows[] = {
         {{.kind = PARAM_DISCRETE, .min = 1, .max = 1, .choices = 1, .values = one_two}, "out_of_range", "values"},
         {{.kind = PARAM_DISCRETE, .min = 2, .max = 3, .choices = 3, .values = falling}, "too_close", "values"},
         {{.kind = PARAM_DISCRETE, .min = 1, .max = 4, .choices = 3, .values = tight}, "too_close", "values"},
@@ -136,12 +148,13 @@ static void test_refused_params(void)
         {{.kind = PARAM_CATEGORICAL, .max = 2, .choices = 3, .prior = {PRIOR_BETA, 1, 1}}, "bad_prior", "prior"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct param params[] = {PARAM("x", DOUBLE, LINEAR, 0, 1, 0), PARAM("k", INT, LINEAR, 0, 4, 0),
+        const struct param params[] = {PARAM("x", DOUBLE, LINEAR, 0, 1, 0),
+                                       PARAM("k", INT, LINEAR, 0, 4, 0),
                                        {.name = "q", .kind = PARAM_INT, .max = 4, .when = one, .when_len = 1},
                                        rows[i].param};
-        struct space space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 4};
-        struct error err = {0};
-        char         path[64] = "/space/parameters/3/";
+        struct space       space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 4};
+        struct error       err = {0};
+        char               path[64] = "/space/parameters/3/";
         CU_ASSERT(space_init(&space, &err) == STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
         CU_ASSERT_STRING_EQUAL(err.path, strcat(path, rows[i].path));
@@ -152,7 +165,10 @@ static void test_refused_constraints(void)
 {
     static const size_t xk[] = {0, 1}, twice[] = {1, 1}, categorical[] = {0, 2}, conditional[] = {0, 3}, far[] = {0, 4};
     static const double ones[] = {1, 1}, zero[] = {1, 0}, nan_too[] = {1, NAN}, huge[] = {1e308, 1};
-    static const struct { struct constraint constraint; const char *code, *path; } rows[] = {
+    static const struct {
+        struct constraint constraint;
+        const char       *code, *path;
+    } rows[] = {
         {{xk, ones, 0, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
         {{twice, ones, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
         {{categorical, ones, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
@@ -166,13 +182,17 @@ static void test_refused_constraints(void)
         {{xk, ones, 2, 2.385, 2.385}, "empty_range", "/space/constraints/0/max"},
     };
     static const struct condition one[] = {{1, one_two, 2}};
-    const struct param params[] = {PARAM("x", DOUBLE, LINEAR, 0, 1, 0), PARAM("k", INT, LINEAR, 0, 4, 0),
-                                   PARAM("c", CATEGORICAL, LINEAR, 0, 1, 2),
-                                   {.name = "y", .max = 1, .when = one, .when_len = 1}};
+    const struct param            params[] = {PARAM("x", DOUBLE, LINEAR, 0, 1, 0),
+                                              PARAM("k", INT, LINEAR, 0, 4, 0),
+                                              PARAM("c", CATEGORICAL, LINEAR, 0, 1, 2),
+                                              {.name = "y", .max = 1, .when = one, .when_len = 1}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct error err = {0};
-        struct space space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 4,
-                              .constraints = &rows[i].constraint, .constraints_len = 1};
+        struct space space = {.kind = SPACE_PARAMETERS,
+                              .params = params,
+                              .params_len = 4,
+                              .constraints = &rows[i].constraint,
+                              .constraints_len = 1};
         CU_ASSERT(space_init(&space, &err) == STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
         CU_ASSERT_STRING_EQUAL(err.path, rows[i].path);
@@ -182,23 +202,30 @@ static void test_refused_constraints(void)
 /* --- conditions --- */
 
 static const double           sgd[] = {1, 2}, deep[] = {2, 3}, widths[] = {16, 32, 48}, wide[] = {48};
-static const struct condition if_sgd[] = {{0, sgd, 2}}, if_deep[] = {{2, deep, 2}}, if_wide[] = {{0, sgd, 2}, {3, wide, 1}};
-static const struct param     tree[] = {
+static const struct condition if_sgd[] = {{0, sgd, 2}}, if_deep[] = {{2, deep, 2}},
+                              if_wide[] = {{0, sgd, 2}, {3, wide, 1}};
+static const struct param tree[] = {
     PARAM("optimiser", CATEGORICAL, LINEAR, 0, 2, 3),
     {.name = "momentum", .kind = PARAM_INT, .min = 0, .max = 1, .when = if_sgd, .when_len = 1},
     PARAM("layers", INT, LINEAR, 1, 3, 0),
-    {.name = "width", .kind = PARAM_DISCRETE, .min = 16, .max = 48, .choices = 3, .values = widths, .when = if_deep,
+    {.name = "width",
+     .kind = PARAM_DISCRETE,
+     .min = 16,
+     .max = 48,
+     .choices = 3,
+     .values = widths,
+     .when = if_deep,
      .when_len = 1},
     {.name = "drop", .kind = PARAM_CATEGORICAL, .max = 3, .choices = 4, .when = if_wide, .when_len = 2},
 };
 
 static void test_conditions(void)
 {
-    struct space space = {.kind = SPACE_PARAMETERS, .params = tree, .params_len = 5};
+    struct space        space = {.kind = SPACE_PARAMETERS, .params = tree, .params_len = 5};
     static const double good[][5] = {{0, NAN, 1, NAN, NAN}, {2, 1, 3, 48, 3}, {0, NAN, 2, 48, NAN}, {1, 0, 2, 16, NAN}};
-    static const double bad[][5] = {{0, 1, 1, NAN, NAN},   {2, NAN, 3, 48, 3}, {2, 1, 3, 48, NAN},
+    static const double bad[][5] = {{0, 1, 1, NAN, NAN},  {2, NAN, 3, 48, 3}, {2, 1, 3, 48, NAN},
                                     {0, NAN, 1, 48, NAN}, {0, NAN, 2, 48, 1}, {NAN, NAN, 1, NAN, NAN}};
-    double u[10], back[5], other[10];
+    double              u[10], back[5], other[10];
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK && space.dims == 10);
     for (size_t i = 0; i < 4; i++) {
         CU_ASSERT(space_has(&space, good[i]));
@@ -413,8 +440,16 @@ static void search_in(const struct space *space, const double *top, double *poin
 {
     struct finite     finite;
     struct peak       peak = {top, space->dims};
-    struct acq_search search = {.space = space, .finite = &finite, .seed = 3, .trial = 8, .samples = 200, .starts = 3,
-                                .evaluations = 60, .scores = peak_scores, .slope = peak_slope, .arg = &peak};
+    struct acq_search search = {.space = space,
+                                .finite = &finite,
+                                .seed = 3,
+                                .trial = 8,
+                                .samples = 200,
+                                .starts = 3,
+                                .evaluations = 60,
+                                .scores = peak_scores,
+                                .slope = peak_slope,
+                                .arg = &peak};
     finite_init(&finite, arena, space, false);
     CU_ASSERT_FATAL(acq_search_run(&search, point, arena, NULL) == STATUS_OK);
     CU_ASSERT(space_has(space, point));
@@ -427,10 +462,10 @@ static void test_search_within(void)
     static const double            scaled[] = {0.25, 0.1}, top[] = {0.8, 0.9};
     static const struct constraint sum[] = {{xy, scaled, 2, -INFINITY, 1}}; /* u + v <= 1 */
     const struct param params[] = {PARAM("x", DOUBLE, LINEAR, 0, 4, 0), PARAM("y", DOUBLE, LINEAR, 0, 10, 0)};
-    struct space       space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 2, .constraints = sum,
-                                .constraints_len = 1};
-    struct arena       arena;
-    double             point[2];
+    struct space       space = {
+              .kind = SPACE_PARAMETERS, .params = params, .params_len = 2, .constraints = sum, .constraints_len = 1};
+    struct arena arena;
+    double       point[2];
     arena_init(&arena, 1 << 24);
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
     CU_ASSERT_FATAL(space_hold(&space, NULL, &arena, &space, NULL) == STATUS_OK);
@@ -448,9 +483,9 @@ static void test_search_conditional(void)
     const struct param            params[] = {PARAM("c", CATEGORICAL, LINEAR, 0, 2, 3),
                                               {.name = "x", .min = -1, .max = 9, .when = if_second, .when_len = 1},
                                               PARAM("y", DOUBLE, LINEAR, 0, 1, 0)};
-    struct space space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 3};
-    struct arena arena;
-    double       point[3];
+    struct space                  space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 3};
+    struct arena                  arena;
+    double                        point[3];
     arena_init(&arena, 1 << 24);
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
     search_in(&space, top, point, &arena);

@@ -352,6 +352,15 @@ static void test_round_trip(void)
         SPACE(LR ",{\"name\":\"layers\",\"type\":\"int\",\"min\":-9007199254740992,\"max\":9007199254740992},"
                  "{\"name\":\"\xc3\xa9/~\",\"type\":\"categorical\",\"values\":[\"\\\"\",\"\\n\"]}"),
         SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":1,\"max\":3}") ",\"algorithm\":{\"name\":\"sobol\"}",
+        METRICS ",\"space\":{\"type\":\"parameters\",\"parameters\":["
+                "{\"name\":\"a/~\",\"type\":\"discrete\",\"values\":[2,0.1,0.30000000000000004],"
+                "\"prior\":{\"normal\":{\"mean\":0.3,\"sd\":0.7}}},"
+                "{\"name\":\"o\",\"type\":\"categorical\",\"values\":[\"x\",\"y\"],\"when\":{\"a/~\":[2,0.1]}},"
+                "{\"name\":\"z\",\"type\":\"double\",\"min\":0.5,\"max\":0.999,\"scale\":\"reverse_log\","
+                "\"prior\":{\"beta\":{\"a\":2,\"b\":0.5}},\"when\":{\"o\":[\"y\"],\"a/~\":[0.1]}},"
+                "{\"name\":\"k\",\"type\":\"int\",\"min\":0,\"max\":7}],\"constraints\":["
+                "{\"coefficients\":{\"k\":-0.7,\"a/~\":1},\"min\":-3.5,\"max\":0.1},"
+                "{\"coefficients\":{\"k\":1e-300},\"max\":5e-300}]},\"algorithm\":{\"name\":\"gp\",\"repeat\":true}",
         SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":4.9406564584124654e-324,\"max\":0.1}") ",\"seed\":0",
         METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":1000000,\"columns\":1024,\"private\":false}",
         METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":3,\"columns\":2" KEY

@@ -105,4 +105,42 @@ static void test_refused(void)
     }
 }
 
-CU_TestInfo suite_csv_text[] = {{"import", test_import}, {"refused", test_refused}, CU_TEST_INFO_NULL};
+/* An empty cell is a parameter that does not exist; it must be one. */
+static void test_conditional(void)
+{
+    static const char conditional[] =
+        "{\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"algorithm\":{\"name\":\"random\"},\"space\":"
+        "{\"type\":\"parameters\",\"parameters\":[{\"name\":\"o\",\"type\":\"categorical\",\"values\":[\"adam\","
+        "\"sgd\"]},"
+        "{\"name\":\"m\",\"type\":\"discrete\",\"values\":[0.5,0.875],\"when\":{\"o\":[\"sgd\"]}},"
+        "{\"name\":\"k\",\"type\":\"int\",\"min\":0,\"max\":7}],"
+        "\"constraints\":[{\"coefficients\":{\"k\":0.5},\"max\":2.385}]}}";
+    static const struct {
+        const char *line, *code;
+    } rows[] = {
+        {"adam,0.5,3,1\n", "inactive_parameter"},
+        {"sgd,,3,1\n", "missing_member"},
+        {"sgd,0.75,3,1\n", "unknown_value"},
+        {"sgd,0.5,,1\n", "wrong_type"},
+        {",,3,1\n", "unknown_value"},
+        {"sgd,0.5,5,1\n", "constraint_violated"},
+    };
+    struct import work;
+    CU_ASSERT_EQUAL_FATAL(import(&work, conditional, "o,m,k,value\nadam,,4,1.5\nsgd,0.875,0,2.5\n"), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(work.len, 2);
+    CU_ASSERT(work.items[0].point[0] == 0 && isnan(work.items[0].point[1]) && work.items[0].point[2] == 4);
+    CU_ASSERT(work.items[1].point[1] == 0.875);
+    arena_fini(&work.arena);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[128] = "o,m,k,value\n";
+        CU_ASSERT_EQUAL(import(&work, conditional, strcat(text, rows[i].line)), STATUS_INVALID);
+        CU_ASSERT_STRING_EQUAL(work.err.code, rows[i].code);
+        CU_ASSERT_STRING_EQUAL(work.err.path, "/lines/2");
+        arena_fini(&work.arena);
+    }
+}
+
+CU_TestInfo suite_csv_text[] = {{"import", test_import},
+                                {"refused", test_refused},
+                                {"conditional parameters", test_conditional},
+                                CU_TEST_INFO_NULL};

@@ -39,8 +39,10 @@ ENGINE_SUITES(X)
 #undef X
 
 /* A struct param without what few have. */
-#define PARAM(text, type, units, low, high, n) \
-    {.name = (text), .kind = PARAM_##type, .scale = SCALE_##units, .min = (low), .max = (high), .choices = (n)}
+#define PARAM(text, type, units, low, high, n)                                                                    \
+    {                                                                                                             \
+        .name = (text), .kind = PARAM_##type, .scale = SCALE_##units, .min = (low), .max = (high), .choices = (n) \
+    }
 
 /* |actual - expected| <= tolerance; false for NaN. */
 #define CHECK_NEAR(actual, expected, tolerance) CU_ASSERT(fabs((double)(actual) - (expected)) <= (tolerance))
