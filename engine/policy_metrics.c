@@ -421,7 +421,7 @@ static enum status scalarise(struct metrics *own, const struct known *known, con
             high = is_best[i] ? fmax(high, known->f[i * m + k]) : high;
         }
         double extent = high - low > 1e-3 ? high - low : 1.0;
-        acq->reference[k] = high;
+        acq->reference[k] = ask->trial % EXTREME_EVERY == 0 ? high + extent : high;
         acq->weight[k] = direction[k] / total / extent;
     }
     for (size_t s = 0; s < ACQ_SAMPLES; s++)
