@@ -16,7 +16,7 @@ enum {
     REFIT_STEP = 100,
     FEW = 60,
     EXPLOIT_EVERY = 4,
-    EXTREME_EVERY = 8
+    EXTREME_EVERY = 4
 };
 static const double GREEDY_SD = 0.1, PLAIN_WARP = 6.9; /* log a: as good as no warp */
 static const double SD_MIN = 1e-12;                    /* standardised; keeps the logarithm finite at observed points */
