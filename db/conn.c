@@ -57,7 +57,7 @@ static enum status bind_one(const struct driver *driver, void *statement, int in
     default: {
         assert(kind == 'b');
         const void *bytes = va_arg(*arguments, const void *);
-        size_t length = va_arg(*arguments, size_t);
+        size_t      length = va_arg(*arguments, size_t);
         return driver->bind_blob(statement, index, bytes, length, err);
     }
     }

@@ -14,7 +14,7 @@ struct db_conn {
 
 MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *path,
                                  enum driver_mode mode, const char *synchronous, struct error *err);
-void conn_close(struct db_conn *conn);
+void                   conn_close(struct db_conn *conn);
 MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);
 /* The statement, prepared. */
 MUST_CHECK enum status conn_statement(struct db_conn *conn, enum sql sql, void **statement, struct error *err);

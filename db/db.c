@@ -170,14 +170,14 @@ static void report(struct db *db, struct job *jobs, double commit_s)
 static void *writer_main(void *arg)
 {
     struct db *db = arg;
-    bool dirty = true;
+    bool       dirty = true;
     pthread_mutex_lock(&db->mutex);
     while (wait_for_work(db, &dirty)) {
         struct job *jobs = take_batch(db);
         pthread_mutex_unlock(&db->mutex);
         struct error err = {.status = STATUS_OK};
-        double start = seconds();
-        enum status status = run_batch(&db->writer, jobs, &err);
+        double       start = seconds();
+        enum status  status = run_batch(&db->writer, jobs, &err);
         if (status != STATUS_OK)
             fail_all(&db->writer, jobs, status, &err);
         double spent = seconds() - start;
@@ -271,7 +271,7 @@ static enum status lock_folder(struct db *db, const char *folder, struct error *
 static enum status read_version(struct db_conn *conn, int64_t *version, struct error *err)
 {
     void *statement;
-    bool row = false;
+    bool  row = false;
     TRY(conn->driver->prepare(conn->handle, "PRAGMA user_version", &statement, err));
     enum status status = conn->driver->step(statement, &row, err);
     *version = row ? conn->driver->column_int(statement, 0) : 0;
@@ -303,7 +303,7 @@ static enum status migrate(struct db_conn *conn, struct error *err)
 static enum status find_path(const char *folder, char path[PATH_BYTES], struct error *err)
 {
     char *real = realpath(folder, NULL);
-    bool is_good = real != NULL && (size_t)snprintf(path, PATH_BYTES, "%s/gnomon.db", real) < PATH_BYTES;
+    bool  is_good = real != NULL && (size_t)snprintf(path, PATH_BYTES, "%s/gnomon.db", real) < PATH_BYTES;
     free(real);
     return is_good ? STATUS_OK : error_set(err, STATUS_INVALID, "path", "", "cannot resolve %.150s", folder);
 }

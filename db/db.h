@@ -19,9 +19,9 @@ struct db;
 struct db_conn; /* one connection: a reader's, or the writer's inside db_transact */
 
 struct db_options {
-    const char *folder;       /* holds gnomon.db, its lock and journal; created with mode 0700 */
-    const char *synchronous;  /* "FULL"; "OFF" only for measurements */
-    size_t      readers;      /* how many may read at once */
+    const char *folder;      /* holds gnomon.db, its lock and journal; created with mode 0700 */
+    const char *synchronous; /* "FULL"; "OFF" only for measurements */
+    size_t      readers;     /* how many may read at once */
 };
 
 /* Locks the folder, opens, migrates, reads every pragma back, starts the writer.
@@ -42,11 +42,14 @@ MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error 
 /* Arguments follow the statement's signature, one letter each: s text (const char *, NULL is NULL), i int64_t,
  * d double, b blob (const void *, size_t).  Result letters are the same; upper case marks a column that may be NULL.
  * A statement is in use from db_query to db_done; the same statement cannot be used twice at once on a connection. */
-struct db_rows { struct db_conn *conn; enum sql sql; };
+struct db_rows {
+    struct db_conn *conn;
+    enum sql        sql;
+};
 MUST_CHECK enum status db_query(struct db_conn *conn, struct db_rows *rows, struct error *err, enum sql sql, ...);
 /* OK with *more = false at the end. */
 MUST_CHECK enum status db_next(struct db_rows *rows, bool *more, struct error *err);
-void db_done(struct db_rows *rows);
+void                   db_done(struct db_rows *rows);
 
 bool        db_is_null(const struct db_rows *rows, int column);
 int64_t     db_int(const struct db_rows *rows, int column);
@@ -58,11 +61,17 @@ char       *db_text_copy(const struct db_rows *rows, int column, struct arena *a
 /* A statement without rows; *changes may be NULL. */
 MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql, ...);
 
-struct db_stats { uint64_t commits, transactions; double commit_ms; int64_t wal_bytes; };
+struct db_stats {
+    uint64_t commits, transactions;
+    double   commit_ms;
+    int64_t  wal_bytes;
+};
 void db_stats(struct db *db, struct db_stats *stats);
 
 /* The statement table, for the test that prepares every row. */
-struct sql_row { const char *name, *arguments, *results, *text; };
+struct sql_row {
+    const char *name, *arguments, *results, *text;
+};
 extern const struct sql_row sql_table[SQL_COUNT];
 
 #endif

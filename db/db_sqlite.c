@@ -12,6 +12,7 @@
 
 enum { EXIT_FSYNC = 70, BUSY_MS = 5000, LENGTH_MAX = 64 << 20 };
 
+// clang-format off
 static const struct { int code; enum status status; const char *name; } failures[] = {
     {SQLITE_FULL, STATUS_FULL, "disk_full"},
     {SQLITE_NOMEM, STATUS_NO_MEMORY, "no_memory"},
@@ -21,6 +22,7 @@ static const struct { int code; enum status status; const char *name; } failures
     {SQLITE_CONSTRAINT, STATUS_CONFLICT, "constraint"},
     {SQLITE_TOOBIG, STATUS_TOO_LARGE, "too_large"},
 };
+// clang-format on
 
 /* A failed fsync says nothing about what is on the disk, and trying again would lie: the process ends, and the next
  * one finds exactly what was acknowledged. */
@@ -50,8 +52,8 @@ static enum status pragma(sqlite3 *handle, const char *name, const char *value, 
     TRY(lite_execute(handle, text, err));
     snprintf(text, sizeof text, "PRAGMA %s", name);
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
-    bool same = code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW &&
+    int           code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
+    bool          same = code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW &&
                 strcmp((const char *)sqlite3_column_text(statement, 0), expected) == 0;
     sqlite3_finalize(statement);
     if (!same)
@@ -84,9 +86,9 @@ static enum status lite_open(const char *path, enum driver_mode mode, const char
                              struct error *err)
 {
     sqlite3 *handle = NULL;
-    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE |
+    int      flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE |
                 (mode == DRIVER_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-    int code = sqlite3_open_v2(path, &handle, flags, NULL);
+    int         code = sqlite3_open_v2(path, &handle, flags, NULL);
     enum status status = code == SQLITE_OK ? configure(handle, mode, synchronous, err) : fail(handle, code, err);
     if (status != STATUS_OK) {
         sqlite3_close(handle);
@@ -104,14 +106,14 @@ static void lite_close(void *handle)
 /* SQLite numbers $n by first appearance but ?n by n, so the one is written for the other. */
 static enum status lite_prepare(void *handle, const char *text, void **statement, struct error *err)
 {
-    char own[2048];
+    char   own[2048];
     size_t length = strlen(text);
     if (length >= sizeof own)
         return error_set(err, STATUS_INTERNAL, "store_error", "", "a statement is longer than %zu bytes", sizeof own);
     for (size_t i = 0; i <= length; i++)
         own[i] = text[i] == '$' ? '?' : text[i];
     sqlite3_stmt *made = NULL;
-    int code = sqlite3_prepare_v3(handle, own, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL);
+    int           code = sqlite3_prepare_v3(handle, own, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL);
     if (code != SQLITE_OK)
         return fail(handle, code, err);
     *statement = made;

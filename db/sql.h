@@ -3,16 +3,21 @@
 #ifndef GNOMON_DB_SQL_H
 #define GNOMON_DB_SQL_H
 
+// clang-format off
 #define SQL_STUDY_COLUMNS                                                                                              \
     "id, name, state, reason, spec, labels, notes, budget, revision, version, total, queued, running, completed, "     \
     "failed, infeasible, abandoned, best_trial, best_value, created_ms, updated_ms"
+// clang-format on
 #define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiDii"
+// clang-format off
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
     "observations, mean, sd, milliseconds, created_ms, finished_ms, diagnostics, outcome"
+// clang-format on
 #define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiSB"
 
 /* name, parameters, results, text */
+// clang-format off
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_ADD, "ssssssiii", "",                                                                                      \
       "INSERT INTO study(id, name, state, spec, labels, notes, budget, created_ms, updated_ms, revision, version, "    \
@@ -117,6 +122,7 @@
     X(CANDIDATES_RELEASE_PUT, "ssss", "",                                                                              \
       "INSERT INTO candidates_release(curator_key, dataset_tag, study, sha256) VALUES ($1, $2, $3, $4) "               \
       "ON CONFLICT (curator_key, dataset_tag) DO UPDATE SET study = excluded.study")
+// clang-format on
 
 enum sql {
 #define X(name, arguments, results, text) SQL_##name,

@@ -54,7 +54,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
 {
     if (size != 0 && count > (SIZE_MAX - ALIGN) / size)
         return NULL;
-    size_t bytes = (count * size + ALIGN - 1) / ALIGN * ALIGN;
+    size_t              bytes = (count * size + ALIGN - 1) / ALIGN * ALIGN;
     struct arena_block *block = arena->last;
     if (block == NULL || bytes > block->size - block->used)
         block = block_new(arena, bytes);

@@ -27,7 +27,10 @@ void *arena_zalloc(struct arena *arena, size_t count, size_t size);
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 
 /* arena_mark ... arena_release gives back what was allocated in between. */
-struct arena_mark { struct arena_block *block; size_t used; };
+struct arena_mark {
+    struct arena_block *block;
+    size_t              used;
+};
 struct arena_mark arena_mark(const struct arena *arena);
 void              arena_release(struct arena *arena, struct arena_mark mark);
 

@@ -13,9 +13,9 @@ static const double R2_MAX = 1e100;
 
 struct search {
     const struct candidate_fit *fit;
-    double                      centre[UNKNOWNS]; /* of the priors, logarithms */
-    double                     *r2, *K, *spare;   /* [n][n] */
-    double                     *v;                /* [n] */
+    double                      centre[UNKNOWNS];      /* of the priors, logarithms */
+    double                     *r2, *K, *spare;        /* [n][n] */
+    double                     *v;                     /* [n] */
     double                      theta[UNKNOWNS], best; /* where the search stands */
 };
 
@@ -26,9 +26,9 @@ static enum status search_init(struct search *s, const struct candidate_fit *fit
     *s = (struct search){
         .fit = fit,
         .centre = {log(fit->length_scale), log(fit->variance), log(fit->noise)},
-        .r2 = ARENA_NEW(scratch, double, n * n),
-        .K = ARENA_NEW(scratch, double, n * n),
-        .spare = ARENA_NEW(scratch, double, n * n),
+        .r2 = ARENA_NEW(scratch, double, n *n),
+        .K = ARENA_NEW(scratch, double, n *n),
+        .spare = ARENA_NEW(scratch, double, n *n),
         .v = ARENA_NEW(scratch, double, n),
         .best = INFINITY,
     };
@@ -52,7 +52,7 @@ static double cost(const struct search *s, const double theta[UNKNOWNS])
 {
     const struct candidate_fit *fit = s->fit;
     size_t                      n = fit->n;
-    double variance = exp(theta[VARIANCE]), inverse = exp(-2 * theta[LENGTH]), sum = 0, jitter;
+    double                      variance = exp(theta[VARIANCE]), inverse = exp(-2 * theta[LENGTH]), sum = 0, jitter;
     double wider = 1 + 2 * fit->release_noise * inverse, rho = pow(wider, -0.5 * (double)fit->release_dims);
     double own = variance * (1 - rho);
     double noise = fmax(exp(theta[NOISE]), NOISE_MIN * variance);

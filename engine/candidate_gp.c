@@ -49,10 +49,10 @@ void candidate_gp_reset(struct candidate_gp *gp, enum kernel_kind kind, double l
  * third of the new ones). */
 static bool grow(struct candidate_gp *gp)
 {
-    size_t old = gp->room, room = old == 0 ? FIRST_ROOM : 2 * old;
+    size_t  old = gp->room, room = old == 0 ? FIRST_ROOM : 2 * old;
     size_t *at = ARENA_NEW(gp->arena, size_t, room);
     float **V = ARENA_NEW(gp->arena, float *, room);
-    double *L = ARENA_NEW(gp->arena, double, room * room);
+    double *L = ARENA_NEW(gp->arena, double, room *room);
     double *beta = ARENA_NEW(gp->arena, double, 2 * room);
     if (at == NULL || V == NULL || L == NULL || beta == NULL)
         return false;

@@ -33,15 +33,15 @@ struct candidate_gp {
     const double    *rows; /* [n][columns] row-major, borrowed */
     size_t           n, columns;
     enum kernel_kind kind;
-    double           length_scale, noise; /* noise variance / signal variance */
-    double           own; /* 0 after init; to be set right before a reset, which leaves it */
-    size_t           observed, pending;   /* rows of V in use: observed, then pending */
-    size_t           room, kept;          /* capacity of the small arrays; arrays of V that exist */
-    size_t          *at;                  /* [room] row numbers */
-    float          **V;                   /* [room] arrays of n, padded to whole blocks */
-    double          *L;                   /* [room][room] */
-    double          *beta, *beta_one;     /* [room] L^-1 y and L^-1 1 */
-    double          *sum, *sum_one;       /* [n, padded] V' beta and V' beta_one */
+    double           length_scale, noise;         /* noise variance / signal variance */
+    double           own;                         /* 0 after init; to be set right before a reset, which leaves it */
+    size_t           observed, pending;           /* rows of V in use: observed, then pending */
+    size_t           room, kept;                  /* capacity of the small arrays; arrays of V that exist */
+    size_t          *at;                          /* [room] row numbers */
+    float          **V;                           /* [room] arrays of n, padded to whole blocks */
+    double          *L;                           /* [room][room] */
+    double          *beta, *beta_one;             /* [room] L^-1 y and L^-1 1 */
+    double          *sum, *sum_one;               /* [n, padded] V' beta and V' beta_one */
     double          *variance, *variance_pending; /* [n, padded] given the observed; given the pending rows, too */
 };
 

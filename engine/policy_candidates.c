@@ -23,7 +23,7 @@ static const double NOISE_DEFAULT = 0.01, RATIO_MIN = 1e-6, RATIO_MAX = 1e6;
 /* What a proposal carries when it was the first to use a fit. */
 struct note {
     char   tag[8];
-    double observations; /* from which count the fit holds: what it was made on */
+    double observations;                  /* from which count the fit holds: what it was made on */
     double length_scale, variance, noise; /* variances in units of the spread of those observations, squared */
 };
 static const char NOTE_TAG[8] = "candfit1";
@@ -42,16 +42,16 @@ struct candidates {
     const struct problem  *problem;
     struct candidates_rule rule;
     struct candidate_gp    gp;
-    unsigned char         *flags; /* [rows_len] */
+    unsigned char         *flags;             /* [rows_len] */
     size_t                 taken, infeasible; /* rows with a flag */
-    size_t                *rows;     /* [observed] the log's observations, in order */
-    double                *values;   /* [observed] */
-    uint64_t              *trials;   /* [observed] */
+    size_t                *rows;              /* [observed] the log's observations, in order */
+    double                *values;            /* [observed] */
+    uint64_t              *trials;            /* [observed] */
     size_t                 observed, observed_room;
-    struct waiting        *waiting;  /* [pending] trials without a result, in order */
+    struct waiting        *waiting;      /* [pending] trials without a result, in order */
     size_t                *pending_rows; /* [pending] scratch */
     size_t                 pending, pending_room;
-    struct note            fit;      /* the last one recorded; observations 0: none */
+    struct note            fit; /* the last one recorded; observations 0: none */
     double                 length_default;
 };
 
@@ -249,7 +249,9 @@ static struct hypers hypers_with(const struct candidates *c, const struct note *
     double        spread = scaling_of(c, has_fit ? (size_t)fit->observations : c->observed).spread;
     struct hypers h = {
         .length_scale = has_fit ? fit->length_scale : c->length_default,
-        .variance = has_fit ? fit->variance : isnan(c->rule.variance) ? 1 : c->rule.variance,
+        .variance = has_fit                   ? fit->variance
+                    : isnan(c->rule.variance) ? 1
+                                              : c->rule.variance,
         .ratio = has_fit ? fit->noise / fit->variance : NOISE_DEFAULT,
     };
     if (!isnan(c->rule.noise))
@@ -281,7 +283,7 @@ static enum status fit_now(struct candidates *c, const struct ask *ask, struct n
     struct scaling s = scaling_of(c, c->observed);
     struct arena   scratch;
     arena_init(&scratch, c->arena.limit_bytes - c->arena.taken_bytes);
-    double *X = ARENA_NEW(&scratch, double, n * columns), *y = ARENA_NEW(&scratch, double, n);
+    double *X = ARENA_NEW(&scratch, double, n *columns), *y = ARENA_NEW(&scratch, double, n);
     for (size_t i = 0; X != NULL && y != NULL && i < n; i++) {
         memcpy(X + i * columns, c->problem->space->rows + c->rows[first + i] * columns, columns * sizeof *X);
         y[i] = (c->values[first + i] - s.centre) / s.spread;
@@ -289,20 +291,28 @@ static enum status fit_now(struct candidates *c, const struct ask *ask, struct n
     bool                 has_noise = !isnan(c->rule.noise), has_variance = !isnan(c->rule.variance);
     double               variance = has_variance ? c->rule.variance : 1;
     struct candidate_fit fit = {
-        .kind = c->rule.kind, .n = n, .columns = columns, .X = X, .y = y,
+        .kind = c->rule.kind,
+        .n = n,
+        .columns = columns,
+        .X = X,
+        .y = y,
         .length_scale = c->length_default,
         .variance = variance,
         .noise = fmax(has_noise ? c->rule.noise / (s.spread * s.spread) : NOISE_DEFAULT * variance, 1e-300),
         .fixed_length_scale = !isnan(c->rule.length_scale),
         .fixed_variance = has_variance,
         .fixed_noise = has_noise,
-        .release_noise = c->rule.release_noise, .release_dims = c->rule.release_dims,
-        .late = ask->late, .late_arg = ask->late_arg,
+        .release_noise = c->rule.release_noise,
+        .release_dims = c->rule.release_dims,
+        .late = ask->late,
+        .late_arg = ask->late_arg,
     };
     enum status status = X == NULL || y == NULL ? no_memory(err) : candidate_fit(&fit, &scratch, err);
     arena_fini(&scratch);
-    *note = (struct note){.observations = (double)c->observed, .length_scale = fit.length_scale,
-                          .variance = fit.variance, .noise = fit.noise};
+    *note = (struct note){.observations = (double)c->observed,
+                          .length_scale = fit.length_scale,
+                          .variance = fit.variance,
+                          .noise = fit.noise};
     memcpy(note->tag, NOTE_TAG, sizeof note->tag);
     return status;
 }
@@ -424,7 +434,7 @@ static enum status propose(struct candidates *c, const struct ask *ask, struct p
     double      began = fits && ask->clock_ms != NULL ? ask->clock_ms() : NAN, score;
     if (fits && fit_now(c, ask, &note, err) == STATUS_NO_MEMORY)
         return STATUS_NO_MEMORY;
-    double fit_ms = isnan(began) ? NAN : ask->clock_ms() - began;
+    double        fit_ms = isnan(began) ? NAN : ask->clock_ms() - began;
     struct hypers h = hypers_with(c, &note);
     TRY(catch_up(c, ask, &h, err));
     struct lens lens = lens_of(c, &h);

@@ -16,20 +16,20 @@
 struct candidates_view {
     const struct problem *problem;
     size_t                observations;
-    double                best;    /* largest posterior mean at an observed row; NaN without observations */
-    uint64_t              trial;   /* keys the randomness of a rule that needs some */
-    size_t                first;   /* the scored rows are first .. first + m - 1 */
+    double                best;  /* largest posterior mean at an observed row; NaN without observations */
+    uint64_t              trial; /* keys the randomness of a rule that needs some */
+    size_t                first; /* the scored rows are first .. first + m - 1 */
 };
 
 struct candidates_rule {
     enum kernel_kind kind;
     double           length_scale, variance, noise, mean; /* NaN: estimated; noise: a variance, units of values */
-    double           release_noise; /* s^2 per coordinate of the rows themselves, SE kernel only; 0: none */
-    size_t           release_dims;  /* p of mechanism_effective_kernel; the hyper-parameters are the function's own */
-    size_t           initial;       /* random rows before the model is asked; at least until one is observed */
+    double           release_noise;  /* s^2 per coordinate of the rows themselves, SE kernel only; 0: none */
+    size_t           release_dims;   /* p of mechanism_effective_kernel; the hyper-parameters are the function's own */
+    size_t           initial;        /* random rows before the model is asked; at least until one is observed */
     size_t           reserved_bytes; /* of the problem's memory, which the caller has taken */
-    bool             each_row_once; /* a row suggested or observed is out; otherwise only an infeasible one is */
-    const char      *acquisition;   /* what score computes, as the option names it */
+    bool             each_row_once;  /* a row suggested or observed is out; otherwise only an infeasible one is */
+    const char      *acquisition;    /* what score computes, as the option names it */
     /* Scores m rows, higher is better; mean and sd [m] in the units of values, sd with the pending rows. */
     void (*score)(const struct candidates_view *view, size_t m, const double *mean, const double *sd, double *score);
 };
@@ -46,7 +46,7 @@ MUST_CHECK enum status candidates_predict(struct candidates *c, const size_t *ro
                                           struct error *err);
 MUST_CHECK enum status candidates_residuals(struct candidates *c, struct arena *arena, struct residual **out,
                                             size_t *len, struct error *err);
-size_t candidates_bytes(const struct candidates *c);
-void   candidates_close(struct candidates *c);
+size_t                 candidates_bytes(const struct candidates *c);
+void                   candidates_close(struct candidates *c);
 
 #endif

@@ -90,8 +90,7 @@ static enum status check(const struct problem *problem, struct error *err)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
                          "thompson is for parameter spaces; candidates have log-ei and ucb");
     if (problem->metrics_len > 1 && option_value(problem, ACQUISITION) != ACQ_LOG_EI)
-        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
-                         "several metrics need log-ei");
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition", "several metrics need log-ei");
     TRY(metrics_check(problem, err));
     return policy_check_repeat(problem, option_value(problem, REPEAT), err);
 }
@@ -190,7 +189,8 @@ static size_t bytes(const struct session *session)
 {
     size_t candidates = session->candidates == NULL ? 0 : candidates_bytes(session->candidates);
     size_t metrics = session->metrics == NULL ? 0 : metrics_bytes(session->metrics);
-    return candidates + metrics + session->kept.taken_bytes + session->cache.arena.taken_bytes + session->scratch.taken_bytes;
+    return candidates + metrics + session->kept.taken_bytes + session->cache.arena.taken_bytes +
+           session->scratch.taken_bytes;
 }
 
 /* x within [low, high]. */

@@ -9,6 +9,7 @@
 
 enum { DELTA, LENGTH_SCALE, SIGNAL_VARIANCE, NOISE_VARIANCE, MEAN, INITIAL, RELEASE_NOISE, RELEASE_DIMS };
 
+// clang-format off
 static const struct option options[] = {
     [DELTA] = {.name = "delta", .kind = OPTION_REAL, .min = 1e-12, .max = 1, .fallback = 0.025,
                .help = "delta' of beta_t, half the probability with which the regret bound may fail"},
@@ -28,6 +29,7 @@ static const struct option options[] = {
                       .help = "coordinates that have it; when not given, as the manifest says, or all"},
     {.name = NULL},
 };
+// clang-format on
 
 static double option_value(const struct problem *problem, size_t option)
 {
@@ -35,8 +37,7 @@ static double option_value(const struct problem *problem, size_t option)
     return isnan(value) ? options[option].fallback : value;
 }
 
-static void score_ucb(const struct candidates_view *view, size_t m, const double *mean, const double *sd,
-                      double *score)
+static void score_ucb(const struct candidates_view *view, size_t m, const double *mean, const double *sd, double *score)
 {
     double n = (double)view->problem->space->rows_len;
     double t = fmax((double)view->observations + 1 - option_value(view->problem, INITIAL), 1);
@@ -69,7 +70,7 @@ static enum status open_session(const struct problem *problem, struct session **
         .score = score_ucb,
     };
     struct candidates *candidates;
-    enum status status = candidates_open(problem, &rule, &candidates, err);
+    enum status        status = candidates_open(problem, &rule, &candidates, err);
     *out = (struct session *)candidates;
     return status;
 }

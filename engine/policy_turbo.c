@@ -193,9 +193,9 @@ static void candidate_point(const struct space *space, struct rng *rng, const do
 static size_t candidates_fill(struct session *session, uint64_t trial, const struct space *space, const double *centre,
                               const double *width, double *points, double *U, double *v)
 {
-    struct rng          rng = rng_at(session->problem->seed, trial, RNG_STARTS);
-    uint64_t            scramble = rng_u64(&rng);
-    size_t              m = 0;
+    struct rng rng = rng_at(session->problem->seed, trial, RNG_STARTS);
+    uint64_t   scramble = rng_u64(&rng);
+    size_t     m = 0;
     for (size_t k = 0; k < CANDIDATES; k++) {
         double *point = points + m * space->params_len, *u = U + m * space->dims;
         sobol_point(scramble, k, space->params_len, v);
@@ -241,7 +241,7 @@ static enum status propose(struct session *session, const struct situation *now,
     if (theta == NULL || points == NULL || U == NULL || sample == NULL)
         return no_memory(err);
     double *width = theta + len + HYPER, *v = width + len, *centre = v + len;
-    double began = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms();
+    double  began = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms();
     TRY(model_make(session, &model, now->ask, theta, err));
     double fit_ms = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms() - began;
     box_sides(len, theta, now->region.length, width);

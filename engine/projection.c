@@ -95,9 +95,9 @@ enum status projection_apply(struct projection *p, double *X, size_t n, size_t d
     enum { ADVISED_LIMIT = 1000 };
     TRY(parameters_check(p, n, d, err));
     struct arena_mark mark = arena_mark(scratch);
-    double *s = ARENA_NEW(scratch, double, d), *Vt = ARENA_NEW(scratch, double, d * d);
-    double *W = ARENA_NEW(scratch, double, d * p->dims);
-    enum status status = STATUS_NO_MEMORY;
+    double           *s = ARENA_NEW(scratch, double, d), *Vt = ARENA_NEW(scratch, double, d *d);
+    double           *W = ARENA_NEW(scratch, double, d * p->dims);
+    enum status       status = STATUS_NO_MEMORY;
     if (s == NULL || Vt == NULL || W == NULL)
         error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for the transform");
     else

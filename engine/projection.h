@@ -15,9 +15,9 @@ struct projection {
     double epsilon, delta; /* > 0; delta < 1 */
     size_t dims;           /* r, columns of the result */
     /* out */
-    double omega;      /* threshold, line 5 */
-    double sigma_min;  /* smallest singular value of the centred, scaled matrix */
-    bool   lifted;     /* the else branch: singular values became sqrt(s^2 + omega^2) */
+    double omega;        /* threshold, line 5 */
+    double sigma_min;    /* smallest singular value of the centred, scaled matrix */
+    bool   lifted;       /* the else branch: singular values became sqrt(s^2 + omega^2) */
     size_t dims_advised; /* the largest r with sigma_min >= omega, 0 when there is none */
 };
 

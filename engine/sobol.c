@@ -35,7 +35,7 @@ static void directions(const struct sobol_direction *dim, int count, uint32_t *v
 uint32_t sobol_bits(uint32_t index, size_t dim)
 {
     uint32_t gray = index ^ index >> 1, v[BITS], x = 0;
-    int count = 0;
+    int      count = 0;
     while (count < BITS && gray >> count != 0)
         count++;
     directions(&sobol_directions[dim], count, v);

@@ -6,6 +6,7 @@
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 
+// clang-format off
 #define STATUS_LIST(X)                                                                             \
     X(OK)           /* done */                                                                     \
     X(INVALID)      /* the input is not acceptable, whatever the state */                          \
@@ -20,6 +21,7 @@
     X(NO_MEMORY)    /* an allocation or a memory limit */                                          \
     X(NUMERIC)      /* a computation has no finite answer */                                       \
     X(INTERNAL)     /* a fault of ours or of the machine */
+// clang-format on
 
 enum status {
 #define X(name) STATUS_##name,
@@ -43,11 +45,11 @@ enum status error_set(struct error *err, enum status status, const char *code, c
 const char *status_name(enum status status);
 
 /* The one macro with control flow: allowed only where nothing needs releasing. */
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        enum status try_status = (call);                                                           \
-        if (try_status != STATUS_OK)                                                               \
-            return try_status;                                                                     \
+#define TRY(call)                        \
+    do {                                 \
+        enum status try_status = (call); \
+        if (try_status != STATUS_OK)     \
+            return try_status;           \
     } while (0)
 
 #endif

@@ -77,8 +77,8 @@ void app_close(struct app *app)
 static enum status find_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
 {
     struct idempotency *own = &caller->idempotency;
-    struct db_rows rows;
-    bool more;
+    struct db_rows      rows;
+    bool                more;
     TRY(db_query(conn, &rows, err, SQL_IDEMPOTENCY_GET, caller->token_id, own->key, now - IDEMPOTENCY_MS));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more) {
@@ -100,7 +100,7 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
 static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
 {
     struct idempotency *own = &caller->idempotency;
-    const char *reply = own->render(own->render_arg, &own->http_status);
+    const char         *reply = own->render(own->render_arg, &own->http_status);
     if (reply == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the answer does not fit");
     TRY(db_exec(conn, NULL, err, SQL_IDEMPOTENCY_PURGE, now - IDEMPOTENCY_MS));
@@ -118,8 +118,8 @@ struct work {
 static enum status transact(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
-    bool has_key = work->caller->idempotency.key != NULL;
-    int64_t now = work->app->now_ms();
+    bool         has_key = work->caller->idempotency.key != NULL;
+    int64_t      now = work->app->now_ms();
     if (has_key) {
         TRY(find_reply(conn, work->caller, now, err));
         if (work->caller->idempotency.replayed)
@@ -154,8 +154,8 @@ enum status app_replay(struct app *app, struct caller *caller, struct error *err
 enum status app_id(char *out, size_t out_bytes, const char *prefix, size_t characters, struct error *err)
 {
     static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
-    unsigned char bytes[64];
-    size_t start = strlen(prefix);
+    unsigned char     bytes[64];
+    size_t            start = strlen(prefix);
     assert(characters <= sizeof bytes && start + characters < out_bytes);
     TRY(random_bytes(bytes, characters, err));
     memcpy(out, prefix, start);
@@ -183,7 +183,7 @@ char *app_text(struct arena *arena, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    int   length = vsnprintf(NULL, 0, format, args);
     char *text = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1, 1);
     if (text != NULL)
         vsnprintf(text, (size_t)length + 1, format, again);

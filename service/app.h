@@ -20,8 +20,8 @@ struct gate;          /* limits how many computations run at once: service/gate.
 struct app_options {
     const char *folder;
     const char *synchronous;
-    size_t      sessions_bytes;  /* all fitted models together */
-    size_t      session_bytes;   /* one of them */
+    size_t      sessions_bytes; /* all fitted models together */
+    size_t      session_bytes;  /* one of them */
     size_t      compute_slots;
 };
 
@@ -42,7 +42,7 @@ struct app {
 };
 
 MUST_CHECK enum status app_open(const struct app_options *options, struct app **out, struct error *err);
-void app_close(struct app *app);
+void                   app_close(struct app *app);
 
 enum scope { SCOPE_NONE, SCOPE_AGENT, SCOPE_CURATOR, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN, SCOPE_COUNT };
 
@@ -52,22 +52,22 @@ struct idempotency {
     const char *fingerprint; /* SHA-256 in hex of method, path and body */
     /* Called inside the transaction after the work succeeded: the reply as bytes in the arena, or NULL. */
     const char *(*render)(void *arg, int *http_status);
-    void       *render_arg;
+    void *render_arg;
     /* out */
     bool        replayed;
     int         http_status;
-    const char *reply;       /* the first answer, in the arena */
+    const char *reply; /* the first answer, in the arena */
 };
 
 /* Who calls, for one request. Local: the Unix socket of the same user, or the command line; acts as admin. */
 struct caller {
     char               token_id[16]; /* "local" for the command line */
     enum scope         scope;
-    char               study[24];    /* the token's only study, or "" */
-    struct arena      *arena;        /* of the request: everything returned lives here */
+    char               study[24]; /* the token's only study, or "" */
+    struct arena      *arena;     /* of the request: everything returned lives here */
     struct idempotency idempotency;
-    bool               dry_run;      /* app_transact undoes what succeeded: CONFLICT "dry_run" */
-    bool               is_import;    /* trial_observe logs "study.imported" beside the results */
+    bool               dry_run;   /* app_transact undoes what succeeded: CONFLICT "dry_run" */
+    bool               is_import; /* trial_observe logs "study.imported" beside the results */
 };
 
 /* One transaction of a use case: looks the idempotency key up, runs fn, records the reply.

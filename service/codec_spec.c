@@ -383,6 +383,7 @@ static json_t *metrics_json(const struct spec *spec)
 
 json_t *codec_spec_json(const struct spec *spec)
 {
-    return json_pack("{s:o, s:o, s:o, s:I, s:I}", "metrics", metrics_json(spec), "space", space_json(spec), "algorithm", algorithm_json(spec), "seed",
-                     (json_int_t)spec->seed, "lease_seconds", (json_int_t)(spec->lease_ms / 1000));
+    return json_pack("{s:o, s:o, s:o, s:I, s:I}", "metrics", metrics_json(spec), "space", space_json(spec), "algorithm",
+                     algorithm_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
+                     (json_int_t)(spec->lease_ms / 1000));
 }

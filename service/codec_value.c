@@ -48,8 +48,7 @@ static enum status read_coordinate(const struct spec *spec, size_t i, const json
     return codec_space_value(spec, i, json, where, &point[i], err);
 }
 
-static enum status check_constraints(const struct spec *spec, const double *point, const char *where,
-                                     struct error *err)
+static enum status check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
 {
     const struct constraint *broken = space_broken(&spec->space, point, CODEC_ROUNDING_SLACK);
     if (broken == NULL)
@@ -327,9 +326,9 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
                      trial->point == NULL ? json_null() : codec_point_json(spec, trial->point), "candidate",
                      trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease",
                      lease_json(trial), "value", codec_number(trial->value), "values", values_json(spec, trial, 0),
-                     "stddev", codec_number(trial->stddev), "stddevs", values_json(spec, trial, 1), "reason", trial->reason, "external_id", trial->external_id,
-                     "model", model_json(trial), "created_at", codec_time_json(trial->created_ms), "finished_at",
-                     codec_time_json(trial->finished_ms));
+                     "stddev", codec_number(trial->stddev), "stddevs", values_json(spec, trial, 1), "reason",
+                     trial->reason, "external_id", trial->external_id, "model", model_json(trial), "created_at",
+                     codec_time_json(trial->created_ms), "finished_at", codec_time_json(trial->finished_ms));
 }
 
 /* ---- studies ---- */

@@ -22,7 +22,7 @@ struct line {
     struct error       *err;
     size_t              number; /* in the file */
     const char         *column; /* its name, for errors */
-    size_t              param; /* or metric */
+    size_t              param;  /* or metric */
     double             *point, *values;
     struct observation *out;
     bool                has_result;
@@ -212,8 +212,8 @@ static bool find_metric(const struct spec *spec, const char *name, struct column
     const char *wanted = name + (is_stddev ? sizeof stddev_prefix : sizeof value_prefix) - 1;
     for (size_t k = 0; (is_value || is_stddev) && spec->metrics_len > 1 && k < spec->metrics_len; k++)
         if (strcmp(spec->metrics[k].name, wanted) == 0) {
-            *column = (struct column){
-                .name = name, .read = is_value ? read_metric_value : read_metric_stddev, .param = k};
+            *column =
+                (struct column){.name = name, .read = is_value ? read_metric_value : read_metric_stddev, .param = k};
             return true;
         }
     return false;

@@ -8,7 +8,12 @@
 
 enum { LIST_MAX = 1000, LIST_DEFAULT = 100, ALL_MAX = 4000000 };
 
-struct task { struct caller *caller; const struct event_filter *filter; int64_t after, limit; struct event_page *out; };
+struct task {
+    struct caller             *caller;
+    const struct event_filter *filter;
+    int64_t                    after, limit;
+    struct event_page         *out;
+};
 
 static enum status keep_row(const struct db_rows *rows, struct arena *arena, struct event_row *out, struct error *err)
 {
@@ -44,15 +49,15 @@ static enum status grow(struct task *task, size_t *room, struct error *err)
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct task *task = arg;
+    struct task       *task = arg;
     struct event_page *out = task->out;
-    struct db_rows rows;
+    struct db_rows     rows;
     if (task->filter->study != NULL)
         TRY(db_query(conn, &rows, err, SQL_EVENT_OF_STUDY, task->filter->study, task->after, task->limit + 1));
     else
         TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, task->after, task->limit + 1));
-    size_t room = 0;
-    bool more;
+    size_t      room = 0;
+    bool        more;
     enum status status;
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
         status = grow(task, &room, err);

@@ -5,11 +5,18 @@
 #include "service/trial.h"
 
 struct event_row {
-    int64_t     seq, at_ms, revision, trial; /* revision, trial 0: none */
+    int64_t     seq, at_ms, revision, trial;   /* revision, trial 0: none */
     const char *kind, *study, *actor, *detail; /* study, detail may be NULL */
 };
-struct event_page { struct event_row *events; size_t len; const char *next_cursor; };
-struct event_filter { const char *study, *cursor; int64_t limit; }; /* limit 0: all (export) */
+struct event_page {
+    struct event_row *events;
+    size_t            len;
+    const char       *next_cursor;
+};
+struct event_filter {
+    const char *study, *cursor;
+    int64_t     limit;
+}; /* limit 0: all (export) */
 MUST_CHECK enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
                                   struct event_page *out, struct error *err);
 

@@ -4,7 +4,9 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
-struct gate { sem_t slots; };
+struct gate {
+    sem_t slots;
+};
 
 struct gate *gate_new(size_t slots)
 {

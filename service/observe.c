@@ -24,11 +24,13 @@ struct batch {
     int64_t                   now_ms;
 };
 
+// clang-format off
 static const struct { enum trial_state state; const char *kind; } outcomes[] = {
     [OUTCOME_VALUE] = {TRIAL_COMPLETED, "trial.observed"},
     [OUTCOME_FAILED] = {TRIAL_FAILED, "trial.failed"},
     [OUTCOME_INFEASIBLE] = {TRIAL_INFEASIBLE, "trial.infeasible"},
 };
+// clang-format on
 
 static bool same_number(double a, double b)
 {
@@ -103,9 +105,9 @@ static enum status add_reported(struct db_conn *conn, struct batch *batch, const
     const struct spec *spec = &batch->study.spec;
     *trial = (struct trial){.number = batch->study.trials_total + 1, .state = TRIAL_RUNNING, .value = NAN};
     size_t bytes = item->point == NULL ? 0 : spec->space.params_len * sizeof *item->point;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, batch->id, trial->number, trial_state_names[TRIAL_RUNNING],
-                item->point, bytes, item->point == NULL ? item->row : (int64_t)-1, "", (int64_t)0, NULL, NULL, NULL,
-                (int64_t)0, (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, batch->now_ms, NULL));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, batch->id, trial->number, trial_state_names[TRIAL_RUNNING], item->point,
+                bytes, item->point == NULL ? item->row : (int64_t)-1, "", (int64_t)0, NULL, NULL, NULL, (int64_t)0,
+                (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, batch->now_ms, NULL));
     rows_count(&batch->study, TRIAL_STATE_COUNT, TRIAL_RUNNING);
     return log_trial(conn, batch, "trial.reported", trial->number, NULL, err);
 }
@@ -114,7 +116,7 @@ static enum status add_reported(struct db_conn *conn, struct batch *batch, const
 static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t trial, double value, struct error *err)
 {
     struct study *study = &batch->study;
-    double sign = spec_sign(&study->spec);
+    double        sign = spec_sign(&study->spec);
     if (study->spec.objectives > 1)
         return STATUS_OK;
     if (study->best_trial != 0 && sign * value <= sign * study->best_value)
@@ -127,10 +129,10 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
 static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
                           const struct trial *trial, struct error *err)
 {
-    enum trial_state to = outcomes[item->outcome].state;
+    enum trial_state   to = outcomes[item->outcome].state;
     const struct spec *spec = &batch->study.spec;
-    bool is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
-    size_t bytes = item->values == NULL ? 0 : 2 * spec->metrics_len * sizeof *item->values;
+    bool               is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
+    size_t             bytes = item->values == NULL ? 0 : 2 * spec->metrics_len * sizeof *item->values;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, batch->id, trial->number, trial_state_names[to], item->value,
                 item->stddev, item->reason, item->external_id, batch->now_ms, item->values, bytes,
                 (int64_t)is_feasible));
@@ -143,7 +145,7 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
                                struct error *err)
 {
     struct trial trial;
-    bool is_known;
+    bool         is_known;
     TRY(find_external(conn, batch, item, &trial, &is_known, err));
     if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&batch->study.spec, &trial, item)))
         return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
@@ -183,9 +185,9 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
 {
     enum status first = STATUS_OK;
     for (size_t i = 0; i < batch->len; i++) {
-        struct error own;
+        struct error      own;
         struct arena_mark mark = arena_mark(batch->caller->arena);
-        enum status status = observe_one(conn, batch, &batch->items[i], &own);
+        enum status       status = observe_one(conn, batch, &batch->items[i], &own);
         arena_release(batch->caller->arena, mark);
         if (status == STATUS_OK)
             continue;
@@ -207,8 +209,8 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
 static enum status complete_if_spent(struct db_conn *conn, struct batch *batch, struct error *err)
 {
     struct study *study = &batch->study;
-    int64_t finished = study->trials[TRIAL_COMPLETED] + study->trials[TRIAL_INFEASIBLE];
-    int64_t open = study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING];
+    int64_t       finished = study->trials[TRIAL_COMPLETED] + study->trials[TRIAL_INFEASIBLE];
+    int64_t       open = study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING];
     if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
         return STATUS_OK;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], "budget_exhausted",
@@ -218,7 +220,7 @@ static enum status complete_if_spent(struct db_conn *conn, struct batch *batch, 
 
 static enum status observe(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct batch *batch = arg;
+    struct batch         *batch = arg;
     struct observe_reply *out = batch->out;
     *out = (struct observe_reply){0};
     struct spec spec = batch->study.spec;
@@ -252,8 +254,14 @@ static enum status transact(struct batch *batch, bool creates, struct error *err
 enum status trial_observe(struct app *app, struct caller *caller, const char *id, const struct observation *items,
                           size_t len, bool in_batch, struct observe_reply *out, struct error *err)
 {
-    struct batch batch = {.app = app, .caller = caller, .id = id, .items = items, .len = len, .in_batch = in_batch,
-                          .out = out, .now_ms = app->now_ms()};
+    struct batch batch = {.app = app,
+                          .caller = caller,
+                          .id = id,
+                          .items = items,
+                          .len = len,
+                          .in_batch = in_batch,
+                          .out = out,
+                          .now_ms = app->now_ms()};
     *out = (struct observe_reply){0};
     TRY(study_find(app, caller, id, &batch.study, err));
     bool creates = false;

@@ -14,10 +14,12 @@ const char *const study_state_names[STUDY_STATE_COUNT] = {
     [STUDY_COMPLETED] = "completed",
 };
 
+// clang-format off
 const char *const trial_state_names[TRIAL_STATE_COUNT] = {
     [TRIAL_QUEUED] = "queued",       [TRIAL_RUNNING] = "running",       [TRIAL_COMPLETED] = "completed",
     [TRIAL_FAILED] = "failed",       [TRIAL_INFEASIBLE] = "infeasible", [TRIAL_ABANDONED] = "abandoned",
 };
+// clang-format on
 
 static int name_index(const char *const *names, int count, const char *name)
 {
@@ -44,9 +46,9 @@ static double number(const struct db_rows *rows, int column)
 
 static const double *numbers(const struct db_rows *rows, int column, struct arena *arena, bool *failed)
 {
-    size_t bytes;
+    size_t      bytes;
     const void *blob = db_blob(rows, column, &bytes);
-    double *copy = blob == NULL ? NULL : arena_alloc(arena, bytes, 1);
+    double     *copy = blob == NULL ? NULL : arena_alloc(arena, bytes, 1);
     *failed |= blob != NULL && copy == NULL;
     return copy == NULL ? NULL : memcpy(copy, blob, bytes);
 }
@@ -80,11 +82,11 @@ enum status rows_study(const struct db_rows *rows, bool with_spec, struct arena 
     return with_spec ? codec_spec_parse(db_text(rows, 4), arena, &out->spec, err) : STATUS_OK;
 }
 
-enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena,
-                           struct study *out, struct error *err)
+enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena, struct study *out,
+                           struct error *err)
 {
     struct db_rows rows;
-    bool more;
+    bool           more;
     TRY(db_query(conn, &rows, err, SQL_STUDY_GET, id));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
@@ -129,7 +131,7 @@ enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t tria
                            struct trial *out, struct error *err)
 {
     struct db_rows rows;
-    bool more;
+    bool           more;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_GET, study, trial));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
@@ -140,13 +142,12 @@ enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t tria
     return status;
 }
 
-enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len,
-                        struct error *err)
+enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len, struct error *err)
 {
     struct trial *trials = NULL;
-    size_t n = 0, room = 0;
-    bool more;
-    enum status status;
+    size_t        n = 0, room = 0;
+    bool          more;
+    enum status   status;
     while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
         if (n == room) {
             room = room == 0 ? 16 : 2 * room;
@@ -174,14 +175,14 @@ enum status rows_check_row(struct db_conn *conn, const struct study *study, int6
                            struct error *err)
 {
     struct db_rows rows;
-    bool more;
+    bool           more;
     if (!study->spec.policy->uses_each_row_once)
         return STATUS_OK;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_HAS_ROW, study->id, row));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more)
-        status = error_set(err, STATUS_CONFLICT, "row_taken", path, "row %lld already is trial %lld",
-                           (long long)row, (long long)db_int(&rows, 0));
+        status = error_set(err, STATUS_CONFLICT, "row_taken", path, "row %lld already is trial %lld", (long long)row,
+                           (long long)db_int(&rows, 0));
     db_done(&rows);
     return status;
 }

@@ -26,7 +26,10 @@ MUST_CHECK enum status rows_check_row(struct db_conn *conn, const struct study *
                                       struct error *err);
 
 /* One change of a study: the next revision, and its line in the log.  trial 0: none.  detail may be NULL. */
-struct change { const char *kind, *actor, *detail; int64_t trial, at_ms; };
+struct change {
+    const char *kind, *actor, *detail;
+    int64_t     trial, at_ms;
+};
 MUST_CHECK enum status rows_log(struct db_conn *conn, struct study *study, const struct change *change,
                                 struct error *err);
 /* Moves a trial between the study's counters; from TRIAL_STATE_COUNT: a new trial. */

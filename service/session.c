@@ -18,10 +18,10 @@ enum { BUCKETS = 1024 };
 struct entry {
     struct live      live; /* first: a live is its entry */
     pthread_rwlock_t lock;
-    size_t          users, bytes; /* under the cache's mutex */
-    uint64_t        used_at;
-    bool            is_dropped;   /* not in the table any more; freed by its last user */
-    struct entry   *next;
+    size_t           users, bytes; /* under the cache's mutex */
+    uint64_t         used_at;
+    bool             is_dropped; /* not in the table any more; freed by its last user */
+    struct entry    *next;
 };
 struct session_cache {
     pthread_mutex_t mutex;
@@ -82,7 +82,7 @@ static struct entry *entry_new(struct app *app, const char *study)
 static struct entry *entry_find(struct app *app, const char *study)
 {
     struct session_cache *cache = app->sessions;
-    struct entry **bucket = bucket_of(cache, study);
+    struct entry        **bucket = bucket_of(cache, study);
     for (struct entry *entry = *bucket; entry != NULL; entry = entry->next)
         if (strcmp(entry->live.study, study) == 0)
             return entry;
@@ -95,8 +95,7 @@ static struct entry *entry_find(struct app *app, const char *study)
     return entry;
 }
 
-enum status session_lock(struct app *app, const char *study, enum session_use use, struct live **out,
-                         struct error *err)
+enum status session_lock(struct app *app, const char *study, enum session_use use, struct live **out, struct error *err)
 {
     struct session_cache *cache = app->sessions;
     pthread_mutex_lock(&cache->mutex);
@@ -146,9 +145,9 @@ static size_t live_bytes(const struct live *live)
 
 void session_unlock(struct app *app, struct live *live)
 {
-    struct entry *entry = (struct entry *)live;
+    struct entry         *entry = (struct entry *)live;
     struct session_cache *cache = app->sessions;
-    size_t bytes = live_bytes(live);
+    size_t                bytes = live_bytes(live);
     pthread_mutex_lock(&cache->mutex); // before the next user can change what was measured
     pthread_rwlock_unlock(&entry->lock);
     entry->users--;
@@ -203,17 +202,19 @@ void session_stats(struct app *app, struct session_stats *out)
 /* ---- catching up with the log ---- */
 
 /* How a line of the log looks to a policy; the kinds that are not here it does not see. */
+// clang-format off
 static const struct { const char *kind; enum event_kind event; } kinds[] = {
     {"trial.suggested", EVENT_SUGGESTED}, {"trial.queued", EVENT_SUGGESTED},   {"trial.reported", EVENT_SUGGESTED},
     {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
     {"trial.abandoned", EVENT_ABANDONED},
 };
+// clang-format on
 
 static enum status tell_row(struct live *live, const struct db_rows *rows, struct error *err)
 {
     const char *kind = db_text(rows, 2);
-    double values[2 * METRICS_MAX];
-    size_t i = 0, count = sizeof kinds / sizeof *kinds, bytes;
+    double      values[2 * METRICS_MAX];
+    size_t      i = 0, count = sizeof kinds / sizeof *kinds, bytes;
     while (i < count && strcmp(kinds[i].kind, kind) != 0)
         i++;
     struct event event = {
@@ -241,8 +242,8 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
 static enum status tell_log(struct db_conn *conn, struct live *live, struct error *err)
 {
     struct db_rows rows;
-    bool more;
-    enum status status;
+    bool           more;
+    enum status    status;
     TRY(db_query(conn, &rows, err, SQL_EVENT_REPLAY, live->study, live->seq));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
         status = tell_row(live, &rows, err);
@@ -257,7 +258,7 @@ static enum status tell_log(struct db_conn *conn, struct live *live, struct erro
 /* What the modeller left open and the manifest says. */
 static enum status fill_option(struct live *live, const char *name, double value, struct error *err)
 {
-    int option = policy_option(live->spec.policy, name);
+    int    option = policy_option(live->spec.policy, name);
     size_t len = 0;
     if (option < 0 || isnan(value) || !isnan(live->spec.options[option]))
         return STATUS_OK;
@@ -302,16 +303,21 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     return live->spec.policy->open(problem, &live->session, err);
 }
 
-struct catch_up { struct app *app; struct caller *caller; struct live *live; };
+struct catch_up {
+    struct app    *app;
+    struct caller *caller;
+    struct live   *live;
+};
 
 static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up *work = arg;
-    struct live *live = work->live;
-    atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits, 1);
+    struct live     *live = work->live;
+    atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
+                     1);
     if (live->session == NULL)
         TRY(open_session(work->app, conn, live, err));
-    struct study study;
+    struct study      study;
     struct arena_mark mark = arena_mark(work->caller->arena);
     TRY(rows_study_get(conn, live->study, false, work->caller->arena, &study, err));
     arena_release(work->caller->arena, mark);

@@ -9,11 +9,11 @@
 
 struct live {
     char            study[24];
-    struct arena    arena;    /* specification and matrix */
-    struct spec     spec;     /* with the rows, once the session was needed */
-    struct session *session;  /* NULL until then */
+    struct arena    arena;         /* specification and matrix */
+    struct spec     spec;          /* with the rows, once the session was needed */
+    struct session *session;       /* NULL until then */
     int64_t         seq, revision; /* of the log: told up to here */
-    int64_t         told;     /* trials up to this number were told as suggested */
+    int64_t         told;          /* trials up to this number were told as suggested */
     int64_t         observations;
 };
 
@@ -33,7 +33,9 @@ void session_forget(struct live *live);
 /* As session_lock + session_forget for a study that is gone. */
 void session_drop(struct app *app, const char *study);
 
-struct session_stats { size_t entries, bytes; };
+struct session_stats {
+    size_t entries, bytes;
+};
 void session_stats(struct app *app, struct session_stats *out);
 
 #endif

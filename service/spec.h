@@ -22,7 +22,7 @@ struct spec {
     struct metric             metrics[METRICS_MAX];
     enum metric_kind          kinds[METRICS_MAX];
     size_t                    metrics_len, objectives;
-    size_t                    first; /* objective: the metric that value and stddev of a trial are of */
+    size_t                    first;       /* objective: the metric that value and stddev of a trial are of */
     struct space              space;       /* candidates: rows == NULL here; the session has the matrix */
     const char *const *const *values;      /* [params_len] the strings of each categorical, NULL for the others */
     bool                      is_private;  /* candidates: only a release with its signed manifest is accepted */

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static enum status tell_one(const struct spec *spec, struct session *session, const struct event *event, bool is_observed,
-                            struct error *err)
+static enum status tell_one(const struct spec *spec, struct session *session, const struct event *event,
+                            bool is_observed, struct error *err)
 {
     struct event first = *event;
     first.kind = EVENT_SUGGESTED;
@@ -19,19 +19,19 @@ static enum status tell_one(const struct spec *spec, struct session *session, co
 static enum status tell_all(const struct stateless_request *request, struct session *session, uint64_t *number,
                             struct error *err)
 {
-    static const enum event_kind kinds[] = {[OUTCOME_VALUE] = EVENT_OBSERVED, [OUTCOME_FAILED] = EVENT_FAILED,
-                                            [OUTCOME_INFEASIBLE] = EVENT_INFEASIBLE};
+    static const enum event_kind kinds[] = {
+        [OUTCOME_VALUE] = EVENT_OBSERVED, [OUTCOME_FAILED] = EVENT_FAILED, [OUTCOME_INFEASIBLE] = EVENT_INFEASIBLE};
     const struct spec *spec = &request->spec;
     for (size_t i = 0; i < request->observations_len; i++) {
         const struct observation *item = &request->observations[i];
-        double values[2 * METRICS_MAX];
-        struct event event = {.kind = kinds[item->outcome],
-                              .trial = ++*number,
-                              .point = item->point,
-                              .row = item->point == NULL ? (size_t)item->row : 0,
-                              .value = spec_sign(spec) * item->value,
-                              .stddev = isnan(item->stddev) ? 0 : item->stddev,
-                              .values = spec_event_values(spec, item->values, values)};
+        double                    values[2 * METRICS_MAX];
+        struct event              event = {.kind = kinds[item->outcome],
+                                           .trial = ++*number,
+                                           .point = item->point,
+                                           .row = item->point == NULL ? (size_t)item->row : 0,
+                                           .value = spec_sign(spec) * item->value,
+                                           .stddev = isnan(item->stddev) ? 0 : item->stddev,
+                                           .values = spec_event_values(spec, item->values, values)};
         TRY(tell_one(spec, session, &event, true, err));
     }
     for (size_t i = 0; i < request->pending_len; i++) {
@@ -49,13 +49,13 @@ static enum status ask_one(const struct stateless_request *request, struct sessi
                            struct arena *arena, struct trial *out, struct error *err)
 {
     const struct spec *spec = &request->spec;
-    double *point = ARENA_NEW(arena, double, 2 * (spec->space.params_len + 1));
-    struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
+    double            *point = ARENA_NEW(arena, double, 2 * (spec->space.params_len + 1));
+    struct proposal   *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (point == NULL || proposal == NULL)
         return app_no_memory(err);
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
     struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
-    const struct ask ask = {.trial = number, .fixed = request->fixed, .diagnostics = &diagnostics};
+    const struct ask   ask = {.trial = number, .fixed = request->fixed, .diagnostics = &diagnostics};
     TRY(spec->policy->ask(session, &ask, proposal, err));
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
     *out = (struct trial){
@@ -73,8 +73,12 @@ static enum status ask_one(const struct stateless_request *request, struct sessi
                   .sd = proposal->sd},
     };
     TRY(codec_diagnostics(spec, &diagnostics, arena, &out->model.diagnostics, err));
-    const struct event event = {.kind = EVENT_SUGGESTED, .trial = number, .point = out->point, .row = proposal->row,
-                                .note = proposal->note, .note_bytes = proposal->note_bytes};
+    const struct event event = {.kind = EVENT_SUGGESTED,
+                                .trial = number,
+                                .point = out->point,
+                                .row = proposal->row,
+                                .note = proposal->note,
+                                .note_bytes = proposal->note_bytes};
     return spec->policy->tell(session, &event, err);
 }
 
@@ -106,7 +110,7 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .metrics_len = request->spec.metrics_len,
                                     .memory_bytes = app->options.session_bytes};
     const struct policy *policy = request->spec.policy;
-    struct session *session = NULL;
+    struct session      *session = NULL;
     gate_enter(app->compute);
     enum status status = policy->open(&problem, &session, err);
     if (status == STATUS_OK)

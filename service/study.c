@@ -22,7 +22,12 @@ enum status study_visible(const struct caller *caller, const char *id, struct er
 
 /* ---- create ---- */
 
-struct create { struct app *app; struct caller *caller; const struct study_new *new; struct study *out; };
+struct create {
+    struct app    *app;
+    struct caller *caller;
+    const struct study_new *new;
+    struct study *out;
+};
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -59,7 +64,11 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
 
 /* ---- find, list ---- */
 
-struct find { struct caller *caller; const char *id; struct study *out; };
+struct find {
+    struct caller *caller;
+    const char    *id;
+    struct study  *out;
+};
 
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -74,7 +83,11 @@ enum status study_find(struct app *app, struct caller *caller, const char *id, s
     return db_read(app->db, find, &work, err);
 }
 
-struct list { struct caller *caller; const struct study_filter *filter; struct study_page *out; };
+struct list {
+    struct caller             *caller;
+    const struct study_filter *filter;
+    struct study_page         *out;
+};
 
 /* "created_ms:id" of the last study of the page before. */
 static enum status read_cursor(const char *cursor, int64_t *created_ms, char id[24], struct error *err)
@@ -100,7 +113,7 @@ static const char *or_empty(const char *text)
 static enum status list_rows(struct db_rows *rows, struct caller *caller, struct study_page *out, int64_t limit,
                              struct error *err)
 {
-    bool more;
+    bool        more;
     enum status status;
     while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
         if ((int64_t)out->len == limit) {
@@ -120,11 +133,11 @@ static enum status list_rows(struct db_rows *rows, struct caller *caller, struct
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct list *work = arg;
+    struct list               *work = arg;
     const struct study_filter *filter = work->filter;
-    const char *bound = work->caller->study;
-    int64_t created_ms;
-    char id[24];
+    const char                *bound = work->caller->study;
+    int64_t                    created_ms;
+    char                       id[24];
     TRY(read_cursor(filter->cursor, &created_ms, id, err));
     const char *label = "";
     if (filter->label_key != NULL)
@@ -163,10 +176,10 @@ struct alter {
 
 static enum status patch(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct alter *work = arg;
+    struct alter            *work = arg;
     const struct study_edit *edit = work->edit;
-    struct study *study = work->out;
-    int64_t now = work->app->now_ms();
+    struct study            *study = work->out;
+    int64_t                  now = work->app->now_ms();
     TRY(rows_study_get(conn, work->id, true, work->caller->arena, study, err));
     if (study->version != edit->version)
         return error_set(err, STATUS_STALE, "stale_version", "", "the study is at version %lld",
@@ -233,7 +246,7 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
 {
     struct alter *work = arg;
     struct study *study = work->out;
-    int64_t now = work->app->now_ms();
+    int64_t       now = work->app->now_ms();
     TRY(rows_study_get(conn, work->id, true, work->caller->arena, study, err));
     bool was_locked = false;
     if (work->verb == STUDY_RESUME && study->state == STUDY_AWAITING_CANDIDATES)
@@ -246,23 +259,20 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     study->version++;
     study->updated_ms = now;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[study->state], study->reason, now));
-    TRY(rows_log(conn, study,
-                 &(struct change){moves[work->verb].kind, work->caller->token_id, study->reason, 0, now}, err));
+    TRY(rows_log(conn, study, &(struct change){moves[work->verb].kind, work->caller->token_id, study->reason, 0, now},
+                 err));
     return rows_study_save(conn, study, now, err);
 }
 
-enum status study_move(struct app *app, struct caller *caller, const char *id, enum study_verb verb,
-                       struct study *out, struct error *err)
+enum status study_move(struct app *app, struct caller *caller, const char *id, enum study_verb verb, struct study *out,
+                       struct error *err)
 {
     struct alter work = {.app = app, .caller = caller, .id = id, .verb = verb, .out = out};
     return alter(app, caller, move, &work, err);
 }
 
-static enum status delete(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct alter *work = arg;
-    struct study study;
-    int64_t now = work->app->now_ms();
+static enum status delete (struct db_conn *conn, void *arg, struct error *err) {
+    struct alter *work = arg; struct study study; int64_t now = work->app->now_ms();
     TRY(rows_study_get(conn, work->id, false, work->caller->arena, &study, err));
     TRY(rows_log(conn, &study, &(struct change){"study.deleted", work->caller->token_id, NULL, 0, now}, err));
     return db_exec(conn, NULL, err, SQL_STUDY_DELETE, work->id);

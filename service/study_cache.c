@@ -49,7 +49,7 @@ bool study_cache_get(struct app *app, const char *id, struct arena *arena, struc
     struct study_cache *cache = app->studies;
     pthread_rwlock_rdlock(&cache->lock);
     const struct slot *slot = slot_of(cache, id);
-    char *copy = NULL;
+    char              *copy = NULL;
     if (slot->json != NULL && strcmp(slot->id, id) == 0)
         copy = arena_strndup(arena, slot->json, slot->json_bytes);
     if (copy != NULL)
@@ -69,7 +69,8 @@ uint64_t study_cache_generation(struct app *app)
 void study_cache_put(struct app *app, const char *id, const struct study_view *view, uint64_t generation)
 {
     struct study_cache *cache = app->studies;
-    char *json = view->json_bytes <= JSON_MAX && strlen(id) < sizeof cache->slots->id ? malloc(view->json_bytes + 1) : NULL;
+    char               *json =
+        view->json_bytes <= JSON_MAX && strlen(id) < sizeof cache->slots->id ? malloc(view->json_bytes + 1) : NULL;
     if (json == NULL)
         return;
     memcpy(json, view->json, view->json_bytes);

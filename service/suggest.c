@@ -27,7 +27,7 @@ struct plan {
     const void                  **notes;
     size_t                       *note_bytes;
     size_t                        fresh_len;
-    bool                          is_late; /* the deadline passed while proposing */
+    bool                          is_late;     /* the deadline passed while proposing */
     int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
     const char                   *exhausted;   /* why there are no more, or NULL */
 };
@@ -63,9 +63,9 @@ enum { EXPIRED_MAX = 1000 };
 static enum status find_expired(struct db_conn *conn, const struct plan *plan, int64_t expired[EXPIRED_MAX],
                                 size_t *len, struct error *err)
 {
-    bool more;
+    bool           more;
     struct db_rows rows;
-    enum status status;
+    enum status    status;
     *len = 0;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->now_ms));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && *len < EXPIRED_MAX)
@@ -77,7 +77,7 @@ static enum status find_expired(struct db_conn *conn, const struct plan *plan, i
 static enum status put_back_expired(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     int64_t expired[EXPIRED_MAX];
-    size_t len;
+    size_t  len;
     TRY(find_expired(conn, plan, expired, &len, err));
     for (size_t i = 0; i < len; i++) {
         TRY(db_exec(conn, NULL, err, SQL_TRIAL_REQUEUE, plan->id, expired[i]));
@@ -93,8 +93,8 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     if (plan->request->worker[0] == '\0')
         return STATUS_OK;
     struct db_rows rows;
-    struct trial *trials;
-    size_t len;
+    struct trial  *trials;
+    size_t         len;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->now_ms, missing(plan)));
     TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
     return append(plan, trials, len);
@@ -103,8 +103,8 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
 static enum status take_queued(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     struct db_rows rows;
-    struct trial *trials;
-    size_t len;
+    struct trial  *trials;
+    size_t         len;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_IN_STATE, plan->id, "queued", missing(plan)));
     TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
     for (size_t i = 0; i < len; i++) {
@@ -124,8 +124,8 @@ static enum status take_queued(struct db_conn *conn, struct plan *plan, struct e
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
-    int64_t expired[EXPIRED_MAX];
-    size_t expired_len;
+    int64_t      expired[EXPIRED_MAX];
+    size_t       expired_len;
     plan->now_ms = plan->app->now_ms();
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
     TRY(check_state(&plan->study, err));
@@ -154,8 +154,8 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
                                  const struct diagnostics *diagnostics, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
-    bool on_rows = spec->space.kind == SPACE_CANDIDATES;
-    unsigned char *note = arena_alloc(plan->caller->arena, proposal->note_bytes + 1, 1);
+    bool               on_rows = spec->space.kind == SPACE_CANDIDATES;
+    unsigned char     *note = arena_alloc(plan->caller->arena, proposal->note_bytes + 1, 1);
     if (note == NULL)
         return app_no_memory(err);
     memcpy(note, proposal->note, proposal->note_bytes);
@@ -199,14 +199,18 @@ static double clock_ms(void)
 static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
-    double *point = ARENA_NEW(plan->caller->arena, double, 2 * (spec->space.params_len + 1));
+    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (spec->space.params_len + 1));
     if (point == NULL)
         return app_no_memory(err);
     struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
-    const struct ask ask = {.trial = (uint64_t)plan->live->told + 1, .fixed = plan->request->fixed, .late = is_late,
-                            .late_arg = plan, .diagnostics = &diagnostics, .clock_ms = clock_ms};
-    double start = clock_ms();
+    const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
+                            .fixed = plan->request->fixed,
+                            .late = is_late,
+                            .late_arg = plan,
+                            .diagnostics = &diagnostics,
+                            .clock_ms = clock_ms};
+    double           start = clock_ms();
     TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
     if (proposal->fallback != NULL)
         atomic_fetch_add(&plan->app->counters.fallbacks, 1);
@@ -243,10 +247,10 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     trial->created_ms = plan->now_ms;
     trial->lease_ms = plan->now_ms + plan->study.spec.lease_ms;
     size_t bytes = trial->point == NULL ? 0 : plan->study.spec.space.params_len * sizeof *trial->point;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state],
-                trial->point, bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy,
-                trial->model.fallback, trial->model.revision, trial->model.observations, trial->model.mean,
-                trial->model.sd, trial->model.milliseconds, plan->notes[i], plan->note_bytes[i], trial->created_ms,
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state], trial->point,
+                bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy, trial->model.fallback,
+                trial->model.revision, trial->model.observations, trial->model.mean, trial->model.sd,
+                trial->model.milliseconds, plan->notes[i], plan->note_bytes[i], trial->created_ms,
                 trial->model.diagnostics));
     rows_count(&plan->study, TRIAL_STATE_COUNT, TRIAL_RUNNING);
     struct change change = {"trial.suggested", plan->caller->token_id, NULL, trial->number, plan->now_ms};
@@ -266,7 +270,7 @@ static enum status nothing_left(struct plan *plan, struct error *err)
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
-    struct spec spec = plan->study.spec;
+    struct spec  spec = plan->study.spec;
     plan->out->len = 0;
     plan->now_ms = plan->app->now_ms(); // leases begin when trials are given, not when they were asked for
     TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, &plan->study, err));
@@ -291,7 +295,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
 /* No trial is left to give; if none is open either, the study is over. */
 static enum status complete(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct plan *plan = arg;
+    struct plan  *plan = arg;
     struct study *study = &plan->study;
     TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, study, err));
     bool is_spent = allowance(study) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;

@@ -84,7 +84,7 @@ static bool cache_get(struct token_cache *cache, const char *id, struct cached *
 {
     pthread_rwlock_rdlock(&cache->lock);
     const struct cached *slot = slot_of(cache, id);
-    bool found = strcmp(slot->id, id) == 0;
+    bool                 found = strcmp(slot->id, id) == 0;
     if (found)
         *out = *slot;
     *generation = cache->generation;
@@ -115,18 +115,22 @@ static enum status unauthorised(struct error *err)
     return error_set(err, STATUS_UNAUTHORISED, "unauthorised", "", "a valid bearer token is needed");
 }
 
-struct lookup { const char *id; struct cached *out; bool found; };
+struct lookup {
+    const char    *id;
+    struct cached *out;
+    bool           found;
+};
 
 static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct lookup *lookup = arg;
     struct db_rows rows;
     TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, lookup->id));
-    bool more;
+    bool        more;
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more && db_int(&rows, 7) == 0) {
-        size_t length;
-        const void *hash = db_blob(&rows, 1, &length);
+        size_t         length;
+        const void    *hash = db_blob(&rows, 1, &length);
         struct cached *out = lookup->out;
         lookup->found = length == SHA256_BYTES;
         if (lookup->found)
@@ -147,8 +151,8 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
         return unauthorised(err);
     memcpy(id + 4, secret + 4, ID_CHARACTERS);
     struct cached token = {0};
-    uint64_t generation;
-    bool found = cache_get(app->tokens, id, &token, &generation);
+    uint64_t      generation;
+    bool          found = cache_get(app->tokens, id, &token, &generation);
     if (!found && cached_only)
         return STATUS_BUSY;
     if (!found) {
@@ -173,14 +177,14 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
 /* ---- making, listing, revoking ---- */
 
 struct token_work {
-    struct app             *app;
-    struct caller          *caller;
+    struct app    *app;
+    struct caller *caller;
     const struct token_new *new;
-    struct token           *out;
-    unsigned char           hash[SHA256_BYTES];
-    struct token_page      *page;
-    const char             *id, *cursor;
-    int64_t                 limit, now_ms;
+    struct token      *out;
+    unsigned char      hash[SHA256_BYTES];
+    struct token_page *page;
+    const char        *id, *cursor;
+    int64_t            limit, now_ms;
 };
 
 static enum status log_token(struct db_conn *conn, const struct token_work *work, const char *kind, const char *id,
@@ -193,7 +197,7 @@ static enum status log_token(struct db_conn *conn, const struct token_work *work
 static enum status study_exists(struct db_conn *conn, const char *id, struct error *err)
 {
     struct db_rows rows;
-    bool more;
+    bool           more;
     TRY(db_query(conn, &rows, err, SQL_STUDY_GET, id));
     enum status status = db_next(&rows, &more, err);
     db_done(&rows);
@@ -204,9 +208,9 @@ static enum status study_exists(struct db_conn *conn, const char *id, struct err
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct token_work *work = arg;
+    struct token_work  *work = arg;
     const struct token *out = work->out;
-    const char *study = out->study[0] == '\0' ? NULL : out->study;
+    const char         *study = out->study[0] == '\0' ? NULL : out->study;
     if (study != NULL)
         TRY(study_exists(conn, study, err));
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD, out->id, work->hash, sizeof work->hash, out->name,
@@ -218,8 +222,8 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 static void base64url(const unsigned char bytes[SECRET_BYTES], char out[44])
 {
     static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    unsigned held = 0, bits = 0;
-    size_t length = 0;
+    unsigned          held = 0, bits = 0;
+    size_t            length = 0;
     for (size_t i = 0; i < SECRET_BYTES; i++) {
         held = held << 8 | bytes[i];
         for (bits += 8; bits >= 6; bits -= 6)
@@ -241,7 +245,7 @@ enum status token_create(struct app *app, struct caller *caller, const struct to
     if (new->study != NULL)
         snprintf(out->study, sizeof out->study, "%s", new->study);
     unsigned char bytes[SECRET_BYTES];
-    char text[44];
+    char          text[44];
     TRY(random_bytes(bytes, sizeof bytes, err));
     TRY(app_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
     base64url(bytes, text);
@@ -254,8 +258,11 @@ enum status token_create(struct app *app, struct caller *caller, const struct to
 
 static enum status read_token(const struct db_rows *rows, struct arena *arena, struct token *out, struct error *err)
 {
-    *out = (struct token){.name = db_text_copy(rows, 2, arena), .scope = scope_find(db_text(rows, 3)),
-                          .created_ms = db_int(rows, 5), .expires_ms = db_int(rows, 6), .revoked_ms = db_int(rows, 7)};
+    *out = (struct token){.name = db_text_copy(rows, 2, arena),
+                          .scope = scope_find(db_text(rows, 3)),
+                          .created_ms = db_int(rows, 5),
+                          .expires_ms = db_int(rows, 6),
+                          .revoked_ms = db_int(rows, 7)};
     snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
     snprintf(out->study, sizeof out->study, "%s", db_is_null(rows, 4) ? "" : db_text(rows, 4));
     return out->name == NULL ? app_no_memory(err) : STATUS_OK;
@@ -265,16 +272,16 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     struct token_page *out = work->page;
-    long long created = 0;
-    char id[16] = "";
+    long long          created = 0;
+    char               id[16] = "";
     if (work->cursor != NULL && sscanf(work->cursor, "%lld:%15[a-z0-9_]", &created, id) != 2)
         return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
     out->tokens = ARENA_NEW(work->caller->arena, struct token, (size_t)work->limit);
     if (out->tokens == NULL)
         return app_no_memory(err);
     struct db_rows rows;
-    bool more;
-    enum status status;
+    bool           more;
+    enum status    status;
     TRY(db_query(conn, &rows, err, SQL_TOKEN_LIST, work->cursor == NULL ? "" : "after", (int64_t)created, id,
                  work->limit + 1));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
@@ -294,7 +301,10 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
                        struct token_page *out, struct error *err)
 {
-    struct token_work work = {.app = app, .caller = caller, .page = out, .cursor = cursor,
+    struct token_work work = {.app = app,
+                              .caller = caller,
+                              .page = out,
+                              .cursor = cursor,
                               .limit = limit >= 1 && limit <= LIST_MAX ? limit : 100};
     *out = (struct token_page){0};
     return db_read(app->db, list, &work, err);
@@ -303,7 +313,7 @@ enum status token_list(struct app *app, struct caller *caller, const char *curso
 static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
-    int64_t changes = 0;
+    int64_t            changes = 0;
     TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, work->id, work->now_ms));
     if (changes == 0)
         return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no such token in force");
@@ -321,8 +331,8 @@ enum status token_revoke(struct app *app, struct caller *caller, const char *id,
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
-    struct db_rows rows;
-    bool more;
+    struct db_rows     rows;
+    bool               more;
     TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, work->caller->token_id));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)

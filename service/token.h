@@ -5,7 +5,7 @@
 #include "service/app.h"
 
 extern const char *const scope_names[SCOPE_COUNT];
-enum scope scope_find(const char *name); /* SCOPE_NONE when there is none */
+enum scope               scope_find(const char *name); /* SCOPE_NONE when there is none */
 
 struct token_cache *token_cache_new(void); /* NULL: no memory */
 void                token_cache_free(struct token_cache *cache);
@@ -16,10 +16,19 @@ struct token {
     enum scope  scope;
     char        study[24];
     int64_t     created_ms, expires_ms, revoked_ms; /* 0: never */
-    char        secret[64]; /* only right after creation */
+    char        secret[64];                         /* only right after creation */
 };
-struct token_new { const char *name; enum scope scope; const char *study; /* or NULL */ int64_t expires_in_ms; /* 0: never */ };
-struct token_page { struct token *tokens; size_t len; const char *next_cursor; };
+struct token_new {
+    const char *name;
+    enum scope  scope;
+    const char *study;         /* or NULL */
+    int64_t     expires_in_ms; /* 0: never */
+};
+struct token_page {
+    struct token *tokens;
+    size_t        len;
+    const char   *next_cursor;
+};
 
 MUST_CHECK enum status token_create(struct app *app, struct caller *caller, const struct token_new *new,
                                     struct token *out, struct error *err);
@@ -30,7 +39,8 @@ MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, cons
  * token is not in memory yet (the caller asks again from a thread that may wait). */
 MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller,
                                    struct error *err);
-MUST_CHECK enum status token_find(struct app *app, struct caller *caller, struct token *out, struct error *err); /* whoami */
+MUST_CHECK enum status token_find(struct app *app, struct caller *caller, struct token *out,
+                                  struct error *err); /* whoami */
 /* FORBIDDEN unless the caller's scope covers what is needed (see the table in token.c). */
 MUST_CHECK enum status scope_check(const struct caller *caller, enum scope needed, struct error *err);
 

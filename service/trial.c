@@ -67,9 +67,9 @@ enum status trial_find(struct app *app, struct caller *caller, const char *id, i
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct task *task = arg;
+    struct task       *task = arg;
     struct trial_page *out = task->page;
-    struct db_rows rows;
+    struct db_rows     rows;
     TRY(load_study(conn, task, err));
     TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, task->id, task->after,
                  task->filter->state == NULL ? "" : task->filter->state, task->limit + 1));
@@ -93,24 +93,26 @@ enum status trial_list(struct app *app, struct caller *caller, const char *id, c
 
 static enum status history(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct task *task = arg;
+    struct task         *task = arg;
     struct history_page *out = task->history;
     TRY(load_study(conn, task, err));
     double sign = spec_sign(&task->study.spec);
-    bool has_best = task->study.spec.objectives == 1;
+    bool   has_best = task->study.spec.objectives == 1;
     out->items = ARENA_NEW(task->caller->arena, struct history_item, (size_t)task->limit);
     if (out->items == NULL)
         return app_no_memory(err);
     struct db_rows rows;
-    bool more;
-    enum status status;
-    int64_t last = 0;
+    bool           more;
+    enum status    status;
+    int64_t        last = 0;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_HISTORY, task->id, sign, task->after, task->limit + 1));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
         last = db_int(&rows, 0);
-        out->items[out->len++] = (struct history_item){
-            .trial = db_int(&rows, 1), .at_ms = db_int(&rows, 2), .value = db_double(&rows, 3),
-            .best = has_best && !db_is_null(&rows, 4) ? sign * db_double(&rows, 4) : NAN};
+        out->items[out->len++] =
+            (struct history_item){.trial = db_int(&rows, 1),
+                                  .at_ms = db_int(&rows, 2),
+                                  .value = db_double(&rows, 3),
+                                  .best = has_best && !db_is_null(&rows, 4) ? sign * db_double(&rows, 4) : NAN};
     }
     db_done(&rows);
     if (status != STATUS_OK || !more)
@@ -146,14 +148,15 @@ static enum status heartbeat(struct db_conn *conn, void *arg, struct error *err)
 enum status trial_heartbeat(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,
                             struct error *err)
 {
-    struct task task = {.app = app, .caller = caller, .id = id, .number = number, .trial = out, .now_ms = app->now_ms()};
+    struct task task = {
+        .app = app, .caller = caller, .id = id, .number = number, .trial = out, .now_ms = app->now_ms()};
     TRY(study_visible(caller, id, err));
     return app_transact(app, caller, heartbeat, &task, err);
 }
 
 static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct task *task = arg;
+    struct task  *task = arg;
     struct trial *trial = task->trial;
     TRY(load_study(conn, task, err));
     TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, trial, err));
@@ -161,8 +164,7 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_CONFLICT, "trial_finished", "", "trial %lld is %s", (long long)task->number,
                          trial_state_names[trial->state]);
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, task->id, task->number, trial_state_names[TRIAL_ABANDONED],
-                (double)NAN, (double)NAN, task->reason, NULL, task->now_ms, NULL, (size_t)0,
-                (int64_t)0));
+                (double)NAN, (double)NAN, task->reason, NULL, task->now_ms, NULL, (size_t)0, (int64_t)0));
     rows_count(&task->study, trial->state, TRIAL_ABANDONED);
     trial->state = TRIAL_ABANDONED;
     trial->reason = task->reason;
@@ -176,7 +178,12 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
 enum status trial_abandon(struct app *app, struct caller *caller, const char *id, int64_t number, const char *reason,
                           struct trial *out, struct error *err)
 {
-    struct task task = {.app = app, .caller = caller, .id = id, .number = number, .trial = out, .reason = reason,
+    struct task task = {.app = app,
+                        .caller = caller,
+                        .id = id,
+                        .number = number,
+                        .trial = out,
+                        .reason = reason,
                         .now_ms = app->now_ms()};
     TRY(study_visible(caller, id, err));
     TRY(app_transact(app, caller, abandon, &task, err));
@@ -188,9 +195,9 @@ enum status trial_abandon(struct app *app, struct caller *caller, const char *id
 
 static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, struct error *err)
 {
-    size_t p = task->study.spec.space.params_len;
+    size_t        p = task->study.spec.space.params_len;
     struct trial *trial = &task->page->trials[i];
-    char path[40];
+    char          path[40];
     snprintf(path, sizeof path, "/candidates/%zu", i);
     if (task->rows != NULL)
         TRY(rows_check_row(conn, &task->study, task->rows[i], path, err));
@@ -233,8 +240,14 @@ static enum status queue(struct db_conn *conn, void *arg, struct error *err)
 enum status trial_queue(struct app *app, struct caller *caller, const char *id, const double *points,
                         const int64_t *rows, size_t len, struct trial_page *out, struct error *err)
 {
-    struct task task = {.app = app, .caller = caller, .id = id, .points = points, .rows = rows, .len = len, .page = out,
-                        .now_ms = app->now_ms()};
+    struct task  task = {.app = app,
+                         .caller = caller,
+                         .id = id,
+                         .points = points,
+                         .rows = rows,
+                         .len = len,
+                         .page = out,
+                         .now_ms = app->now_ms()};
     struct live *live;
     *out = (struct trial_page){0};
     TRY(study_find(app, caller, id, &task.study, err));     // no entry of the cache for what is not there
@@ -270,10 +283,11 @@ static enum status predict_locked(struct task *task, struct live *live, const si
 enum status trial_predict(struct app *app, struct caller *caller, const char *id, const double *points,
                           const size_t *rows, size_t len, struct predict_reply *out, struct error *err)
 {
-    struct task task = {.app = app, .caller = caller, .id = id, .points = points, .len = len};
+    struct task  task = {.app = app, .caller = caller, .id = id, .points = points, .len = len};
     struct live *live;
     TRY(study_find(app, caller, id, &task.study, err));
-    *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, len), .sd = ARENA_NEW(caller->arena, double, len)};
+    *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, len),
+                                  .sd = ARENA_NEW(caller->arena, double, len)};
     if (out->mean == NULL || out->sd == NULL)
         return app_no_memory(err);
     TRY(session_lock(app, id, SESSION_ALONE, &live, err));

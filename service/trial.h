@@ -7,12 +7,12 @@
 struct trial {
     int64_t          number; /* from 1, without gaps */
     enum trial_state state;
-    const double    *point;     /* [params_len] or NULL */
-    int64_t          row;       /* candidates; -1 */
+    const double    *point;                         /* [params_len] or NULL */
+    int64_t          row;                           /* candidates; -1 */
     const char      *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
-    int64_t          lease_ms;  /* wall clock at which the lease ends; 0: none */
-    double           value, stddev; /* of the first objective; NaN when there is none */
-    const double    *values;        /* of all metrics, as spec_is_feasible has them, or NULL */
+    int64_t          lease_ms;                      /* wall clock at which the lease ends; 0: none */
+    double           value, stddev;                 /* of the first objective; NaN when there is none */
+    const double    *values;                        /* of all metrics, as spec_is_feasible has them, or NULL */
     int64_t          created_ms, finished_ms;
     struct { /* how the point was chosen; policy is NULL for a point of the user's */
         const char *policy, *fallback;
@@ -23,15 +23,24 @@ struct trial {
     } model;
 };
 
-struct trial_page { struct trial *trials; size_t len; const char *next_cursor; };
+struct trial_page {
+    struct trial *trials;
+    size_t        len;
+    const char   *next_cursor;
+};
 
 struct suggest_request {
     int64_t       count;
     const char   *worker;
-    const double *fixed; /* [params_len], NaN where free; NULL */
+    const double *fixed;       /* [params_len], NaN where free; NULL */
     int64_t       deadline_ms; /* 0: none */
 };
-struct suggest_reply { struct spec spec; struct trial *trials; size_t len; int64_t revision; };
+struct suggest_reply {
+    struct spec   spec;
+    struct trial *trials;
+    size_t        len;
+    int64_t       revision;
+};
 /* This worker's own running trials first, then queued ones, then the policy.
  * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted". */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
@@ -40,21 +49,24 @@ MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, con
 
 enum outcome { OUTCOME_VALUE, OUTCOME_FAILED, OUTCOME_INFEASIBLE };
 struct observation {
-    int64_t       trial;  /* 0: by point or by candidate */
-    const double *point;  /* or NULL */
-    int64_t       row;    /* or -1 */
+    int64_t       trial; /* 0: by point or by candidate */
+    const double *point; /* or NULL */
+    int64_t       row;   /* or -1 */
     enum outcome  outcome;
-    double        value, stddev; /* of the first objective; stddev NaN: not given */
-    const double *values;        /* several metrics: of all, as in struct trial; otherwise NULL */
+    double        value, stddev;        /* of the first objective; stddev NaN: not given */
+    const double *values;               /* several metrics: of all, as in struct trial; otherwise NULL */
     const char   *reason, *external_id; /* or NULL */
-    size_t        line;   /* of the CSV file it came from, for its errors */
+    size_t        line;                 /* of the CSV file it came from, for its errors */
 };
-struct item_error { size_t item; struct error error; };
+struct item_error {
+    size_t       item;
+    struct error error;
+};
 struct observe_reply {
-    int64_t accepted, duplicates, revision, best_trial;
-    double  best_value;
+    int64_t            accepted, duplicates, revision, best_trial;
+    double             best_value;
     struct item_error *errors; /* of a refused batch, in the arena; error.path is relative to the item */
-    size_t  errors_len;
+    size_t             errors_len;
 };
 /* All or nothing.  On refusal the first error is in err (path "/observations/<i>/..." when in_batch) and every one
  * (up to 100) in out->errors.  Errors: NOT_FOUND "trial_not_found", CONFLICT "trial_finished",
@@ -68,7 +80,10 @@ MUST_CHECK enum status trial_queue(struct app *app, struct caller *caller, const
                                    const int64_t *rows, size_t len, struct trial_page *out, struct error *err);
 MUST_CHECK enum status trial_find(struct app *app, struct caller *caller, const char *study, int64_t number,
                                   struct trial *out, struct error *err);
-struct trial_filter { const char *state, *cursor; int64_t limit; };
+struct trial_filter {
+    const char *state, *cursor;
+    int64_t     limit;
+};
 MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const char *study,
                                   const struct trial_filter *filter, struct trial_page *out, struct error *err);
 MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, const char *study, int64_t number,
@@ -76,8 +91,15 @@ MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, c
 MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, int64_t number,
                                      const char *reason, struct trial *out, struct error *err);
 
-struct history_item { int64_t trial, at_ms; double value, best; };
-struct history_page { struct history_item *items; size_t len; const char *next_cursor; };
+struct history_item {
+    int64_t trial, at_ms;
+    double  value, best;
+};
+struct history_page {
+    struct history_item *items;
+    size_t               len;
+    const char          *next_cursor;
+};
 /* Completed trials in the order in which their values came. */
 MUST_CHECK enum status trial_history(struct app *app, struct caller *caller, const char *study, const char *cursor,
                                      int64_t limit, struct history_page *out, struct error *err);
@@ -88,20 +110,23 @@ struct pareto_reply {
     struct study  study;
     struct trial *trials;
     size_t        len;
-    double        hypervolume; /* NaN: there are too many to compute it */
+    double        hypervolume;            /* NaN: there are too many to compute it */
     double        reference[METRICS_MAX]; /* by metric, in its own sign */
 };
 MUST_CHECK enum status trial_pareto(struct app *app, struct caller *caller, const char *study, struct pareto_reply *out,
                                     struct error *err);
 
-struct predict_reply { double *mean, *sd; int64_t revision, observations; };
+struct predict_reply {
+    double *mean, *sd;
+    int64_t revision, observations;
+};
 /* Posterior at points [len][params_len] or rows [len].  CONFLICT "no_model", "no_observations". */
 MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study, const double *points,
                                      const size_t *rows, size_t len, struct predict_reply *out, struct error *err);
 
 /* Nothing is stored: specification and observations in, points out.  POST /v1/suggest. */
 struct stateless_request {
-    struct spec               spec;  /* candidates: spec.space.rows is set */
+    struct spec               spec; /* candidates: spec.space.rows is set */
     const struct observation *observations;
     size_t                    observations_len;
     const double             *pending; /* [pending_len][params_len] */

@@ -26,7 +26,7 @@ static enum MHD_Result answer(void *text, struct MHD_Connection *connection, con
 int main(int argc, char **argv)
 {
     enum { BYTES_MIN = 16, BYTES_MAX = 1 << 20 };
-    size_t bytes = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;
+    size_t   bytes = argc == 3 ? strtoul(argv[1], NULL, 10) : 0;
     unsigned threads = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     if (bytes < BYTES_MIN || bytes > BYTES_MAX || threads == 0)
         return 64;

@@ -57,13 +57,13 @@ static void must(enum status status, const struct error *err)
 
 int main(void)
 {
-    const struct policy *policy = policy_find("po-gp-ucb");
-    double              *rows = malloc(sizeof(double) * ROWS * COLUMNS), options[16], ms[LAST + 1], peak = 0;
-    struct space         space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = ROWS, .columns = COLUMNS};
-    struct problem       problem = {.space = &space, .options = options, .seed = 2385, .memory_bytes = 1 << 28};
-    struct rng           rng = rng_at(1, 1, RNG_TEST);
-    struct session      *session = NULL;
-    struct error         err = {0};
+    const struct policy   *policy = policy_find("po-gp-ucb");
+    double                *rows = malloc(sizeof(double) * ROWS * COLUMNS), options[16], ms[LAST + 1], peak = 0;
+    struct space           space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = ROWS, .columns = COLUMNS};
+    struct problem         problem = {.space = &space, .options = options, .seed = 2385, .memory_bytes = 1 << 28};
+    struct rng             rng = rng_at(1, 1, RNG_TEST);
+    struct session        *session = NULL;
+    struct error           err = {0};
     static struct proposal p;
     if (rows == NULL)
         return 2;
@@ -77,11 +77,11 @@ int main(void)
     for (uint64_t trial = 1; trial <= LAST; trial++) {
         double start = now_ms();
         must(policy->ask(session, &(struct ask){.trial = trial}, &p, &err), &err);
-        struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = p.row, .note = p.note,
-                              .note_bytes = p.note_bytes};
+        struct event event = {
+            .kind = EVENT_SUGGESTED, .trial = trial, .row = p.row, .note = p.note, .note_bytes = p.note_bytes};
         must(policy->tell(session, &event, &err), &err);
-        event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .row = p.row,
-                               .value = measure(rows + p.row * COLUMNS, &rng)};
+        event = (struct event){
+            .kind = EVENT_OBSERVED, .trial = trial, .row = p.row, .value = measure(rows + p.row * COLUMNS, &rng)};
         must(policy->tell(session, &event, &err), &err);
         ms[trial] = now_ms() - start;
         if (trial == AT + 1) /* its suggestion took in observation number AT */

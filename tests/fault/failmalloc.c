@@ -13,13 +13,15 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
-struct plan { _Atomic int64_t count, fail_at; };
+struct plan {
+    _Atomic int64_t count, fail_at;
+};
 static struct plan *plan;
 
 __attribute__((constructor)) static void open_plan(void)
 {
     const char *path = getenv("FAIL_FILE");
-    int fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    int         fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return;
     void *map = mmap(NULL, sizeof(struct plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -39,6 +41,15 @@ static int fails(void)
     return 1;
 }
 
-void *malloc(size_t size) { return fails() ? NULL : __libc_malloc(size); }
-void *calloc(size_t count, size_t size) { return fails() ? NULL : __libc_calloc(count, size); }
-void *realloc(void *old, size_t size) { return fails() ? NULL : __libc_realloc(old, size); }
+void *malloc(size_t size)
+{
+    return fails() ? NULL : __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(count, size);
+}
+void *realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __libc_realloc(old, size);
+}

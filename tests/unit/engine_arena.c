@@ -53,11 +53,11 @@ static void test_mark_release(void)
     struct arena arena;
     arena_init(&arena, 1 << 24);
     struct arena_mark empty = arena_mark(&arena);
-    char *kept = arena_strndup(&arena, "length-scale", 6);
+    char             *kept = arena_strndup(&arena, "length-scale", 6);
     CU_ASSERT_FATAL(kept != NULL);
     struct arena_mark mark = arena_mark(&arena);
-    size_t before = arena.taken_bytes;
-    char *first = arena_alloc(&arena, 100, 1);
+    size_t            before = arena.taken_bytes;
+    char             *first = arena_alloc(&arena, 100, 1);
     CU_ASSERT(arena_alloc(&arena, 3, 1 << 20) != NULL);
     CU_ASSERT(arena.taken_bytes > before);
     arena_release(&arena, mark);

@@ -242,8 +242,8 @@ static bool is_late(void *polls)
 /* The objective of candidate_fit by the dense reference of this file's shape. */
 static double fit_cost(const struct candidate_fit *f, const double theta[3], const double centre[3])
 {
-    static double L[T * T];
-    double        v[T], sum = 0;
+    static double       L[T * T];
+    double              v[T], sum = 0;
     static const double prior_sd[3] = {1.5, 1.0, 2.0};
     for (size_t i = 0; i < f->n; i++) {
         double pivot = exp(theta[1]) + exp(theta[2]);
@@ -281,8 +281,15 @@ static void test_fit(void)
         y[i] = sin(X[2 * i]) + cos(1.3 * X[2 * i + 1]) + 0.1 * rng_normal(&rng);
     }
     const double         centre[3] = {log(3.2), log(1.1), log(0.02)};
-    struct candidate_fit fit = {.kind = KERNEL_SE, .n = T, .columns = 2, .X = X, .y = y,
-                                .length_scale = 3.2, .variance = 1.1, .noise = 0.02}, fixed = fit;
+    struct candidate_fit fit = {.kind = KERNEL_SE,
+                                .n = T,
+                                .columns = 2,
+                                .X = X,
+                                .y = y,
+                                .length_scale = 3.2,
+                                .variance = 1.1,
+                                .noise = 0.02},
+                         fixed = fit;
     CU_ASSERT(candidate_fit(&fit, &arena, NULL) == STATUS_OK);
     double theta[3] = {log(fit.length_scale), log(fit.variance), log(fit.noise)};
     double best = fit_cost(&fit, theta, centre);
@@ -304,8 +311,16 @@ static void test_fit_stops(void)
     static const double  X[4] = {0.3, 0.9, 1.7, 4.1}, y[4] = {-1, 0.2, 1.1, 0.3}, bad[4] = {1, NAN, 0, 2};
     struct arena         arena;
     int                  polls = 3;
-    struct candidate_fit fit = {.kind = KERNEL_MATERN52, .n = 4, .columns = 1, .X = X, .y = y, .length_scale = 1.5,
-                                .variance = 1, .noise = 0.1, .late = is_late, .late_arg = &polls};
+    struct candidate_fit fit = {.kind = KERNEL_MATERN52,
+                                .n = 4,
+                                .columns = 1,
+                                .X = X,
+                                .y = y,
+                                .length_scale = 1.5,
+                                .variance = 1,
+                                .noise = 0.1,
+                                .late = is_late,
+                                .late_arg = &polls};
     arena_init(&arena, 1 << 20);
     CU_ASSERT(candidate_fit(&fit, &arena, NULL) == STATUS_OK);
     CU_ASSERT(polls < 0 && polls > -8); /* stopped at once */
@@ -382,9 +397,9 @@ static void test_ucb_width(void)
     for (size_t t = 2; t <= 6; t++)
         for (int side = -1; side <= 1; side += 2) {
             struct session *session = NULL;
-            double rho = exp(-0.5 * 1.3 * 1.3 / 4), sd = sqrt(1 - rho * rho / (1 + noise));
-            double beta = 2 * log(9.0 * (double)(t * t) * 9.869604401089358 / (6 * 0.04));
-            double crossing = -0.5 + (1 + noise) / rho * sqrt(beta) * 1.5 * (1 - sd);
+            double          rho = exp(-0.5 * 1.3 * 1.3 / 4), sd = sqrt(1 - rho * rho / (1 + noise));
+            double          beta = 2 * log(9.0 * (double)(t * t) * 9.869604401089358 / (6 * 0.04));
+            double          crossing = -0.5 + (1 + noise) / rho * sqrt(beta) * 1.5 * (1 - sd);
             CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
             tell(session, EVENT_OBSERVED, 1, 0, crossing + side * 1e-3);
             for (size_t k = 0; k + 2 < t; k++)
@@ -437,8 +452,8 @@ static void test_ucb_fits(void)
             CU_ASSERT(policy->ask(session, &(struct ask){.trial = trial}, p, NULL) == STATUS_OK);
             bool due = pass == 0 && (trial == 6 || trial == 11 || trial == 21);
             CU_ASSERT((p->note_bytes > 0) == due && p->fallback == NULL);
-            struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .row = p->row, .note = p->note,
-                                  .note_bytes = p->note_bytes};
+            struct event event = {
+                .kind = EVENT_SUGGESTED, .trial = trial, .row = p->row, .note = p->note, .note_bytes = p->note_bytes};
             CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
             tell(session, EVENT_OBSERVED, trial, p->row, setting.y[trial] + setting.rows[p->row * COLUMNS]);
         }

@@ -64,8 +64,8 @@ static void run_in(struct world *w, void (*test)(struct world *), const struct o
     test(w);
     if (CU_get_number_of_failures() != before)
         printf("\n  %s in space %d, %zu metrics, %s=%s\n", w->policy->name, (int)(w->problem.space - spaces),
-               w->problem.metrics_len,
-               option == NULL ? "default" : option->name, option == NULL ? "" : option->choices[k]);
+               w->problem.metrics_len, option == NULL ? "default" : option->name,
+               option == NULL ? "" : option->choices[k]);
 }
 
 /* Calls test for every policy, space and value of every choice. */
@@ -98,7 +98,7 @@ struct study {
     struct session *session;
     struct event    events[EVENTS_MAX];
     double          values[EVENTS_MAX][2 * METRICS]; /* of the events */
-    double          points[TRIALS + 2][PARAMS_MAX]; /* of trial number [i] */
+    double          points[TRIALS + 2][PARAMS_MAX];  /* of trial number [i] */
     size_t          rows[TRIALS + 2];
     unsigned char  *notes[TRIALS + 2];
     size_t          events_len;
@@ -137,7 +137,7 @@ static void study_tell(struct study *study, enum event_kind kind, uint64_t trial
                           .value = value,
                           .row = study->rows[trial],
                           .point = is_candidates(study->world) ? NULL : study->points[trial]};
-    double *values = study->values[study->events_len];
+    double      *values = study->values[study->events_len];
     values[0] = value;
     values[1] = sin(3.0 * (double)trial) + 0.25;
     values[2] = cos(5.0 * (double)trial) - value / 2.0;

@@ -255,13 +255,7 @@ static void test_refused(void)
 }
 
 CU_TestInfo suite_projection[] = {
-    {"omega", test_omega},
-    {"the GP grid", test_gp_grid},
-    {"the Branin grid", test_branin_grid},
-    {"prepare", test_prepare},
-    {"plain branch", test_plain_branch},
-    {"lifted branch", test_lifted_branch},
-    {"distances", test_distances},
-    {"refused", test_refused},
-    CU_TEST_INFO_NULL,
+    {"omega", test_omega},         {"the GP grid", test_gp_grid},       {"the Branin grid", test_branin_grid},
+    {"prepare", test_prepare},     {"plain branch", test_plain_branch}, {"lifted branch", test_lifted_branch},
+    {"distances", test_distances}, {"refused", test_refused},           CU_TEST_INFO_NULL,
 };

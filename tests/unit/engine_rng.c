@@ -42,7 +42,7 @@ static void test_streams(void)
 static void test_long_stream(void)
 {
     struct rng a = rng_at(7, 9, RNG_TEST);
-    uint64_t first = rng_u64(&a);
+    uint64_t   first = rng_u64(&a);
     a.counter[0] = 0xffffffff;
     a.left = 0;
     rng_u64(&a), rng_u64(&a);
@@ -54,8 +54,8 @@ static void test_uniform(void)
 {
     enum { N = 200000, BINS = 64 };
     struct rng rng = rng_at(91, 3, RNG_TEST);
-    double sum = 0, squares = 0, chi2 = 0;
-    int bins[BINS] = {0};
+    double     sum = 0, squares = 0, chi2 = 0;
+    int        bins[BINS] = {0};
     for (int i = 0; i < N; i++) {
         double u = rng_uniform(&rng);
         CU_ASSERT_FATAL(u >= 0 && u < 1);
@@ -74,8 +74,8 @@ static void test_normal(void)
 {
     enum { N = 200000 };
     struct rng rng = rng_at(92, 4, RNG_TEST);
-    double moments[5] = {0}, largest = 0;
-    int beyond = 0;
+    double     moments[5] = {0}, largest = 0;
+    int        beyond = 0;
     for (int i = 0; i < N; i++) {
         double z = rng_normal(&rng), power = 1;
         for (int k = 1; k <= 4; k++)
@@ -95,7 +95,7 @@ static void test_below(void)
 {
     enum { N = 70000, BOUND = 7 };
     struct rng rng = rng_at(93, 5, RNG_TEST);
-    int count[BOUND] = {0};
+    int        count[BOUND] = {0};
     for (int i = 0; i < N; i++) {
         size_t k = rng_below(&rng, BOUND);
         CU_ASSERT_FATAL(k < BOUND);

@@ -31,7 +31,7 @@ static void test_equidistribution(void)
 {
     enum { D = 130, K = 8, N = 1 << K };
     static unsigned char seen[D][N];
-    double u[D];
+    double               u[D];
     memset(seen, 0, sizeof seen);
     for (uint64_t i = 0; i < N; i++) {
         sobol_point(20110823, i, D, u);
@@ -105,10 +105,7 @@ static void test_integration(void)
 }
 
 CU_TestInfo suite_sobol[] = {
-    {"against scipy", test_against_scipy},
-    {"equidistribution", test_equidistribution},
-    {"elementary boxes", test_elementary_boxes},
-    {"seeds", test_seeds},
-    {"integration", test_integration},
-    CU_TEST_INFO_NULL,
+    {"against scipy", test_against_scipy},       {"equidistribution", test_equidistribution},
+    {"elementary boxes", test_elementary_boxes}, {"seeds", test_seeds},
+    {"integration", test_integration},           CU_TEST_INFO_NULL,
 };

@@ -186,12 +186,14 @@ static void test_trial(void)
         .created_ms = 1772357400125,
         .finished_ms = 1772357401000,
         .model = {.policy = "gp", .revision = 5, .observations = 2, .mean = 1.75, .sd = 0.5, .milliseconds = 1.25}};
-    check_text(codec_trial_json(&spec, &trial),
-               "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
-               "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
-               "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"policy\":\"gp\",\"revision\":5,"
-               "\"observations\":2,\"mean\":1.75,\"sd\":0.5,\"fallback\":null,\"milliseconds\":1.25,\"diagnostics\":null},"
-               "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
+    check_text(
+        codec_trial_json(&spec, &trial),
+        "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
+        "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
+        "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"policy\":\"gp\","
+        "\"revision\":5,"
+        "\"observations\":2,\"mean\":1.75,\"sd\":0.5,\"fallback\":null,\"milliseconds\":1.25,\"diagnostics\":null},"
+        "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
     struct trial running = {.number = 1,
                             .state = TRIAL_RUNNING,
                             .row = 16,
@@ -280,7 +282,8 @@ static void test_study(void)
                "{\"id\":\"std_7f3kq2mavx5d4w2c\",\"name\":\"resnet\",\"state\":\"active\",\"reason\":null,"
                "\"revision\":4,\"metrics\":[{\"name\":\"loss\",\"goal\":\"maximize\"}],"
                "\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3,\"private\":false},"
-               "\"algorithm\":{\"name\":\"random\",\"repeat\":false},\"seed\":42,\"lease_seconds\":3600,\"budget\":{\"trials\":100},"
+               "\"algorithm\":{\"name\":\"random\",\"repeat\":false},\"seed\":42,\"lease_seconds\":3600,\"budget\":{"
+               "\"trials\":100},"
                "\"labels\":{\"team\":\"vision\"},\"notes\":\"\",\"trials\":{\"total\":3,\"queued\":0,\"running\":2,"
                "\"completed\":0,\"failed\":1,\"infeasible\":0,\"abandoned\":0},\"best\":{\"trial\":2,\"value\":0.75},"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"updated_at\":\"2026-03-01T09:30:01.000Z\"}");
@@ -288,11 +291,7 @@ static void test_study(void)
 }
 
 CU_TestInfo suite_codec_value[] = {
-    {"point", test_point},
-    {"observation", test_observation},
-    {"observation refused", test_observation_refused},
-    {"trial", test_trial},
-    {"diagnostics", test_diagnostics},
-    {"study", test_study},
+    {"point", test_point}, {"observation", test_observation}, {"observation refused", test_observation_refused},
+    {"trial", test_trial}, {"diagnostics", test_diagnostics}, {"study", test_study},
     CU_TEST_INFO_NULL,
 };

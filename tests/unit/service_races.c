@@ -405,7 +405,7 @@ static void test_a_wrong_end_does_not_undo_a_right_one(void)
     memcpy(wrong, right, length);
     wrong[length - 1] ^= 4;
     for (int round = 0; round < 40; round++) {
-        struct manifest manifest = world_manifest(right, length);
+        struct manifest          manifest = world_manifest(right, length);
         struct study             study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), found;
         struct candidates_status status;
         struct ending endings[2] = {{world->app, study.id, wrong, length}, {world->app, study.id, right, length}};

@@ -29,12 +29,12 @@ static double objective(const struct trial *trial)
 static void test_every_statement_prepares(void)
 {
     struct world *world = world_new();
-    char path[96];
+    char          path[96];
     snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
     static struct db_conn conn;
     CU_ASSERT_EQUAL_FATAL(conn_open(&conn, &driver_sqlite, path, DRIVER_READ_ONLY, "FULL", &world->err), STATUS_OK);
     for (int sql = 0; sql < SQL_COUNT; sql++) {
-        void *statement = NULL;
+        void       *statement = NULL;
         enum status status = conn_statement(&conn, (enum sql)sql, &statement, &world->err);
         if (status != STATUS_OK)
             fprintf(stderr, "%s: %s\n", sql_table[sql].name, world->err.text);
@@ -50,9 +50,9 @@ static void test_every_statement_prepares(void)
 
 static void test_lock_keeps_others_out(void)
 {
-    struct world *world = world_new();
+    struct world           *world = world_new();
     const struct db_options options = {world->folder, "FULL", 1};
-    struct db *second;
+    struct db              *second;
     CU_ASSERT_EQUAL(db_open(&options, &second, &world->err), STATUS_BUSY);
     CU_ASSERT_STRING_EQUAL(world->err.code, "locked");
     world_end(world);
@@ -69,7 +69,7 @@ static void test_newer_schema_is_refused(void)
     struct world *world = world_new();
     CU_ASSERT_EQUAL(db_transact(world->app->db, bump_schema, NULL, &world->err), STATUS_OK);
     app_close(world->app);
-    struct app *app;
+    struct app              *app;
     const struct app_options options = {world->folder, "FULL", 1 << 20, 1 << 20, 1};
     CU_ASSERT_EQUAL(app_open(&options, &app, &world->err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "schema_newer");
@@ -91,7 +91,7 @@ enum { THREADS = 16, EACH = 60 };
 static void *hammer(void *arg)
 {
     struct db *db = arg;
-    size_t failures = 0;
+    size_t     failures = 0;
     for (int i = 0; i < EACH; i++) {
         struct error err;
         failures += db_transact(db, add_event, "kept", &err) != STATUS_OK;
@@ -102,8 +102,8 @@ static void *hammer(void *arg)
 
 static void test_group_commit_keeps_each_apart(void)
 {
-    struct world *world = world_new();
-    pthread_t threads[THREADS];
+    struct world   *world = world_new();
+    pthread_t       threads[THREADS];
     struct db_stats before, after;
     db_stats(world->app->db, &before);
     for (int i = 0; i < THREADS; i++)
@@ -116,7 +116,7 @@ static void test_group_commit_keeps_each_apart(void)
     db_stats(world->app->db, &after);
     CU_ASSERT_EQUAL(after.transactions - before.transactions, 2 * THREADS * EACH);
     CU_ASSERT(after.commits - before.commits < THREADS * EACH); // they shared commits
-    struct event_page page;
+    struct event_page         page;
     const struct event_filter all = {0};
     CU_ASSERT_EQUAL_FATAL(event_list(world->app, &world->caller, &all, &page, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(page.len, THREADS * EACH);
@@ -130,8 +130,8 @@ static void test_group_commit_keeps_each_apart(void)
 static void test_a_study_runs_to_its_budget(void)
 {
     struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"gp\"}", 14), found;
-    double best = INFINITY;
+    struct study  study = world_study(world, world_box, "{\"name\":\"gp\"}", 14), found;
+    double        best = INFINITY;
     for (int i = 1; i <= 14; i++) {
         struct suggest_reply reply = world_suggest(world, study.id, 1, "w");
         CU_ASSERT_EQUAL_FATAL(reply.len, 1);
@@ -152,9 +152,10 @@ static void test_a_study_runs_to_its_budget(void)
     CU_ASSERT_EQUAL(found.trials[TRIAL_COMPLETED], 14);
     CU_ASSERT_EQUAL(found.best_value, best);
     CU_ASSERT_EQUAL(found.revision, 14 * 2 + 1);
-    struct suggest_reply reply;
+    struct suggest_reply         reply;
     const struct suggest_request request = {.count = 1, .worker = "w"};
-    CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err),
+                    STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "budget_exhausted");
     struct history_page history;
     CU_ASSERT_EQUAL(trial_history(world->app, &world->caller, study.id, NULL, 100, &history, &world->err), STATUS_OK);
@@ -169,8 +170,8 @@ static void test_a_rebuilt_session_suggests_the_same(void)
     static const char *const algorithms[] = {"{\"name\":\"gp\"}", "{\"name\":\"random\"}", "{\"name\":\"sobol\"}"};
     for (size_t a = 0; a < 3; a++) {
         struct world *world = world_new();
-        struct study lived = world_study(world, world_box, algorithms[a], 0);
-        struct study rebuilt = world_study(world, world_box, algorithms[a], 0);
+        struct study  lived = world_study(world, world_box, algorithms[a], 0);
+        struct study  rebuilt = world_study(world, world_box, algorithms[a], 0);
         for (int i = 0; i < 12; i++) {
             struct suggest_reply one = world_suggest(world, lived.id, 2, "");
             if (i % 5 == 4) {
@@ -187,7 +188,7 @@ static void test_a_rebuilt_session_suggests_the_same(void)
                 CU_ASSERT_EQUAL(memcmp(one.trials[k].point, two.trials[k].point, 3 * sizeof(double)), 0);
             }
             int64_t number = one.trials[i % 2].number; // the other stays pending
-            double value = objective(&one.trials[i % 2]);
+            double  value = objective(&one.trials[i % 2]);
             CU_ASSERT_EQUAL(world_observe(world, lived.id, number, value), STATUS_OK);
             CU_ASSERT_EQUAL(world_observe(world, rebuilt.id, number, value), STATUS_OK);
         }
@@ -197,9 +198,9 @@ static void test_a_rebuilt_session_suggests_the_same(void)
 
 static void test_queue_lease_and_late_results(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
-    const double point[] = {0.625, 3, 2};
+    struct world     *world = world_new();
+    struct study      study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    const double      point[] = {0.625, 3, 2};
     struct trial_page queued;
     CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, point, NULL, 1, &queued, &world->err), STATUS_OK);
     struct suggest_reply first = world_suggest(world, study.id, 1, "slow");
@@ -222,10 +223,10 @@ static void test_queue_lease_and_late_results(void)
 
 static void test_a_batch_is_all_or_nothing(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0), before, after;
+    struct world       *world = world_new();
+    struct study        study = world_study(world, world_box, "{\"name\":\"random\"}", 0), before, after;
     static const double points[3][3] = {{0.1, 2, 0}, {0.2, 3, 1}, {0.3, 4, 2}};
-    struct observation items[4];
+    struct observation  items[4];
     for (int i = 0; i < 3; i++)
         items[i] = (struct observation){.point = points[i], .row = -1, .value = 2.385 + i, .stddev = NAN};
     items[0].external_id = "run-881";
@@ -239,10 +240,12 @@ static void test_a_batch_is_all_or_nothing(void)
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &after, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(after.revision, before.revision);
     CU_ASSERT_EQUAL(after.trials_total, 0);
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 3, true, &reply, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 3, true, &reply, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL(reply.accepted, 3);
     CU_ASSERT_EQUAL(reply.best_value, 2.385);
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 1, true, &reply, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 1, true, &reply, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL(reply.duplicates, 1);
     items[0].value = 9.75;
     CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 1, true, &reply, &world->err),
@@ -254,7 +257,7 @@ static void test_a_batch_is_all_or_nothing(void)
 static const char *render_trials(void *arg, int *http_status)
 {
     const struct suggest_reply *reply = arg;
-    static char text[64];
+    static char                 text[64];
     *http_status = 200;
     snprintf(text, sizeof text, "%lld", (long long)reply->trials[0].number);
     return text;
@@ -262,13 +265,13 @@ static const char *render_trials(void *arg, int *http_status)
 
 static void test_an_idempotency_key_gives_the_first_answer(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0), found;
+    struct world                *world = world_new();
+    struct study                 study = world_study(world, world_box, "{\"name\":\"random\"}", 0), found;
     const struct suggest_request request = {.count = 1, .worker = ""};
-    struct suggest_reply reply;
+    struct suggest_reply         reply;
     for (int i = 0; i < 3; i++) {
-        world->caller.idempotency = (struct idempotency){.key = "k", .fingerprint = "f", .render = render_trials,
-                                                         .render_arg = &reply};
+        world->caller.idempotency =
+            (struct idempotency){.key = "k", .fingerprint = "f", .render = render_trials, .render_arg = &reply};
         CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err), STATUS_OK);
         CU_ASSERT_EQUAL(world->caller.idempotency.replayed, i > 0);
         if (i > 0)
@@ -284,17 +287,18 @@ static void test_an_idempotency_key_gives_the_first_answer(void)
 
 static void test_patch_states_and_deletion(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
+    struct world     *world = world_new();
+    struct study      study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
     struct study_edit edit = {.name = "renamed", .budget_trials = 5, .version = 1};
     CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(out.version, 2);
     CU_ASSERT_EQUAL(study_patch(world->app, &world->caller, study.id, &edit, &out, &world->err), STATUS_STALE);
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_CONFLICT);
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_PAUSE, &out, &world->err), STATUS_OK);
-    struct suggest_reply reply;
+    struct suggest_reply         reply;
     const struct suggest_request request = {.count = 1, .worker = ""};
-    CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err),
+                    STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "wrong_state");
     struct caller stranger = world->caller;
     snprintf(stranger.study, sizeof stranger.study, "std_other");
@@ -302,7 +306,7 @@ static void test_patch_states_and_deletion(void)
     CU_ASSERT_EQUAL(study_delete(world->app, &world->caller, study.id, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &out, &world->err), STATUS_NOT_FOUND);
     const struct event_filter filter = {.study = study.id};
-    struct event_page page;
+    struct event_page         page;
     CU_ASSERT_EQUAL(event_list(world->app, &world->caller, &filter, &page, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(page.len, 4);
     CU_ASSERT_STRING_EQUAL(page.events[3].kind, "study.deleted");
@@ -312,12 +316,12 @@ static void test_patch_states_and_deletion(void)
 static void test_lists_page_through_everything(void)
 {
     struct world *world = world_new();
-    char seen[7][24] = {{0}};
+    char          seen[7][24] = {{0}};
     for (int i = 0; i < 7; i++) {
         world_clock_ms += i % 2; // some share a millisecond
         world_study(world, world_box, "{\"name\":\"random\"}", 0);
     }
-    size_t total = 0;
+    size_t              total = 0;
     struct study_filter filter = {.limit = 3};
     do {
         struct study_page page;
@@ -367,10 +371,10 @@ static void test_tokens(void)
 
 static void test_only_the_declared_matrix_is_accepted(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), found;
+    struct world        *world = world_new();
+    struct study         study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), found;
     static unsigned char good[2048], bad[2048], other[2048];
-    size_t length = world_npy(good, 0);
+    size_t               length = world_npy(good, 0);
     world_npy(bad, NAN);
     world_npy(other, 0.25);
     struct candidates_status status;
@@ -378,8 +382,10 @@ static void test_only_the_declared_matrix_is_accepted(void)
     CU_ASSERT_STRING_EQUAL(world->err.code, "manifest_required");
     struct manifest manifest = world_manifest(good, length), second = world_manifest(other, length);
     second.text = "{\"mechanism\":\"projection-only\",\"again\":1}";
-    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
+                    STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &second, &status, &world->err),
                     STATUS_CONFLICT);
     CU_ASSERT_EQUAL(world_upload(world, study.id, other, length, 100, &status), STATUS_INVALID);
@@ -389,8 +395,9 @@ static void test_only_the_declared_matrix_is_accepted(void)
     CU_ASSERT_EQUAL(status.received_bytes, 0);
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &found, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(found.state, STUDY_AWAITING_CANDIDATES);
-    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 8, (int64_t)length, good, 100, &status,
-                                      &world->err), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(
+        candidates_append(world->app, &world->caller, study.id, 8, (int64_t)length, good, 100, &status, &world->err),
+        STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "wrong_offset");
     CU_ASSERT_EQUAL(world_upload(world, study.id, good, length, 133, &status), STATUS_OK);
     CU_ASSERT(status.complete);
@@ -400,16 +407,17 @@ static void test_only_the_declared_matrix_is_accepted(void)
 
 static void test_candidates_are_suggested_once_each(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), found;
-    static unsigned char good[2048];
-    size_t length = world_npy(good, 0);
-    struct manifest manifest = world_manifest(good, length);
+    struct world            *world = world_new();
+    struct study             study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), found;
+    static unsigned char     good[2048];
+    size_t                   length = world_npy(good, 0);
+    struct manifest          manifest = world_manifest(good, length);
     struct candidates_status status;
-    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, good, length, 200, &status), STATUS_OK);
     const struct observation named = {.row = 3, .value = 1.5, .stddev = NAN};
-    struct observe_reply reply;
+    struct observe_reply     reply;
     CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &named, 1, false, &reply, &world->err),
                     STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(world->err.code, "private_study");
@@ -418,12 +426,12 @@ static void test_candidates_are_suggested_once_each(void)
         if (i % 7 == 0)
             session_drop(world->app, study.id);
         struct suggest_reply next = world_suggest(world, study.id, 1, "curator");
-        int64_t row = next.trials[0].row;
+        int64_t              row = next.trials[0].row;
         CU_ASSERT_FATAL(row >= 0 && row < WORLD_ROWS && !seen[row]);
         seen[row] = true;
         CU_ASSERT_EQUAL(world_observe(world, study.id, i, cos(0.3 * (double)row)), STATUS_OK);
     }
-    struct suggest_reply none;
+    struct suggest_reply         none;
     const struct suggest_request request = {.count = 1, .worker = ""};
     CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &none, &world->err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "search_space_exhausted");
@@ -444,15 +452,16 @@ static void refuse_at(struct world *world, const char *study, const unsigned cha
 static void test_refused_uploads_lock_the_study(void)
 {
     enum { MINUTE = 60000 };
-    struct world *world = world_new();
-    struct study study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), out;
+    struct world        *world = world_new();
+    struct study         study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0), out;
     static unsigned char good[2048], other[2048];
-    size_t length = world_npy(good, 0);
+    size_t               length = world_npy(good, 0);
     world_npy(other, 0.25);
-    struct manifest manifest = world_manifest(good, length);
+    struct manifest          manifest = world_manifest(good, length);
     struct candidates_status status;
-    int64_t start = world_clock_ms;
-    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    int64_t                  start = world_clock_ms;
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
+                    STATUS_OK);
     for (int i = 0; i < 4; i++)
         refuse_at(world, study.id, other, length, start + 31 * MINUTE * i);
     CU_ASSERT_EQUAL(candidates_status(world->app, &world->caller, study.id, &status, &world->err), STATUS_OK);
@@ -470,7 +479,12 @@ static void test_refused_uploads_lock_the_study(void)
     world_end(world);
 }
 
-struct loaded { const char *study; struct spec spec; struct candidates_noise noise; struct arena *arena; };
+struct loaded {
+    const char             *study;
+    struct spec             spec;
+    struct candidates_noise noise;
+    struct arena           *arena;
+};
 
 static enum status load_rows(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -481,20 +495,30 @@ static enum status load_rows(struct db_conn *conn, void *arg, struct error *err)
 /* What the model gets of a release: gamma times the index, and the noise of the manifest. */
 static void test_integers_become_rows_on_the_lattice(void)
 {
-    struct world *world = world_new();
-    struct study study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    struct world        *world = world_new();
+    struct study         study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0);
     static unsigned char file[2048];
-    size_t length = npy_write_header(WORLD_ROWS, WORLD_COLUMNS, NPY_I4, file);
-    int32_t indices[WORLD_ROWS * WORLD_COLUMNS];
+    size_t               length = npy_write_header(WORLD_ROWS, WORLD_COLUMNS, NPY_I4, file);
+    int32_t              indices[WORLD_ROWS * WORLD_COLUMNS];
     for (int64_t i = 0; i < WORLD_ROWS * WORLD_COLUMNS; i++)
         indices[i] = (int32_t)(i * i * 7919 * 104729 % 30011 - 15000);
     memcpy(file + length, indices, sizeof indices);
     length += sizeof indices;
-    struct release_manifest release = {.differentially_private = true, .rows = WORLD_ROWS, .columns = WORLD_COLUMNS,
-                                       .mechanism = {.kind = MECHANISM_DISCRETE_LAPLACE, .epsilon = 7.5, .distance = 2.5,
-                                                     .rows = WORLD_ROWS, .columns = WORLD_COLUMNS},
-                                       .radius = 3, .bytes = (int64_t)length, .dtype = NPY_I4, .tool = "gnomon 0",
-                                       .created_at = "2026-03-01", .key = WORLD_KEY, .signature = "unsigned"};
+    struct release_manifest release = {.differentially_private = true,
+                                       .rows = WORLD_ROWS,
+                                       .columns = WORLD_COLUMNS,
+                                       .mechanism = {.kind = MECHANISM_DISCRETE_LAPLACE,
+                                                     .epsilon = 7.5,
+                                                     .distance = 2.5,
+                                                     .rows = WORLD_ROWS,
+                                                     .columns = WORLD_COLUMNS},
+                                       .radius = 3,
+                                       .bytes = (int64_t)length,
+                                       .dtype = NPY_I4,
+                                       .tool = "gnomon 0",
+                                       .created_at = "2026-03-01",
+                                       .key = WORLD_KEY,
+                                       .signature = "unsigned"};
     struct manifest manifest = {.rows = WORLD_ROWS, .columns = WORLD_COLUMNS, .bytes = (int64_t)length, .type = NPY_I4};
     CU_ASSERT_EQUAL_FATAL(mechanism_plan(&release.mechanism, &world->err), STATUS_OK);
     sha256_hex(file, length, manifest.sha256);
@@ -505,8 +529,9 @@ static void test_integers_become_rows_on_the_lattice(void)
     CU_ASSERT_EQUAL_FATAL(manifest_text(&release, &text, &world->err), STATUS_OK);
     manifest.text = text;
     struct candidates_status status;
-    struct loaded loaded = {study.id, study.spec, {0, 0}, &world->arena};
-    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err), STATUS_OK);
+    struct loaded            loaded = {study.id, study.spec, {0, 0}, &world->arena};
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, file, length, 333, &status), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(db_read(world->app->db, load_rows, &loaded, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(release.mechanism.gamma, 0x1p-9);
