@@ -422,7 +422,8 @@ static enum status check_values(struct upload *up, struct error *err)
     const struct mechanism *plan = &check->release.mechanism;
     if (!check->release.differentially_private)
         return release_check_projection(
-            &(struct release_projection){.Z = matrix->reals, .n = n, .r = p, .omega = check->release.projection.omega},
+            &(struct release_projection){
+                .Z = matrix->reals, .n = n, .r = p, .omega = check->release.projection.omega, .columns = plan->columns},
             &check->arena, err);
     if (plan->kind == MECHANISM_CELLS) // centres of a public grid: there is no noise to look for
         return STATUS_OK;

@@ -56,6 +56,7 @@ static const struct row guaranteed_rows[] = {
     {.name = NULL},
 };
 static const struct row projection_rows[] = {
+    {"data_columns", KIND_SIZE, .offset = AT(mechanism.columns)},
     {"threshold_epsilon", KIND_REAL, .offset = AT(projection.epsilon)},
     {"threshold_delta", KIND_REAL, .offset = AT(projection.delta)},
     {"omega", KIND_REAL, .offset = AT(projection.omega)},

@@ -382,6 +382,7 @@ static enum status make_projection(struct project_job *job, struct error *err)
     centre_columns(job->values, job->table.n, dims);
     job->manifest.rows = (int64_t)job->table.n;
     job->manifest.columns = (int64_t)dims;
+    job->manifest.mechanism.columns = job->table.d;
     job->manifest.dtype = NPY_F8;
     return STATUS_OK;
 }

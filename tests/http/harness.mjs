@@ -267,7 +267,7 @@ export function canonical(value, name = '') {
 export function threshold(dims, { epsilon = 2.718, delta = 1e-4, sigma = 640.5 } = {}) {
     const omega = 16 * Math.sqrt(dims * Math.log(2 / delta)) * Math.log(16 * dims / delta) / epsilon;
     return { threshold_epsilon: epsilon, threshold_delta: delta, omega, sigma_min: sigma, lifted: sigma < omega,
-        dims_advised: dims };
+        data_columns: dims, dims_advised: dims };
 }
 
 // What pure epsilon-DP per coordinate needs: the rate of the noise for the l1 distance of neighbours on the lattice.

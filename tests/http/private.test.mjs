@@ -21,9 +21,10 @@ function claimed(rows, { descr = '<i4', members = {}, ...options } = {}) {
     return [file, curator.sign({ ...manifest, bytes: file.length, sha256: sha256(file), ...members })];
 }
 
-function claimedProjection(rows, descr = '<f8') {
+function claimedProjection(rows, descr = '<f8', parameters = {}) {
     const { manifest } = curator.projection(N, D, { seed: ++releases, descr }), file = npy(rows, { descr });
-    return [file, curator.sign({ ...manifest, bytes: file.length, sha256: sha256(file) })];
+    return [file, curator.sign({ ...manifest, bytes: file.length, sha256: sha256(file),
+        parameters: { ...manifest.parameters, ...parameters } })];
 }
 
 test('a key is required where there is a curator, and nowhere else', async () => {
@@ -176,6 +177,7 @@ const raw = [
     ['a zero in a row', claimedProjection(centred(uniform(-1, 1)).map((row, i) => (i < 2 ? [0, row[1], row[2]] : row))), /^C[24]:/],
     ['a column twice', claimedProjection(centred(uniform(-1, 1)).map(([a, b]) => [a, b, 2.5 * a])), /^C9:/],
     ['a series', claimedProjection(centred(uniform(-1, 1).map((row, i) => row.map((x, c) => x + Math.sin(i / 30 + c) * 7)))), /^C11:/],
+    ['a centred table', claimedProjection(centred(uniform(-1, 1)), '<f8', { data_columns: 4 * D }), /^C12:/],
 ];
 for (const [what, [file, manifest], check] of raw)
     test(`${what}: not a release`, async () => {

@@ -106,6 +106,7 @@ static struct release_manifest manifest_of(const char *mechanism, const struct s
         m.projection = (struct projection){.epsilon = 20, .delta = 1e-3, .dims = 3, .sigma_min = 76.25};
         m.projection.omega = projection_omega(20, 1e-3, 3);
         m.projection.dims_advised = 8;
+        m.mechanism.columns = 3;
         CU_ASSERT_EQUAL_FATAL(manifest_sign(&m, key, &err), STATUS_OK);
         return m;
     }
