@@ -441,9 +441,9 @@ static enum status propose(struct session *session, const struct ask *ask, const
     size_t          len = session->log.params_len, dims = session->problem->space->dims, fitted;
     struct gp_model model = {.space = session->problem->space, .log = &session->log, .scratch = scratch};
     struct gp_fit   fit = fit_settings(session, ask);
-    double         *theta = ARENA_NEW(scratch, double, 2 * (len + HYPER)), *used = theta + len + HYPER, mean, var;
-    double         *point = ARENA_NEW(scratch, double, len + dims);
-    if (theta == NULL || point == NULL)
+    double         *theta = ARENA_NEW(scratch, double, len + HYPER), *used = ARENA_NEW(scratch, double, len + HYPER);
+    double         *point = ARENA_NEW(scratch, double, len + dims), mean, var;
+    if (theta == NULL || used == NULL || point == NULL)
         return no_memory(err);
     double began = now(ask);
     TRY(find_theta(session, &model, &fit, theta, &fitted, err));

@@ -40,12 +40,15 @@ static enum status write_file(const char *path, const struct client_reply *reply
     return status;
 }
 
-static enum status export(const struct export_options *options, struct client *client, struct error *err) {
-    char path[160]; struct client_reply reply;
+static enum status write_study(const struct export_options *options, struct client *client, struct error *err)
+{
+    char                path[160];
+    struct client_reply reply;
     snprintf(path, sizeof path, "/v1/studies/%.60s/export?format=%s", options->study, options->format);
     TRY(client_send(client, &(struct client_request){.method = "GET", .path = path}, &reply, err));
     enum status status = STATUS_OK;
-    if (options->out != NULL) status = write_file(options->out, &reply, err);
+    if (options->out != NULL)
+        status = write_file(options->out, &reply, err);
     else if (fwrite(reply.bytes, 1, reply.length, stdout) != reply.length || fflush(stdout) != 0)
         status = error_set(err, STATUS_FULL, "file", "", "standard output cannot be written");
     free(reply.bytes);
@@ -63,7 +66,7 @@ static int run(char **arguments)
     if (status == STATUS_OK)
         status = command_connect(options.server, options.token_file, &client, &err);
     if (status == STATUS_OK)
-        status = export(&options, client, &err);
+        status = write_study(&options, client, &err);
     client_close(client);
     return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
 }

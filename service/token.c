@@ -17,31 +17,12 @@ const char *const scope_names[SCOPE_COUNT] = {
     [SCOPE_READ] = "read", [SCOPE_WRITE] = "write", [SCOPE_ADMIN] = "admin",
 };
 
-/* What a token of a scope may do, as a set of needed scopes. */
-#define COVERS(scope) (1u << (scope))
-static const unsigned covers[SCOPE_COUNT] = {
-    [SCOPE_NONE] = COVERS(SCOPE_NONE),
-    [SCOPE_AGENT] = COVERS(SCOPE_NONE) | COVERS(SCOPE_AGENT),
-    [SCOPE_CURATOR] = COVERS(SCOPE_NONE) | COVERS(SCOPE_CURATOR),
-    [SCOPE_READ] = COVERS(SCOPE_NONE) | COVERS(SCOPE_READ),
-    [SCOPE_WRITE] = COVERS(SCOPE_NONE) | COVERS(SCOPE_READ) | COVERS(SCOPE_WRITE) | COVERS(SCOPE_CURATOR),
-    [SCOPE_ADMIN] = COVERS(SCOPE_NONE) | COVERS(SCOPE_READ) | COVERS(SCOPE_WRITE) | COVERS(SCOPE_CURATOR) |
-                    COVERS(SCOPE_AGENT) | COVERS(SCOPE_ADMIN),
-};
-
 enum scope scope_find(const char *name)
 {
     for (int scope = SCOPE_AGENT; scope < SCOPE_COUNT; scope++)
         if (strcmp(scope_names[scope], name) == 0)
             return (enum scope)scope;
     return SCOPE_NONE;
-}
-
-enum status scope_check(const struct caller *caller, enum scope needed, struct error *err)
-{
-    if (covers[caller->scope] >> needed & 1u)
-        return STATUS_OK;
-    return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this needs a token with scope %s", scope_names[needed]);
 }
 
 /* ---- the cache ---- */

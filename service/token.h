@@ -41,7 +41,5 @@ MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cac
                                    struct error *err);
 MUST_CHECK enum status token_find(struct app *app, struct caller *caller, struct token *out,
                                   struct error *err); /* whoami */
-/* FORBIDDEN unless the caller's scope covers what is needed (see the table in token.c). */
-MUST_CHECK enum status scope_check(const struct caller *caller, enum scope needed, struct error *err);
 
 #endif
