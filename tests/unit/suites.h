@@ -16,6 +16,7 @@
     X(space_forms)       \
     X(mat)               \
     X(kernel)            \
+    X(rff)               \
     X(gp)                \
     X(acq)               \
     X(policy_gp)         \
