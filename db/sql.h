@@ -86,13 +86,13 @@
       "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note, t.outcome FROM event e "             \
       "JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                      \
       "WHERE e.study = $1 AND e.seq > $2 AND e.trial > 0 ORDER BY e.seq")                                              \
-    X(TOKEN_ADD, "sbsssii", "",                                                                                        \
-      "INSERT INTO token(id, hash, name, scope, study, created_ms, expires_ms, revoked_ms) "                           \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, 0)")                                                                        \
-    X(TOKEN_GET, "s", "sbssSiii",                                                                                      \
-      "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token WHERE id = $1")              \
-    X(TOKEN_LIST, "sisi", "sbssSiii",                                                                                  \
-      "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token "                            \
+    X(TOKEN_ADD, "sbsssiis", "",                                                                                        \
+      "INSERT INTO token(id, hash, name, scope, resource, created_ms, expires_ms, agent, revoked_ms) "                           \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)")                                                                        \
+    X(TOKEN_GET, "s", "sbssSiiis",                                                                                      \
+      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token WHERE id = $1")              \
+    X(TOKEN_LIST, "sisi", "sbssSiiis",                                                                                  \
+      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token "                            \
       "WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > $3)) ORDER BY created_ms, id LIMIT $4")          \
     X(TOKEN_REVOKE, "si", "", "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                     \
     X(IDEMPOTENCY_GET, "ssi", "sis",                                                                                   \
