@@ -51,9 +51,9 @@ static json_t *render_created(struct call *call, const void *result)
 {
     const struct token *token = result;
     return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:o, s:s?}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent), "created_at",
-                     codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms), "token",
-                     call->for_store ? NULL : token->secret);
+                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
+                     "created_at", codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms),
+                     "token", call->for_store ? NULL : token->secret);
 }
 
 enum status handle_tokens_post(struct call *call, struct error *err)
@@ -69,9 +69,9 @@ enum status handle_tokens_post(struct call *call, struct error *err)
 static json_t *token_json(const struct token *token)
 {
     return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:o, s:o}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent), "created_at",
-                     codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms), "revoked_at",
-                     codec_time_json(token->revoked_ms));
+                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
+                     "created_at", codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms),
+                     "revoked_at", codec_time_json(token->revoked_ms));
 }
 
 static json_t *render_tokens(struct call *call, const void *result)
@@ -105,8 +105,8 @@ static json_t *render_whoami(struct call *call, const void *result)
     (void)call;
     const struct token *token = result;
     return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent), "expires_at",
-                     codec_time_json(token->expires_ms));
+                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
+                     "expires_at", codec_time_json(token->expires_ms));
 }
 
 enum status handle_whoami_get(struct call *call, struct error *err)

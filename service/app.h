@@ -65,7 +65,7 @@ struct caller {
     enum scope         scope;
     char               resource[24]; /* the token's only study, federation or game, or "" */
     char               agent[64];    /* of it, whom the token speaks for, or "" */
-    struct arena      *arena;     /* of the request: everything returned lives here */
+    struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;
     bool               dry_run;   /* app_transact undoes what succeeded: CONFLICT "dry_run" */
     bool               is_import; /* trial_observe logs "study.imported" beside the results */

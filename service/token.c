@@ -160,8 +160,8 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
 /* ---- making, listing, revoking ---- */
 
 struct token_work {
-    struct app    *app;
-    struct caller *caller;
+    struct app        *app;
+    struct caller     *caller;
     struct token      *out;
     struct token_page *page;
     const char        *id, *cursor;

@@ -22,7 +22,7 @@ struct token_new {
     const char *name;
     enum scope  scope;
     const char *resource, *agent; /* or NULL */
-    int64_t     expires_in_ms; /* 0: never */
+    int64_t     expires_in_ms;    /* 0: never */
 };
 struct token_page {
     struct token *tokens;
