@@ -15,7 +15,9 @@ enum rng_purpose {
     RNG_INITIAL,
     RNG_TEST,
     RNG_WEIGHTS,
-    RNG_FEATURES
+    RNG_FEATURES,
+    RNG_GAME_PLAY,
+    RNG_GAME_THINK
 };
 
 struct rng {
