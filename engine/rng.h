@@ -18,7 +18,9 @@ enum rng_purpose {
     RNG_FEATURES,
     RNG_REGION,
     RNG_AGENT,
-    RNG_MESSAGE
+    RNG_MESSAGE,
+    RNG_GAME_PLAY,
+    RNG_GAME_THINK,
 };
 
 struct rng {
