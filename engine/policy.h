@@ -90,6 +90,9 @@ struct ask {
     double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
 };
 
+/* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
+double ask_clock_ms(const struct ask *ask);
+
 struct proposal {
     double       *point;        /* [params_len] out, storage by the caller */
     size_t        row;          /* out, candidates */
@@ -99,6 +102,9 @@ struct proposal {
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes;
 };
+
+/* Nothing known but where the point is to be written. */
+void proposal_clear(struct proposal *out);
 
 /* One observed trial predicted by the model of all the others, its noise included. */
 struct residual {
