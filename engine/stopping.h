@@ -28,7 +28,8 @@ enum {
     STOPPING_CELLS = 99,
     STOPPING_CELL_PATHS = 30,   /* a cell with so many paths or fewer says d0 */
     STOPPING_PATHS_MIN = 100,   /* with fewer paths inside (0, 1) every cell says d0 */
-    STOPPING_EPOCHS_MAX = 1000, /* of `last`, and of the epochs given */
+    STOPPING_EPOCHS_MAX = 1000, /* of `last` */
+    STOPPING_SEEN_MAX = 200,
 };
 enum stopping_decision { STOPPING_CONTINUE, STOPPING_WORSE, STOPPING_BETTER }; /* d0, d1, d2 */
 
@@ -53,11 +54,11 @@ struct stopping {
 struct stopping stopping_recommended(void);
 
 struct stopping_rule {
-    size_t         first, last; /* epochs that have decisions: the one after the last given, to last */
+    size_t         first, last; /* decisions are taken after first (the epoch after the last given) .. last - 1 */
     double         alpha, beta;
     double         mean, sd;  /* of the error at the last epoch, before paths are dropped */
     size_t         kept;      /* paths inside (0, 1) */
-    unsigned char *decisions; /* [last - first + 1][STOPPING_CELLS] of enum stopping_decision; at last never d0 */
+    unsigned char *decisions; /* [last - first][STOPPING_CELLS] of enum stopping_decision */
 };
 
 /* Solves the problem; rule->decisions lies in arena, everything else in scratch (arena may be scratch).
@@ -66,8 +67,8 @@ struct stopping_rule {
 MUST_CHECK enum status stopping_solve(const struct stopping *problem, struct arena *arena, struct arena *scratch,
                                       struct stopping_rule *rule, struct error *err);
 
-/* The decision after an epoch whose error is known, rule->first .. rule->last, given the mean of the errors of the
- * epochs from rule->first to it.  d2 means: go on.  O(1). */
+/* The decision after an epoch whose error is known, given the mean of the errors of the epochs from rule->first to it.
+ * d2 means: go on.  Other epochs than first .. last - 1: d0.  O(1). */
 enum stopping_decision stopping_decide(const struct stopping_rule *rule, size_t epoch, double mean);
 
 /* That mean from errors of which some are missing: the gaps are filled linearly.  epochs [n] ascending, the last one is
