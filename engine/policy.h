@@ -25,6 +25,7 @@ struct option {
     enum option_kind   kind;
     double             min, max; /* inclusive; OPTION_BOOL: 0 and 1 */
     double             fallback; /* NaN: left to the algorithm ("estimated", ...), as help says */
+    bool               required; /* there is no fallback: clients must say it */
     const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
 };
@@ -40,6 +41,7 @@ struct problem {
     size_t        memory_bytes;          /* limit of the session's arenas together */
     const enum metric_kind *metrics;     /* [metrics_len] */
     size_t                  metrics_len; /* 0 or 1: one objective */
+    bool is_minimized; /* values have their sign flipped: for options in the metric's own units */
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -48,7 +50,10 @@ enum event_kind {
     EVENT_OBSERVED,   /* completed with a value */
     EVENT_INFEASIBLE, /* finished: permanently without a value */
     EVENT_FAILED,     /* finished: no value, says nothing about the point */
-    EVENT_ABANDONED   /* given up */
+    EVENT_ABANDONED,  /* given up */
+    /* Only where the policy judges; to others a stopped trial is observed with its last measurement. */
+    EVENT_MEASURED, /* the value after a step of a running trial */
+    EVENT_STOPPED   /* finished early: its last measurement stands */
 };
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
@@ -60,8 +65,25 @@ struct event {
     double          stddev; /* of value; 0: not given */
     const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
                                given); may be NULL when there is one metric */
-    const void     *note;   /* EVENT_SUGGESTED: the proposal's note, or NULL */
+    const void     *note;   /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
     size_t          note_bytes;
+    size_t          step;   /* EVENT_MEASURED: from 1, larger than before in the same trial */
+};
+
+/* The value after a step of a running trial, which its session has not been told yet. */
+struct measurement {
+    uint64_t trial;
+    size_t   step;  /* from 1 to the budget of epochs */
+    double   value; /* finite, larger is better */
+};
+
+/* Whether the trial shall stop here. */
+struct verdict {
+    bool          stop;
+    const char   *reason;    /* stable, snake_case */
+    size_t        next_step; /* before it no measurement can stop the trial; 0: none will */
+    unsigned char note[POLICY_NOTE_MAX]; /* comes back with the EVENT_MEASURED */
+    size_t        note_bytes;
 };
 
 /* What the model behind a proposal looked like.  Lengths are in the unit cube (candidates: in the matrix's own units),
@@ -128,6 +150,10 @@ struct policy {
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
+    /* Whether a running trial shall stop, given all measurements told before and this one; NULL when the algorithm
+     * never stops one.  A function of (problem, log, measurement) that changes nothing.  Errors: NO_MEMORY. */
+    enum status (*judge)(struct session *, const struct measurement *, struct verdict *out, struct error *);
+    size_t (*epochs)(const struct problem *); /* the largest step it accepts; NULL without judge */
     size_t (*bytes)(const struct session *); /* what the session holds now */
     void (*close)(struct session *);         /* NULL is allowed */
 };

@@ -369,11 +369,18 @@ enum status stopping_solve(const struct stopping *problem, struct arena *arena, 
 
 /* --- use --- */
 
+size_t stopping_cell(double mean)
+{
+    if (!(mean >= 0.0 && mean <= 1.0))
+        return STOPPING_CELLS;
+    return mean < 1.0 ? (size_t)(mean * STOPPING_CELLS) : STOPPING_CELLS - 1;
+}
+
 enum stopping_decision stopping_decide(const struct stopping_rule *rule, size_t epoch, double mean)
 {
-    if (epoch < rule->first || epoch >= rule->last || !(mean >= 0.0 && mean <= 1.0))
+    size_t cell = stopping_cell(mean);
+    if (epoch < rule->first || epoch >= rule->last || cell == STOPPING_CELLS)
         return STOPPING_CONTINUE;
-    size_t cell = mean < 1.0 ? (size_t)(mean * STOPPING_CELLS) : STOPPING_CELLS - 1;
     return (enum stopping_decision)rule->decisions[(epoch - rule->first) * STOPPING_CELLS + cell];
 }
 
@@ -391,12 +398,4 @@ double stopping_mean(const double *epochs, const double *errors, size_t n, size_
         sum += errors[left] + fmin(share, 1.0) * (errors[right] - errors[left]);
     }
     return sum / (double)(last - first + 1);
-}
-
-bool stopping_may_stop(const struct stopping_rule *rule, size_t epoch)
-{
-    if (epoch < rule->first || epoch >= rule->last)
-        return false;
-    const unsigned char *decisions = rule->decisions + (epoch - rule->first) * STOPPING_CELLS;
-    return memchr(decisions, STOPPING_WORSE, STOPPING_CELLS) != NULL;
 }

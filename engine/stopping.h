@@ -75,7 +75,7 @@ enum stopping_decision stopping_decide(const struct stopping_rule *rule, size_t 
  * the epoch of the decision; one before `first` is of use where first itself is missing.  O(n). */
 double stopping_mean(const double *epochs, const double *errors, size_t n, size_t first);
 
-/* Whether any running mean makes the decision after this epoch STOPPING_WORSE. */
-bool stopping_may_stop(const struct stopping_rule *rule, size_t epoch);
+/* The cell of a mean; STOPPING_CELLS when it is not within [0, 1]. */
+size_t stopping_cell(double mean);
 
 #endif
