@@ -186,8 +186,6 @@ static enum status no_memory(struct error *err)
 
 static enum status check(const struct problem *problem, struct error *err)
 {
-    if (isnan(problem->options[EPOCHS]))
-        return error_set(err, STATUS_INVALID, "missing_member", "/algorithm/epochs", "is required");
     if (problem->space->params_len >= SPACE_PARAMS_MAX)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/name", "there are too many parameters");
     if (option_value(problem, WARM_UP) >= option_value(problem, EPOCHS))
