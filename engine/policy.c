@@ -11,7 +11,8 @@
     X(policy_turbo)     \
     X(policy_po_gp_ucb) \
     X(policy_fts)       \
-    X(policy_dp_fts_de)
+    X(policy_dp_fts_de) \
+    X(policy_bo_bos)
 
 #define X(record) extern const struct policy record;
 POLICY_LIST(X)

@@ -57,6 +57,12 @@ async function patched() {
     return { ...place, headers: { 'if-match': headers.etag } };
 }
 
+async function measured() {
+    const { study } = await create('stopping')();
+    await api.post(`/v1/studies/${study}/suggest`, {});
+    return { study, number: 1 };
+}
+
 // What must be there before the operation (or one of its examples) is sent.
 const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
@@ -64,7 +70,7 @@ const setups = {
     'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'),
-    study_importances: observed, study_slice: observed, study_residuals: observed,
+    study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
     token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 
