@@ -16,8 +16,11 @@ enum rng_purpose {
     RNG_TEST,
     RNG_WEIGHTS,
     RNG_FEATURES,
+    RNG_REGION,
+    RNG_AGENT,
+    RNG_MESSAGE,
     RNG_GAME_PLAY,
-    RNG_GAME_THINK
+    RNG_GAME_THINK,
 };
 
 struct rng {

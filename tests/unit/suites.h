@@ -33,6 +33,9 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(accountant)        \
+    X(region)            \
+    X(broadcast)         \
     X(game)              \
     X(contract)
 
