@@ -130,6 +130,24 @@
     X(CANDIDATES_RELEASE_GET, "ss", "ssS",                                                                             \
       "SELECT r.study, r.sha256, s.id FROM candidates_release r LEFT JOIN study s ON s.id = r.study "                  \
       "WHERE r.curator_key = $1 AND r.dataset_tag = $2")                                                               \
+    X(GAME_ADD, "sssssiii", "",                                                                                        \
+      "INSERT INTO game(id, name, state, reason, spec, budget, rounds, created_ms, updated_ms) "                       \
+      "VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)")                                                                    \
+    X(GAME_GET, "s", "sssSsiiii",                                                                                      \
+      "SELECT id, name, state, reason, spec, budget, rounds, created_ms, updated_ms FROM game WHERE id = $1")          \
+    X(GAME_LIST, "issi", "sssSsiiii",                                                                                  \
+      "SELECT id, name, state, reason, spec, budget, rounds, created_ms, updated_ms FROM game "                        \
+      "WHERE ($1 = 0 OR created_ms < $1 OR (created_ms = $1 AND id < $2)) AND ($3 = '' OR id = $3) "                   \
+      "ORDER BY created_ms DESC, id DESC LIMIT $4")                                                                    \
+    X(GAME_SAVE, "sssii", "",                                                                                          \
+      "UPDATE game SET state = $2, reason = $3, rounds = $4, updated_ms = $5 WHERE id = $1")                           \
+    X(GAME_DELETE, "s", "", "DELETE FROM game WHERE id = $1")                                                          \
+    X(PLAY_PUT, "siibiDi", "",                                                                                         \
+      "INSERT INTO game_play(game, round, agent, point, row, payoff, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) "      \
+      "ON CONFLICT (game, round, agent) DO UPDATE SET payoff = excluded.payoff")                                       \
+    X(PLAY_LIST, "sii", "iiBiDi",                                                                                      \
+      "SELECT round, agent, point, row, payoff, at_ms FROM game_play WHERE game = $1 AND round > $2 AND round <= $3 "  \
+      "ORDER BY round, agent")                                                                                         \
     X(CANDIDATES_RELEASE_PUT, "ssss", "",                                                                              \
       "INSERT INTO candidates_release(curator_key, dataset_tag, study, sha256) VALUES ($1, $2, $3, $4) "               \
       "ON CONFLICT (curator_key, dataset_tag) DO UPDATE SET study = excluded.study")

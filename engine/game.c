@@ -160,7 +160,7 @@ static enum status fill(struct game *game, struct error *err)
     TRY(open_groups(game, err));
     for (size_t a = 0; a < game->problem->agents_len; a++) {
         game->unit[a] = 1;
-        game->centre[a] = isnan(game->problem->options.mean) ? 0 : game->problem->options.mean;
+        game->centre[a] = isnan(game->problem->options.variance) ? 0 : game->problem->agents[a].mean;
     }
     return game_level0_init(game, err);
 }
@@ -279,7 +279,7 @@ static void standardise(struct game *game, size_t agent)
 {
     size_t n = game->rounds, len = game->problem->agents_len;
     double mean = 0, squares = 0;
-    if (!isnan(game->problem->options.mean))
+    if (!isnan(game->problem->options.variance))
         return;
     for (size_t i = 0; i < n; i++)
         mean += game->payoffs[i * len + agent] / (double)n;

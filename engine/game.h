@@ -49,19 +49,20 @@ struct game_mind {
 };
 
 struct game_agent {
-    const struct space     *actions;                 /* parameters without constraints, or rows */
-    double                  length_scale;            /* in units of the rows or of the unit cube; NaN: estimated */
+    const struct space     *actions;      /* parameters without constraints, or rows */
+    double                  length_scale; /* in units of the rows or of the unit cube; NaN: estimated */
+    double                  mean;         /* of its payoffs; of all agents when the options have a variance */
     enum game_strategy      level0[GAME_AGENTS_MAX]; /* of each agent as this one believes; its own at its place */
     const struct game_mind *mind;
     bool                    is_lite; /* level 1 only */
 };
 
 struct game_options {
-    double mean, variance;    /* of payoffs, larger is better; NaN: standardised by the log */
+    double variance;          /* of payoffs; NaN: mean and variance are those of the log */
     double noise;             /* variance; NaN: estimated or 1 % of the payoffs' variance */
     bool   theory;            /* beta_t = 2 log(|X_1| t^2 pi^2 / (3 delta)) instead of log(2 t) */
     double beta_scale, delta; /* beta_t is multiplied by the one; the other is for theory */
-    double learning_rate;     /* eta of GP-MW and EXP3, for payoffs in units of mean and variance's, or standardised */
+    double learning_rate;     /* eta of GP-MW and EXP3; for standardised payoffs where there is no variance */
     double uniform_share;     /* gamma of EXP3 */
     size_t features;          /* of EXP3 */
     size_t samples;           /* where there is no table */

@@ -3,8 +3,8 @@
  *   game_level0.c  mixed strategies
  *   game_reason.c  what an agent does in the open round
  *
- * Payoffs come in units of the options' mean and variance when these are given; otherwise bounds are standardised by
- * the mean and the spread of the payoffs so far, so that a learning rate means the same in every game. */
+ * Bounds are in the units of the payoffs when the options have a variance; otherwise they are standardised by the mean
+ * and the spread of the payoffs so far, so that a learning rate means the same in every game. */
 #ifndef GNOMON_ENGINE_GAME_PART_H
 #define GNOMON_ENGINE_GAME_PART_H
 

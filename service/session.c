@@ -3,6 +3,7 @@
  * the log up to seq plus the suggestions up to told, and anything else makes it forget. */
 #include "service/session.h"
 
+#include "engine/game.h"
 #include "service/candidates.h"
 #include "service/gate.h"
 #include "service/rows.h"
@@ -140,6 +141,8 @@ static struct entry *oldest_idle(struct session_cache *cache)
 static size_t live_bytes(const struct live *live)
 {
     size_t bytes = sizeof(struct entry) + live->arena.taken_bytes + live->curves_arena.taken_bytes;
+    if (live->game != NULL)
+        return bytes + game_bytes(live->game);
     return live->session == NULL ? bytes : bytes + live->spec.policy->bytes(live->session);
 }
 
@@ -173,6 +176,8 @@ void session_forget(struct live *live)
     if (live->session != NULL)
         live->spec.policy->close(live->session);
     live->session = NULL;
+    game_close(live->game);
+    live->game = NULL;
     arena_fini(&live->arena);
     arena_fini(&live->curves_arena);
     live->seq = live->revision = live->told = live->observations = 0;

@@ -68,3 +68,14 @@ CREATE TABLE candidates_release (
     curator_key TEXT NOT NULL, dataset_tag TEXT NOT NULL, study TEXT NOT NULL, sha256 TEXT NOT NULL,
     PRIMARY KEY (curator_key, dataset_tag)
 ) STRICT, WITHOUT ROWID;
+
+-- A game, and what every agent did in every round; rounds counts those that are complete.
+CREATE TABLE game (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, spec TEXT NOT NULL,
+    budget INTEGER NOT NULL, rounds INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX game_by_age ON game(created_ms DESC, id DESC);
+CREATE TABLE game_play (
+    game TEXT NOT NULL REFERENCES game(id) ON DELETE CASCADE, round INTEGER NOT NULL, agent INTEGER NOT NULL,
+    point BLOB, row INTEGER NOT NULL, payoff REAL, at_ms INTEGER NOT NULL, PRIMARY KEY (game, round, agent)
+) STRICT, WITHOUT ROWID;

@@ -192,6 +192,7 @@ static double play(const struct match *match, double *round_ms)
     for (size_t a = 0; a < match->agents; a++) {
         agents[a] = (struct game_agent){.actions = &space,
                                         .length_scale = 0.1,
+                                        .mean = 0.5,
                                         .mind = &minds[match->level[a]],
                                         .is_lite = a == 0 && match->is_lite};
         for (size_t b = 0; b < match->agents; b++)
@@ -201,8 +202,7 @@ static double play(const struct match *match, double *round_ms)
                                          .agents_len = match->agents,
                                          .minds = GAME_LEVEL_MAX + 1,
                                          .sum = match->sum,
-                                         .options = {.mean = 0.5,
-                                                     .variance = 0.03,
+                                         .options = {.variance = 0.03,
                                                      .noise = 1e-4,
                                                      .beta_scale = 1,
                                                      .delta = 0.1,

@@ -25,8 +25,7 @@ static void minds_init(struct minds *m)
     }
 }
 
-static const struct game_options given = {.mean = 0.42,
-                                          .variance = 0.31,
+static const struct game_options given = {.variance = 0.31,
                                           .noise = 0.017,
                                           .beta_scale = 1,
                                           .delta = 0.1,
@@ -92,6 +91,7 @@ static void pair_init(struct pair *p, unsigned level, enum game_strategy strateg
     for (size_t a = 0; a < 2; a++)
         p->agents[a] = (struct game_agent){.actions = &p->spaces[a],
                                            .length_scale = lengths[a],
+                                           .mean = 0.42,
                                            .level0 = {strategy, strategy},
                                            .mind = &p->minds.minds[level]};
     p->problem = (struct game_problem){.agents = p->agents,
@@ -293,6 +293,7 @@ static void test_three(void)
         for (size_t a = 0; a < 3; a++)
             agents[a] = (struct game_agent){.actions = &spaces[a],
                                             .length_scale = 0.83,
+                                            .mean = 0.42,
                                             .level0 = {GAME_GP_MW, GAME_GP_MW, GAME_GP_MW},
                                             .mind = a == 0   ? of_first[k]
                                                     : a == 1 ? one
@@ -368,7 +369,7 @@ static void test_boxes(void)
     p.agents[0].actions = p.agents[1].actions = &space;
     p.agents[0].mind = &p.minds.minds[2];
     p.agents[0].length_scale = p.agents[1].length_scale = 0.3;
-    p.problem.options.mean = p.problem.options.variance = p.problem.options.noise = NAN;
+    p.problem.options.variance = p.problem.options.noise = NAN;
     struct game *game = opened(&p.problem);
     struct arena scratch;
     struct error err;
@@ -451,7 +452,7 @@ static void test_replay(void)
                                        .options = given,
                                        .seed = k,
                                        .memory_bytes = MEMORY};
-        problem.options.mean = problem.options.variance = problem.options.noise = NAN;
+        problem.options.variance = problem.options.noise = NAN;
         problem.options.theory = k % 5 == 0;
         problem.options.samples = 9;
         for (size_t a = 0; a < 3; a++)
@@ -502,7 +503,7 @@ static void test_hostile_payoffs(void)
     for (unsigned k = 0; k < 6; k++) {
         struct pair p;
         pair_init(&p, 3, k % 3);
-        p.problem.options.mean = p.problem.options.variance = p.problem.options.noise = NAN;
+        p.problem.options.variance = p.problem.options.noise = NAN;
         if (k >= 3)
             p.agents[0].length_scale = p.agents[1].length_scale = NAN;
         struct game *game = opened(&p.problem);
