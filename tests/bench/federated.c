@@ -5,8 +5,8 @@
  * functions scaled to [0, 1], noise variance 0.01; simple regret of the noise-free function, initial points included.
  * fts: an agent and 50 others whose functions differ by d at every point and who have t_n values each.
  * de:  200 agents, all at once; the sums, clipping, sampling and noise of dp-fts-de are the engine's broadcast.
- * A figure is ok within two standard errors of the reference, of both together; a table is when nine tenths of it are
- * and none is beyond four. */
+ * A figure is ok within two standard errors of the reference, of both together; a table when four fifths of it are and
+ * none is beyond four: rows share their functions and a row is one curve, so that figures stray together. */
 #include "engine/broadcast.h"
 #include "engine/mat.h"
 #include "tests/bench/synthetic.h"
@@ -72,7 +72,7 @@ static void check_within(struct tally *tally, const char *what, const double *a,
 
 static bool report(const char *name, const struct tally *tally)
 {
-    bool is_ok = tally->far == 0 && tally->outside * 10 <= tally->figures && tally->broken == 0;
+    bool is_ok = tally->far == 0 && tally->outside * 5 <= tally->figures && tally->broken == 0;
     printf("# %s: %d of %d figures within two standard errors, %d beyond four, %d orderings broken: %s\n", name,
            tally->figures - tally->outside, tally->figures, tally->far, tally->broken, is_ok ? "ok" : "NOT OK");
     return is_ok;
@@ -430,7 +430,7 @@ static bool round_speed(void)
 int main(int argc, char **argv)
 {
     static struct synthetic s;
-    size_t                  fts = argc > 1 ? (size_t)atoi(argv[1]) : 30, de = argc > 2 ? (size_t)atoi(argv[2]) : 10;
+    size_t                  fts = argc > 1 ? (size_t)atoi(argv[1]) : 200, de = argc > 2 ? (size_t)atoi(argv[2]) : 10;
     if (fts > FUNCTIONS_MAX || de > FUNCTIONS_MAX)
         return 2;
     mat_use_one_thread();
