@@ -48,7 +48,8 @@ enum event_kind {
     EVENT_OBSERVED,   /* completed with a value */
     EVENT_INFEASIBLE, /* finished: permanently without a value */
     EVENT_FAILED,     /* finished: no value, says nothing about the point */
-    EVENT_ABANDONED   /* given up */
+    EVENT_ABANDONED,  /* given up */
+    EVENT_RECEIVED    /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
@@ -62,6 +63,10 @@ struct event {
                                given); may be NULL when there is one metric */
     const void     *note;   /* EVENT_SUGGESTED: the proposal's note, or NULL */
     size_t          note_bytes;
+    /* EVENT_RECEIVED, see fts.h */
+    uint64_t      round, sender;
+    const double *vectors; /* [vectors_len] finite */
+    size_t        vectors_len;
 };
 
 /* What the model behind a proposal looked like.  Lengths are in the unit cube (candidates: in the matrix's own units),
@@ -128,6 +133,9 @@ struct policy {
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
+    /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
+     * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
+    enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);
     size_t (*bytes)(const struct session *); /* what the session holds now */
     void (*close)(struct session *);         /* NULL is allowed */
 };
