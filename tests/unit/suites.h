@@ -33,6 +33,7 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(accountant)        \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
