@@ -18,8 +18,8 @@
  *     divergence is exactly accountant.h's at (q', sigma / |d|), which grows with q' and |d|.  x -> d - x exchanges the
  *     two, so that the other direction is not larger (Mironov, Talwar & Zhang 2019, theorem 5).
  *  6. Scaling to doubles comes after the noise.
- * BROADCAST_JOINT takes D as above (PRIVACY by |phi_n|_2); BROADCAST_WORST takes sqrt(P) max_n,i W_n^(i) K, the thesis'
- * z phi_max S / q: never less noise.
+ * BROADCAST_JOINT takes D as above: a standard deviation of z S / sqrt(P) max_n |phi_n| / q.  BROADCAST_WORST takes
+ * sqrt(P) max_n,i W_n^(i) K for it, which is the thesis' z phi_max S / q and never less.
  *
  * Secret, and to be overwritten by the caller: sums and the subset. */
 #ifndef GNOMON_ENGINE_BROADCAST_H
@@ -68,7 +68,7 @@ struct broadcast {
 
 /* Fills the out part; own[i] is 0 when no agent is of region i.
  * Errors: INVALID with a path: bad_agents, bad_features, bad_regions, bad_weights, bad_clip, bad_sampling_rate,
- * bad_noise_multiplier (not in [0.01, 100], or too large for a fine lattice with so many regions).  O(agents). */
+ * bad_noise_multiplier (not in [0.1, 100], or too large for a fine lattice with so many regions).  O(agents). */
 MUST_CHECK enum status broadcast_plan(struct broadcast *broadcast, struct error *err);
 
 /* Who is in the sum: bit n % 8 of subset[n / 8], each with its own coin.  Errors: of the source of bits. */

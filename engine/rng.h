@@ -15,7 +15,10 @@ enum rng_purpose {
     RNG_INITIAL,
     RNG_TEST,
     RNG_WEIGHTS,
-    RNG_FEATURES
+    RNG_FEATURES,
+    RNG_REGION,
+    RNG_AGENT,
+    RNG_MESSAGE
 };
 
 struct rng {

@@ -34,6 +34,8 @@
     X(release_checks)    \
     X(release_kernel)    \
     X(accountant)        \
+    X(region)            \
+    X(broadcast)         \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
