@@ -3,12 +3,14 @@
 
 #include <string.h>
 
-#define POLICY_LIST(X) \
-    X(policy_random)   \
-    X(policy_sobol)    \
-    X(policy_gp)       \
-    X(policy_turbo)    \
-    X(policy_po_gp_ucb)
+#define POLICY_LIST(X)  \
+    X(policy_random)    \
+    X(policy_sobol)     \
+    X(policy_gp)        \
+    X(policy_turbo)     \
+    X(policy_po_gp_ucb) \
+    X(policy_fts)       \
+    X(policy_dp_fts_de)
 
 #define X(record) extern const struct policy record;
 POLICY_LIST(X)

@@ -36,6 +36,7 @@
     X(accountant)        \
     X(region)            \
     X(broadcast)         \
+    X(fts)               \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
