@@ -425,8 +425,8 @@ static enum status anchors_of(struct session *session, const struct gp_model *mo
     *anchors = arena_alloc(&session->scratch, MODEL_ANCHORS, len * sizeof **anchors);
     if (*anchors == NULL)
         return no_memory(err);
-    for (size_t k = 0; k < model->anchors_len; k++)
-        memcpy(*anchors + k * len, trial_log_point(&session->log, model->anchors[k]), len * sizeof **anchors);
+    for (size_t k = 0; k < model->anchors.len; k++)
+        memcpy(*anchors + k * len, trial_log_point(&session->log, model->anchors.place[k]), len * sizeof **anchors);
     return STATUS_OK;
 }
 
@@ -479,7 +479,7 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     TRY(draw_own(session, ask, &model, &rff, &omega, err));
     function.omega = omega;
     search.anchors = anchors;
-    search.anchors_len = model.anchors_len;
+    search.anchors_len = model.anchors.len;
     TRY(rff_search_run(&function, &search, point, scratch, err));
     TRY(describe(session, ask, &model, &function, point, out, err));
     if (ask->diagnostics != NULL)
@@ -672,13 +672,10 @@ static enum status residuals(struct session *session, struct arena *arena, struc
     struct gp_model model;
     if (session->log.count[LOG_OBSERVED] == 0)
         return no_observations(err);
-    *out = ARENA_NEW(arena, struct residual, session->log.count[LOG_OBSERVED]);
-    if (*out == NULL)
-        return no_memory(err);
     begin_scratch(session);
     enum status status = condition_on_values(session, &model, err);
     if (status == STATUS_OK)
-        status = gp_insight_residuals(&model, *out, len, err);
+        status = gp_insight_residuals(&model, arena, out, len, err);
     arena_fini(&session->scratch);
     return status;
 }

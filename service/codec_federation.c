@@ -272,9 +272,12 @@ static int add_private(json_t *json, const struct federation_spec *spec)
 
 json_t *codec_federation_spec_json(const struct federation_spec *spec)
 {
-    json_t *json = codec_spec_json(&spec->study);
-    int     failed = json == NULL;
-    failed |= json_object_del(json, "seed") | json_object_del(json, "lease_seconds");
+    static const char *const shared[] = {"metrics", "space", "algorithm"}; // of what a study has
+    json_t                  *study = codec_spec_json(&spec->study), *json = json_object();
+    int                      failed = study == NULL || json == NULL;
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        failed |= json_object_set(json, shared[i], json_object_get(study, shared[i]));
+    json_decref(study);
     json_t *algorithm = json_object_get(json, "algorithm");
     if (json_object_get(algorithm, "region") != NULL)
         failed |= json_object_del(algorithm, "region");

@@ -74,6 +74,14 @@ async function closedRound() {
     return place;
 }
 
+async function measured() {
+    const { study } = await create('stopping')();
+    await api.post(`/v1/studies/${study}/suggest`, {});
+    return { study, number: 1 };
+}
+
+const game = async () => ({ game: (await api.post('/v1/games', valueOf('game_create', 'constant'), 201)).id, agent: 'attacker' });
+
 // What must be there before the operation (or one of its examples) is sent.
 const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
@@ -81,11 +89,13 @@ const setups = {
     'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'),
-    study_importances: observed, study_slice: observed, study_residuals: observed,
+    study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
     federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),
     federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'),
     agent_list: federation('private'), random_features: federation('open'), message_put: federation('private'),
     round_list: closedRound, broadcast_get: closedRound, federation_privacy: closedRound,
+    game_get: game, game_delete: game, game_complete: game, game_token: game, game_suggest: game, game_observe: game,
+    game_rounds: game,
     token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 

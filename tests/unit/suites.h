@@ -36,6 +36,7 @@
     X(accountant)        \
     X(region)            \
     X(broadcast)         \
+    X(game)              \
     X(fts)               \
     X(contract)
 
