@@ -16,6 +16,8 @@ struct live {
     int64_t         seq, revision; /* of the log: told up to here */
     int64_t         told;          /* trials up to this number were told as suggested */
     int64_t         observations;
+    struct arena    curves_arena; /* studies with stopping: what was measured of running trials */
+    struct curves   curves;
 };
 
 struct session_cache *session_cache_new(void);

@@ -37,6 +37,7 @@
     X(region)            \
     X(broadcast)         \
     X(game)              \
+    X(fts)               \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
