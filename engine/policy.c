@@ -3,12 +3,16 @@
 
 #include <string.h>
 
-#define POLICY_LIST(X) \
-    X(policy_random)   \
-    X(policy_sobol)    \
-    X(policy_gp)       \
-    X(policy_turbo)    \
-    X(policy_po_gp_ucb)
+#define POLICY_LIST(X)  \
+    X(policy_random)    \
+    X(policy_sobol)     \
+    X(policy_gp)        \
+    X(policy_turbo)     \
+    X(policy_po_gp_ucb) \
+    X(policy_rm_gp_ucb) \
+    X(policy_rm_gp_ts)  \
+    X(policy_rgpe)      \
+    X(policy_taf)
 
 #define X(record) extern const struct policy record;
 POLICY_LIST(X)
