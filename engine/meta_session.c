@@ -23,9 +23,11 @@ static double option_value(const struct session *s, size_t option)
     return meta_option(s->problem, s->rule->options, option);
 }
 
+/* Nothing is left to estimate: values are taken as they are. */
 static bool is_given(const struct problem *problem)
 {
-    return !isnan(problem->options[META_VARIANCE]);
+    const double *values = problem->options;
+    return !isnan(values[META_LENGTH_SCALE]) && !isnan(values[META_VARIANCE]) && !isnan(values[META_NOISE]);
 }
 
 static enum status no_memory(struct error *err)
@@ -35,11 +37,6 @@ static enum status no_memory(struct error *err)
 
 enum status meta_check(const struct problem *problem, const struct option *options, struct error *err)
 {
-    const double *values = problem->options;
-    int given = !isnan(values[META_LENGTH_SCALE]) + !isnan(values[META_VARIANCE]) + !isnan(values[META_NOISE]);
-    if (given != 0 && given != 3)
-        return error_set(err, STATUS_INVALID, "bad_combination", "/algorithm/length_scale",
-                         "length_scale, signal_variance and noise_variance are given together or not at all");
     return policy_check_repeat(problem, meta_option(problem, options, META_REPEAT), err);
 }
 
@@ -162,15 +159,18 @@ static void choose_groups(struct session *s)
     };
 }
 
-/* What the options say, as a theta. */
-static void given_theta(const struct session *s, double *theta)
+/* What the options give takes the place of what was estimated, in the units of the task. */
+static void put_given(const struct session *s, const struct meta_task *task, double *theta)
 {
-    size_t groups = meta_session_groups(s);
-    for (size_t i = 0; i < groups; i++)
-        theta[i] = log(option_value(s, META_LENGTH_SCALE));
-    theta[groups] = log(option_value(s, META_VARIANCE));
-    theta[groups + 1] = log(option_value(s, META_NOISE));
-    theta[groups + 2] = 0.0;
+    const double *values = s->problem->options;
+    size_t        groups = meta_session_groups(s);
+    double        unit = task->spread * task->scale;
+    for (size_t i = 0; i < groups && !isnan(values[META_LENGTH_SCALE]); i++)
+        theta[i] = log(values[META_LENGTH_SCALE] / s->model.unit);
+    if (!isnan(values[META_VARIANCE]))
+        theta[groups] = log(values[META_VARIANCE]) - 2.0 * log(unit);
+    if (!isnan(values[META_NOISE]))
+        theta[groups + 1] = log(values[META_NOISE]) - 2.0 * log(unit);
 }
 
 static enum status task_init(struct session *s, size_t i, struct error *err)
@@ -192,9 +192,8 @@ static enum status task_init(struct session *s, size_t i, struct error *err)
         meta_session_encode(s, study->rows == NULL ? study->points + j * s->problem->space->params_len : &row,
                             task->X + j * s->dims);
     }
+    gp_fit_default(&s->model.fit, task->theta);
     task->has_theta = is_given(s->problem);
-    if (task->has_theta)
-        given_theta(s, task->theta);
     return STATUS_OK;
 }
 
@@ -472,8 +471,6 @@ static void find_start(struct session *s)
         qsort(values, len, sizeof *values, by_size);
         s->start[k] = values[len / 2];
     }
-    if (is_given(s->problem))
-        given_theta(s, s->start);
 }
 
 enum status meta_session_ready(struct session *s, const struct ask *ask, struct error *err)
@@ -485,6 +482,7 @@ enum status meta_session_ready(struct session *s, const struct ask *ask, struct 
             return error_set(err, STATUS_BUSY, "deadline", "", "no time left");
         if (!task->has_theta)
             TRY(meta_task_fit(task, &s->model, NULL, &s->scratch, err));
+        put_given(s, task, task->theta);
         enum status status = meta_task_ready(task, &s->model, task->n + META_PENDING, &s->tasks, err);
         if (status != STATUS_OK) {
             arena_release(&s->tasks, mark);
@@ -588,5 +586,8 @@ enum status meta_session_target(struct session *s, const struct ask *ask, struct
         model.fit.late_arg = ask->late_arg;
         TRY(meta_task_fit(target, &model, target->theta, &s->scratch, err));
     }
+    if (target->n == 0)
+        target->spread = target->scale = 1.0;
+    put_given(s, target, target->theta);
     return meta_task_ready(target, &s->model, target->n + META_PENDING, &s->scratch, err);
 }

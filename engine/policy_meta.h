@@ -19,14 +19,14 @@ enum { META_TOGETHER, META_EACH };
     [META_KERNEL] = {.name = "kernel", .kind = OPTION_CHOICE, .max = 3, .choices = meta_kernels,                       \
                      .help = "covariance function of every study's model"},                                            \
     [META_LENGTH_SCALE] = {.name = "length_scale", .kind = OPTION_REAL, .min = 1e-6, .max = 1e6, .fallback = NAN,      \
-                           .help = "of all coordinates, in the unit cube or in units of the rows; goes with "          \
-                                   "signal_variance and noise_variance; estimated for each study when not given"},     \
+                           .help = "of all coordinates, in the unit cube or in units of the rows; estimated for each "  \
+                                   "study when not given"},     \
     [META_VARIANCE] = {.name = "signal_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,   \
-                       .help = "of the functions, in units of the values squared"},                                    \
+                       .help = "of the functions, in units of the values squared; estimated when not given"},                                    \
     [META_NOISE] = {.name = "noise_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,       \
-                    .help = "of a value, in units of the values squared"},                                             \
+                    .help = "of a value, in units of the values squared; estimated when not given"},                                             \
     [META_MEAN] = {.name = "mean", .kind = OPTION_REAL, .min = -1e100, .max = 1e100, .fallback = 0,                    \
-                   .help = "of the functions; only with signal_variance"},                                             \
+                   .help = "of the functions, when all three above are given; otherwise estimated"},                                             \
     [META_UNITS] = {.name = "units", .kind = OPTION_CHOICE, .max = 1, .choices = meta_units, .fallback = (units),      \
                     .help = "how values are standardised: together, so that levels count, or each study by its own "   \
                             "mean and spread"},                                                                        \
