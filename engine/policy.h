@@ -25,6 +25,7 @@ struct option {
     enum option_kind   kind;
     double             min, max; /* inclusive; OPTION_BOOL: 0 and 1 */
     double             fallback; /* NaN: left to the algorithm ("estimated", ...), as help says */
+    bool               required; /* there is no fallback: clients must say it */
     const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
 };
@@ -47,9 +48,10 @@ struct problem {
     const struct space *space;
     const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
     uint64_t      seed;
-    size_t        memory_bytes;           /* limit of the session's arenas together */
-    const enum metric_kind  *metrics;     /* [metrics_len] */
-    size_t                   metrics_len; /* 0 or 1: one objective */
+    size_t        memory_bytes;            /* limit of the session's arenas together */
+    const enum metric_kind  *metrics;      /* [metrics_len] */
+    size_t                   metrics_len;  /* 0 or 1: one objective */
+    bool                     is_minimized; /* values have their sign flipped: for options in the metric's own units */
     const struct meta_study *meta; /* [meta_len] earlier studies; only an algorithm with read_meta looks at them */
     size_t                   meta_len;
 };
@@ -60,7 +62,11 @@ enum event_kind {
     EVENT_OBSERVED,   /* completed with a value */
     EVENT_INFEASIBLE, /* finished: permanently without a value */
     EVENT_FAILED,     /* finished: no value, says nothing about the point */
-    EVENT_ABANDONED   /* given up */
+    EVENT_ABANDONED,  /* given up */
+    /* Only where the policy judges; to others a stopped trial is observed with its last measurement. */
+    EVENT_MEASURED, /* the value after a step of a running trial */
+    EVENT_STOPPED,  /* finished early: its last measurement stands */
+    EVENT_RECEIVED  /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
@@ -72,8 +78,29 @@ struct event {
     double          stddev; /* of value; 0: not given */
     const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
                                given); may be NULL when there is one metric */
-    const void     *note;   /* EVENT_SUGGESTED: the proposal's note, or NULL */
+    const void     *note;   /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
     size_t          note_bytes;
+    size_t          step; /* EVENT_MEASURED: from 1, larger than before in the same trial */
+    /* EVENT_RECEIVED, see fts.h */
+    uint64_t      round, sender;
+    const double *vectors; /* [vectors_len] finite */
+    size_t        vectors_len;
+};
+
+/* The value after a step of a running trial, which its session has not been told yet. */
+struct measurement {
+    uint64_t trial;
+    size_t   step;  /* from 1 to the budget of epochs */
+    double   value; /* finite, larger is better */
+};
+
+/* Whether the trial shall stop here. */
+struct verdict {
+    bool          stop;
+    const char   *reason;                /* stable, snake_case */
+    size_t        next_step;             /* before it no measurement can stop the trial; 0: none will */
+    unsigned char note[POLICY_NOTE_MAX]; /* comes back with the EVENT_MEASURED */
+    size_t        note_bytes;
 };
 
 /* What the model behind a proposal looked like.  Lengths are in the unit cube (candidates: in the matrix's own units),
@@ -97,6 +124,9 @@ struct ask {
     double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
 };
 
+/* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
+double ask_clock_ms(const struct ask *ask);
+
 struct proposal {
     double       *point;        /* [params_len] out, storage by the caller */
     size_t        row;          /* out, candidates */
@@ -106,6 +136,9 @@ struct proposal {
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes;
 };
+
+/* Nothing known but where the point is to be written. */
+void proposal_clear(struct proposal *out);
 
 /* One observed trial predicted by the model of all the others, its noise included. */
 struct residual {
@@ -152,8 +185,15 @@ struct policy {
     /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
      * any, and problem.meta is not for it. */
     bool (*read_meta)(const void *note, size_t note_bytes, struct meta_state *out);
-    size_t (*bytes)(const struct session *); /* what the session holds now */
-    void (*close)(struct session *);         /* NULL is allowed */
+    /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
+     * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
+    enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);
+    /* Whether a running trial shall stop, given all measurements told before and this one; NULL when the algorithm
+     * never stops one.  A function of (problem, log, measurement) that changes nothing.  Errors: NO_MEMORY. */
+    enum status (*judge)(struct session *, const struct measurement *, struct verdict *out, struct error *);
+    size_t (*epochs)(const struct problem *); /* the largest step it accepts; NULL without judge */
+    size_t (*bytes)(const struct session *);  /* what the session holds now */
+    void (*close)(struct session *);          /* NULL is allowed */
 };
 
 /* Every algorithm, in the order of the documentation; *count receives how many. */

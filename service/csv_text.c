@@ -73,7 +73,7 @@ static enum status read_state(struct line *line, const char *cell)
         {"", OUTCOME_VALUE, true},           {"completed", OUTCOME_VALUE, true},
         {"failed", OUTCOME_FAILED, true},    {"infeasible", OUTCOME_INFEASIBLE, true},
         {"queued", OUTCOME_VALUE, false},    {"running", OUTCOME_VALUE, false},
-        {"abandoned", OUTCOME_VALUE, false},
+        {"abandoned", OUTCOME_VALUE, false}, {"stopped", OUTCOME_VALUE, false},
     };
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (strcmp(states[i].name, cell) != 0)

@@ -2,7 +2,10 @@
  * Gaussian process in its function-space form. */
 #include "engine/mat.h"
 #include "engine/rff.h"
+#include "tests/unit/rff_values.h"
 #include "tests/unit/suites.h"
+
+#include <string.h>
 
 enum { DIMS = 3, MANY = 40000, FEW = 37, ROWS = 11 };
 
@@ -129,10 +132,38 @@ static void test_sample(void)
     arena_fini(&arena);
 }
 
+/* The means that the authors' program computed from its features and data. */
+static void test_authors(void)
+{
+    struct rff rff = {.dims = 2, .count = AUTHORS_FEATURES, .variance = 1};
+    double     frequencies[2 * AUTHORS_FEATURES], phases[AUTHORS_FEATURES], X[2 * AUTHORS_ROWS], y[AUTHORS_ROWS];
+    double     phi[AUTHORS_ROWS * AUTHORS_FEATURES];
+    memcpy(frequencies, authors_frequencies, sizeof frequencies);
+    memcpy(phases, authors_phases, sizeof phases);
+    rff.frequencies = frequencies;
+    rff.phases = phases;
+    for (size_t agent = 0; agent < AUTHORS_AGENTS; agent++) {
+        struct arena         arena = fresh();
+        struct rff_posterior posterior;
+        for (size_t k = 0; k < AUTHORS_ROWS; k++) {
+            X[2 * k] = authors_data[agent][k][0];
+            X[2 * k + 1] = authors_data[agent][k][1];
+            y[k] = authors_data[agent][k][2];
+        }
+        rff_features(&rff, X, AUTHORS_ROWS, phi);
+        CU_ASSERT_FATAL(rff_condition(&posterior, phi, AUTHORS_ROWS, AUTHORS_FEATURES, y, 1e-6, &arena, NULL) ==
+                        STATUS_OK);
+        for (size_t i = 0; i < AUTHORS_FEATURES; i++)
+            CHECK_NEAR(posterior.nu[i], authors_means[agent][i], 1e-5);
+        arena_fini(&arena);
+    }
+}
+
 CU_TestInfo suite_rff[] = {
     {"the product of features is the kernel", test_kernels},
     {"the gradient agrees with finite differences", test_gradient},
     {"the posterior is the Gaussian process's", test_posterior},
+    {"the authors' posterior means", test_authors},
     {"a sample is a whitened stream; errors", test_sample},
     CU_TEST_INFO_NULL,
 };

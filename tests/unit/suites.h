@@ -33,6 +33,11 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(accountant)        \
+    X(region)            \
+    X(broadcast)         \
+    X(game)              \
+    X(fts)               \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
