@@ -9,7 +9,8 @@
     X(policy_gp)       \
     X(policy_turbo)    \
     X(policy_po_gp_ucb) \
-    X(policy_bo_bos)
+    X(policy_bo_bos)      \
+    X(policy_bos2)
 
 #define X(record) extern const struct policy record;
 POLICY_LIST(X)

@@ -15,7 +15,8 @@ enum rng_purpose {
     RNG_INITIAL,
     RNG_TEST,
     RNG_WEIGHTS,
-    RNG_PATHS
+    RNG_PATHS,
+    RNG_PARTITION
 };
 
 struct rng {
