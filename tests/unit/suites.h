@@ -32,6 +32,9 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(image)             \
+    X(additive)          \
+    X(bos2)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
