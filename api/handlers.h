@@ -19,7 +19,7 @@
     X(tokens_post) X(page) X(events_get) X(studies_post) X(studies_get) X(study_patch)           \
     X(nothing) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
-    X(slice_get) X(trial_report)
+    X(slice_get) X(trial_report) X(trial_get)
 /* clang-format on */
 
 #define X(name) MUST_CHECK enum status handle_##name(struct call *call, struct error *err);

@@ -1,6 +1,7 @@
 // Image spaces and bos2: what a study shows, suggestions within the bound, points as arrays, a target that completes the
 // study, a server killed between suggestions, and what is refused.
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import { after, test } from 'node:test';
 import { begin, numbers } from './harness.mjs';
 
@@ -98,6 +99,26 @@ test('a point of the user is a trial like others, queued ones come first', async
         observations: [{ point, value: 1.5 }, { point: queued, value: 0.5 }], pending: [point.map((x) => x / 2)] });
     assert.equal(suggestions.length, 2);
     assert.equal(suggestions[0].point.length, length);
+});
+
+test('a point is given as npy too', async () => {
+    const { id } = await image();
+    const { number, point } = await suggestOne(id);
+    const reply = await new Promise((done, fail) => http.get({ port: server.port, path: `/v1/studies/${id}/trials/${number}?format=npy`,
+        headers: { authorization: `Bearer ${api.token}` } }, (response) => {
+        const chunks = [];
+        response.on('data', (chunk) => chunks.push(chunk)).on('end', () => done({ type: response.headers['content-type'], bytes: Buffer.concat(chunks) }));
+    }).on('error', fail));
+    assert.equal(reply.type, 'application/x-npy');
+    const start = reply.bytes.length - 8 * length;
+    assert.match(reply.bytes.subarray(0, start).toString('latin1'), /^\x93NUMPY\x01\x00.*'<f8'.*\(5, 8\)/s);
+    assert.deepEqual(Array.from({ length }, (_, i) => reply.bytes.readDoubleLE(start + 8 * i)), point);
+    assert.equal((await api.get(`/v1/studies/${id}/trials/${number}?format=json`)).number, number);
+    await api.expect([404, 'trial_not_found'], 'GET', `/v1/studies/${id}/trials/9?format=npy`);
+    await api.expect(400, 'GET', `/v1/studies/${id}/trials/${number}?format=png`);
+    const plain = await api.study();
+    await suggestOne(plain.id);
+    await api.expect([409, 'wrong_space'], 'GET', `/v1/studies/${plain.id}/trials/1?format=npy`);
 });
 
 test('an export of images can be imported', async () => {
@@ -218,17 +239,25 @@ test('points that are not of the image, and calls that images have not, are refu
     await api.refused(id, [422, 'wrong_space'], 'POST', `${path}/import`, { body: 'trial,state,value\r\n1,completed,2\r\n', type: 'text/csv' });
 });
 
+// A study whose trials are too much for one document.
+async function crowded() {
+    const study = await api.study({ metrics: score, space: { type: 'image', height: 256, width: 256, channels: 3, bound: 1, latent_sizes: [1] }, algorithm: { name: 'bos2' } });
+    const zeros = Array(196608).fill(0);
+    for (let i = 0; i < 11; i += 2)
+        await api.request('POST', `/v1/studies/${study.id}/trials`, { json: { points: [zeros, zeros] }, checked: false });
+    return study;
+}
+
 test('large images come a few at a time', async () => {
     const large = { type: 'image', height: 256, width: 256, channels: 3, bound: 0.03125, latent_sizes: [6, 18] };
     const { id } = await api.study({ metrics: score, space: large, algorithm: { name: 'bos2' } });
-    await api.refused(id, [422, 'out_of_range'], 'POST', `/v1/studies/${id}/suggest`, { json: { count: 6 } });
     const call = async (method, path, json) => (await api.request(method, path, { json, checked: false })).json; // a schema takes long
-    const { trials } = await call('POST', `/v1/studies/${id}/suggest`, { count: 5 });
-    assert.equal(trials[0].point.length, 196608);
-    assert.ok(trials[4].point.every((x) => Math.abs(x) <= 0.03125));
-    await call('POST', `/v1/studies/${id}/observe`, { point: trials[0].point.map((x) => -x), value: 0.5 });
+    await api.expect([422, 'out_of_range'], 'POST', `/v1/studies/${id}/suggest`, { json: { count: 6 } });
+    const zeros = Array(196608).fill(0);
+    await api.expect([422, 'out_of_range'], 'POST', `/v1/studies/${id}/trials`, { json: { points: Array(6).fill([]) } });
+    for (let i = 0; i < 3; i++) await call('POST', `/v1/studies/${id}/trials`, { points: [zeros, zeros] });
     const page = await call('GET', `/v1/studies/${id}/trials`);
     assert.equal(page.trials.length, 5);
     assert.equal((await call('GET', `/v1/studies/${id}/trials?cursor=${page.next_cursor}`)).trials.length, 1);
-    assert.equal((await call('GET', `/v1/studies/${id}`)).trials.total, 6);
+    await api.expect([413, 'export_too_large'], 'GET', `/v1/studies/${(await crowded()).id}/export`);
 });
