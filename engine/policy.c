@@ -16,7 +16,8 @@
     X(policy_taf)       \
     X(policy_fts)       \
     X(policy_dp_fts_de) \
-    X(policy_bo_bos)
+    X(policy_bo_bos)    \
+    X(policy_bos2)
 
 #define X(record) extern const struct policy record;
 POLICY_LIST(X)
