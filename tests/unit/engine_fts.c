@@ -344,6 +344,31 @@ static void test_regions(void)
 }
 
 /* On its own it is Thompson sampling and finds the maximum of a smooth function. */
+/* Numbers that overflow wherever they are evaluated cost the one trial that looks at them. */
+static void test_overflow(void)
+{
+    struct agent a;
+    double       omega[FEATURES];
+    int          fallbacks = 0;
+    agent_init(&a, "dp-fts-de", 12);
+    agent_open(&a);
+    for (size_t i = 0; i < 3; i++)
+        agent_step(&a);
+    peak_at(0.5, 0.5, 1, omega);
+    for (size_t i = 0; i < FEATURES; i++)
+        omega[i] = omega[i] > 0 ? 1.7e308 : -1.7e308;
+    CU_ASSERT(agent_receive(&a, 0, 0, omega, FEATURES) == STATUS_OK);
+    for (size_t i = 0; i < 12; i++) {
+        a.proposal.point = a.point;
+        CU_ASSERT(a.policy->ask(a.session, &(struct ask){.trial = ++a.trials}, &a.proposal, NULL) == STATUS_OK);
+        CU_ASSERT(space_has(&plane, a.point) && (serial_of(&a) == 1) == (i == 0));
+        fallbacks += a.proposal.fallback != NULL;
+        agent_tell(&a, a.trials, a.point, objective(a.point));
+    }
+    CU_ASSERT(fallbacks <= 1);
+    a.policy->close(a.session);
+}
+
 static void test_alone(void)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -506,10 +531,17 @@ static void test_refusals(void)
 }
 
 CU_TestInfo suite_fts[] = {
-    {"schedules", test_schedules}, {"shared features", test_features},
-    {"message", test_message},     {"senders", test_senders},
-    {"refreshed", test_refreshed}, {"broadcasts", test_broadcasts},
-    {"regions", test_regions},     {"alone", test_alone},
-    {"helped", test_helped},       {"a whole round", test_together},
-    {"refusals", test_refusals},   CU_TEST_INFO_NULL,
+    {"schedules", test_schedules},
+    {"shared features", test_features},
+    {"message", test_message},
+    {"senders", test_senders},
+    {"refreshed", test_refreshed},
+    {"broadcasts", test_broadcasts},
+    {"regions", test_regions},
+    {"alone", test_alone},
+    {"helped", test_helped},
+    {"a whole round", test_together},
+    {"overflow", test_overflow},
+    {"refusals", test_refusals},
+    CU_TEST_INFO_NULL,
 };
