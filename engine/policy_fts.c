@@ -372,10 +372,12 @@ static enum status propose_received(struct session *session, const struct ask *a
                                   .omega = received->vectors};
     if (point == NULL)
         return no_memory(err);
-    TRY(rff_search_run(&function, &search, point, &session->scratch, err));
-    memcpy(out->point, point, view->params_len * sizeof *point);
-    note_write(session, received->serial, NULL, out);
-    return STATUS_OK;
+    enum status status = rff_search_run(&function, &search, point, &session->scratch, err);
+    if (status == STATUS_OK)
+        memcpy(out->point, point, view->params_len * sizeof *point);
+    if (status == STATUS_OK || status == STATUS_NUMERIC) /* what is no function is used up too */
+        note_write(session, received->serial, NULL, out);
+    return status;
 }
 
 /* --- the agent's own posterior --- */
