@@ -100,6 +100,9 @@ static enum status run(const struct stateless_request *request, struct session *
 enum status trial_suggest_stateless(struct app *app, struct caller *caller, const struct stateless_request *request,
                                     struct trial_page *out, struct error *err)
 {
+    if (request->spec.federation != NULL)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/federation",
+                         "nothing is kept here: an agent of a federation is a study");
     *out = (struct trial_page){.trials = ARENA_NEW(caller->arena, struct trial, (size_t)request->count)};
     if (out->trials == NULL)
         return app_no_memory(err);
