@@ -95,14 +95,17 @@ static void for_each_world(void (*test)(struct world *))
 
 /* --- a study with its log --- */
 
+enum { RECEIVED_MAX = 128 };
+
 struct study {
     struct world   *world;
     struct session *session;
     struct event    events[EVENTS_MAX];
     double          values[EVENTS_MAX][2 * METRICS]; /* of the events */
-    double          points[TRIALS + 2][PARAMS_MAX];  /* of trial number [i] */
+    double          points[TRIALS + 2][PARAMS_MAX];           /* of trial number [i] */
     size_t          rows[TRIALS + 2];
     unsigned char  *notes[TRIALS + 2];
+    double          received[TRIALS][RECEIVED_MAX];
     size_t          events_len;
 };
 
@@ -223,6 +226,27 @@ static double objective(const struct study *study, uint64_t trial)
     return 12.5 + sum;
 }
 
+/* What an agent of a federation receives: a message or broadcast of its length, with some structure. */
+static void study_receive(struct study *study, uint64_t round)
+{
+    const struct world *w = study->world;
+    if (w->policy->message == NULL)
+        return;
+    int    regions = policy_option(w->policy, "regions");
+    size_t features = (size_t)w->options[policy_option(w->policy, "features")];
+    size_t len = features * (regions < 0 ? 1 : (size_t)w->options[regions]);
+    CU_ASSERT_FATAL(len <= RECEIVED_MAX && round < TRIALS);
+    for (size_t i = 0; i < len; i++)
+        study->received[round][i] = sin((double)(i * round) + 0.25);
+    struct event event = {.kind = EVENT_RECEIVED,
+                          .round = round,
+                          .sender = round % 3,
+                          .vectors = study->received[round],
+                          .vectors_len = len};
+    study->events[study->events_len++] = event;
+    CU_ASSERT(w->policy->tell(study->session, &event, NULL) == STATUS_OK);
+}
+
 /* Finishes trials as the dice say: out of order, some failed, infeasible or abandoned, some never. */
 static void study_finish_some(struct study *study, uint64_t newest, bool *open, struct rng *rng)
 {
@@ -256,6 +280,23 @@ static void check_replay(struct study *study, uint64_t trial, const struct answe
     w->policy->close(session);
 }
 
+/* A message of the session that lived is bitwise that of one opened on the log. */
+static void check_message(struct study *study, uint64_t round)
+{
+    const struct world *w = study->world;
+    static double       lived[RECEIVED_MAX], replayed[RECEIVED_MAX];
+    if (w->policy->message == NULL || round % 5 != 0)
+        return;
+    struct session *session = session_open(w);
+    for (size_t i = 0; i < study->events_len; i++)
+        CU_ASSERT(w->policy->tell(session, &study->events[i], NULL) == STATUS_OK);
+    enum status status = w->policy->message(study->session, round, lived, NULL);
+    CU_ASSERT(status == STATUS_OK || status == STATUS_CONFLICT);
+    CU_ASSERT(w->policy->message(session, round, replayed, NULL) == status);
+    CU_ASSERT(memcmp(lived, replayed, sizeof lived) == 0);
+    w->policy->close(session);
+}
+
 static void replay_in(struct world *w)
 {
     static struct study study;
@@ -271,7 +312,10 @@ static void replay_in(struct world *w)
             check_replay(&study, trial, &answer);
         study_suggested(&study, trial, &answer.proposal);
         open[trial] = true;
+        if (trial % 3 != 2)
+            study_receive(&study, trial - 1);
         study_finish_some(&study, trial, open, &rng);
+        check_message(&study, trial);
     }
     CU_ASSERT(w->policy->bytes(study.session) <= w->problem.memory_bytes && w->policy->bytes(study.session) > 0);
     study_close(&study);
