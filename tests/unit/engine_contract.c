@@ -102,7 +102,7 @@ struct study {
     struct session *session;
     struct event    events[EVENTS_MAX];
     double          values[EVENTS_MAX][2 * METRICS]; /* of the events */
-    double          points[TRIALS + 2][PARAMS_MAX];           /* of trial number [i] */
+    double          points[TRIALS + 2][PARAMS_MAX];  /* of trial number [i] */
     size_t          rows[TRIALS + 2];
     unsigned char  *notes[TRIALS + 2];
     double          received[TRIALS][RECEIVED_MAX];
