@@ -89,12 +89,13 @@
     X(EVENT_OF_STUDY, "sii", "iisSiisS",                                                                               \
       "SELECT seq, at_ms, kind, study, revision, trial, actor, detail FROM event WHERE study = $1 AND seq > $2 "       \
       "ORDER BY seq LIMIT $3")                                                                                         \
-    X(EVENT_REPLAY, "si", "iisiBiDDBBIDB",                                                                             \
-      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note, t.outcome, "              \
-      "m.step, m.value, m.note FROM event e "                                                                          \
-      "JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                      \
+    X(EVENT_REPLAY, "si", "iisiBiDDBBIDBS",                                                                             \
+      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1), t.value, t.stddev, t.note, t.outcome, "              \
+      "m.step, m.value, m.note, e.detail FROM event e "                                                                \
+      "LEFT JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                 \
       "LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision "                                      \
-      "WHERE e.study = $1 AND e.seq > $2 AND e.trial > 0 ORDER BY e.seq")                                              \
+      "WHERE e.study = $1 AND e.seq > $2 AND (t.number IS NOT NULL OR e.kind = 'federation.received') "                \
+      "ORDER BY e.seq")                                                                                                \
     X(MEASUREMENT_ADD, "siidiiisib", "",                                                                               \
       "INSERT INTO measurement(study, trial, step, value, revision, at_ms, stop, reason, next_step, note) "            \
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")                                                              \
@@ -186,6 +187,10 @@
     X(FEDERATION_AGENT_LIST, "sii", "issSi",                                                                           \
       "SELECT seat, name, token, study, created_ms FROM federation_agent WHERE federation = $1 AND seat > $2 "         \
       "ORDER BY seat LIMIT $3")                                                                                        \
+    X(FEDERATION_AGENT_HOST, "sis", "",                                                                                \
+      "UPDATE federation_agent SET study = $3 WHERE federation = $1 AND seat = $2 AND study IS NULL")                  \
+    X(FEDERATION_HOSTED, "s", "i",                                                                                     \
+      "SELECT count(*) FROM federation_agent a JOIN study s ON s.id = a.study WHERE a.federation = $1")                \
     X(FEDERATION_MESSAGE_ADD, "siibi", "",                                                                             \
       "INSERT INTO federation_message(federation, round, seat, data, at_ms) VALUES ($1, $2, $3, $4, $5)")              \
     X(FEDERATION_MESSAGE_GET, "sii", "b",                                                                              \

@@ -228,13 +228,33 @@ static enum status read_option(struct reading *in, const struct option *option, 
     return STATUS_OK;
 }
 
+/* An agent of a federation: which one, and its seat there. */
+static bool is_membership(const char *key)
+{
+    return strcmp(key, "federation") == 0 || strcmp(key, "agent") == 0;
+}
+
+static enum status read_membership(struct reading *in, const json_t *json, struct spec *spec)
+{
+    static const struct member federation_member = {.min = 20, .max = 20}, agent_member = {.min = 1, .max = 1e6};
+    const json_t *federation = json_object_get(json, "federation"), *agent = json_object_get(json, "agent");
+    if (spec->policy->message == NULL)
+        return STATUS_OK;
+    if (federation != NULL)
+        TRY(codec_read_text(in, &federation_member, federation, "/algorithm/federation", &spec->federation));
+    if (agent != NULL && federation == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", "/algorithm/federation",
+                         "an agent has a federation");
+    return agent == NULL ? STATUS_OK : codec_read_integer(in, &agent_member, agent, "/algorithm/agent", &spec->agent);
+}
+
 static enum status read_options(struct reading *in, const json_t *json, const struct policy *policy, double *options)
 {
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
-        if (strcmp(key, "name") == 0)
+        if (strcmp(key, "name") == 0 || (policy->message != NULL && is_membership(key)))
             continue;
         codec_read_path(path, "/algorithm", key);
         int i = policy_option(policy, key);
@@ -294,6 +314,8 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     spec->options = options;
     if (json != NULL)
         TRY(read_options(in, json, spec->policy, options));
+    if (json != NULL)
+        TRY(read_membership(in, json, spec));
     TRY(check_required(in, spec->policy, options));
     if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
@@ -419,11 +441,13 @@ static json_t *option_json(const struct option *option, double value)
 
 static json_t *algorithm_json(const struct spec *spec)
 {
-    json_t              *object = json_pack("{s:s}", "name", spec->policy->name);
+    json_t              *object = json_pack("{s:s, s:s*}", "name", spec->policy->name, "federation", spec->federation);
     const struct option *options = spec->policy->options;
     for (size_t i = 0; options[i].name != NULL && object != NULL; i++)
         if (json_object_set_new(object, options[i].name, option_json(&options[i], spec->options[i])) != 0)
             json_decref(object), object = NULL;
+    if (spec->agent > 0 && json_object_set_new(object, "agent", json_integer(spec->agent)) != 0)
+        json_decref(object), object = NULL;
     return object;
 }
 

@@ -5,6 +5,7 @@
 
 #include "engine/game.h"
 #include "service/candidates.h"
+#include "service/federation_host.h"
 #include "service/gate.h"
 #include "service/rows.h"
 
@@ -180,7 +181,7 @@ void session_forget(struct live *live)
     live->game = NULL;
     arena_fini(&live->arena);
     arena_fini(&live->curves_arena);
-    live->seq = live->revision = live->told = live->observations = 0;
+    live->seq = live->revision = live->told = live->observations = live->round = live->sent = 0;
 }
 
 void session_drop(struct app *app, const char *study)
@@ -258,6 +259,8 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
         .row = (size_t)db_int(rows, 5),
         .stddev = db_is_null(rows, 7) ? 0 : db_double(rows, 7),
     };
+    if (strcmp(kind, "federation.received") == 0)
+        return federation_host_tell(rows->conn, live, db_text(rows, 13), err);
     if (i == count)
         return STATUS_OK;
     event.kind = kinds[i].event;

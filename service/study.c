@@ -3,6 +3,7 @@
 
 #include "service/candidates.h"
 #include "service/codec.h"
+#include "service/federation_host.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/token.h"
@@ -34,7 +35,10 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     struct create *work = arg;
     const struct study_new *new = work->new;
     struct study *out = work->out;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD, out->id, new->name, study_state_names[out->state], new->spec_text,
+    const char   *spec_text = new->spec_text;
+    if (new->spec.federation != NULL)
+        TRY(federation_host(conn, work->caller, new, out, &spec_text, err));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD, out->id, new->name, study_state_names[out->state], spec_text,
                 out->labels, out->notes, new->budget_trials, out->created_ms, out->created_ms));
     return db_exec(conn, NULL, err, SQL_EVENT_ADD, out->created_ms, "study.created", out->id, (int64_t)0, (int64_t)0,
                    work->caller->token_id, NULL);
