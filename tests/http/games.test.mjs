@@ -89,6 +89,8 @@ test('what a game may be', async () => {
         [{ strategy: { initial_rounds: 0 } }, '/strategy/initial_rounds', 'out_of_range'],
         [{ seed: 1e17 }, '/seed', 'wrong_type'],
         [{ budget: { rounds: 1001 } }, '/budget/rounds', 'out_of_range'],
+        [{ budget: { rounds: 301 }, agents: pair({ actions: box }) }, '/budget/rounds', 'out_of_range'],
+        [{ budget: { rounds: 301 }, agents: pair({ actions: line(257) }, { actions: line(256) }) }, '/budget/rounds', 'out_of_range'],
         [{ budget: {} }, '/budget/rounds', 'missing_member'],
         [{ agents: [...pair(), third, { ...third, name: 'x', level: 3, beliefs: [{ agent: 'other', level: 3 }] }] }, '/agents/3/beliefs/0/level', 'cyclic_beliefs'],
     ];
