@@ -195,7 +195,7 @@ static void study_suggested(struct study *study, uint64_t trial, const struct pr
     if (is_candidates(study->world))
         study->rows[trial] = p->row;
     else
-        memcpy(study->points[trial], p->point, study->world->problem.space->params_len * sizeof *p->point);
+        memcpy(study->points[trial], p->point, space_point_len(study->world->problem.space) * sizeof *p->point);
     if (p->note_bytes > 0) {
         study->notes[trial] = malloc(p->note_bytes);
         CU_ASSERT_FATAL(study->notes[trial] != NULL);
@@ -242,7 +242,7 @@ static bool is_equal(const struct world *w, const struct proposal *a, const stru
 {
     bool same_place = is_candidates(w)
                           ? a->row == b->row
-                          : memcmp(a->point, b->point, w->problem.space->params_len * sizeof *a->point) == 0;
+                          : memcmp(a->point, b->point, space_point_len(w->problem.space) * sizeof *a->point) == 0;
     bool same_numbers = memcmp(&a->mean, &b->mean, sizeof a->mean) == 0 && memcmp(&a->sd, &b->sd, sizeof a->sd) == 0 &&
                         a->observations == b->observations;
     bool same_note = a->note_bytes == b->note_bytes && memcmp(a->note, b->note, a->note_bytes) == 0;
@@ -258,6 +258,8 @@ static double objective(const struct study *study, uint64_t trial)
     double              u[16], sum = 0;
     if (is_candidates(study->world))
         return sin(candidate_rows[study->rows[trial] * COLUMNS]) + candidate_rows[study->rows[trial] * COLUMNS + 1];
+    for (size_t j = 0; j < space_point_len(space) && space->kind == SPACE_IMAGE; j++)
+        sum -= pow(study->points[trial][j] - 0.125 * (double)j, 2);
     space_encode(space, study->points[trial], u);
     for (size_t j = 0; j < space->dims; j++)
         sum -= pow(u[j] - 0.3 * (double)(j + 1), 2);
@@ -728,7 +730,7 @@ static void diagnostics_in(struct world *w)
         study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
         if (d.acquisition == NULL)
             continue;
-        size_t lengths = is_candidates(w) ? 1 : w->problem.space->params_len;
+        size_t lengths = w->problem.space->kind == SPACE_PARAMETERS ? w->problem.space->params_len : 1;
         for (size_t i = 0; i < lengths; i++)
             CU_ASSERT(scales[i] > 0 && isfinite(scales[i]));
         CU_ASSERT(d.signal_variance > 0 && d.noise_variance >= 0 && d.jitter >= 0 && d.condition >= 1);
