@@ -26,7 +26,7 @@ static const double NOISE_MIN = 1e-5; /* of the own posterior: below it the feat
                   .help = "how many random features the agents share; a message has as many numbers"},       \
     [SEED] = {.name = "features_seed",                                                                       \
               .kind = OPTION_INT,                                                                            \
-              .max = 9007199254740992.0,                                                                     \
+              .max = 9007199254740991.0,                                                                     \
               .fallback = 0,                                                                                 \
               .help = "seed of the shared features, the same for all agents"},                               \
     [LENGTH_SCALE] = {.name = "length_scale",                                                                \

@@ -21,7 +21,8 @@ enum rng_purpose {
     RNG_MESSAGE,
     RNG_GAME_PLAY,
     RNG_GAME_THINK,
-    RNG_PATHS
+    RNG_PATHS,
+    RNG_PARTITION,
 };
 
 struct rng {

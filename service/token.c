@@ -184,13 +184,15 @@ enum status token_add(struct db_conn *conn, const struct caller *caller, const s
     return log_token(conn, caller, "token.created", token->id, token->created_ms, err);
 }
 
-static enum status study_exists(struct db_conn *conn, const char *id, struct error *err)
+static enum status resource_exists(struct db_conn *conn, const char *id, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_STUDY_GET, id));
+    bool           more, is_federation = strncmp(id, "fed_", 4) == 0;
+    TRY(db_query(conn, &rows, err, is_federation ? SQL_FEDERATION_GET : SQL_STUDY_GET, id));
     enum status status = db_next(&rows, &more, err);
     db_done(&rows);
+    if (status == STATUS_OK && !more && is_federation)
+        return error_set(err, STATUS_INVALID, "federation_not_found", "/resource", "there is no such federation");
     if (status == STATUS_OK && !more)
         return error_set(err, STATUS_INVALID, "study_not_found", "/resource", "there is no such study");
     return status;
@@ -200,7 +202,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     if (work->out->resource[0] != '\0')
-        TRY(study_exists(conn, work->out->resource, err));
+        TRY(resource_exists(conn, work->out->resource, err));
     return token_add(conn, work->caller, work->out, err);
 }
 
@@ -310,6 +312,11 @@ static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
     if (changes == 0)
         return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no such token in force");
     return log_token(conn, work->caller, "token.revoked", work->id, work->now_ms, err);
+}
+
+void token_forget(struct app *app)
+{
+    cache_clear(app->tokens);
 }
 
 enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err)
