@@ -10,7 +10,6 @@
     X(policy_gp)        \
     X(policy_turbo)     \
     X(policy_po_gp_ucb) \
-#define POLICY_LIST(X)  \
     X(policy_rm_gp_ucb) \
     X(policy_rm_gp_ts)  \
     X(policy_rgpe)      \
