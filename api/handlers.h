@@ -13,7 +13,7 @@
     X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
     X(trial_abandon) X(trial_report) X(best_get) X(pareto_get) X(history_get) X(predict_post) X(stateless_post)  \
     X(export_get) X(import_post) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
-    X(importances_get) X(slice_get) X(residuals_get)                                              \
+    X(importances_get) X(slice_get) X(residuals_get) X(study_meta_get)                                              \
     X(games_post) X(games_get) X(game_get) X(game_complete) X(game_delete) X(game_token_post)    \
     X(game_suggest_post) X(game_observe_post) X(game_rounds_get)
 
