@@ -105,6 +105,14 @@
       "SELECT coalesce(max(step), 0) FROM measurement WHERE study = $1 AND trial = $2")                                \
     X(MEASUREMENT_LIST, "si", "idi",                                                                                   \
       "SELECT step, value, at_ms FROM measurement WHERE study = $1 AND trial = $2 ORDER BY step")                      \
+    X(META_ADD, "sissiisbb", "",                                                                                       \
+      "INSERT INTO meta(study, position, source, name, revision, skipped, matrix, points, data) "                      \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)")                                                                   \
+    X(META_LIST, "s", "iSsiisbb",                                                                                      \
+      "SELECT position, source, name, revision, skipped, matrix, points, data FROM meta WHERE study = $1 "             \
+      "ORDER BY position")                                                                                             \
+    X(META_NOTES, "sii", "ib",                                                                                         \
+      "SELECT number, note FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER BY number LIMIT $3") \
     X(TOKEN_ADD, "sbsssiis", "",                                                                                        \
       "INSERT INTO token(id, hash, name, scope, resource, created_ms, expires_ms, agent, revoked_ms) "                           \
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)")                                                                        \

@@ -7,6 +7,7 @@
 #include "service/candidates.h"
 #include "service/federation_host.h"
 #include "service/gate.h"
+#include "service/meta.h"
 #include "service/rows.h"
 
 #include <math.h>
@@ -330,6 +331,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     TRY(rows_study_get(conn, live->study, true, &live->arena, &study, err));
     live->spec = study.spec;
     TRY(load_candidates(conn, live, err));
+    struct meta_sources meta;
+    TRY(meta_load(conn, live->study, &live->spec, &live->arena, &meta, err));
     struct problem *problem = ARENA_NEW(&live->arena, struct problem, 1);
     size_t          curves_bytes = live->spec.stopping.kind == STOP_RULE_OFF ? 0 : app->options.session_bytes / 8;
     arena_init(&live->curves_arena, curves_bytes);
@@ -344,6 +347,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .metrics_len = live->spec.metrics_len,
         .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
         .is_minimized = spec_sign(&live->spec) < 0,
+        .meta = meta.studies,
+        .meta_len = meta.len,
     };
     return live->spec.policy->open(problem, &live->session, err);
 }

@@ -40,6 +40,13 @@ CREATE TABLE measurement (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX measurement_by_revision ON measurement(study, revision);
 
+-- Earlier studies that a study learns from, as they were when it was created.  source is no reference: that study may go.
+CREATE TABLE meta (
+    study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, position INTEGER NOT NULL, source TEXT, name TEXT NOT NULL,
+    revision INTEGER NOT NULL, skipped INTEGER NOT NULL, matrix TEXT NOT NULL, points BLOB NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (study, position)
+) STRICT;
+
 CREATE TABLE token (
     id TEXT PRIMARY KEY, hash BLOB NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL, resource TEXT,
     agent TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL
