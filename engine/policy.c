@@ -8,7 +8,9 @@
     X(policy_sobol)    \
     X(policy_gp)       \
     X(policy_turbo)    \
-    X(policy_po_gp_ucb)
+    X(policy_po_gp_ucb) \
+    X(policy_macro_bo)   \
+    X(policy_macro_bo_anytime)
 
 #define X(record) extern const struct policy record;
 POLICY_LIST(X)

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum rng_purpose { RNG_POINT = 1, RNG_STARTS, RNG_THOMPSON, RNG_FIT, RNG_SCRAMBLE, RNG_INITIAL, RNG_TEST, RNG_WEIGHTS };
+enum rng_purpose { RNG_POINT = 1, RNG_STARTS, RNG_THOMPSON, RNG_FIT, RNG_SCRAMBLE, RNG_INITIAL, RNG_TEST, RNG_WEIGHTS,
+                   RNG_PATHS = 40, RNG_PLAN, RNG_TIES };
 
 struct rng {
     uint32_t key[2], counter[4], block[4];

@@ -1,6 +1,7 @@
 /* Search spaces: what a point is, and how it is laid out for a model.
  * A parameter point is p doubles in natural units (param.h), NaN for a parameter that does not exist in it because of
- * the values of others; linear constraints may cut the box.  A candidate point is a row number.  A model sees the unit
+ * the values of others; linear constraints may cut the box.  A candidate point is a row number, a point of a graph is
+ * a macro-action (graph.h).  A model sees the unit
  * cube: one coordinate for a number on its scale, one per value (one-hot) for a categorical, the middle for no value.
  *   space.c             points and the unit cube, counting
  *   space_condition.c   which parameters exist in a point; the walk over a finite space
@@ -10,6 +11,7 @@
 #define GNOMON_ENGINE_SPACE_H
 
 #include "engine/arena.h"
+#include "engine/graph.h"
 #include "engine/param.h"
 #include "engine/status.h"
 
@@ -17,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum space_kind { SPACE_PARAMETERS = 1, SPACE_CANDIDATES = 2 }; /* flags: struct policy.spaces */
+enum space_kind { SPACE_PARAMETERS = 1, SPACE_CANDIDATES = 2, SPACE_GRAPH = 8 }; /* flags: struct policy.spaces */
 
 enum { SPACE_PARAMS_MAX = 1000, SPACE_DIMS_MAX = 4000, SPACE_CANDIDATES_MAX = 1000000, SPACE_COLUMNS_MAX = 1024 };
 enum {
@@ -51,7 +53,16 @@ struct space {
     size_t        constrained_len;
     const double *rows; /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
     size_t        rows_len, columns;
+    const struct graph *graph; /* SPACE_GRAPH */
 };
+
+/* How many doubles a stored point has (parameters: their values; a graph: the sites of the longest macro-action). */
+static inline size_t space_point_len(const struct space *space)
+{
+    if (space->kind == SPACE_GRAPH)
+        return space->graph->steps > GRAPH_DIMS_MAX ? space->graph->steps : GRAPH_DIMS_MAX;
+    return space->params_len;
+}
 
 /* Checks every parameter (param_check), conditions (earlier parents that are no doubles, values of theirs, some way
  * for all to hold), constraints, sizes, and sets space->dims.  A space with constraints is of use after space_hold.
