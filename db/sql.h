@@ -74,6 +74,9 @@
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 "             \
       "ORDER BY number")                                                                                               \
     X(TRIAL_HAS_ROW, "si", "i", "SELECT number FROM trial WHERE study = $1 AND row = $2 LIMIT 1")                      \
+    X(TRIAL_NEWEST_VISIT, "s", SQL_TRIAL_RESULTS,                                                                      \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state IN ('queued', 'running', 'completed') "      \
+      "ORDER BY number DESC LIMIT 1")                                                                                  \
     X(EVENT_ADD, "issiiss", "",                                                                                        \
       "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
     X(EVENT_LIST, "ii", "iisSiisS",                                                                                    \

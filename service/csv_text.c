@@ -253,6 +253,8 @@ static enum status read_header(const struct csv_table *table, struct line *line,
         has_candidate |= columns[i].read == read_candidate;
     }
     line->column = "value";
+    if (line->spec->space.kind == SPACE_GRAPH)
+        return refuse(line, "not_supported", "the trials of a graph are imported as JSON");
     if (values != metrics)
         return refuse(line, "missing_column", "is required, for each of several metrics");
     line->column = "candidate";
@@ -416,6 +418,8 @@ static void write_header(FILE *out, const struct spec *spec)
     }
     if (spec->space.kind == SPACE_CANDIDATES)
         fputs("candidate,", out);
+    if (spec->space.kind == SPACE_GRAPH)
+        fputs("sites,values,", out);
     for (size_t k = 0; k < spec->metrics_len && spec->metrics_len > 1; k++) {
         char column[sizeof stddev_prefix + 4 * 128];
         snprintf(column, sizeof column, "%s%s", value_prefix, spec->metrics[k].name);
@@ -441,6 +445,15 @@ static void write_place(FILE *out, const struct spec *spec, const struct trial *
     }
     if (spec->space.kind == SPACE_CANDIDATES)
         fprintf(out, "%lld,", (long long)trial->row);
+    size_t steps = spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 0;
+    for (size_t i = 0; i < steps && !isnan(trial->point[i]); i++)
+        fprintf(out, "%s%lld", i > 0 ? " " : "", (long long)codec_site_id(spec, (size_t)trial->point[i]));
+    fputs(steps > 0 ? "," : "", out);
+    for (size_t i = 0; i < steps && trial->values != NULL && !isnan(trial->values[i]); i++) {
+        fputs(i > 0 ? " " : "", out);
+        write_number(out, trial->values[i]);
+    }
+    fputs(steps > 0 ? "," : "", out);
 }
 
 static void write_trial(FILE *out, const struct spec *spec, const struct trial *trial)
@@ -449,7 +462,7 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
     write_place(out, spec, trial);
     const double own[2] = {trial->value, trial->stddev};
     for (size_t i = 0; i < 2 * spec->metrics_len; i++) {
-        write_number(out, trial->values != NULL ? trial->values[i] : own[i % 2]);
+        write_number(out, trial->values != NULL && spec->space.kind != SPACE_GRAPH ? trial->values[i] : own[i % 2]);
         fputc(',', out);
     }
     write_text(out, trial->worker);

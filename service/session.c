@@ -213,7 +213,7 @@ static const struct { const char *kind; enum event_kind event; } kinds[] = {
 static enum status tell_row(struct live *live, const struct db_rows *rows, struct error *err)
 {
     const char *kind = db_text(rows, 2);
-    double      values[2 * METRICS_MAX];
+    double      values[SPEC_EVENT_VALUES];
     size_t      i = 0, count = sizeof kinds / sizeof *kinds, bytes;
     while (i < count && strcmp(kinds[i].kind, kind) != 0)
         i++;

@@ -24,7 +24,7 @@ static enum status tell_all(const struct stateless_request *request, struct sess
     const struct spec *spec = &request->spec;
     for (size_t i = 0; i < request->observations_len; i++) {
         const struct observation *item = &request->observations[i];
-        double                    values[2 * METRICS_MAX];
+        double                    values[SPEC_EVENT_VALUES];
         struct event              event = {.kind = kinds[item->outcome],
                                            .trial = ++*number,
                                            .point = item->point,
@@ -39,7 +39,7 @@ static enum status tell_all(const struct stateless_request *request, struct sess
         if (request->pending_rows != NULL)
             event.row = request->pending_rows[i];
         else
-            event.point = request->pending + i * spec->space.params_len;
+            event.point = request->pending + i * space_point_len(&spec->space);
         TRY(tell_one(spec, session, &event, false, err));
     }
     return STATUS_OK;
@@ -49,12 +49,12 @@ static enum status ask_one(const struct stateless_request *request, struct sessi
                            struct arena *arena, struct trial *out, struct error *err)
 {
     const struct spec *spec = &request->spec;
-    double            *point = ARENA_NEW(arena, double, 2 * (spec->space.params_len + 1));
+    double            *point = ARENA_NEW(arena, double, 2 * (space_point_len(&spec->space) + 1));
     struct proposal   *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (point == NULL || proposal == NULL)
         return app_no_memory(err);
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
-    struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
+    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     const struct ask   ask = {.trial = number, .fixed = request->fixed, .diagnostics = &diagnostics};
     TRY(spec->policy->ask(session, &ask, proposal, err));
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;

@@ -196,17 +196,25 @@ static double clock_ms(void)
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
+/* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
+static uint64_t remaining(const struct plan *plan)
+{
+    int64_t left = allowance(&plan->study);
+    return left == INT64_MAX ? 0 : (uint64_t)(left - (int64_t)plan->fresh_len);
+}
+
 static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
-    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (spec->space.params_len + 1));
+    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
     if (point == NULL)
         return app_no_memory(err);
-    struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
+    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
                             .fixed = plan->request->fixed,
                             .late = is_late,
+                            .remaining = remaining(plan),
                             .late_arg = plan,
                             .diagnostics = &diagnostics,
                             .clock_ms = clock_ms};
@@ -246,7 +254,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     struct trial *trial = &plan->fresh[i];
     trial->created_ms = plan->now_ms;
     trial->lease_ms = plan->now_ms + plan->study.spec.lease_ms;
-    size_t bytes = trial->point == NULL ? 0 : plan->study.spec.space.params_len * sizeof *trial->point;
+    size_t bytes = trial->point == NULL ? 0 : space_point_len(&plan->study.spec.space) * sizeof *trial->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state], trial->point,
                 bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy, trial->model.fallback,
                 trial->model.revision, trial->model.observations, trial->model.mean, trial->model.sd,
@@ -277,6 +285,9 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->study.spec = spec;
     TRY(check_state(&plan->study, err));
     int64_t before = plan->study.revision;
+    bool    has_moved = spec.space.kind == SPACE_GRAPH && before != plan->live->revision;
+    if (plan->fresh_len > 0 && has_moved) // the agent may stand elsewhere than the plan took it to
+        return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
     TRY(put_back_expired(conn, plan, err));
     TRY(take_own(conn, plan, err));
     TRY(take_queued(conn, plan, err));

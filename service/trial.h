@@ -7,12 +7,13 @@
 struct trial {
     int64_t          number; /* from 1, without gaps */
     enum trial_state state;
-    const double    *point;                         /* [params_len] or NULL */
+    const double    *point;                         /* [space_point_len] or NULL */
     int64_t          row;                           /* candidates; -1 */
     const char      *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
     int64_t          lease_ms;                      /* wall clock at which the lease ends; 0: none */
     double           value, stddev;                 /* of the first objective; NaN when there is none */
-    const double    *values;                        /* of all metrics, as spec_is_feasible has them, or NULL */
+    const double    *values;                        /* of all metrics, as spec_is_feasible has them (graph: of the
+                                                       sites, NaN where not measured), or NULL */
     int64_t          created_ms, finished_ms;
     struct { /* how the point was chosen; policy is NULL for a point of the user's */
         const char *policy, *fallback;
@@ -54,7 +55,7 @@ struct observation {
     int64_t       row;   /* or -1 */
     enum outcome  outcome;
     double        value, stddev;        /* of the first objective; stddev NaN: not given */
-    const double *values;               /* several metrics: of all, as in struct trial; otherwise NULL */
+    const double *values;               /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
     const char   *reason, *external_id; /* or NULL */
     size_t        line;                 /* of the CSV file it came from, for its errors */
 };
@@ -120,7 +121,7 @@ struct predict_reply {
     double *mean, *sd;
     int64_t revision, observations;
 };
-/* Posterior at points [len][params_len] or rows [len].  CONFLICT "no_model", "no_observations". */
+/* Posterior at points [len][params_len], or at rows (graph: sites) [len].  CONFLICT "no_model", "no_observations". */
 MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study, const double *points,
                                      const size_t *rows, size_t len, struct predict_reply *out, struct error *err);
 
@@ -129,7 +130,7 @@ struct stateless_request {
     struct spec               spec; /* candidates: spec.space.rows is set */
     const struct observation *observations;
     size_t                    observations_len;
-    const double             *pending; /* [pending_len][params_len] */
+    const double             *pending; /* [pending_len][space_point_len] */
     const size_t             *pending_rows;
     size_t                    pending_len;
     int64_t                   count;
