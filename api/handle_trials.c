@@ -40,6 +40,10 @@ enum status handle_suggest_post(struct call *call, struct error *err)
         TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
         TRY(show_read_fixed(call, &study.spec, input->fixed, &request.fixed, err));
     }
+    bool is_taken;
+    TRY(handle_suggest_behind(call, &request, &is_taken, err));
+    if (is_taken)
+        return STATUS_OK;
     return trial_suggest(call->app, &call->caller, call->params[0], &request,
                          CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
 }

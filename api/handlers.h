@@ -13,7 +13,8 @@
     X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
     X(trial_abandon) X(best_get) X(pareto_get) X(history_get) X(predict_post) X(stateless_post)  \
     X(export_get) X(import_post) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
-    X(importances_get) X(slice_get) X(residuals_get)
+    X(importances_get) X(slice_get) X(residuals_get)                                             \
+    X(operations_get) X(operations_delete)
 
 #define FORM_LIST(X)                                                                             \
     X(tokens_post) X(page) X(events_get) X(studies_post) X(studies_get) X(study_patch)           \
@@ -33,6 +34,11 @@ struct page_input { /* of form_page */
     const char *cursor;
     int64_t     limit;
 };
+
+/* A suggest that goes on behind its request, if the client prefers that ("respond-async", "wait=10"): *taken. */
+struct suggest_request;
+MUST_CHECK enum status handle_suggest_behind(struct call *call, const struct suggest_request *request, bool *taken,
+                                             struct error *err);
 
 /* GET of a study from memory: false when it is not there. */
 bool handle_study_get_cached(struct call *call);

@@ -30,12 +30,23 @@ struct trial_page {
     const char   *next_cursor;
 };
 
+/* Of a suggest that goes on behind its request: see operation.h. */
+struct suggest_reply;
+struct suggest_watch {
+    bool (*is_stopped)(void *arg); /* polled; true: nothing is written, BUSY "stopped" */
+    void (*report)(void *arg, const struct plan_state *state);
+    /* In the transaction that writes the trials, after them; failing undoes them. */
+    enum status (*end)(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err);
+    void *arg;
+};
 struct suggest_request {
     int64_t       count;
     const char   *worker;
     const double *fixed;       /* [params_len], NaN where free; NULL */
-    int64_t       deadline_ms; /* 0: none */
+    int64_t       deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
+    const struct suggest_watch *watch; /* or NULL */
 };
+enum { SUGGEST_PLAN_MS = 30000 };
 struct suggest_reply {
     struct spec   spec;
     struct trial *trials;
@@ -43,7 +54,8 @@ struct suggest_reply {
     int64_t       revision;
 };
 /* This worker's own running trials first, then queued ones, then the policy.
- * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted". */
+ * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted"; BUSY "planning"
+ * while another plan for the study is being made. */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);
