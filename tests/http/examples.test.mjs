@@ -57,6 +57,22 @@ async function patched() {
     return { ...place, headers: { 'if-match': headers.etag } };
 }
 
+// The study of a graph, with its first trial running or none.
+const graph = (trials) => async () => {
+    const place = await create('graph')();
+    for (let i = 0; i < trials; i++) await api.post(`/v1/studies/${place.study}/suggest`, {});
+    return place;
+};
+
+// A plan that takes long enough to be cancelled.
+async function planning() {
+    const body = { ...valueOf('study_create', 'graph'), algorithm: { name: 'macro-bo', horizon: 8, samples: 5000,
+        length_scale: 2.5, signal_variance: 0.6, noise_variance: 0.06, mean: 17.9 }, budget: null };
+    const { id } = await api.post('/v1/studies', body, 201);
+    const { json } = await api.request('POST', `/v1/studies/${id}/suggest`, { json: {}, headers: { prefer: 'respond-async' } });
+    return { study: id, operation: json.id };
+}
+
 // What must be there before the operation (or one of its examples) is sent.
 const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
@@ -65,6 +81,8 @@ const setups = {
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'),
     study_importances: observed, study_slice: observed, study_residuals: observed,
+    'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
+    'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
     token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 
