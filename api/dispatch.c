@@ -123,6 +123,23 @@ enum status dispatch_head(struct call *call, const struct gate_headers *headers,
     return keep_headers(call, headers, err);
 }
 
+/* What a bound token may not see is not there. */
+static enum status check_resource(const struct call *call, struct error *err)
+{
+    static const struct {
+        const char *parameter, *code, *text;
+    } resources[] = {
+        {"{study}", "study_not_found", "there is no such study"},
+        {"{federation}", "federation_not_found", "there is no such federation"},
+        {"{game}", "game_not_found", "there is no such game"},
+    };
+    for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++)
+        if (strstr(call->route->path, resources[i].parameter) != NULL &&
+            strcmp(call->params[0], call->caller.resource) != 0)
+            return error_set(err, STATUS_NOT_FOUND, resources[i].code, "", "%s", resources[i].text);
+    return STATUS_OK;
+}
+
 enum status dispatch_authorise(struct call *call, bool cached_only, struct error *err)
 {
     const struct route *route = call->route;
@@ -136,12 +153,10 @@ enum status dispatch_authorise(struct call *call, bool cached_only, struct error
     if (call->token == NULL)
         return error_set(err, STATUS_UNAUTHORISED, "unauthorised", "", "a valid bearer token is required");
     TRY(token_check(call->app, call->token, cached_only, &call->caller, err));
-    bool is_bound = call->caller.study[0] != '\0';
+    bool is_bound = call->caller.resource[0] != '\0';
     if (!(route->scopes & 1u << call->caller.scope) || (is_bound && route->flags & ROUTE_GLOBAL))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token's scope does not allow that");
-    if (is_bound && strstr(route->path, "{study}") != NULL && strcmp(call->params[0], call->caller.study) != 0)
-        return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
-    return STATUS_OK;
+    return is_bound ? check_resource(call, err) : STATUS_OK;
 }
 
 /* Path, query and body become the input struct. */

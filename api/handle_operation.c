@@ -92,8 +92,8 @@ static json_t *option_json(const struct option *option)
                        : is_choice             ? json_string(option->choices[(size_t)option->fallback])
                        : is_number             ? number_json(option, option->fallback)
                                                : json_boolean(option->fallback != 0);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s}", "name", option->name, "type", types[option->kind],
-                     "minimum", is_number ? number_json(option, option->min) : json_null(), "maximum",
+    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "name", option->name, "type", types[option->kind],
+                     "required", option->required, "minimum", is_number ? number_json(option, option->min) : json_null(), "maximum",
                      is_number ? number_json(option, option->max) : json_null(), "default", fallback, "enum",
                      is_choice ? choices_json(option) : json_null(), "description", option->help);
 }

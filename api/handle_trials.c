@@ -2,6 +2,7 @@
 #include "api/handlers.h"
 #include "api/show.h"
 
+#include <float.h>
 #include <string.h>
 
 enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000, SUGGESTIONS_MAX = 100 };
@@ -178,7 +179,7 @@ enum status handle_trials_post(struct call *call, struct error *err)
     return trial_queue(call->app, &call->caller, call->params[0], points, rows, len, &shown->page, err);
 }
 
-static const char *const trial_states[] = {"queued", "running", "completed", "failed", "infeasible", "abandoned", NULL};
+static const char *const trial_states[] = {"queued", "running", "completed", "failed", "infeasible", "abandoned", "stopped", NULL};
 struct trials_get_input {
     const char *state, *cursor;
     int64_t     limit;
@@ -260,6 +261,34 @@ enum status handle_trial_abandon(struct call *call, struct error *err)
     int64_t                           number;
     TRY(begin_trial(call, &shown, &number, err));
     return trial_abandon(call->app, &call->caller, call->params[0], number, input->reason, &shown->trial, err);
+}
+
+struct trial_report_input {
+    int64_t step;
+    double  value;
+};
+static const struct field trial_report_body[] = {
+    {AT(trial_report_input, step), .kind = FIELD_INT, .required = true, .min = 1, .max = 1000000},
+    {AT(trial_report_input, value), .kind = FIELD_NUMBER, .required = true, .min = -DBL_MAX, .max = DBL_MAX},
+    {.name = NULL},
+};
+const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct trial_report_input)};
+
+static json_t *render_report(struct call *call, const void *result)
+{
+    (void)call;
+    const struct report_reply *reply = result;
+    return json_pack("{s:s, s:s, s:o}", "decision", reply->stop ? "stop" : "continue", "reason", reply->reason,
+                     "next_check_step", reply->next_step == 0 ? json_null() : json_integer(reply->next_step));
+}
+
+enum status handle_trial_report(struct call *call, struct error *err)
+{
+    const struct trial_report_input *input = call->input;
+    struct report_request            request = {.step = input->step, .value = input->value};
+    struct report_reply             *reply = CALL_RESULT(call, struct report_reply, 200, render_report);
+    TRY(handle_number(call, 1, &request.trial, err));
+    return trial_report(call->app, &call->caller, call->params[0], &request, reply, err);
 }
 
 /* ---- insight ---- */

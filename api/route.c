@@ -16,6 +16,9 @@
 #define EVERYBODY   (VIEWERS | ONE(AGENT))
 #define STUDY       "/v1/studies/{study}"
 #define TRIAL       STUDY "/trials/{number}"
+#define GAME        "/v1/games/{game}"
+#define PLAYERS     (WRITERS | ONE(AGENT))
+#define WATCHERS    (READERS | ONE(AGENT))
 #define DOES(name)  .handle = handle_##name
 #define READS(name) .form = &form_##name
 
@@ -114,6 +117,13 @@ const struct route route_table[] = {
      READS(nothing),
      DOES(trial_heartbeat)},
     {.method = "POST",
+     .path = TRIAL "/report",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_JSON,
+     READS(trial_report),
+     DOES(trial_report)},
+    {.method = "POST",
      .path = TRIAL "/abandon",
      .scopes = CURATORS,
      .flags = ROUTE_CHANGES,
@@ -140,6 +150,45 @@ const struct route route_table[] = {
      .body = BODY_IMPORT,
      READS(import_post),
      DOES(import_post)},
+
+    {.method = "POST",
+     .path = "/v1/games",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES | ROUTE_GLOBAL,
+     .body = BODY_JSON,
+     READS(games_post),
+     DOES(games_post)},
+    {.method = "GET", .path = "/v1/games", .scopes = WATCHERS, READS(page), DOES(games_get)},
+    {.method = "GET", .path = GAME, .scopes = WATCHERS, DOES(game_get)},
+    {.method = "DELETE", .path = GAME, .scopes = WRITERS, DOES(game_delete)},
+    {.method = "POST",
+     .path = GAME "/complete",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_OPTIONAL,
+     READS(nothing),
+     DOES(game_complete)},
+    {.method = "POST",
+     .path = GAME "/agents/{agent}/token",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_OPTIONAL,
+     READS(game_token_post),
+     DOES(game_token_post)},
+    {.method = "POST",
+     .path = GAME "/agents/{agent}/suggest",
+     .scopes = PLAYERS,
+     .body = BODY_OPTIONAL,
+     READS(nothing),
+     DOES(game_suggest_post)},
+    {.method = "POST",
+     .path = GAME "/observe",
+     .scopes = PLAYERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_JSON,
+     READS(game_observe_post),
+     DOES(game_observe_post)},
+    {.method = "GET", .path = GAME "/rounds", .scopes = WATCHERS, READS(page), DOES(game_rounds_get)},
 
     {.method = "POST",
      .path = STUDY "/candidates",

@@ -58,7 +58,7 @@ static enum status random_seed(uint64_t *seed, struct error *err)
 
 enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
 {
-    static const char *const members[] = {"metrics", "algorithm", "seed", "lease_seconds"};
+    static const char *const members[] = {"metrics", "algorithm", "stopping", "seed", "lease_seconds"};
     uint64_t                 seed;
     TRY(random_seed(&seed, err));
     json_t *own = json_object();

@@ -6,9 +6,9 @@
 // clang-format off
 #define SQL_STUDY_COLUMNS                                                                                              \
     "id, name, state, reason, spec, labels, notes, budget, revision, version, total, queued, running, completed, "     \
-    "failed, infeasible, abandoned, best_trial, best_value, created_ms, updated_ms"
+    "failed, infeasible, abandoned, stopped, best_trial, best_value, created_ms, updated_ms"
 // clang-format on
-#define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiDii"
+#define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiiDii"
 // clang-format off
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
@@ -24,8 +24,8 @@
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_ADD, "ssssssiii", "",                                                                                      \
       "INSERT INTO study(id, name, state, spec, labels, notes, budget, created_ms, updated_ms, revision, version, "    \
-      "total, queued, running, completed, failed, infeasible, abandoned, best_trial) "                                 \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)")                                     \
+      "total, queued, running, completed, failed, infeasible, abandoned, stopped, best_trial) "                        \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                     \
     X(STUDY_GET, "s", SQL_STUDY_RESULTS, "SELECT " SQL_STUDY_COLUMNS " FROM study WHERE id = $1")                      \
     X(STUDY_LIST, "sssissi", SQL_STUDY_RESULTS,                                                                       \
       "SELECT " SQL_STUDY_COLUMNS " FROM study "                                                                       \
@@ -38,9 +38,9 @@
       "WHERE id = $1")                                                                                                 \
     X(STUDY_STATE, "sssi", "",                                                                                         \
       "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
-    X(STUDY_COUNT, "siiiiiiiii", "",                                                                                   \
+    X(STUDY_COUNT, "siiiiiiiiii", "",                                                                                  \
       "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
-      "infeasible = $8, abandoned = $9, updated_ms = $10 WHERE id = $1")                                               \
+      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11 WHERE id = $1")                                               \
     X(STUDY_BEST, "sid", "", "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                        \
     X(STUDY_DELETE, "s", "", "DELETE FROM study WHERE id = $1")                                                        \
     X(TRIAL_ADD, "sisbisisssiiDDdbis", "",                                                                             \
@@ -101,17 +101,28 @@
     X(EVENT_OF_STUDY, "sii", "iisSiisS",                                                                               \
       "SELECT seq, at_ms, kind, study, revision, trial, actor, detail FROM event WHERE study = $1 AND seq > $2 "       \
       "ORDER BY seq LIMIT $3")                                                                                         \
-    X(EVENT_REPLAY, "si", "iisiBiDDBB",                                                                                \
-      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note, t.outcome FROM event e "             \
+    X(EVENT_REPLAY, "si", "iisiBiDDBBIDB",                                                                             \
+      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note, t.outcome, "              \
+      "m.step, m.value, m.note FROM event e "                                                                          \
       "JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                      \
+      "LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision "                                      \
       "WHERE e.study = $1 AND e.seq > $2 AND e.trial > 0 ORDER BY e.seq")                                              \
-    X(TOKEN_ADD, "sbsssii", "",                                                                                        \
-      "INSERT INTO token(id, hash, name, scope, study, created_ms, expires_ms, revoked_ms) "                           \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, 0)")                                                                        \
-    X(TOKEN_GET, "s", "sbssSiii",                                                                                      \
-      "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token WHERE id = $1")              \
-    X(TOKEN_LIST, "sisi", "sbssSiii",                                                                                  \
-      "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token "                            \
+    X(MEASUREMENT_ADD, "siidiiisib", "",                                                                               \
+      "INSERT INTO measurement(study, trial, step, value, revision, at_ms, stop, reason, next_step, note) "            \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")                                                              \
+    X(MEASUREMENT_GET, "sii", "disi",                                                                                  \
+      "SELECT value, stop, reason, next_step FROM measurement WHERE study = $1 AND trial = $2 AND step = $3")          \
+    X(MEASUREMENT_LAST, "si", "i",                                                                                     \
+      "SELECT coalesce(max(step), 0) FROM measurement WHERE study = $1 AND trial = $2")                                \
+    X(MEASUREMENT_LIST, "si", "idi",                                                                                   \
+      "SELECT step, value, at_ms FROM measurement WHERE study = $1 AND trial = $2 ORDER BY step")                      \
+    X(TOKEN_ADD, "sbsssiis", "",                                                                                        \
+      "INSERT INTO token(id, hash, name, scope, resource, created_ms, expires_ms, agent, revoked_ms) "                           \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)")                                                                        \
+    X(TOKEN_GET, "s", "sbssSiiis",                                                                                      \
+      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token WHERE id = $1")              \
+    X(TOKEN_LIST, "sisi", "sbssSiiis",                                                                                  \
+      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token "                            \
       "WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > $3)) ORDER BY created_ms, id LIMIT $4")          \
     X(TOKEN_REVOKE, "si", "", "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                     \
     X(IDEMPOTENCY_GET, "ssi", "sis",                                                                                   \
@@ -138,6 +149,24 @@
     X(CANDIDATES_RELEASE_GET, "ss", "ssS",                                                                             \
       "SELECT r.study, r.sha256, s.id FROM candidates_release r LEFT JOIN study s ON s.id = r.study "                  \
       "WHERE r.curator_key = $1 AND r.dataset_tag = $2")                                                               \
+    X(GAME_ADD, "sssssiii", "",                                                                                        \
+      "INSERT INTO game(id, name, state, reason, spec, budget, rounds, created_ms, updated_ms) "                       \
+      "VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)")                                                                    \
+    X(GAME_GET, "s", "sssSsiiii",                                                                                      \
+      "SELECT id, name, state, reason, spec, budget, rounds, created_ms, updated_ms FROM game WHERE id = $1")          \
+    X(GAME_LIST, "issi", "sssSsiiii",                                                                                  \
+      "SELECT id, name, state, reason, spec, budget, rounds, created_ms, updated_ms FROM game "                        \
+      "WHERE ($1 = 0 OR created_ms < $1 OR (created_ms = $1 AND id < $2)) AND ($3 = '' OR id = $3) "                   \
+      "ORDER BY created_ms DESC, id DESC LIMIT $4")                                                                    \
+    X(GAME_SAVE, "sssii", "",                                                                                          \
+      "UPDATE game SET state = $2, reason = $3, rounds = $4, updated_ms = $5 WHERE id = $1")                           \
+    X(GAME_DELETE, "s", "", "DELETE FROM game WHERE id = $1")                                                          \
+    X(PLAY_PUT, "siibiDi", "",                                                                                         \
+      "INSERT INTO game_play(game, round, agent, point, row, payoff, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) "      \
+      "ON CONFLICT (game, round, agent) DO UPDATE SET payoff = excluded.payoff")                                       \
+    X(PLAY_LIST, "sii", "iiBiDi",                                                                                      \
+      "SELECT round, agent, point, row, payoff, at_ms FROM game_play WHERE game = $1 AND round > $2 AND round <= $3 "  \
+      "ORDER BY round, agent")                                                                                         \
     X(CANDIDATES_RELEASE_PUT, "ssss", "",                                                                              \
       "INSERT INTO candidates_release(curator_key, dataset_tag, study, sha256) VALUES ($1, $2, $3, $4) "               \
       "ON CONFLICT (curator_key, dataset_tag) DO UPDATE SET study = excluded.study")

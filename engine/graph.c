@@ -377,7 +377,7 @@ static void sample(struct macro_action *actions, size_t *len, size_t most, struc
 enum status graph_actions(const struct graph *graph, uint64_t seed, size_t site, struct arena *arena,
                           struct macro_action **out, size_t *len, struct error *err)
 {
-    struct rng   rng = rng_at(seed, site, RNG_PATHS);
+    struct rng   rng = rng_at(seed, site, RNG_MACRO_PATHS);
     size_t       listed = graph->moves == MOVES_LISTED ? graph->first[site + 1] - graph->first[site] : 0;
     size_t       count = graph->moves == MOVES_LISTED ? listed : graph_count(graph, site);
     bool         is_counted = count <= GRAPH_ACTIONS_MAX || listed > 0, good = true;

@@ -25,7 +25,7 @@ static enum status no_memory(struct error *err)
 
 void macro_plan_draw(const struct macro_tree *tree, const struct macro_search *search, size_t step, double *out)
 {
-    struct rng rng = rng_at(search->seed, search->trial << 32 | step, RNG_PLAN);
+    struct rng rng = rng_at(search->seed, search->trial << 32 | step, RNG_MACRO_PLAN);
     for (size_t i = 0; i < search->samples * tree->steps[step].action.len; i++)
         out[i] = rng_normal(&rng);
 }

@@ -25,6 +25,7 @@ struct option {
     enum option_kind   kind;
     double             min, max; /* inclusive; OPTION_BOOL: 0 and 1 */
     double             fallback; /* NaN: left to the algorithm ("estimated", ...), as help says */
+    bool               required; /* there is no fallback: clients must say it */
     const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
 };
@@ -37,9 +38,10 @@ struct problem {
     const struct space *space;
     const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
     uint64_t      seed;
-    size_t        memory_bytes;          /* limit of the session's arenas together */
-    const enum metric_kind *metrics;     /* [metrics_len] */
-    size_t                  metrics_len; /* 0 or 1: one objective */
+    size_t        memory_bytes;           /* limit of the session's arenas together */
+    const enum metric_kind *metrics;      /* [metrics_len] */
+    size_t                  metrics_len;  /* 0 or 1: one objective */
+    bool                    is_minimized; /* values have their sign flipped: for options in the metric's own units */
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -48,7 +50,11 @@ enum event_kind {
     EVENT_OBSERVED,   /* completed with a value */
     EVENT_INFEASIBLE, /* finished: permanently without a value */
     EVENT_FAILED,     /* finished: no value, says nothing about the point */
-    EVENT_ABANDONED   /* given up */
+    EVENT_ABANDONED,  /* given up */
+    /* Only where the policy judges; to others a stopped trial is observed with its last measurement. */
+    EVENT_MEASURED, /* the value after a step of a running trial */
+    EVENT_STOPPED,  /* finished early: its last measurement stands */
+    EVENT_RECEIVED  /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
@@ -61,8 +67,29 @@ struct event {
     const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
                                given); may be NULL when there is one metric.  Graph: the value at each site of the
                                point [space_point_len], NaN from the first on that was not measured */
-    const void     *note;   /* EVENT_SUGGESTED: the proposal's note, or NULL */
+    const void     *note;   /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
     size_t          note_bytes;
+    size_t          step; /* EVENT_MEASURED: from 1, larger than before in the same trial */
+    /* EVENT_RECEIVED, see fts.h */
+    uint64_t      round, sender;
+    const double *vectors; /* [vectors_len] finite */
+    size_t        vectors_len;
+};
+
+/* The value after a step of a running trial, which its session has not been told yet. */
+struct measurement {
+    uint64_t trial;
+    size_t   step;  /* from 1 to the budget of epochs */
+    double   value; /* finite, larger is better */
+};
+
+/* Whether the trial shall stop here. */
+struct verdict {
+    bool          stop;
+    const char   *reason;                /* stable, snake_case */
+    size_t        next_step;             /* before it no measurement can stop the trial; 0: none will */
+    unsigned char note[POLICY_NOTE_MAX]; /* comes back with the EVENT_MEASURED */
+    size_t        note_bytes;
 };
 
 /* How far a plan ahead came. */
@@ -99,6 +126,9 @@ struct ask {
     void (*report)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
 };
 
+/* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
+double ask_clock_ms(const struct ask *ask);
+
 struct proposal {
     double       *point;        /* [space_point_len] out, storage by the caller */
     size_t        row;          /* out, candidates */
@@ -109,6 +139,9 @@ struct proposal {
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes;
 };
+
+/* Nothing known but where the point is to be written. */
+void proposal_clear(struct proposal *out);
 
 /* One observed trial predicted by the model of all the others, its noise included. */
 struct residual {
@@ -144,8 +177,15 @@ struct policy {
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
-    size_t (*bytes)(const struct session *); /* what the session holds now */
-    void (*close)(struct session *);         /* NULL is allowed */
+    /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
+     * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
+    enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);
+    /* Whether a running trial shall stop, given all measurements told before and this one; NULL when the algorithm
+     * never stops one.  A function of (problem, log, measurement) that changes nothing.  Errors: NO_MEMORY. */
+    enum status (*judge)(struct session *, const struct measurement *, struct verdict *out, struct error *);
+    size_t (*epochs)(const struct problem *); /* the largest step it accepts; NULL without judge */
+    size_t (*bytes)(const struct session *);  /* what the session holds now */
+    void (*close)(struct session *);          /* NULL is allowed */
 };
 
 /* Every algorithm, in the order of the documentation; *count receives how many. */

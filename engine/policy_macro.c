@@ -39,51 +39,47 @@ static const char *const kernels[] = {"se", "matern12", "matern32", "matern52", 
 static const char *const outputs[] = {"sampled", "most_likely", NULL};
 
 #define ESTIMATED "; estimated from the prior observations when absent"
-#define COMMON_OPTIONS                                                                                            \
-    {"horizon",                                                                                                   \
-     OPTION_INT,                                                                                                  \
-     1,                                                                                                           \
-     MACRO_HORIZON_MAX,                                                                                           \
-     3,                                                                                                           \
-     NULL,                                                                                                        \
-     "macro-actions that a plan looks ahead; cut to the remaining budget"},                                       \
-        {"samples", OPTION_INT, 1, SAMPLES_MAX, 100, NULL, "output vectors drawn at each stage of a plan"},       \
-        {"epsilon",                                                                                               \
-         OPTION_REAL,                                                                                             \
-         1e-300,                                                                                                  \
-         1e300,                                                                                                   \
-         NAN,                                                                                                     \
-         NULL,                                                                                                    \
-         "expected loss that is acceptable: sets the number of samples by theorem 4.3, where 10,000 are enough"}, \
-        {"beta", OPTION_REAL, 0, 1e9, 0, NULL, "weight of the information that is gained"},                       \
-        {"threshold",                                                                                             \
-         OPTION_REAL,                                                                                             \
-         0,                                                                                                       \
-         1e300,                                                                                                   \
-         NAN,                                                                                                     \
-         NULL,                                                                                                    \
-         "a sampled value farther than this from that of the most likely outputs is replaced by it"},             \
-        {"kernel", OPTION_CHOICE, 0, 3, 0, kernels, "covariance function of the field"},                          \
-        {"length_scale", OPTION_REAL, 1e-300, 1e300, NAN, NULL, "of the field, in every direction" ESTIMATED},    \
-        {"length_scale_x", OPTION_REAL, 1e-300, 1e300, NAN, NULL, "of the first coordinate"},                     \
-        {"length_scale_y", OPTION_REAL, 1e-300, 1e300, NAN, NULL, "of the second coordinate"},                    \
-        {"length_scale_z", OPTION_REAL, 1e-300, 1e300, NAN, NULL, "of the third coordinate"},                     \
-        {"signal_variance", OPTION_REAL, 1e-300, 1e300, NAN, NULL, "of the field" ESTIMATED},                     \
-        {"noise_variance", OPTION_REAL, 1e-300, 1e300, NAN, NULL, "of a measurement" ESTIMATED},                  \
-    {                                                                                                             \
-        "mean", OPTION_REAL, -1e300, 1e300, NAN, NULL, "of the field before any measurement" ESTIMATED            \
+#define NUMBER(text, least, most, otherwise, words)                                                                \
+    {                                                                                                              \
+        .name = (text), .kind = OPTION_REAL, .min = (least), .max = (most), .fallback = (otherwise), .help = words \
     }
+#define INTEGER(text, least, most, otherwise, words)                                                              \
+    {                                                                                                             \
+        .name = (text), .kind = OPTION_INT, .min = (least), .max = (most), .fallback = (otherwise), .help = words \
+    }
+#define CHOICE(text, values, most, words)                                                        \
+    {                                                                                            \
+        .name = (text), .kind = OPTION_CHOICE, .max = (most), .choices = (values), .help = words \
+    }
+// clang-format off
+#define COMMON_OPTIONS                                                                                                 \
+    INTEGER("horizon", 1, MACRO_HORIZON_MAX, 3, "macro-actions that a plan looks ahead; cut to the remaining budget"), \
+    INTEGER("samples", 1, SAMPLES_MAX, 100, "output vectors drawn at each stage of a plan"),                           \
+    NUMBER("epsilon", 1e-300, 1e300, NAN,                                                                              \
+           "expected loss that is acceptable: sets the samples by theorem 4.3, where 10,000 are enough"),              \
+    NUMBER("beta", 0, 1e9, 0, "weight of the information that is gained"),                                             \
+    NUMBER("threshold", 0, 1e300, NAN,                                                                                 \
+           "a sampled value farther than this from that of the most likely outputs is replaced by it"),                \
+    CHOICE("kernel", kernels, 3, "covariance function of the field"),                                                  \
+    NUMBER("length_scale", 1e-300, 1e300, NAN, "of the field, in every direction" ESTIMATED),                          \
+    NUMBER("length_scale_x", 1e-300, 1e300, NAN, "of the first coordinate"),                                           \
+    NUMBER("length_scale_y", 1e-300, 1e300, NAN, "of the second coordinate"),                                          \
+    NUMBER("length_scale_z", 1e-300, 1e300, NAN, "of the third coordinate"),                                           \
+    NUMBER("signal_variance", 1e-300, 1e300, NAN, "of the field" ESTIMATED),                                           \
+    NUMBER("noise_variance", 1e-300, 1e300, NAN, "of a measurement" ESTIMATED),                                        \
+    NUMBER("mean", -1e300, 1e300, NAN, "of the field before any measurement" ESTIMATED)
+// clang-format on
 
 static const struct option sampled_options[] = {
     COMMON_OPTIONS,
-    {"outputs", OPTION_CHOICE, 0, 1, OUTPUTS_SAMPLED, outputs,
-     "sampled: what may be seen is drawn; most_likely: the means are taken for it (nonmyopic GP-UCB)"},
+    CHOICE("outputs", outputs, 1,
+           "sampled: what may be seen is drawn; most_likely: the means are taken for it (nonmyopic GP-UCB)"),
     {.name = NULL},
 };
 static const struct option anytime_options[] = {
     COMMON_OPTIONS,
-    {"nodes", OPTION_REAL, 1, 1e15, 1e6, NULL, "a plan stops after this many nodes"},
-    {"gap", OPTION_REAL, 0, 1e300, 0, NULL, "... or when the bounds of the best value are this close"},
+    NUMBER("nodes", 1, 1e15, 1e6, "a plan stops after this many nodes"),
+    NUMBER("gap", 0, 1e300, 0, "... or when the bounds of the best value are this close"),
     {.name = NULL},
 };
 
@@ -123,7 +119,9 @@ static enum status check(const struct problem *problem, struct error *err)
         is_given = is_given && !isnan(theta[k]);
     for (size_t j = dims; j < GRAPH_DIMS_MAX; j++)
         if (!isnan(option_value(problem, LENGTH_SCALE_X + (int)j)))
-            return error_set(err, STATUS_INVALID, "out_of_range", "/algorithm", "the sites have %zu coordinates", dims);
+            return error_set(err, STATUS_INVALID, "bad_combination",
+                             j == 1 ? "/algorithm/length_scale_y" : "/algorithm/length_scale_z",
+                             "the sites have %zu coordinates", dims);
     if (!is_given && problem->space->graph->prior_len < PRIOR_MIN)
         return error_set(err, STATUS_INVALID, "hyper_parameters_required", "/algorithm",
                          "length_scale, signal_variance, noise_variance and mean must be given, or the space must "
@@ -255,7 +253,7 @@ static size_t greatest(const struct planning *p, const double *values, size_t le
 {
     double     best = -INFINITY, largest = 0;
     size_t     chosen = SIZE_MAX, ties = 0;
-    struct rng rng = rng_at(p->s->problem->seed, p->ask->trial, RNG_TIES);
+    struct rng rng = rng_at(p->s->problem->seed, p->ask->trial, RNG_MACRO_TIES);
     if (!mat_is_finite(values, len))
         return SIZE_MAX;
     for (size_t a = 0; a < len; a++) {

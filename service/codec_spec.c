@@ -5,6 +5,7 @@
 #include "service/codec_graph.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
+#include "service/codec_stopping.h"
 #include "service/sign.h"
 
 #include <math.h>
@@ -263,6 +264,17 @@ static enum status find_policy(struct reading *in, const json_t *json, const str
     return STATUS_OK;
 }
 
+static enum status check_required(struct reading *in, const struct policy *policy, const double *options)
+{
+    char path[CODEC_PATH_MAX];
+    for (size_t i = 0; policy->options[i].name != NULL; i++) {
+        codec_read_path(path, "/algorithm", policy->options[i].name);
+        if (policy->options[i].required && isnan(options[i]))
+            return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+    }
+    return STATUS_OK;
+}
+
 /* json NULL: the default.  After the space, which decides what is acceptable. */
 static enum status read_algorithm(struct reading *in, const json_t *json, struct spec *spec)
 {
@@ -281,6 +293,7 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     spec->options = options;
     if (json != NULL)
         TRY(read_options(in, json, spec->policy, options));
+    TRY(check_required(in, spec->policy, options));
     if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
                          "%s takes one metric on this type of space", spec->policy->name);
@@ -298,12 +311,13 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
 struct spec_form {
     struct spec   spec;
     int64_t       seed, lease_s;
-    const json_t *algorithm;
+    const json_t *algorithm, *stopping;
 };
 static const struct member spec_members[] = {
     {.name = "metrics", .required = true, .read = read_metrics, .offset = offsetof(struct spec_form, spec)},
     {.name = "space", .required = true, .read = read_space, .offset = offsetof(struct spec_form, spec)},
     {.name = "algorithm", .read = codec_read_kept, .offset = offsetof(struct spec_form, algorithm)},
+    {.name = "stopping", .read = codec_read_kept, .offset = offsetof(struct spec_form, stopping)},
     {.name = "seed", .read = codec_read_integer, .offset = offsetof(struct spec_form, seed), .min = 0, .max = seed_max},
     {.name = "lease_seconds",
      .read = codec_read_integer,
@@ -322,6 +336,7 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
     form.spec.seed = (uint64_t)form.seed;
     form.spec.lease_ms = form.lease_s * 1000;
     TRY(read_algorithm(&in, form.algorithm, &form.spec));
+    TRY(codec_stopping(&in, form.stopping, &form.spec));
     *out = form.spec;
     return STATUS_OK;
 }
@@ -388,7 +403,7 @@ static json_t *metrics_json(const struct spec *spec)
 
 json_t *codec_spec_json(const struct spec *spec)
 {
-    return json_pack("{s:o, s:o, s:o, s:I, s:I}", "metrics", metrics_json(spec), "space", space_json(spec), "algorithm",
-                     algorithm_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
-                     (json_int_t)(spec->lease_ms / 1000));
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I}", "metrics", metrics_json(spec), "space", space_json(spec),
+                     "algorithm", algorithm_json(spec), "stopping", codec_stopping_json(spec), "seed",
+                     (json_int_t)spec->seed, "lease_seconds", (json_int_t)(spec->lease_ms / 1000));
 }

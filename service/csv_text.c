@@ -73,7 +73,7 @@ static enum status read_state(struct line *line, const char *cell)
         {"", OUTCOME_VALUE, true},           {"completed", OUTCOME_VALUE, true},
         {"failed", OUTCOME_FAILED, true},    {"infeasible", OUTCOME_INFEASIBLE, true},
         {"queued", OUTCOME_VALUE, false},    {"running", OUTCOME_VALUE, false},
-        {"abandoned", OUTCOME_VALUE, false},
+        {"abandoned", OUTCOME_VALUE, false}, {"stopped", OUTCOME_VALUE, false},
     };
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (strcmp(states[i].name, cell) != 0)
@@ -515,7 +515,7 @@ enum status export_csv(struct app *app, struct caller *caller, const char *study
                        struct error *err)
 {
     struct export work = {.caller = caller, .id = study};
-    if (caller->study[0] != '\0' && strcmp(caller->study, study) != 0)
+    if (caller->resource[0] != '\0' && strcmp(caller->resource, study) != 0)
         return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
     TRY(db_read(app->db, read_export, &work, err));
     char *written = write_export(&work, length);

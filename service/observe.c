@@ -212,18 +212,6 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
     return first;
 }
 
-static enum status complete_if_spent(struct db_conn *conn, struct batch *batch, struct error *err)
-{
-    struct study *study = &batch->study;
-    int64_t       finished = study->trials[TRIAL_COMPLETED] + study->trials[TRIAL_INFEASIBLE];
-    int64_t       open = study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING];
-    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
-        return STATUS_OK;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], "budget_exhausted",
-                batch->now_ms));
-    return log_trial(conn, batch, "study.completed", 0, "budget_exhausted", err);
-}
-
 static enum status observe(struct db_conn *conn, void *arg, struct error *err)
 {
     struct batch         *batch = arg;
@@ -236,7 +224,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     if (out->accepted > 0) {
         if (batch->caller->is_import)
             TRY(log_trial(conn, batch, "study.imported", 0, NULL, err));
-        TRY(complete_if_spent(conn, batch, err));
+        TRY(rows_complete_if_spent(conn, &batch->study, batch->caller->token_id, batch->now_ms, err));
         TRY(rows_study_save(conn, &batch->study, batch->now_ms, err));
     }
     out->revision = batch->study.revision;

@@ -3,6 +3,7 @@
  * the log up to seq plus the suggestions up to told, and anything else makes it forget. */
 #include "service/session.h"
 
+#include "engine/game.h"
 #include "service/candidates.h"
 #include "service/gate.h"
 #include "service/rows.h"
@@ -149,7 +150,9 @@ static struct entry *oldest_idle(struct session_cache *cache)
 
 static size_t live_bytes(const struct live *live)
 {
-    size_t bytes = sizeof(struct entry) + live->arena.taken_bytes;
+    size_t bytes = sizeof(struct entry) + live->arena.taken_bytes + live->curves_arena.taken_bytes;
+    if (live->game != NULL)
+        return bytes + game_bytes(live->game);
     return live->session == NULL ? bytes : bytes + live->spec.policy->bytes(live->session);
 }
 
@@ -187,7 +190,10 @@ void session_forget(struct live *live)
     if (live->session != NULL)
         live->spec.policy->close(live->session);
     live->session = NULL;
+    game_close(live->game);
+    live->game = NULL;
     arena_fini(&live->arena);
+    arena_fini(&live->curves_arena);
     live->seq = live->revision = live->told = live->observations = 0;
 }
 
@@ -220,9 +226,38 @@ void session_stats(struct app *app, struct session_stats *out)
 static const struct { const char *kind; enum event_kind event; } kinds[] = {
     {"trial.suggested", EVENT_SUGGESTED}, {"trial.queued", EVENT_SUGGESTED},   {"trial.reported", EVENT_SUGGESTED},
     {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
-    {"trial.abandoned", EVENT_ABANDONED},
+    {"trial.abandoned", EVENT_ABANDONED}, {"trial.measured", EVENT_MEASURED}, {"trial.stopped", EVENT_STOPPED},
 };
 // clang-format on
+
+static enum status tell_policy(struct live *live, struct event *event, struct error *err)
+{
+    bool judges = live->spec.policy->judge != NULL;
+    if (event->kind == EVENT_MEASURED && !judges)
+        return STATUS_OK;
+    if (event->kind == EVENT_STOPPED && !judges)
+        event->kind = EVENT_OBSERVED;
+    return live->spec.policy->tell(live->session, event, err);
+}
+
+/* A measurement, or the end of a trial that was stopped at its last one. */
+static enum status tell_measured(struct live *live, const struct db_rows *rows, struct event *event, struct error *err)
+{
+    if (event->kind == EVENT_MEASURED) {
+        event->step = (size_t)db_int(rows, 10);
+        event->value = spec_sign(&live->spec) * db_double(rows, 11);
+        event->note = db_blob(rows, 12, &event->note_bytes);
+    } else {
+        const struct curve *curve = curves_find(&live->curves, event->trial);
+        if (curve == NULL)
+            return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a stopped trial has no measurement");
+        event->value = curve->values[curve->len - 1];
+        event->stddev = 0;
+        live->observations++;
+    }
+    TRY(curves_tell(&live->curves, event, err));
+    return tell_policy(live, event, err);
+}
 
 static enum status tell_row(struct live *live, const struct db_rows *rows, struct error *err)
 {
@@ -240,6 +275,9 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
     if (i == count)
         return STATUS_OK;
     event.kind = kinds[i].event;
+    if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
+        return tell_measured(live, rows, &event, err);
+    TRY(curves_tell(&live->curves, &event, err));
     if (event.kind == EVENT_SUGGESTED) {
         if ((int64_t)event.trial <= live->told)
             return STATUS_OK;
@@ -304,7 +342,10 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     live->spec = study.spec;
     TRY(load_candidates(conn, live, err));
     struct problem *problem = ARENA_NEW(&live->arena, struct problem, 1);
-    if (problem == NULL || live->arena.taken_bytes >= app->options.session_bytes)
+    size_t          curves_bytes = live->spec.stopping.kind == STOP_RULE_OFF ? 0 : app->options.session_bytes / 8;
+    arena_init(&live->curves_arena, curves_bytes);
+    curves_init(&live->curves, &live->curves_arena);
+    if (problem == NULL || live->arena.taken_bytes + curves_bytes >= app->options.session_bytes)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's model does not fit");
     *problem = (struct problem){
         .space = &live->spec.space,
@@ -312,7 +353,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .seed = live->spec.seed,
         .metrics = live->spec.kinds,
         .metrics_len = live->spec.metrics_len,
-        .memory_bytes = app->options.session_bytes - live->arena.taken_bytes,
+        .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
+        .is_minimized = spec_sign(&live->spec) < 0,
     };
     return live->spec.policy->open(problem, &live->session, err);
 }

@@ -5,6 +5,7 @@
 
 #include "engine/policy.h"
 #include "engine/space.h"
+#include "engine/stop_rule.h"
 #include "engine/status.h"
 
 #include <math.h>
@@ -34,6 +35,7 @@ struct spec {
     const double             *options; /* as struct problem */
     uint64_t                  seed;
     int64_t                   lease_ms;
+    struct stop_rule          stopping; /* kind OFF: nothing is measured of running trials */
 };
 
 /* Larger is better inside; the user's own sign outside. */

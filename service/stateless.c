@@ -108,7 +108,8 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .seed = request->spec.seed,
                                     .metrics = request->spec.kinds,
                                     .metrics_len = request->spec.metrics_len,
-                                    .memory_bytes = app->options.session_bytes};
+                                    .memory_bytes = app->options.session_bytes,
+                                    .is_minimized = spec_sign(&request->spec) < 0};
     const struct policy *policy = request->spec.policy;
     struct session      *session = NULL;
     gate_enter(app->compute);

@@ -15,7 +15,7 @@ enum { LIST_MAX = 1000 };
 
 enum status study_visible(const struct caller *caller, const char *id, struct error *err)
 {
-    if (caller->study[0] == '\0' || strcmp(caller->study, id) == 0)
+    if (caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
 }
@@ -43,7 +43,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
                          struct error *err)
 {
-    if (caller->study[0] != '\0')
+    if (caller->resource[0] != '\0')
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
     int64_t now = app->now_ms();
     *out = (struct study){
@@ -135,7 +135,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct list               *work = arg;
     const struct study_filter *filter = work->filter;
-    const char                *bound = work->caller->study;
+    const char                *bound = work->caller->resource;
     int64_t                    created_ms;
     char                       id[24];
     TRY(read_cursor(filter->cursor, &created_ms, id, err));

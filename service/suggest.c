@@ -44,6 +44,15 @@ static enum status check_state(const struct study *study, struct error *err)
     return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s", study_state_names[study->state]);
 }
 
+/* What a worker finds that comes back to a trial, or takes over another's. */
+static enum status load_curves(struct db_conn *conn, const struct plan *plan, struct trial *trials, size_t len,
+                               struct error *err)
+{
+    for (size_t i = 0; i < len && plan->study.spec.stopping.kind != STOP_RULE_OFF; i++)
+        TRY(rows_curve(conn, plan->id, plan->caller->arena, &trials[i], err));
+    return STATUS_OK;
+}
+
 static enum status append(struct plan *plan, const struct trial *trials, size_t len)
 {
     if (len > 0)
@@ -98,6 +107,7 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     size_t         len;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->now_ms, missing(plan)));
     TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
+    TRY(load_curves(conn, plan, trials, len, err));
     return append(plan, trials, len);
 }
 
@@ -108,6 +118,7 @@ static enum status take_queued(struct db_conn *conn, struct plan *plan, struct e
     size_t         len;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_IN_STATE, plan->id, "queued", missing(plan)));
     TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
+    TRY(load_curves(conn, plan, trials, len, err));
     for (size_t i = 0; i < len; i++) {
         trials[i].state = TRIAL_RUNNING;
         trials[i].worker = plan->request->worker;

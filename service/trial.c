@@ -55,7 +55,8 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task *task = arg;
     TRY(load_study(conn, task, err));
-    return rows_trial_get(conn, task->id, task->number, task->caller->arena, task->trial, err);
+    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, task->trial, err));
+    return rows_curve(conn, task->id, task->caller->arena, task->trial, err);
 }
 
 enum status trial_find(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,

@@ -4,6 +4,10 @@
 
 #include "service/study.h"
 
+struct curve_point {
+    int64_t step, at_ms;
+    double  value;
+};
 struct trial {
     int64_t          number; /* from 1, without gaps */
     enum trial_state state;
@@ -15,6 +19,8 @@ struct trial {
     const double    *values;                        /* of all metrics, as spec_is_feasible has them (graph: of the
                                                        sites, NaN where not measured), or NULL */
     int64_t          created_ms, finished_ms;
+    const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
+    size_t                    curve_len;
     struct { /* how the point was chosen; policy is NULL for a point of the user's */
         const char *policy, *fallback;
         int64_t     revision, observations;
@@ -103,6 +109,22 @@ MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, c
                                        struct trial *out, struct error *err);
 MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, int64_t number,
                                      const char *reason, struct trial *out, struct error *err);
+
+/* A measurement of a running trial, and whether it shall go on.  The measurement is stored; it renews the lease; a trial
+ * that shall stop is `stopped` with this value.  The same step and value again: the same answer, nothing stored.
+ * Errors: CONFLICT "no_epochs" (the study has no epoch budget), "trial_not_running", "step_reported" (with another
+ * value), "step_out_of_order"; INVALID "out_of_range" (beyond the budget). */
+struct report_request {
+    int64_t trial, step;
+    double  value;
+};
+struct report_reply {
+    bool        stop;
+    const char *reason;
+    int64_t     next_step; /* before it no report can stop the trial; 0: none will */
+};
+MUST_CHECK enum status trial_report(struct app *app, struct caller *caller, const char *study,
+                                    const struct report_request *request, struct report_reply *out, struct error *err);
 
 struct history_item {
     int64_t trial, at_ms;

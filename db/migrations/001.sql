@@ -5,7 +5,7 @@ CREATE TABLE study (
     labels TEXT NOT NULL, notes TEXT NOT NULL, budget INTEGER NOT NULL, revision INTEGER NOT NULL,
     version INTEGER NOT NULL, total INTEGER NOT NULL, queued INTEGER NOT NULL, running INTEGER NOT NULL,
     completed INTEGER NOT NULL, failed INTEGER NOT NULL, infeasible INTEGER NOT NULL, abandoned INTEGER NOT NULL,
-    best_trial INTEGER NOT NULL, best_value REAL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL
+    stopped INTEGER NOT NULL, best_trial INTEGER NOT NULL, best_value REAL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX study_by_age ON study(created_ms DESC, id DESC);
 
@@ -38,10 +38,18 @@ CREATE TABLE operation (
     finished_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_by_state ON operation(state, study);
+-- What was measured of running trials.  note: what the rule wants to find again.
+CREATE TABLE measurement (
+    study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, trial INTEGER NOT NULL, step INTEGER NOT NULL,
+    value REAL NOT NULL, revision INTEGER NOT NULL, at_ms INTEGER NOT NULL, stop INTEGER NOT NULL,
+    reason TEXT NOT NULL, next_step INTEGER NOT NULL, note BLOB,
+    PRIMARY KEY (study, trial, step)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX measurement_by_revision ON measurement(study, revision);
 
 CREATE TABLE token (
-    id TEXT PRIMARY KEY, hash BLOB NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL, study TEXT,
-    created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL
+    id TEXT PRIMARY KEY, hash BLOB NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL, resource TEXT,
+    agent TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE idempotency (
@@ -66,4 +74,15 @@ CREATE INDEX candidates_refusal_by_study ON candidates_refusal(study, at_ms);
 CREATE TABLE candidates_release (
     curator_key TEXT NOT NULL, dataset_tag TEXT NOT NULL, study TEXT NOT NULL, sha256 TEXT NOT NULL,
     PRIMARY KEY (curator_key, dataset_tag)
+) STRICT, WITHOUT ROWID;
+
+-- A game, and what every agent did in every round; rounds counts those that are complete.
+CREATE TABLE game (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, spec TEXT NOT NULL,
+    budget INTEGER NOT NULL, rounds INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX game_by_age ON game(created_ms DESC, id DESC);
+CREATE TABLE game_play (
+    game TEXT NOT NULL REFERENCES game(id) ON DELETE CASCADE, round INTEGER NOT NULL, agent INTEGER NOT NULL,
+    point BLOB, row INTEGER NOT NULL, payoff REAL, at_ms INTEGER NOT NULL, PRIMARY KEY (game, round, agent)
 ) STRICT, WITHOUT ROWID;

@@ -91,7 +91,7 @@ test('a bound token sees its study alone in lists, and its own events only', asy
     await api.expect(403, 'GET', '/v1/events', { token });
     await api.expect(403, 'GET', '/v1/tokens', { token });
     await api.expect(403, 'GET', '/metrics', { token });
-    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).study, own.study);
+    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).resource, own.study);
 });
 
 test('tokens that are not good get 401 without detail, and nothing changes', async () => {
@@ -136,8 +136,8 @@ test('the command line makes tokens while the server runs', async () => {
         assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).scope, scope);
     }
     const { study } = await place();
-    const bound = server.commandToken('curator', '--study', study);
-    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token: bound })).study, study);
+    const bound = server.commandToken('curator', '--resource', study);
+    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token: bound })).resource, study);
 });
 
 test('no secret shows in the log or in a reply', async () => {

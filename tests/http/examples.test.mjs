@@ -73,6 +73,14 @@ async function planning() {
     return { study: id, operation: json.id };
 }
 
+async function measured() {
+    const { study } = await create('stopping')();
+    await api.post(`/v1/studies/${study}/suggest`, {});
+    return { study, number: 1 };
+}
+
+const game = async () => ({ game: (await api.post('/v1/games', valueOf('game_create', 'constant'), 201)).id, agent: 'attacker' });
+
 // What must be there before the operation (or one of its examples) is sent.
 const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
@@ -80,7 +88,9 @@ const setups = {
     'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'),
-    study_importances: observed, study_slice: observed, study_residuals: observed,
+    study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
+    game_get: game, game_delete: game, game_complete: game, game_token: game, game_suggest: game, game_observe: game,
+    game_rounds: game,
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
     token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),

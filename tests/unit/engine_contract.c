@@ -61,7 +61,9 @@ static bool world_init(struct world *w, const struct policy *policy, size_t spac
 {
     *w = (struct world){.policy = policy};
     for (int i = 0; policy->options[i].name != NULL; i++)
-        w->options[i] = i == which ? k : policy->options[i].fallback;
+        w->options[i] = i == which                    ? k
+                        : policy->options[i].required ? fmax(policy->options[i].min, 20)
+                                                      : policy->options[i].fallback;
     w->problem = (struct problem){.space = &spaces[space], .seed = 2385, .memory_bytes = 1 << 26};
     w->problem.options = w->options;
     w->problem.metrics = metrics;
@@ -748,6 +750,7 @@ static void test_records(void)
             CU_ASSERT_FATAL(o < OPTIONS_MAX);
             CU_ASSERT(policy_option(p, option->name) == o && option->help != NULL);
             CU_ASSERT(option->kind == OPTION_CHOICE ? choices_count(option) > 1 : option->min < option->max);
+            CU_ASSERT(!option->required || isnan(option->fallback));
             CU_ASSERT(isnan(option->fallback) || option->kind == OPTION_CHOICE ||
                       (option->fallback >= option->min && option->fallback <= option->max));
         }
