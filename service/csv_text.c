@@ -236,6 +236,9 @@ static enum status read_header(const struct csv_table *table, struct line *line,
     size_t values = 0, metrics = line->spec->metrics_len;
     bool   has_candidate = false;
     line->number = 1;
+    line->column = "sites";
+    if (line->spec->space.kind == SPACE_GRAPH)
+        return refuse(line, "not_supported", "the trials of a graph are imported as JSON");
     for (size_t i = 0; i < table->columns; i++) {
         const char          *name = line->column = csv_table_name(table, i);
         const struct column *known = find_known(name);
@@ -253,8 +256,6 @@ static enum status read_header(const struct csv_table *table, struct line *line,
         has_candidate |= columns[i].read == read_candidate;
     }
     line->column = "value";
-    if (line->spec->space.kind == SPACE_GRAPH)
-        return refuse(line, "not_supported", "the trials of a graph are imported as JSON");
     if (values != metrics)
         return refuse(line, "missing_column", "is required, for each of several metrics");
     line->column = "candidate";
