@@ -37,7 +37,7 @@ enum { FEATURES, SEED, LENGTH_SCALE, NOISE, CENTRE, SPREAD, SCHEDULE, REPEAT, IN
                 .min = -1e100,                                                                               \
                 .max = 1e100,                                                                                \
                 .fallback = 0,                                                                               \
-                .help = "public: a value enters a message as (value - centre) / spread, larger is better"},  \
+                .help = "public: a value enters a message as (value - centre) / spread"},                    \
     [SPREAD] = {.name = "spread",                                                                            \
                 .kind = OPTION_REAL,                                                                         \
                 .min = 1e-100,                                                                               \

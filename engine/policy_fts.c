@@ -302,11 +302,6 @@ static enum status anchors_of(struct session *session, const struct gp_model *mo
     return STATUS_OK;
 }
 
-static double now(const struct ask *ask)
-{
-    return ask->clock_ms == NULL ? NAN : ask->clock_ms();
-}
-
 /* Where the model and the draw see the point; out is changed from here on only. */
 static enum status describe(struct session *session, const struct ask *ask, const struct gp_model *model,
                             struct rff_search *function, const double *point, struct proposal *out, struct error *err)
@@ -343,9 +338,9 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     bool    is_new;
     if (theta == NULL || point == NULL)
         return no_memory(err);
-    double began = now(ask);
+    double began = ask_clock_ms(ask);
     TRY(find_theta(session, &model, &fit, theta, &is_new, err));
-    double fit_ms = is_new ? now(ask) - began : NAN;
+    double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
     TRY(gp_model_condition(&model, &fit, theta, true, &session->cache, err));
     TRY(anchors_of(session, &model, &anchors, err));
     TRY(draw_own(session, ask, &model, &rff, &omega, err));
@@ -439,9 +434,7 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
 {
     struct space      view;
     struct arena_mark mark = arena_mark(&session->kept);
-    out->fallback = NULL;
-    out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
+    proposal_clear(out);
     TRY(space_hold(session->problem->space, ask->fixed, &session->kept, &view, err));
     enum status status = ask_point(session, ask, &view, out, err);
     arena_release(&session->kept, mark);
@@ -459,7 +452,8 @@ static enum status no_observations(struct error *err)
 static void collect(const struct session *session, double *U, double *y)
 {
     const struct space *space = session->problem->space;
-    double              centre = option_value(session, CENTRE), spread = option_value(session, SPREAD);
+    double              sign = session->problem->is_minimized ? -1 : 1; // the centre is in the metric's own units
+    double              centre = sign * option_value(session, CENTRE), spread = option_value(session, SPREAD);
     size_t              n = 0;
     for (size_t i = 0; i < session->log.len; i++) {
         if (session->log.trials[i].state != LOG_OBSERVED)
