@@ -110,7 +110,7 @@ const struct route route_table[] = {
      READS(trials_post),
      DOES(trials_post)},
     {.method = "GET", .path = STUDY "/trials", .scopes = VIEWERS, READS(trials_get), DOES(trials_get)},
-    {.method = "GET", .path = TRIAL, .scopes = VIEWERS, DOES(trial_get)},
+    {.method = "GET", .path = TRIAL, .scopes = VIEWERS, READS(trial_get), DOES(trial_get)},
     {.method = "POST",
      .path = TRIAL "/heartbeat",
      .scopes = CURATORS,

@@ -22,6 +22,7 @@ enum rng_purpose {
     RNG_GAME_PLAY,
     RNG_GAME_THINK,
     RNG_PATHS,
+    RNG_PARTITION,
 };
 
 struct rng {

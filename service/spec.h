@@ -35,6 +35,7 @@ struct spec {
     uint64_t                  seed;
     int64_t                   lease_ms;
     struct stop_rule          stopping; /* kind OFF: nothing is measured of running trials */
+    double                    better_than; /* the study is done with a better feasible value; NaN: never */
 };
 
 /* Larger is better inside; the user's own sign outside. */

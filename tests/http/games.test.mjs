@@ -315,8 +315,9 @@ test("an agent's token sees its own action and nobody else's before the round is
         await refused(id, [403, 'forbidden'], method, path, method === 'POST' ? { json: {} } : {}, attacker);
     await attacker.expect([403, 'forbidden'], 'POST', '/v1/games', { json: { name: 'game', agents: pair() } });
     const unbound = new Client(server, (await api.post('/v1/tokens', { name: 'nobody', scope: 'agent' }, 201)).token);
-    await unbound.expect([403, 'forbidden'], 'GET', `/v1/games/${id}`);
-    await unbound.expect([403, 'forbidden'], 'POST', `/v1/games/${id}/agents/attacker/suggest`, { json: {} });
+    assert.deepEqual((await unbound.get('/v1/games')).games, []);
+    await unbound.expect([404, 'game_not_found'], 'GET', `/v1/games/${id}`);
+    await unbound.expect([404, 'game_not_found'], 'POST', `/v1/games/${id}/agents/attacker/suggest`, { json: {} });
     const token = (await api.get('/v1/tokens')).tokens.find((each) => each.resource === id && each.agent === 'defender');
     await api.expect(204, 'DELETE', `/v1/tokens/${token.id}`);
     await defender.expect([401, 'unauthorised'], 'GET', `/v1/games/${id}`);

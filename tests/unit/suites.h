@@ -38,6 +38,9 @@
     X(broadcast)         \
     X(game)              \
     X(fts)               \
+    X(image)             \
+    X(additive)          \
+    X(bos2)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
