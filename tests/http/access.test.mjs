@@ -15,6 +15,7 @@ async function place() {
     await api.post(`/v1/studies/${study.id}/suggest`, { worker: 'w' });
     const token = await api.post('/v1/tokens', { name: 'victim', scope: 'agent' }, 201);
     const federation = await api.post('/v1/federations', federationBody, 201);
+    await api.post(`/v1/federations/${federation.id}/agents`, { name: 'first' }, 201);
     return { study: study.id, number: 1, id: token.id, federation: federation.id, round: 1, agent: 1 };
 }
 
