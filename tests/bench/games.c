@@ -424,7 +424,7 @@ static int report_three(bool is_adversary)
     static double regret[5][GAMES3], f[3][CELLS3];
     for (int g = 0; g < GAMES3; g++) {
         for (int a = 0; a < 3; a++)
-            draw_payoffs((uint64_t)(g * 3 + (is_adversary ? 0 : a)), f[a]);
+            draw_payoffs((uint64_t)g * 3 + (is_adversary ? 0 : (uint64_t)a), f[a]);
         for (size_t l = 0; l < 5; l++) {
             struct match match = {.agents = 3,
                                   .side = SIDE3,
