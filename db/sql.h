@@ -22,6 +22,8 @@
     "created_ms, updated_ms"
 // clang-format on
 #define SQL_FEDERATION_RESULTS "sssSssiiiiidii"
+#define SQL_OPERATION_COLUMNS "id, study, state, trials, revision, code, detail, created_ms, finished_ms"
+#define SQL_OPERATION_RESULTS "sssBiSSii"
 
 /* name, parameters, results, text */
 // clang-format off
@@ -81,6 +83,22 @@
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 "             \
       "ORDER BY number")                                                                                               \
     X(TRIAL_HAS_ROW, "si", "i", "SELECT number FROM trial WHERE study = $1 AND row = $2 LIMIT 1")                      \
+    X(TRIAL_NEWEST_VISIT, "s", SQL_TRIAL_RESULTS,                                                                      \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state IN ('queued', 'running', 'completed') "      \
+      "ORDER BY number DESC LIMIT 1")                                                                                  \
+    X(OPERATION_ADD, "sssisbii", "",                                                                                   \
+      "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
+      "finished_ms) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0)")                                         \
+    X(OPERATION_GET, "s", SQL_OPERATION_RESULTS, "SELECT " SQL_OPERATION_COLUMNS " FROM operation WHERE id = $1")      \
+    X(OPERATION_OF_WORKER, "ss", SQL_OPERATION_RESULTS,                                                                \
+      "SELECT " SQL_OPERATION_COLUMNS " FROM operation WHERE study = $1 AND state = 'running' AND worker = $2 "        \
+      "ORDER BY created_ms LIMIT 1")                                                                                   \
+    X(OPERATION_LEFT, "", "sssisBi",                                                                                   \
+      "SELECT id, study, actor, count, worker, fixed, deadline_ms FROM operation WHERE state = 'running' "             \
+      "ORDER BY created_ms DESC, id LIMIT 64")                                                                         \
+    X(OPERATION_END, "ssbissi", "",                                                                                    \
+      "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7 "         \
+      "WHERE id = $1 AND state = 'running'")                                                                           \
     X(EVENT_ADD, "issiiss", "",                                                                                        \
       "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
     X(EVENT_LIST, "ii", "iisSiisS",                                                                                    \
@@ -89,12 +107,13 @@
     X(EVENT_OF_STUDY, "sii", "iisSiisS",                                                                               \
       "SELECT seq, at_ms, kind, study, revision, trial, actor, detail FROM event WHERE study = $1 AND seq > $2 "       \
       "ORDER BY seq LIMIT $3")                                                                                         \
-    X(EVENT_REPLAY, "si", "iisiBiDDBBIDB",                                                                             \
-      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note, t.outcome, "              \
-      "m.step, m.value, m.note FROM event e "                                                                          \
-      "JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                      \
+    X(EVENT_REPLAY, "si", "iisiBiDDBBIDBS",                                                                             \
+      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1), t.value, t.stddev, t.note, t.outcome, "              \
+      "m.step, m.value, m.note, e.detail FROM event e "                                                                \
+      "LEFT JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                 \
       "LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision "                                      \
-      "WHERE e.study = $1 AND e.seq > $2 AND e.trial > 0 ORDER BY e.seq")                                              \
+      "WHERE e.study = $1 AND e.seq > $2 AND (t.number IS NOT NULL OR e.kind = 'federation.received') "                \
+      "ORDER BY e.seq")                                                                                                \
     X(MEASUREMENT_ADD, "siidiiisib", "",                                                                               \
       "INSERT INTO measurement(study, trial, step, value, revision, at_ms, stop, reason, next_step, note) "            \
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")                                                              \
@@ -104,6 +123,14 @@
       "SELECT coalesce(max(step), 0) FROM measurement WHERE study = $1 AND trial = $2")                                \
     X(MEASUREMENT_LIST, "si", "idi",                                                                                   \
       "SELECT step, value, at_ms FROM measurement WHERE study = $1 AND trial = $2 ORDER BY step")                      \
+    X(META_ADD, "sissiisbb", "",                                                                                       \
+      "INSERT INTO meta(study, position, source, name, revision, skipped, matrix, points, data) "                      \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)")                                                                   \
+    X(META_LIST, "s", "iSsiisbb",                                                                                      \
+      "SELECT position, source, name, revision, skipped, matrix, points, data FROM meta WHERE study = $1 "             \
+      "ORDER BY position")                                                                                             \
+    X(META_NOTES, "sii", "ib",                                                                                         \
+      "SELECT number, note FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER BY number LIMIT $3") \
     X(TOKEN_ADD, "sbsssiis", "",                                                                                        \
       "INSERT INTO token(id, hash, name, scope, resource, created_ms, expires_ms, agent, revoked_ms) "                           \
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)")                                                                        \
@@ -186,6 +213,10 @@
     X(FEDERATION_AGENT_LIST, "sii", "issSi",                                                                           \
       "SELECT seat, name, token, study, created_ms FROM federation_agent WHERE federation = $1 AND seat > $2 "         \
       "ORDER BY seat LIMIT $3")                                                                                        \
+    X(FEDERATION_AGENT_HOST, "sis", "",                                                                                \
+      "UPDATE federation_agent SET study = $3 WHERE federation = $1 AND seat = $2 AND study IS NULL")                  \
+    X(FEDERATION_HOSTED, "s", "i",                                                                                     \
+      "SELECT count(*) FROM federation_agent a JOIN study s ON s.id = a.study WHERE a.federation = $1")                \
     X(FEDERATION_MESSAGE_ADD, "siibi", "",                                                                             \
       "INSERT INTO federation_message(federation, round, seat, data, at_ms) VALUES ($1, $2, $3, $4, $5)")              \
     X(FEDERATION_MESSAGE_GET, "sii", "b",                                                                              \

@@ -5,8 +5,10 @@
 #include "engine/accountant.h"
 #include "service/codec.h"
 #include "service/codec_read.h"
+#include "service/codec_space.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const noise_names[] = {[BROADCAST_JOINT] = "joint", [BROADCAST_WORST] = "worst", NULL};
@@ -123,6 +125,9 @@ static enum status read_study(struct reading *in, const struct form *form, struc
     json_decref(study);
     TRY(status);
     const struct policy *policy = out->study.policy;
+    if (out->study.federation != NULL)
+        return error_set(in->err, STATUS_INVALID, "unknown_member", "/algorithm/federation",
+                         "a federation is no agent of another one");
     if (policy->message == NULL)
         return error_set(in->err, STATUS_INVALID, "unknown_algorithm", "/algorithm/name",
                          "an algorithm of federations is fts or dp-fts-de");
@@ -253,6 +258,26 @@ enum status codec_federation_parse(const char *text, struct arena *arena, struct
 }
 
 /* ---- writing ---- */
+
+bool codec_federation_fits(const struct federation_spec *spec, const struct spec *study)
+{
+    json_t *own = codec_space_json(&spec->study), *other = codec_space_json(study);
+    bool    is_same = own != NULL && other != NULL && json_equal(own, other) &&
+                   spec->study.metrics[spec->study.first].goal == study->metrics[study->first].goal;
+    json_decref(own);
+    json_decref(other);
+    return is_same;
+}
+
+const char *codec_federation_study_text(const struct spec *study, struct arena *arena)
+{
+    json_t     *json = codec_spec_json(study);
+    char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    const char *copy = text == NULL ? NULL : arena_strndup(arena, text, strlen(text));
+    json_decref(json);
+    free(text);
+    return copy;
+}
 
 static int add_private(json_t *json, const struct federation_spec *spec)
 {

@@ -283,7 +283,8 @@ static enum status open_session(struct agent_log *log, struct error *err)
                                 .seed = log->seed,
                                 .metrics = study->kinds,
                                 .metrics_len = study->metrics_len,
-                                .memory_bytes = ARENA_BYTES};
+                                .memory_bytes = ARENA_BYTES,
+                                .is_minimized = spec_sign(study) < 0};
     return study->policy->open(problem, &log->session, err);
 }
 

@@ -36,10 +36,9 @@ size_t federation_region(const struct federation_spec *spec, int64_t seat)
 void federation_options(const struct federation_spec *spec, int64_t seat, double *options)
 {
     const struct policy *policy = spec->study.policy;
-    int                  region = policy_option(policy, "region"), centre = policy_option(policy, "centre");
+    int                  region = policy_option(policy, "region");
     for (size_t i = 0; policy->options[i].name != NULL; i++)
         options[i] = spec->study.options[i];
-    options[centre] *= spec_sign(&spec->study);
     if (region >= 0)
         options[region] = (double)federation_region(spec, seat);
 }
@@ -342,10 +341,25 @@ enum status federation_move(struct app *app, struct caller *caller, const char *
     return app_transact(app, caller, move, &work, err);
 }
 
+/* The broadcasts are part of what such a study is made from. */
+static enum status check_hosted(struct db_conn *conn, const char *id, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_HOSTED, id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && db_int(&rows, 0) > 0)
+        status = error_set(err, STATUS_CONFLICT, "federation_has_studies", "",
+                           "%lld studies are its agents: delete them first", (long long)db_int(&rows, 0));
+    db_done(&rows);
+    return status;
+}
+
 static enum status remove_row(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
     TRY(find(conn, arg, err));
+    TRY(check_hosted(conn, work->id, err));
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, work->id, work->now_ms));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, work->id));
     return federation_log(conn, "federation.deleted", work->id, 0, work->caller->token_id, work->now_ms, err);

@@ -111,7 +111,7 @@ MUST_CHECK enum status federation_agents(struct app *app, struct caller *caller,
 /* The region in which the agent of a seat begins: public, and fixed before anybody takes part. */
 size_t federation_region(const struct federation_spec *spec, int64_t seat);
 
-/* The algorithm's options as the agent of a seat has them, for its session: region, and the sign of values. */
+/* The algorithm's options as the agent of a seat has them, with its region. */
 void federation_options(const struct federation_spec *spec, int64_t seat, double *options);
 
 /* The cursor of a list by number. */

@@ -236,14 +236,14 @@ static void de_begin(struct synthetic *s, const struct de_row *row, const double
     size_t regions = row->regions == 0 || row->is_whole ? 1 : row->regions;
     for (size_t n = 0; n < AGENTS; n++) {
         struct de_agent *a = &agents[n];
-        size_t           from = n % regions * POINTS / regions, upto = (n % regions + 1) * POINTS / regions;
+        size_t           from = n % regions * POINTS / regions, until = (n % regions + 1) * POINTS / regions;
         a->data = (struct data){0};
         a->best = a->most = -INFINITY;
         synthetic_shift(f, 0.02, rng, a->f);
         for (size_t i = 0; i < POINTS; i++)
             a->most = fmax(a->most, a->f[i]);
         for (size_t k = 0; k < DE_INITIAL; k++) {
-            data_add(&a->data, data_fresh(&a->data, from, upto, rng), a->f, rng);
+            data_add(&a->data, data_fresh(&a->data, from, until, rng), a->f, rng);
             a->best = fmax(a->best, a->f[a->data.at[k]]);
         }
     }

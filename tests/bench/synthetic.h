@@ -89,12 +89,12 @@ static inline void data_add(struct data *data, size_t at, const double *f, struc
     data->y[data->n++] = f[at] + sqrt(NOISE) * rng_normal(rng);
 }
 
-/* A point of from .. upto - 1 that is not there yet. */
-static inline size_t data_fresh(const struct data *data, size_t from, size_t upto, struct rng *rng)
+/* A point of from .. until - 1 that is not there yet. */
+static inline size_t data_fresh(const struct data *data, size_t from, size_t until, struct rng *rng)
 {
     size_t at, k;
     do {
-        at = from + rng_below(rng, upto - from);
+        at = from + rng_below(rng, until - from);
         for (k = 0; k < data->n && data->at[k] != at; k++)
             continue;
     } while (k < data->n);

@@ -367,3 +367,36 @@ test('a broadcast is the same after a restart, and a closed round stays closed',
     await send(made, 2, 3);
     assert.equal((await api.get(`/v1/federations/${made.id}`)).rounds_closed, 2);
 });
+
+test('a study can be an agent: it sends before it asks, and others receive what it sends', async () => {
+    const made = await api.post('/v1/federations', { ...openBody, seats: 2, algorithm: { ...openBody.algorithm, initial: 2 } }, 201);
+    const agent = await api.post(`/v1/federations/${made.id}/agents`, { name: 'outside' }, 201);
+    const study = await api.study({ metrics, space: square, algorithm: { name: 'fts', federation: made.id } });
+    assert.deepEqual([study.algorithm.federation, study.algorithm.agent, study.algorithm.initial], [made.id, 2, 2]);
+    const { agents } = await api.get(`/v1/federations/${made.id}/agents`);
+    assert.deepEqual(agents.map((item) => item.study), [null, study.id]);
+    assert.equal(agents[1].token_id, null);
+    const step = async (value) => {
+        const { trials } = await api.post(`/v1/studies/${study.id}/suggest`, {});
+        await api.post(`/v1/studies/${study.id}/observe`, { trial: trials[0].number, value });
+    };
+    await step(0.385);
+    await step(0.625);
+    assert.equal((await api.get(`/v1/federations/${made.id}`)).received, 0, 'the initial trials come first');
+    await step(0.5);
+    assert.equal((await api.get(`/v1/federations/${made.id}`)).received, 1);
+    const message = vector();
+    await send({ ...made, agents: [agent] }, 1, 1, message);
+    const { vectors } = await api.get(`/v1/federations/${made.id}/rounds/1/broadcast`);
+    assert.deepEqual(vectors[0], message);
+    assert.ok(vectors[1].some((value) => value !== 0));
+    await step(0.75);
+    const { events } = await api.get(`/v1/events?study=${study.id}&limit=1000`);
+    assert.deepEqual(events.filter((event) => event.kind === 'federation.received').map((event) => event.detail),
+        [`${made.id} 1`]);
+    await api.expect([409, 'federation_full'], 'POST', '/v1/studies', { json: { name: 'third', metrics, space: square,
+        algorithm: { name: 'fts', federation: made.id } } });
+    await api.expect([409, 'federation_has_studies'], 'DELETE', `/v1/federations/${made.id}`);
+    await api.expect([422, 'not_supported'], 'POST', '/v1/suggest', { json: { metrics, space: square,
+        algorithm: { name: 'fts', federation: made.id } } });
+});

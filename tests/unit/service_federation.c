@@ -2,6 +2,7 @@
 #include "engine/accountant.h"
 #include "service/codec.h"
 #include "service/codec_federation.h"
+#include "service/session.h"
 #include "tests/unit/service_suites.h"
 #include "tests/unit/service_world.h"
 
@@ -109,7 +110,7 @@ static void test_spec(void)
     world_end(world);
 }
 
-/* What an agent's session is opened with: its own region, and the centre of values as the policy sees them. */
+/* What an agent's session is opened with: its own region, and else what the federation says. */
 static void test_options(void)
 {
     struct world *world = world_new();
@@ -128,9 +129,6 @@ static void test_options(void)
         of_region[(size_t)options[region]]++;
     }
     CU_ASSERT_TRUE(of_region[0] > 16 && of_region[1] > 16);
-    new.spec.study.metrics[0].goal = GOAL_MINIMIZE;
-    federation_options(&new.spec, 3, options);
-    CU_ASSERT_EQUAL(options[centre], -1.75);
     world_end(world);
 }
 
@@ -309,6 +307,121 @@ static void test_store_holds(void)
     world_end(world);
 }
 
+/* ---- studies that are agents ---- */
+
+enum { HOSTED = 2, STEPS = 7, INITIAL = 3 };
+static const char hosted_space[] =
+    "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"space\":{\"type\":\"parameters\",\"parameters\":["
+    "{\"name\":\"x\",\"type\":\"double\",\"min\":-1.5,\"max\":2.25}]}";
+static const char hosted_algorithm[] = "\"name\":\"fts\",\"features\":12,\"features_seed\":71,\"initial\":3";
+
+static struct federation hosted_federation(struct world *world)
+{
+    char              text[1024];
+    json_t           *json = NULL;
+    struct federation federation;
+    struct federation_new new = {.name = "hosted"};
+    snprintf(text, sizeof text, "{%s,\"algorithm\":{%s},\"seats\":2,\"rounds\":20}", hosted_space, hosted_algorithm);
+    CU_ASSERT_EQUAL_FATAL(codec_parse(text, strlen(text), &json, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(codec_federation(json, &world->arena, &new.spec, &world->err), STATUS_OK);
+    json_decref(json);
+    new.spec_text = arena_strndup(&world->arena, text, strlen(text));
+    CU_ASSERT_EQUAL_FATAL(federation_create(world->app, &world->caller, &new, &federation, &world->err), STATUS_OK);
+    return federation;
+}
+
+static enum status hosted_study(struct world *world, const char *algorithm, const char *space, int64_t seed,
+                                struct study *out)
+{
+    char    text[1024];
+    json_t *json = NULL;
+    struct study_new new = {.name = "an agent", .spec_text = ""};
+    snprintf(text, sizeof text, "{%s,\"algorithm\":%s,\"seed\":%lld}", space, algorithm, (long long)seed);
+    CU_ASSERT_EQUAL_FATAL(codec_parse(text, strlen(text), &json, &world->err), STATUS_OK);
+    enum status status = codec_spec(json, 1, &world->arena, &new.spec, &world->err);
+    json_decref(json);
+    return status == STATUS_OK ? study_create(world->app, &world->caller, &new, out, &world->err) : status;
+}
+
+/* Two studies take turns; is_forgetful: their sessions are opened anew for every suggestion. */
+static void run_hosted(bool is_forgetful, double points[HOSTED][STEPS])
+{
+    struct world     *world = world_new();
+    struct federation federation = hosted_federation(world);
+    struct study      studies[HOSTED];
+    char              algorithm[96];
+    snprintf(algorithm, sizeof algorithm, "{\"name\":\"fts\",\"federation\":\"%s\"}", federation.id);
+    for (int i = 0; i < HOSTED; i++) {
+        CU_ASSERT_EQUAL_FATAL(hosted_study(world, algorithm, hosted_space, 4711 + i, &studies[i]), STATUS_OK);
+        CU_ASSERT_EQUAL(studies[i].spec.agent, i + 1);
+        CU_ASSERT_EQUAL(studies[i].spec.options[policy_option(studies[i].spec.policy, "initial")], INITIAL);
+    }
+    for (int step = 0; step < STEPS; step++)
+        for (int i = 0; i < HOSTED; i++) {
+            if (is_forgetful)
+                session_drop(world->app, studies[i].id);
+            struct suggest_reply reply = world_suggest(world, studies[i].id, 1, "");
+            points[i][step] = reply.trials[0].point[0];
+            double value = (points[i][step] - 0.385) * (points[i][step] - 0.385) + 0.1 * i;
+            CU_ASSERT_EQUAL(world_observe(world, studies[i].id, reply.trials[0].number, value), STATUS_OK);
+        }
+    struct federation after = found(world, federation.id);
+    CU_ASSERT_EQUAL(after.round - 1, STEPS - INITIAL);
+    CU_ASSERT_EQUAL(federation_delete(world->app, &world->caller, federation.id, &world->err), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "federation_has_studies");
+    for (int i = 0; i < HOSTED; i++)
+        CU_ASSERT_EQUAL(study_delete(world->app, &world->caller, studies[i].id, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(federation_delete(world->app, &world->caller, federation.id, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(stored(world, "SELECT count(*) FROM event WHERE kind = 'federation.received'"),
+                    HOSTED * (STEPS - INITIAL) - 1);
+    world_end(world);
+}
+
+/* A round is what both have sent for: the first to come does not wait for it, and takes it the next time. */
+static void test_hosted(void)
+{
+    double lived[HOSTED][STEPS], replayed[HOSTED][STEPS];
+    run_hosted(false, lived);
+    run_hosted(true, replayed);
+    CU_ASSERT_EQUAL(memcmp(lived, replayed, sizeof lived), 0);
+}
+
+static void test_hosted_refusals(void)
+{
+    static const struct {
+        const char *algorithm, *space, *code, *path;
+    } rows[] = {
+        {"{\"name\":\"fts\",\"federation\":\"fed_aaaaaaaaaaaaaaaa\"}", NULL, "federation_not_found",
+         "/algorithm/federation"},
+        {"{\"name\":\"fts\",\"federation\":\"fed_a\"}", NULL, "out_of_range", "/algorithm/federation"},
+        {"{\"name\":\"fts\",\"agent\":2}", NULL, "missing_member", "/algorithm/federation"},
+        {"{\"name\":\"gp\",\"federation\":\"%s\"}", NULL, "unknown_member", "/algorithm/federation"},
+        {"{\"name\":\"dp-fts-de\",\"federation\":\"%s\"}", NULL, "wrong_algorithm", "/algorithm/name"},
+        {"{\"name\":\"fts\",\"federation\":\"%s\",\"features\":13}", NULL, "bad_combination", "/algorithm"},
+        {"{\"name\":\"fts\",\"federation\":\"%s\",\"agent\":1}", NULL, "seat_taken", "/algorithm/agent"},
+        {"{\"name\":\"fts\",\"federation\":\"%s\"}",
+         "\"metrics\":[{\"name\":\"gain\",\"goal\":\"maximize\"}],\"space\":{\"type\":\"parameters\","
+         "\"parameters\":[{\"name\":\"x\",\"type\":\"double\",\"min\":-1.5,\"max\":2.25}]}",
+         "wrong_space", "/space"},
+    };
+    struct world     *world = world_new();
+    struct federation federation = hosted_federation(world);
+    struct study      study;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char        algorithm[160];
+        const char *at = strstr(rows[i].algorithm, "%s");
+        snprintf(algorithm, sizeof algorithm, "%.*s%s%s", at == NULL ? 0 : (int)(at - rows[i].algorithm),
+                 rows[i].algorithm, at == NULL ? "" : federation.id, at == NULL ? rows[i].algorithm : at + 2);
+        CU_ASSERT_NOT_EQUAL(
+            hosted_study(world, algorithm, rows[i].space == NULL ? hosted_space : rows[i].space, 5, &study), STATUS_OK);
+        CU_ASSERT_STRING_EQUAL(world->err.code, rows[i].code);
+        CU_ASSERT_STRING_EQUAL(world->err.path, rows[i].path);
+    }
+    CU_ASSERT_EQUAL(found(world, federation.id).registered, 0);
+    CU_ASSERT_EQUAL(stored(world, "SELECT count(*) FROM study"), 0);
+    world_end(world);
+}
+
 CU_TestInfo suite_federation[] = {
     {"a specification reads back as it was written", test_spec},
     {"an agent's options", test_options},
@@ -318,5 +431,7 @@ CU_TestInfo suite_federation[] = {
     {"noise is drawn anew for each round", test_noise_is_fresh},
     {"the budget is never exceeded", test_budget},
     {"the store holds the ledger", test_store_holds},
+    {"studies as agents: opened anew they suggest the same", test_hosted},
+    {"studies that cannot be agents", test_hosted_refusals},
     CU_TEST_INFO_NULL,
 };
