@@ -38,6 +38,7 @@
     X(broadcast)         \
     X(game)              \
     X(fts)               \
+    X(meta)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
