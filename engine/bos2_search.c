@@ -10,11 +10,11 @@ enum {
     ROWS_MAX = 600, /* values in the model: the most recent, and the best */
     PENDING_MAX = 200,
     REFIT = 5, /* values between two estimates of theta */
-    FIT_EVALUATIONS = 40,
+    FIT_EVALUATIONS = 25,
     CANDIDATES = 96, /* scored in each group */
     STARTS = 3,      /* of them refined */
     ANCHORS = 4,     /* best points whose coordinates are candidates */
-    EVALUATIONS = 25,
+    EVALUATIONS = 20,
 };
 
 struct rows {
@@ -241,8 +241,8 @@ static enum status maximise(struct group *group, const struct rows *rows, struct
                                .function = minus_ucb,
                                .arg = group,
                                .evaluations = EVALUATIONS,
-                               .f_tolerance = 1e-6,
-                               .x_tolerance = 1e-4};
+                               .f_tolerance = 1e-5,
+                               .x_tolerance = 1e-3};
     for (size_t k = 0; k < width; k++)
         bounds[k] = -1.0, bounds[width + k] = 1.0;
     fill_candidates(group, rows, rng, Z);
