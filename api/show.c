@@ -57,7 +57,8 @@ static enum status random_seed(uint64_t *seed, struct error *err)
 
 enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
 {
-    static const char *const members[] = {"metrics", "algorithm", "stopping", "stop_when", "seed", "lease_seconds"};
+    static const char *const members[] = {"metrics", "algorithm",     "stopping", "stop_when",
+                                          "seed",    "lease_seconds", "shareable"};
     uint64_t                 seed;
     TRY(random_seed(&seed, err));
     json_t *own = json_object();

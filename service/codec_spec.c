@@ -3,6 +3,7 @@
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
 #include "service/codec.h"
 #include "service/codec_image.h"
+#include "service/codec_meta.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
 #include "service/codec_stopping.h"
@@ -228,13 +229,34 @@ static enum status read_option(struct reading *in, const struct option *option, 
     return STATUS_OK;
 }
 
+/* An agent of a federation: which one, and its seat there. */
+static bool is_membership(const char *key)
+{
+    return strcmp(key, "federation") == 0 || strcmp(key, "agent") == 0;
+}
+
+static enum status read_membership(struct reading *in, const json_t *json, struct spec *spec)
+{
+    static const struct member federation_member = {.min = 20, .max = 20}, agent_member = {.min = 1, .max = 1e6};
+    const json_t *federation = json_object_get(json, "federation"), *agent = json_object_get(json, "agent");
+    if (spec->policy->message == NULL)
+        return STATUS_OK;
+    if (federation != NULL)
+        TRY(codec_read_text(in, &federation_member, federation, "/algorithm/federation", &spec->federation));
+    if (agent != NULL && federation == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", "/algorithm/federation",
+                         "an agent has a federation");
+    return agent == NULL ? STATUS_OK : codec_read_integer(in, &agent_member, agent, "/algorithm/agent", &spec->agent);
+}
+
 static enum status read_options(struct reading *in, const json_t *json, const struct policy *policy, double *options)
 {
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
-        if (strcmp(key, "name") == 0)
+        if (strcmp(key, "name") == 0 || (policy->message != NULL && is_membership(key)) ||
+            (policy->read_meta != NULL && codec_meta_is_member(key)))
             continue;
         codec_read_path(path, "/algorithm", key);
         int i = policy_option(policy, key);
@@ -294,7 +316,11 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     spec->options = options;
     if (json != NULL)
         TRY(read_options(in, json, spec->policy, options));
+    if (json != NULL)
+        TRY(read_membership(in, json, spec));
     TRY(check_required(in, spec->policy, options));
+    if (spec->policy->read_meta != NULL)
+        TRY(codec_meta_read(in, json, spec));
     if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
                          "%s takes one metric on this type of space", spec->policy->name);
@@ -363,6 +389,7 @@ static const struct member spec_members[] = {
      .offset = offsetof(struct spec_form, lease_s),
      .min = 1,
      .max = LEASE_MAX_S},
+    {.name = "shareable", .read = codec_read_bool, .offset = offsetof(struct spec_form, spec.is_shareable)},
     {.name = NULL},
 };
 
@@ -370,8 +397,9 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
                        struct error *err)
 {
     struct reading   in = {.arena = arena, .err = err};
-    struct spec_form form = {
-        .spec.better_than = NAN, .seed = (int64_t)default_seed, .lease_s = LEASE_DEFAULT_S};
+    struct spec_form form = {.spec = {.better_than = NAN, .is_shareable = true},
+                             .seed = (int64_t)default_seed,
+                             .lease_s = LEASE_DEFAULT_S};
     TRY(codec_read_object(&in, spec_members, members, "", &form));
     form.spec.seed = (uint64_t)form.seed;
     form.spec.lease_ms = form.lease_s * 1000;
@@ -419,11 +447,15 @@ static json_t *option_json(const struct option *option, double value)
 
 static json_t *algorithm_json(const struct spec *spec)
 {
-    json_t              *object = json_pack("{s:s}", "name", spec->policy->name);
+    json_t              *object = json_pack("{s:s, s:s*}", "name", spec->policy->name, "federation", spec->federation);
     const struct option *options = spec->policy->options;
     for (size_t i = 0; options[i].name != NULL && object != NULL; i++)
         if (json_object_set_new(object, options[i].name, option_json(&options[i], spec->options[i])) != 0)
             json_decref(object), object = NULL;
+    if (object != NULL && spec->agent > 0 && json_object_set_new(object, "agent", json_integer(spec->agent)) != 0)
+        json_decref(object), object = NULL;
+    if (object != NULL && codec_meta_write(spec, object) != 0)
+        json_decref(object), object = NULL;
     return object;
 }
 
@@ -443,8 +475,8 @@ static json_t *metrics_json(const struct spec *spec)
 
 json_t *codec_spec_json(const struct spec *spec)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "metrics", metrics_json(spec), "space", space_json(spec),
-                     "algorithm", algorithm_json(spec), "stopping", codec_stopping_json(spec), "stop_when",
-                     stop_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
-                     (json_int_t)(spec->lease_ms / 1000));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b}", "metrics", metrics_json(spec), "space",
+                     space_json(spec), "algorithm", algorithm_json(spec), "stopping", codec_stopping_json(spec),
+                     "stop_when", stop_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
+                     (json_int_t)(spec->lease_ms / 1000), "shareable", spec->is_shareable);
 }

@@ -504,7 +504,7 @@ enum status export_csv(struct app *app, struct caller *caller, const char *study
                        struct error *err)
 {
     struct export work = {.caller = caller, .id = study};
-    if (caller->study[0] != '\0' && strcmp(caller->study, study) != 0)
+    if (caller->resource[0] != '\0' && strcmp(caller->resource, study) != 0)
         return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
     TRY(db_read(app->db, read_export, &work, err));
     if (work.study.spec.space.kind == SPACE_IMAGE)

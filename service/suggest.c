@@ -5,6 +5,7 @@
 #include "service/trial.h"
 
 #include "service/codec.h"
+#include "service/federation_host.h"
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
@@ -329,6 +330,8 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     int64_t count = missing(plan) - plan->waiting;
     if (count > allowance(&plan->study))
         count = allowance(&plan->study);
+    if (count > 0 && plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(plan->app, plan->caller, plan->live, err));
     if (count > 0)
         TRY(propose(plan, count, err));
     int64_t before = plan->study.trials_total;

@@ -16,6 +16,7 @@
     X(space_forms)       \
     X(mat)               \
     X(kernel)            \
+    X(rff)               \
     X(gp)                \
     X(acq)               \
     X(policy_gp)         \
@@ -32,6 +33,11 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(accountant)        \
+    X(region)            \
+    X(broadcast)         \
+    X(game)              \
+    X(fts)               \
     X(image)             \
     X(additive)          \
     X(bos2)              \
