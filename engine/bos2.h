@@ -16,7 +16,7 @@
 #include "engine/policy.h"
 #include "engine/trial_log.h"
 
-enum { BOS2_INITIAL_SIZES = 3 };
+enum { BOS2_INITIAL_SIZES = 3, DECOMPOSITIONS_MAX = 100 };
 
 struct bos2_settings {
     size_t initial, steps, warm_up, groups, decompositions;

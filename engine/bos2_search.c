@@ -116,9 +116,7 @@ static enum status rows_make(const struct bos2_log *log, size_t size, struct row
 
 static enum status draw(const struct bos2_search *search, size_t which, struct partition *partition, struct error *err)
 {
-    struct rng rng = rng_at(search->seed, search->note.first, RNG_PARTITION);
-    for (size_t k = 0; k < which; k++) /* its own stream each: the numbers before are not needed */
-        rng = rng_at(rng_u64(&rng), search->note.first, RNG_PARTITION);
+    struct rng rng = rng_at(search->seed, search->note.first * DECOMPOSITIONS_MAX + which, RNG_PARTITION);
     return partition_draw(partition, bos2_dims(search->log, search->note.size), search->settings->groups, &rng,
                           search->scratch, err);
 }
@@ -133,7 +131,7 @@ static enum status fit(struct bos2_search *search, const struct partition *parti
 {
     const struct additive_fit settings = {
         .warm = warm, .evaluations = FIT_EVALUATIONS, .late = search->ask->late, .late_arg = search->ask->late_arg};
-    search->note.fitted = (uint32_t)data->known;
+    search->note.fitted = (uint32_t)search->log->log.count[LOG_OBSERVED];
     return additive_fit(partition, data, &settings, search->note.theta, search->scratch, err);
 }
 
@@ -172,7 +170,7 @@ static enum status learn(struct bos2_search *search, const struct additive_data 
                          struct error *err)
 {
     double began = now_ms(search);
-    bool   is_due = search->is_new || data->known >= search->note.fitted + REFIT;
+    bool   is_due = search->is_new || search->log->log.count[LOG_OBSERVED] >= search->note.fitted + REFIT;
     if (search->is_new)
         TRY(decompose(search, data, err));
     TRY(draw(search, search->note.decomposition, partition, err));

@@ -18,7 +18,7 @@ static const struct option options[] = {
                .help = "trials in one latent size before a size is chosen again"},
     [GROUPS] = {.name = "groups", .kind = OPTION_INT, .min = 1, .max = ADDITIVE_GROUPS_MAX, .fallback = 12,
                 .help = "parts of the additive model"},
-    [DECOMPOSITIONS] = {.name = "decompositions", .kind = OPTION_INT, .min = 1, .max = 100, .fallback = 20,
+    [DECOMPOSITIONS] = {.name = "decompositions", .kind = OPTION_INT, .min = 1, .max = DECOMPOSITIONS_MAX, .fallback = 20,
                         .help = "random decompositions of which the likeliest is used"},
     [BETA] = {.name = "beta", .kind = OPTION_REAL, .min = 0, .max = 1e6, .fallback = 4,
               .help = "weight of the variance: each part's mean + sqrt(beta) sd is maximised"},
