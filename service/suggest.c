@@ -143,8 +143,8 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
     TRY(check_state(&plan->study, err));
     if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
-        return error_set(err, STATUS_INVALID, "out_of_range", "/count", "at most %zu points of this size go into a reply",
-                         trial_points_max(&plan->study.spec.space));
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply", trial_points_max(&plan->study.spec.space));
     TRY(find_expired(conn, plan, expired, &expired_len, err));
     plan->waiting = plan->study.trials[TRIAL_QUEUED] + (int64_t)expired_len;
     return take_own(conn, plan, err);
