@@ -12,7 +12,7 @@
 
 struct route;
 
-enum { CALL_PARAMS_MAX = 2, CALL_QUERY_MAX = 16 };
+enum { CALL_PARAMS_MAX = 3, CALL_QUERY_MAX = 16 };
 enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
 
 struct reply {
@@ -45,8 +45,9 @@ struct call {
 
     const char *body; /* or the piece of a streamed body; never NULL */
     size_t      body_bytes;
-    bool        is_csv;
-    int64_t     offset, total; /* streamed: where the piece starts, and the whole length */
+    bool        is_csv, is_npy; /* the body is; else JSON */
+    bool        wants_npy;      /* Accept names it */
+    int64_t     offset, total;  /* streamed: where the piece starts, and the whole length */
     json_t     *json, *query_json;
     void       *input; /* the struct of the route's form */
 
@@ -55,7 +56,7 @@ struct call {
     bool            for_store; /* the reply being rendered is kept for a repeat: no secrets */
     struct problems problems;
     struct reply    reply;
-    _Alignas(16) unsigned char result[1024]; /* last: only what a handler asks for is cleared */
+    _Alignas(16) unsigned char result[2048]; /* last: only what a handler asks for is cleared */
 };
 
 /* What a handler reads and how: the tables of its body and of its query, and the struct that both fill. */

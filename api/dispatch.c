@@ -39,12 +39,14 @@ static enum status check_type(struct call *call, const char *type, struct error 
 {
     enum body_kind kind = call->route->body;
     call->is_csv = kind == BODY_IMPORT && type != NULL && is_type(type, "text/csv");
-    bool good = type != NULL && (kind == BODY_NPY ? is_type(type, "application/x-npy")
-                                                  : call->is_csv || is_type(type, "application/json"));
+    call->is_npy = (kind == BODY_NPY || kind == BODY_VECTOR) && type != NULL && is_type(type, "application/x-npy");
+    bool good = type != NULL &&
+                (kind == BODY_NPY ? call->is_npy : call->is_csv || call->is_npy || is_type(type, "application/json"));
     return good ? STATUS_OK
                 : error_set(err, STATUS_INVALID, "unsupported_media_type", "", "the body must be %s",
                             kind == BODY_NPY      ? "application/x-npy"
                             : kind == BODY_IMPORT ? "application/json or text/csv"
+                            : kind == BODY_VECTOR ? "application/json or application/x-npy"
                                                   : "application/json");
 }
 
@@ -105,6 +107,7 @@ static enum status keep_headers(struct call *call, const struct gate_headers *he
     TRY(keep(call, key, &call->idempotency_key, err));
     TRY(keep(call, headers->if_match, &call->if_match, err));
     TRY(keep(call, headers->prefer, &call->prefer, err));
+    call->wants_npy = headers->accept != NULL && strstr(headers->accept, "application/x-npy") != NULL;
     bool is_bearer = token != NULL && strncasecmp(token, "Bearer ", 7) == 0 && strlen(token) <= TOKEN_MAX;
     return is_bearer ? keep(call, token + 7, &call->token, err) : STATUS_OK;
 }
@@ -175,10 +178,12 @@ static enum status read_input(struct call *call, struct error *err)
         return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter %s: %s", wrong.items[0].path + 1,
                          wrong.items[0].text);
     TRY(problems_first(&call->problems, err));
-    if (call->route->body == BODY_NONE || call->route->body == BODY_NPY || call->is_csv)
+    if (call->route->body == BODY_NONE || call->is_npy || call->is_csv)
         return STATUS_OK;
     bool is_empty = call->body_bytes == 0 && call->route->body == BODY_OPTIONAL;
     TRY(codec_parse(is_empty ? "{}" : call->body, is_empty ? 2 : call->body_bytes, &call->json, err));
+    if (call->route->body == BODY_VECTOR) // the handler reads the array
+        return STATUS_OK;
     schema_read(form->body, call->json, "", call->input, &call->problems);
     return problems_first(&call->problems, err);
 }

@@ -58,7 +58,8 @@ static enum status random_seed(uint64_t *seed, struct error *err)
 
 enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
 {
-    static const char *const members[] = {"metrics", "algorithm", "stopping", "seed", "lease_seconds"};
+    static const char *const members[] = {"metrics", "algorithm",     "stopping", "stop_when",
+                                          "seed",    "lease_seconds", "shareable"};
     uint64_t                 seed;
     TRY(random_seed(&seed, err));
     json_t *own = json_object();
@@ -95,6 +96,9 @@ enum status show_read_points(struct call *call, const struct spec *spec, const j
     char   path[CODEC_PATH_MAX];
     if (spec->space.kind == SPACE_CANDIDATES)
         return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has candidates, not points");
+    if (len > trial_points_max(&spec->space))
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "at most %zu points of this size are taken at once",
+                         trial_points_max(&spec->space));
     *points = ARENA_NEW(&call->arena, double, len *point_len);
     if (*points == NULL)
         return app_no_memory(err);

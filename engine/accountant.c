@@ -64,7 +64,7 @@ double accountant_log_moment(double q, double z, double order)
 
 /* Orders from, from + step, ... up to. */
 struct range {
-    double from, step, upto;
+    double from, step, last;
 };
 
 // clang-format off
@@ -79,7 +79,7 @@ void accountant_init(struct accountant *accountant, enum accountant_orders kind)
 {
     *accountant = (struct accountant){.kind = kind};
     for (const struct range *r = ranges[kind]; r->step > 0.0; r++)
-        for (size_t i = 0; r->from + (double)i * r->step < r->upto + 0.5 * r->step; i++) {
+        for (size_t i = 0; r->from + (double)i * r->step < r->last + 0.5 * r->step; i++) {
             double order = r->from + (double)i * r->step;
             accountant->order[accountant->len++] = r->step < 1.0 ? rint(10.0 * order) / 10.0 : order;
         }

@@ -11,7 +11,7 @@
  *   fts        the maximum of phi(x)'omega of a sender that has not been used, drawn uniformly; its note names it
  *   dp-fts-de  the maximum of phi(x)'omega^(i(x)) of the last broadcast, i(x) the region of x, once per broadcast
  * and an own draw when there is nothing (new) to use: late or absent messages hold up nobody.
- * Options of both: features (M), features_seed (an integer up to 2^53), length_scale, noise, centre, spread, schedule,
+ * Options of both: features (M), features_seed (an integer below 2^53), length_scale, noise, centre, spread, schedule,
  * initial, repeat; of dp-fts-de also regions (P) and region (the agent's own, from 0).
  * phi are the shared features, of the unit cube of the space: count, length-scale, noise and seed are options and the
  * same for all agents, as are centre and spread: a value enters a message as (value - centre) / spread, public numbers.

@@ -10,9 +10,14 @@
     X(policy_gp)        \
     X(policy_turbo)     \
     X(policy_po_gp_ucb) \
+    X(policy_rm_gp_ucb) \
+    X(policy_rm_gp_ts)  \
+    X(policy_rgpe)      \
+    X(policy_taf)       \
     X(policy_fts)       \
     X(policy_dp_fts_de) \
     X(policy_bo_bos)    \
+    X(policy_bos2)     \
     X(policy_macro_bo)  \
     X(policy_macro_bo_anytime)
 

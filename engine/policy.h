@@ -34,14 +34,26 @@ struct option {
 enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
 enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
 
+/* What is known of an earlier study, for the algorithms that learn from some: a snapshot, which never changes. */
+struct meta_study {
+    const char   *name;
+    const double *points; /* [n][params_len] of the problem's space, natural units; NULL on candidates */
+    const size_t *rows;   /* [n] candidates */
+    const double *values; /* [n] finite, larger is better */
+    size_t        n;      /* > 0 */
+};
+enum { META_STUDIES_MAX = 256, META_VALUES_MAX = 500 /* of one study */ };
+
 struct problem {
     const struct space *space;
     const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
     uint64_t      seed;
-    size_t        memory_bytes;           /* limit of the session's arenas together */
-    const enum metric_kind *metrics;      /* [metrics_len] */
-    size_t                  metrics_len;  /* 0 or 1: one objective */
-    bool                    is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    size_t        memory_bytes;            /* limit of the session's arenas together */
+    const enum metric_kind  *metrics;      /* [metrics_len] */
+    size_t                   metrics_len;  /* 0 or 1: one objective */
+    bool                     is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    const struct meta_study *meta; /* [meta_len] earlier studies; only an algorithm with read_meta looks at them */
+    size_t                   meta_len;
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -151,6 +163,15 @@ struct residual {
     double   log_density; /* of the prediction at value, in the units of values */
 };
 
+/* How far an algorithm trusted each earlier study when it made a proposal. */
+struct meta_state {
+    double nu;                     /* share of all earlier studies together, in [0, 1]; the rest is the study's own */
+    size_t rounds;                 /* values that the estimates were made from */
+    size_t len;                    /* earlier studies */
+    double gaps[META_STUDIES_MAX]; /* estimated distance, in standardised units; NaN: not estimated */
+    double weights[META_STUDIES_MAX]; /* >= 0; their sum is 1 unless all are 0 */
+};
+
 struct session;
 struct policy {
     const char          *name;
@@ -177,6 +198,9 @@ struct policy {
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
+    /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
+     * any, and problem.meta is not for it. */
+    bool (*read_meta)(const void *note, size_t note_bytes, struct meta_state *out);
     /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
      * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
     enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);

@@ -26,7 +26,7 @@ static const double NOISE_MIN = 1e-5; /* of the own posterior: below it the feat
                   .help = "how many random features the agents share; a message has as many numbers"},       \
     [SEED] = {.name = "features_seed",                                                                       \
               .kind = OPTION_INT,                                                                            \
-              .max = 9007199254740992.0,                                                                     \
+              .max = 9007199254740991.0,                                                                     \
               .fallback = 0,                                                                                 \
               .help = "seed of the shared features, the same for all agents"},                               \
     [LENGTH_SCALE] = {.name = "length_scale",                                                                \
@@ -46,7 +46,7 @@ static const double NOISE_MIN = 1e-5; /* of the own posterior: below it the feat
                 .min = -1e100,                                                                               \
                 .max = 1e100,                                                                                \
                 .fallback = 0,                                                                               \
-                .help = "public: a value enters a message as (value - centre) / spread, larger is better"},  \
+                .help = "public: a value enters a message as (value - centre) / spread"},                    \
     [SPREAD] = {.name = "spread",                                                                            \
                 .kind = OPTION_REAL,                                                                         \
                 .min = 1e-100,                                                                               \
@@ -372,10 +372,12 @@ static enum status propose_received(struct session *session, const struct ask *a
                                   .omega = received->vectors};
     if (point == NULL)
         return no_memory(err);
-    TRY(rff_search_run(&function, &search, point, &session->scratch, err));
-    memcpy(out->point, point, view->params_len * sizeof *point);
-    note_write(session, received->serial, NULL, out);
-    return STATUS_OK;
+    enum status status = rff_search_run(&function, &search, point, &session->scratch, err);
+    if (status == STATUS_OK)
+        memcpy(out->point, point, view->params_len * sizeof *point);
+    if (status == STATUS_OK || status == STATUS_NUMERIC) /* what is no function is used up too */
+        note_write(session, received->serial, NULL, out);
+    return status;
 }
 
 /* --- the agent's own posterior --- */
@@ -595,7 +597,8 @@ static enum status no_observations(struct error *err)
 static void collect(const struct session *session, double *U, double *y)
 {
     const struct space *space = session->problem->space;
-    double              centre = option_value(session, CENTRE), spread = option_value(session, SPREAD);
+    double              sign = session->problem->is_minimized ? -1 : 1; // the centre is in the metric's own units
+    double              centre = sign * option_value(session, CENTRE), spread = option_value(session, SPREAD);
     size_t              n = 0;
     for (size_t i = 0; i < session->log.len; i++) {
         if (session->log.trials[i].state != LOG_OBSERVED)

@@ -22,6 +22,7 @@ enum rng_purpose {
     RNG_GAME_PLAY,
     RNG_GAME_THINK,
     RNG_PATHS,
+    RNG_PARTITION,
     RNG_MACRO_PATHS = 40,
     RNG_MACRO_PLAN,
     RNG_MACRO_TIES

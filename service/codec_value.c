@@ -1,6 +1,7 @@
 /* Points, observations, trials and studies <-> JSON. */
 #include "service/codec.h"
 #include "service/codec_graph.h"
+#include "service/codec_image.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
 
@@ -63,6 +64,8 @@ enum status codec_point(const struct spec *spec, const json_t *json, bool partia
 {
     if (spec->space.kind == SPACE_GRAPH && !partial)
         return codec_graph_point(spec, json, where, point, err);
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_point(spec, json, where, point, err);
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, spec->is_private ? "private_study" : "wrong_space", where,
                          spec->is_private ? "a private study accepts no points" : "the space has no parameters");
@@ -91,6 +94,8 @@ enum status codec_fixed(const struct spec *spec, const json_t *json, struct aren
 
 json_t *codec_point_json(const struct spec *spec, const double *point)
 {
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_point_json(spec, point);
     json_t *object = json_object();
     for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
         if (!isnan(point[i]) &&
@@ -245,6 +250,8 @@ static enum status read_point(struct reading *in, const json_t *json, const char
     if (json == NULL)
         return STATUS_OK;
     codec_read_path(path, where, in->spec->space.kind == SPACE_GRAPH ? "sites" : "point");
+    if (in->spec->space.kind == SPACE_IMAGE)
+        TRY(codec_image_check(in->spec, json, path, in->err));
     double *point = ARENA_NEW(in->arena, double, space_point_len(&in->spec->space) + 1);
     if (point == NULL)
         return error_set(in->err, STATUS_NO_MEMORY, "no_memory", path, "out of memory");
@@ -291,6 +298,8 @@ static json_t *length_scales_json(const struct spec *spec, const double *length_
         (void)json_object_set_new(by_axis, axes[j], codec_number(length_scales[j]));
     if (spec->space.kind == SPACE_GRAPH)
         return by_axis;
+    if (spec->space.kind == SPACE_IMAGE)
+        return json_pack("{s:o}", "latent", codec_number(length_scales[0]));
     if (spec->space.params_len > LENGTH_SCALES_MAX)
         return json_null();
     json_t *object = json_object();

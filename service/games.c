@@ -28,11 +28,9 @@ static enum status not_found(struct error *err)
 
 enum status games_visible(const struct caller *caller, const char *id, struct error *err)
 {
-    if (caller->resource[0] != '\0' && strcmp(caller->resource, id) != 0)
-        return not_found(err);
-    if (caller->scope == SCOPE_AGENT && caller->agent[0] == '\0')
-        return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token speaks for no agent of the game");
-    return STATUS_OK;
+    bool is_nobody = caller->scope == SCOPE_AGENT && caller->agent[0] == '\0';
+    bool is_bound = caller->resource[0] != '\0';
+    return is_nobody || (is_bound && strcmp(caller->resource, id) != 0) ? not_found(err) : STATUS_OK;
 }
 
 /* ---- rows ---- */
@@ -89,8 +87,9 @@ static enum status log_event(struct db_conn *conn, const struct game_row *game, 
 enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind, const struct caller *caller,
                        int64_t now_ms, struct error *err)
 {
-    bool is_spent = game->rounds >= (game->budget_rounds > 0 ? game->budget_rounds : GAME_ROUNDS_MAX);
-    bool completes = is_spent && game->state == GAMES_ACTIVE;
+    int64_t most = (int64_t)game_rounds_max(&game->spec->problem);
+    bool    is_spent = game->rounds >= (game->budget_rounds > 0 ? game->budget_rounds : most);
+    bool    completes = is_spent && game->state == GAMES_ACTIVE;
     if (completes) {
         game->state = GAMES_COMPLETED;
         game->reason = "budget_exhausted";
@@ -138,7 +137,10 @@ static enum status try_open(struct app *app, struct game_spec *spec, struct erro
 enum status games_create(struct app *app, struct caller *caller, const struct game_new *new, struct game_row *out,
                          struct error *err)
 {
-    int64_t now = app->now_ms();
+    int64_t now = app->now_ms(), most = (int64_t)game_rounds_max(&new->spec->problem);
+    if (new->budget_rounds > most)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/budget/rounds",
+                         "a game of so many joint actions has at most %lld rounds", (long long)most);
     *out = (struct game_row){.name = new->name,
                              .spec = new->spec,
                              .budget_rounds = new->budget_rounds,
@@ -204,7 +206,9 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     if (work->page->games == NULL)
         return app_no_memory(err);
     struct db_rows rows;
-    TRY(db_query(conn, &rows, err, SQL_GAME_LIST, (int64_t)created, id, work->caller->resource, work->limit + 1));
+    bool           is_nobody = work->caller->scope == SCOPE_AGENT && work->caller->agent[0] == '\0';
+    const char    *only = is_nobody ? "none" : work->caller->resource;
+    TRY(db_query(conn, &rows, err, SQL_GAME_LIST, (int64_t)created, id, only, work->limit + 1));
     enum status status = list_rows(&rows, work, err);
     db_done(&rows);
     for (size_t i = 0; i < work->page->len && status == STATUS_OK; i++)
@@ -220,7 +224,6 @@ enum status games_list(struct app *app, struct caller *caller, const char *curso
                         .cursor = cursor,
                         .limit = limit >= 1 && limit <= LIST_MAX ? limit : LIST_MAX,
                         .page = out};
-    TRY(games_visible(caller, caller->resource, err));
     return db_read(app->db, list, &work, err);
 }
 

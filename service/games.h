@@ -40,7 +40,7 @@ struct game_row {
     const char       *name, *reason; /* reason or NULL */
     enum games_state  state;
     struct game_spec *spec;
-    int64_t           budget_rounds;          /* 0: none but GAME_ROUNDS_MAX */
+    int64_t           budget_rounds;          /* 0: none but game_rounds_max */
     int64_t           rounds;                 /* reported */
     bool              is_in[GAME_AGENTS_MAX]; /* of the open round: has reported its action */
     int64_t           created_ms, updated_ms;
@@ -53,8 +53,8 @@ struct game_new {
 };
 MUST_CHECK enum status games_create(struct app *app, struct caller *caller, const struct game_new *new,
                                     struct game_row *out, struct error *err);
-/* NOT_FOUND "game_not_found" when there is none or the token may not see it; FORBIDDEN for a token of scope agent that
- * is bound to no agent. */
+/* NOT_FOUND "game_not_found" when there is none or the token may not see it, as one of scope agent that speaks for
+ * nobody. */
 MUST_CHECK enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out,
                                   struct error *err);
 struct game_page {

@@ -5,7 +5,9 @@
 
 #include "engine/game.h"
 #include "service/candidates.h"
+#include "service/federation_host.h"
 #include "service/gate.h"
+#include "service/meta.h"
 #include "service/rows.h"
 
 #include <math.h>
@@ -194,7 +196,7 @@ void session_forget(struct live *live)
     live->game = NULL;
     arena_fini(&live->arena);
     arena_fini(&live->curves_arena);
-    live->seq = live->revision = live->told = live->observations = 0;
+    live->seq = live->revision = live->told = live->observations = live->round = live->sent = 0;
 }
 
 void session_drop(struct app *app, const char *study)
@@ -272,6 +274,8 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
         .row = (size_t)db_int(rows, 5),
         .stddev = db_is_null(rows, 7) ? 0 : db_double(rows, 7),
     };
+    if (strcmp(kind, "federation.received") == 0)
+        return federation_host_tell(rows->conn, live, db_text(rows, 13), err);
     if (i == count)
         return STATUS_OK;
     event.kind = kinds[i].event;
@@ -341,6 +345,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     TRY(rows_study_get(conn, live->study, true, &live->arena, &study, err));
     live->spec = study.spec;
     TRY(load_candidates(conn, live, err));
+    struct meta_sources meta;
+    TRY(meta_load(conn, live->study, &live->spec, &live->arena, &meta, err));
     struct problem *problem = ARENA_NEW(&live->arena, struct problem, 1);
     size_t          curves_bytes = live->spec.stopping.kind == STOP_RULE_OFF ? 0 : app->options.session_bytes / 8;
     arena_init(&live->curves_arena, curves_bytes);
@@ -355,6 +361,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .metrics_len = live->spec.metrics_len,
         .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
         .is_minimized = spec_sign(&live->spec) < 0,
+        .meta = meta.studies,
+        .meta_len = meta.len,
     };
     return live->spec.policy->open(problem, &live->session, err);
 }

@@ -18,6 +18,7 @@ struct live {
     int64_t         observations;
     struct arena    curves_arena; /* studies with stopping: what was measured of running trials */
     struct curves   curves;
+    int64_t         round, sent; /* agents of federations: the last broadcast it was told, the last round sent for */
 };
 
 struct session_cache *session_cache_new(void);

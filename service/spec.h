@@ -19,6 +19,16 @@ struct metric {
     double      min, max; /* GOAL_CONSTRAIN: NaN where there is no bound; never both */
 };
 
+/* What an algorithm is to learn from, as the client wrote it.  service/meta.h makes the problem's earlier studies of it;
+ * those are stored beside the specification, whose text has the names and the defaults only. */
+struct spec_meta {
+    const char *const       *ids; /* [ids_len] studies of the store */
+    size_t                   ids_len;
+    const struct meta_study *given; /* [given_len] that came with the request; values signed */
+    size_t                   given_len;
+    const double            *defaults; /* [params_len] of what an earlier study lacks; NaN: none; or NULL */
+};
+
 struct spec {
     struct metric             metrics[METRICS_MAX];
     enum metric_kind          kinds[METRICS_MAX];
@@ -33,9 +43,14 @@ struct spec {
     const char               *curator_key; /* private: whose manifest, as 43 characters of base64url; otherwise NULL */
     const struct policy      *policy;
     const double             *options; /* as struct problem */
+    const char               *federation; /* of an agent that the service hosts: its federation, or NULL */
+    int64_t                   agent;      /* its seat there; 0: the next one that is free */
     uint64_t                  seed;
     int64_t                   lease_ms;
-    struct stop_rule          stopping; /* kind OFF: nothing is measured of running trials */
+    struct spec_meta          meta;
+    bool                      is_shareable; /* later studies may learn from it */
+    struct stop_rule          stopping;     /* kind OFF: nothing is measured of running trials */
+    double                    better_than;  /* the study is done with a better feasible value; NaN: never */
 };
 
 /* Larger is better inside; the user's own sign outside. */

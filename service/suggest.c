@@ -5,6 +5,7 @@
 #include "service/trial.h"
 
 #include "service/codec.h"
+#include "service/federation_host.h"
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
@@ -141,6 +142,9 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     plan->now_ms = plan->app->now_ms();
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
     TRY(check_state(&plan->study, err));
+    if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count", "at most %zu points of this size go into a reply",
+                         trial_points_max(&plan->study.spec.space));
     TRY(find_expired(conn, plan, expired, &expired_len, err));
     plan->waiting = plan->study.trials[TRIAL_QUEUED] + (int64_t)expired_len;
     return take_own(conn, plan, err);
@@ -357,6 +361,8 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     int64_t count = missing(plan) - plan->waiting;
     if (count > allowance(&plan->study))
         count = allowance(&plan->study);
+    if (count > 0 && plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(plan->app, plan->caller, plan->live, err));
     if (count > 0)
         TRY(propose(plan, count, err));
     int64_t before = plan->study.trials_total;

@@ -184,15 +184,28 @@ enum status token_add(struct db_conn *conn, const struct caller *caller, const s
     return log_token(conn, caller, "token.created", token->id, token->created_ms, err);
 }
 
-static enum status study_exists(struct db_conn *conn, const char *id, struct error *err)
+/* What a token may be bound to, by the prefix of its id; the last one is what other ids are taken for. */
+static const struct {
+    const char *prefix, *code, *text;
+    enum sql    sql;
+} resources[] = {
+    {"fed_", "federation_not_found", "there is no such federation", SQL_FEDERATION_GET},
+    {"gam_", "game_not_found", "there is no such game", SQL_GAME_GET},
+    {"", "study_not_found", "there is no such study", SQL_STUDY_GET},
+};
+
+static enum status resource_exists(struct db_conn *conn, const char *id, struct error *err)
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_STUDY_GET, id));
+    size_t         kind = 0;
+    while (strncmp(id, resources[kind].prefix, strlen(resources[kind].prefix)) != 0)
+        kind++;
+    TRY(db_query(conn, &rows, err, resources[kind].sql, id));
     enum status status = db_next(&rows, &more, err);
     db_done(&rows);
     if (status == STATUS_OK && !more)
-        return error_set(err, STATUS_INVALID, "study_not_found", "/resource", "there is no such study");
+        return error_set(err, STATUS_INVALID, resources[kind].code, "/resource", "%s", resources[kind].text);
     return status;
 }
 
@@ -200,7 +213,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     if (work->out->resource[0] != '\0')
-        TRY(study_exists(conn, work->out->resource, err));
+        TRY(resource_exists(conn, work->out->resource, err));
     return token_add(conn, work->caller, work->out, err);
 }
 
@@ -310,6 +323,11 @@ static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
     if (changes == 0)
         return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no such token in force");
     return log_token(conn, work->caller, "token.revoked", work->id, work->now_ms, err);
+}
+
+void token_forget(struct app *app)
+{
+    cache_clear(app->tokens);
 }
 
 enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err)

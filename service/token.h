@@ -40,6 +40,8 @@ MUST_CHECK enum status token_add(struct db_conn *conn, const struct caller *call
 MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
                                   struct token_page *out, struct error *err);
 MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
+/* After a use case of its own has revoked tokens. */
+void token_forget(struct app *app);
 /* Fills caller->token_id, scope and study.  UNAUTHORISED without detail.  cached_only: no query is made; BUSY when the
  * token is not in memory yet (the caller asks again from a thread that may wait). */
 MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller,

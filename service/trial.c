@@ -73,6 +73,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct trial_page *out = task->page;
     struct db_rows     rows;
     TRY(load_study(conn, task, err));
+    if (task->limit > (int64_t)trial_points_max(&task->study.spec.space))
+        task->limit = (int64_t)trial_points_max(&task->study.spec.space);
     TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, task->id, task->after,
                  task->filter->state == NULL ? "" : task->filter->state, task->limit + 1));
     TRY(rows_trials(&rows, task->caller->arena, &out->trials, &out->len, err));

@@ -45,6 +45,14 @@ struct suggest_watch {
     enum status (*end)(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err);
     void *arg;
 };
+/* How many points go into one request or reply: 1000, or fewer of large images. */
+static inline size_t trial_points_max(const struct space *space)
+{
+    enum { NUMBERS_MAX = 1 << 20, POINTS_MAX = 1000 };
+    size_t len = space_point_len(space), most = len == 0 ? POINTS_MAX : NUMBERS_MAX / len;
+    return most < POINTS_MAX ? most : POINTS_MAX;
+}
+
 struct suggest_request {
     int64_t       count;
     const char   *worker;
@@ -155,7 +163,7 @@ struct predict_reply {
     double *mean, *sd;
     int64_t revision, observations;
 };
-/* Posterior at points [len][params_len], or at rows (graph: sites) [len].  CONFLICT "no_model", "no_observations". */
+/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].  CONFLICT "no_model", "no_observations". */
 MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study, const double *points,
                                      const size_t *rows, size_t len, struct predict_reply *out, struct error *err);
 

@@ -1,9 +1,11 @@
 /* The agent's algorithms: schedules, shared features, messages, when something received is used and what for, the
  * agent's region, and refusals.  engine_contract.c has the rest. */
+#include "engine/broadcast.h"
 #include "engine/fts.h"
 #include "engine/mat.h"
 #include "engine/policy.h"
 #include "engine/region.h"
+#include "tests/unit/bits.h"
 #include "tests/unit/suites.h"
 
 #include <stdio.h>
@@ -342,6 +344,31 @@ static void test_regions(void)
 }
 
 /* On its own it is Thompson sampling and finds the maximum of a smooth function. */
+/* Numbers that overflow wherever they are evaluated cost the one trial that looks at them. */
+static void test_overflow(void)
+{
+    struct agent a;
+    double       omega[FEATURES];
+    int          fallbacks = 0;
+    agent_init(&a, "dp-fts-de", 12);
+    agent_open(&a);
+    for (size_t i = 0; i < 3; i++)
+        agent_step(&a);
+    peak_at(0.5, 0.5, 1, omega);
+    for (size_t i = 0; i < FEATURES; i++)
+        omega[i] = omega[i] > 0 ? 1.7e308 : -1.7e308;
+    CU_ASSERT(agent_receive(&a, 0, 0, omega, FEATURES) == STATUS_OK);
+    for (size_t i = 0; i < 12; i++) {
+        a.proposal.point = a.point;
+        CU_ASSERT(a.policy->ask(a.session, &(struct ask){.trial = ++a.trials}, &a.proposal, NULL) == STATUS_OK);
+        CU_ASSERT(space_has(&plane, a.point) && (serial_of(&a) == 1) == (i == 0));
+        fallbacks += a.proposal.fallback != NULL;
+        agent_tell(&a, a.trials, a.point, objective(a.point));
+    }
+    CU_ASSERT(fallbacks <= 1);
+    a.policy->close(a.session);
+}
+
 static void test_alone(void)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -356,6 +383,113 @@ static void test_alone(void)
         CHECK_NEAR(best, 0.5, 1e-4);
         a.policy->close(a.session);
     }
+}
+
+/* The message of an agent that has values at 25 random points of nearly the same function. */
+static void helper_message(uint64_t seed, double *omega)
+{
+    struct agent helper;
+    struct rng   rng = rng_at(seed, 1, RNG_TEST);
+    agent_init(&helper, "fts", seed);
+    agent_open(&helper);
+    for (uint64_t trial = 1; trial <= 25; trial++) {
+        double point[2], v[2] = {rng_uniform(&rng), rng_uniform(&rng)};
+        space_quantile(&plane, v, point);
+        agent_tell(&helper, trial, point, objective(point) + 0.02 * rng_normal(&rng));
+    }
+    CU_ASSERT(helper.policy->message(helper.session, 0, omega, NULL) == STATUS_OK);
+    helper.policy->close(helper.session);
+}
+
+/* Messages of agents with similar functions make for a better start (the thesis' first experiment, in small). */
+static void test_helped(void)
+{
+    enum { PAIRS = 12, HELPERS = 6, STEPS = 4 };
+    double gain[PAIRS], mean = 0, squares = 0;
+    for (uint64_t pair = 0; pair < PAIRS; pair++) {
+        gain[pair] = 0;
+        for (int helped = 0; helped < 2; helped++) {
+            struct agent a;
+            double       omega[FEATURES], best = -INFINITY;
+            agent_init(&a, "fts", 900 + pair);
+            set(&a, "initial", 1);
+            agent_open(&a);
+            for (uint64_t sender = 0; helped == 1 && sender < HELPERS; sender++) {
+                helper_message(100 * pair + sender, omega);
+                CU_ASSERT(agent_receive(&a, sender, 0, omega, FEATURES) == STATUS_OK);
+            }
+            for (int t = 0; t < 1 + STEPS; t++) {
+                agent_step(&a);
+                best = fmax(best, objective(a.point));
+                gain[pair] += (helped == 1 ? best : -best) / STEPS;
+            }
+            a.policy->close(a.session);
+        }
+        mean += gain[pair] / PAIRS;
+    }
+    for (size_t i = 0; i < PAIRS; i++)
+        squares += pow(gain[i] - mean, 2) / (PAIRS - 1);
+    CU_ASSERT(mean > 2 * sqrt(squares / PAIRS));
+}
+
+/* 1 at (0.7, 0.8) of the unit square, which lies in region 3, and near 0 elsewhere. */
+static double hill(const double *point)
+{
+    double u[2];
+    space_encode(&plane, point, u);
+    return exp(-(pow(u[0] - 0.7, 2) + pow(u[1] - 0.8, 2)) / (2 * 0.15 * 0.15));
+}
+
+/* One whole round: agents begin in their regions and send, the server clips, adds and makes noise, and all go where the
+ * broadcast has its maximum, though three in four of them have seen nothing of it. */
+static void test_together(void)
+{
+    enum { AGENTS = 40 };
+    static struct agent agents[AGENTS];
+    size_t              region_of[AGENTS];
+    double              best[AGENTS], message[FEATURES], vectors[REGIONS * FEATURES], before = 0, after = 0;
+    int64_t             k[FEATURES], sums[REGIONS * FEATURES] = {0};
+    struct rng          rng = rng_at(2385, 1, RNG_TEST);
+    struct sampler      sampler;
+    struct broadcast    b = {.agents = AGENTS,
+                             .features = FEATURES,
+                             .regions = REGIONS,
+                             .region_of = region_of,
+                             .schedule = {.a = 16, .b = 1, .hold = 5, .decay = 5},
+                             .clip = 14,
+                             .q = 1,
+                             .z = 0.1};
+    for (size_t n = 0; n < AGENTS; n++) {
+        struct agent *a = &agents[n];
+        region_of[n] = n % REGIONS;
+        best[n] = -INFINITY;
+        agent_init(a, "dp-fts-de", 500 + n);
+        set(a, "regions", REGIONS);
+        set(a, "region", (double)region_of[n]);
+        set(a, "initial", 6);
+        agent_open(a);
+        for (int i = 0; i < 6; i++) {
+            agent_ask(a, ++a->trials);
+            agent_tell(a, a->trials, a->point, hill(a->point));
+            best[n] = fmax(best[n], hill(a->point));
+        }
+    }
+    CU_ASSERT_FATAL(broadcast_plan(&b, NULL) == STATUS_OK);
+    for (size_t n = 0; n < AGENTS; n++) {
+        CU_ASSERT(agents[n].policy->message(agents[n].session, 0, message, NULL) == STATUS_OK);
+        broadcast_add(&b, n, message, k, sums);
+    }
+    sampler_init(&sampler, bits_of_rng, &rng);
+    CU_ASSERT_FATAL(broadcast_finish(&b, sums, &sampler, vectors, NULL) == STATUS_OK);
+    for (size_t n = 0; n < AGENTS; n++) {
+        CU_ASSERT(agent_receive(&agents[n], 0, 0, vectors, REGIONS * FEATURES) == STATUS_OK);
+        agent_ask(&agents[n], ++agents[n].trials);
+        CU_ASSERT(serial_of(&agents[n]) == 1);
+        before += best[n] / AGENTS;
+        after += hill(agents[n].point) / AGENTS;
+        agents[n].policy->close(agents[n].session);
+    }
+    CU_ASSERT(before < 0.4 && after > 0.7);
 }
 
 static void check_refused(struct agent *a, const char *code, const char *path)
@@ -397,9 +531,17 @@ static void test_refusals(void)
 }
 
 CU_TestInfo suite_fts[] = {
-    {"schedules", test_schedules}, {"shared features", test_features},
-    {"message", test_message},     {"senders", test_senders},
-    {"refreshed", test_refreshed}, {"broadcasts", test_broadcasts},
-    {"regions", test_regions},     {"alone", test_alone},
-    {"refusals", test_refusals},   CU_TEST_INFO_NULL,
+    {"schedules", test_schedules},
+    {"shared features", test_features},
+    {"message", test_message},
+    {"senders", test_senders},
+    {"refreshed", test_refreshed},
+    {"broadcasts", test_broadcasts},
+    {"regions", test_regions},
+    {"alone", test_alone},
+    {"helped", test_helped},
+    {"a whole round", test_together},
+    {"overflow", test_overflow},
+    {"refusals", test_refusals},
+    CU_TEST_INFO_NULL,
 };

@@ -386,7 +386,7 @@ static void test_boxes(void)
         CU_ASSERT_EQUAL_FATAL(game_tell(game, actions, y, &err), STATUS_OK);
         total += round >= 20 ? fabs(x[0] - x[1] - 0.5) / 20 : 0;
     }
-    CU_ASSERT_TRUE(total < 0.4); // at random it is about 1.3; samples make what is imagined of the other inexact
+    CU_ASSERT_TRUE(total < 0.8); // 0.16 to 0.46 over seeds, at random 1.4; samples make what is imagined inexact
     CU_ASSERT_TRUE(total > 0);
     arena_fini(&scratch);
     game_close(game);

@@ -40,6 +40,9 @@
     X(fts)               \
     X(graph)             \
     X(macro)             \
+    X(image)             \
+    X(additive)          \
+    X(bos2)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
