@@ -26,9 +26,6 @@ enum rng_purpose {
     RNG_MACRO_PATHS,
     RNG_MACRO_PLAN,
     RNG_MACRO_TIES,
-    RNG_MACRO_PATHS = 40,
-    RNG_MACRO_PLAN,
-    RNG_MACRO_TIES
 };
 
 struct rng {
