@@ -41,7 +41,7 @@ struct problem {
     size_t        memory_bytes;          /* limit of the session's arenas together */
     const enum metric_kind *metrics;     /* [metrics_len] */
     size_t                  metrics_len; /* 0 or 1: one objective */
-    bool is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    bool                    is_minimized; /* values have their sign flipped: for options in the metric's own units */
 };
 
 /* One line of the study's log, as a policy sees it. */

@@ -32,6 +32,8 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(stopping)          \
+    X(stop_rule)         \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
