@@ -12,7 +12,7 @@
 
 struct route;
 
-enum { CALL_PARAMS_MAX = 2, CALL_QUERY_MAX = 16 };
+enum { CALL_PARAMS_MAX = 3, CALL_QUERY_MAX = 16 };
 enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
 
 struct reply {
@@ -45,8 +45,9 @@ struct call {
 
     const char *body; /* or the piece of a streamed body; never NULL */
     size_t      body_bytes;
-    bool        is_csv;
-    int64_t     offset, total; /* streamed: where the piece starts, and the whole length */
+    bool        is_csv, is_npy; /* the body is; else JSON */
+    bool        wants_npy;      /* Accept names it */
+    int64_t     offset, total;  /* streamed: where the piece starts, and the whole length */
     json_t     *json, *query_json;
     void       *input; /* the struct of the route's form */
 

@@ -14,6 +14,7 @@
 struct gate_headers {
     const char *host, *content_length, *transfer_encoding, *content_type, *expect;
     const char *authorization, *if_match, *idempotency_key, *content_range;
+    const char *accept;  /* the first; there may be more */
     const char *problem; /* the first thing wrong with them, or NULL */
 };
 

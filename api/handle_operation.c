@@ -105,6 +105,8 @@ static json_t *policy_json(const struct policy *policy)
         (void)json_array_append_new(spaces, json_string("parameters"));
     if (policy->spaces & SPACE_CANDIDATES)
         (void)json_array_append_new(spaces, json_string("candidates"));
+    if (policy->spaces & SPACE_IMAGE)
+        (void)json_array_append_new(spaces, json_string("image"));
     for (const struct option *option = policy->options; option != NULL && option->name != NULL; option++)
         (void)json_array_append_new(options, option_json(option));
     return json_pack("{s:s, s:s, s:o, s:o}", "name", policy->name, "help", policy->help, "spaces", spaces, "options",
@@ -120,10 +122,11 @@ static json_t *render_meta(struct call *call, const void *result)
     for (size_t i = 0; i < len; i++)
         (void)json_array_append_new(list, policy_json(policies[i]));
     json_t *limits =
-        json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "body_bytes", (json_int_t)call->body_limit,
+        json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "body_bytes", (json_int_t)call->body_limit,
                   "json_depth", 32, "json_tokens", 400000, "json_containers", 60000, "parameters", SPACE_PARAMS_MAX,
                   "candidate_rows", SPACE_CANDIDATES_MAX, "candidate_columns", SPACE_COLUMNS_MAX, "observations", 10000,
-                  "suggestions", 100, "page_items", 1000);
+                  "suggestions", 100, "page_items", 1000, "image_numbers", SPACE_IMAGE_MAX, "latent_numbers",
+                  SPACE_LATENT_MAX);
     return json_pack("{s:s, s:o, s:o}", "version", GNOMON_VERSION, "limits", limits, "policies", list);
 }
 

@@ -146,7 +146,7 @@ static enum status read_pending(struct call *call, const json_t *list, struct st
         return STATUS_OK;
     TRY(show_check_list(list, "/pending", PENDING_MAX, err));
     request->pending_len = json_array_size(list);
-    if (request->spec.space.kind == SPACE_PARAMETERS) {
+    if (request->spec.space.kind != SPACE_CANDIDATES) {
         TRY(show_read_points(call, &request->spec, list, "/pending", &points, err));
         request->pending = points;
         return STATUS_OK;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { IMPORT_MAX = 10000, EXPORT_PAGE = 1000 };
+enum { IMPORT_MAX = 10000, EXPORT_PAGE = 1000, EXPORT_NUMBERS_MAX = 1 << 21 };
 
 static const char *const formats[] = {"json", "csv", NULL};
 
@@ -56,9 +56,12 @@ static json_t *render_export(struct call *call, const void *result)
 /* Every trial that there was when the study was read. */
 static enum status read_trials(struct call *call, struct shown_export *shown, struct error *err)
 {
-    size_t              room = (size_t)shown->study.trials_total;
+    size_t              room = (size_t)shown->study.trials_total, len = space_point_len(&shown->study.spec.space);
     struct trial_filter filter = {.limit = EXPORT_PAGE};
     struct trial_page   page;
+    if (shown->study.spec.space.kind == SPACE_IMAGE && room > EXPORT_NUMBERS_MAX / len)
+        return error_set(err, STATUS_TOO_LARGE, "export_too_large", "",
+                         "%zu images are too much for one document: read the trials page by page", room);
     shown->trials.trials = ARENA_NEW(&call->arena, struct trial, room + 1);
     if (shown->trials.trials == NULL)
         return app_no_memory(err);

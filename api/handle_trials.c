@@ -1,6 +1,8 @@
 /* The two calls that everyone uses, and what surrounds them. */
 #include "api/handlers.h"
+#include "api/reply.h"
 #include "api/show.h"
+#include "service/candidates.h"
 
 #include <float.h>
 #include <string.h>
@@ -204,12 +206,43 @@ static enum status begin_trial(struct call *call, struct shown_trial **shown, in
     return handle_number(call, 1, number, err);
 }
 
+static const char *const trial_formats[] = {"json", "npy", NULL};
+struct trial_get_input {
+    const char *format;
+};
+static const struct field trial_get_query[] = {
+    {AT(trial_get_input, format), .kind = FIELD_CHOICE, .choices = trial_formats},
+    {.name = NULL},
+};
+const struct form form_trial_get = {.query = trial_get_query, .bytes = sizeof(struct trial_get_input)};
+
+/* The point alone, as a matrix of height rows. */
+static enum status show_npy(struct call *call, const struct shown_trial *shown, struct error *err)
+{
+    const struct space *space = &shown->study.spec.space;
+    unsigned char       header[128];
+    if (space->kind != SPACE_IMAGE)
+        return error_set(err, STATUS_CONFLICT, "wrong_space", "", "only points of images are given as npy");
+    size_t length = npy_write_header(space->height, space->width * space->channels, NPY_F8, header);
+    size_t bytes = space_point_len(space) * sizeof *shown->trial.point;
+    char  *text = arena_alloc(&call->arena, length + bytes, 1);
+    if (text == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    memcpy(text, header, length);
+    memcpy(text + length, shown->trial.point, bytes);
+    call->render = NULL; // this is the reply, not what the trial looks like as JSON
+    reply_text(call, "application/x-npy", text, length + bytes);
+    return STATUS_OK;
+}
+
 enum status handle_trial_get(struct call *call, struct error *err)
 {
-    struct shown_trial *shown;
-    int64_t             number;
+    const struct trial_get_input *input = call->input;
+    struct shown_trial           *shown;
+    int64_t                       number;
     TRY(begin_trial(call, &shown, &number, err));
-    return trial_find(call->app, &call->caller, call->params[0], number, &shown->trial, err);
+    TRY(trial_find(call->app, &call->caller, call->params[0], number, &shown->trial, err));
+    return input->format != NULL && strcmp(input->format, "npy") == 0 ? show_npy(call, shown, err) : STATUS_OK;
 }
 
 enum status handle_trial_heartbeat(struct call *call, struct error *err)

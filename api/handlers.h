@@ -13,13 +13,20 @@
     X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
     X(trial_abandon) X(trial_report) X(best_get) X(pareto_get) X(history_get) X(predict_post) X(stateless_post)  \
     X(export_get) X(import_post) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
-    X(importances_get) X(slice_get) X(residuals_get)
+    X(importances_get) X(slice_get) X(residuals_get)                                             \
+    X(federations_post) X(federations_get) X(federation_get) X(federation_pause)                 \
+    X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post)              \
+    X(agents_get) X(features_get) X(message_put) X(broadcast_get) X(rounds_get)                  \
+    X(federation_privacy_get)                                                                    \
+    X(games_post) X(games_get) X(game_get) X(game_complete) X(game_delete) X(game_token_post)    \
+    X(game_suggest_post) X(game_observe_post) X(game_rounds_get)
 
 #define FORM_LIST(X)                                                                             \
     X(tokens_post) X(page) X(events_get) X(studies_post) X(studies_get) X(study_patch)           \
     X(nothing) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
-    X(slice_get) X(trial_report)
+    X(slice_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
+    X(trial_report) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
 /* clang-format on */
 
 #define X(name) MUST_CHECK enum status handle_##name(struct call *call, struct error *err);

@@ -16,6 +16,11 @@
 #define EVERYBODY   (VIEWERS | ONE(AGENT))
 #define STUDY       "/v1/studies/{study}"
 #define TRIAL       STUDY "/trials/{number}"
+#define FEDERATION  "/v1/federations/{federation}"
+#define AGENTS      (READERS | ONE(AGENT))
+#define GAME        "/v1/games/{game}"
+#define PLAYERS     (WRITERS | ONE(AGENT))
+#define WATCHERS    (READERS | ONE(AGENT))
 #define DOES(name)  .handle = handle_##name
 #define READS(name) .form = &form_##name
 
@@ -105,7 +110,7 @@ const struct route route_table[] = {
      READS(trials_post),
      DOES(trials_post)},
     {.method = "GET", .path = STUDY "/trials", .scopes = VIEWERS, READS(trials_get), DOES(trials_get)},
-    {.method = "GET", .path = TRIAL, .scopes = VIEWERS, DOES(trial_get)},
+    {.method = "GET", .path = TRIAL, .scopes = VIEWERS, READS(trial_get), DOES(trial_get)},
     {.method = "POST",
      .path = TRIAL "/heartbeat",
      .scopes = CURATORS,
@@ -149,6 +154,45 @@ const struct route route_table[] = {
      DOES(import_post)},
 
     {.method = "POST",
+     .path = "/v1/games",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES | ROUTE_GLOBAL,
+     .body = BODY_JSON,
+     READS(games_post),
+     DOES(games_post)},
+    {.method = "GET", .path = "/v1/games", .scopes = WATCHERS, READS(page), DOES(games_get)},
+    {.method = "GET", .path = GAME, .scopes = WATCHERS, DOES(game_get)},
+    {.method = "DELETE", .path = GAME, .scopes = WRITERS, DOES(game_delete)},
+    {.method = "POST",
+     .path = GAME "/complete",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_OPTIONAL,
+     READS(nothing),
+     DOES(game_complete)},
+    {.method = "POST",
+     .path = GAME "/agents/{agent}/token",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_OPTIONAL,
+     READS(game_token_post),
+     DOES(game_token_post)},
+    {.method = "POST",
+     .path = GAME "/agents/{agent}/suggest",
+     .scopes = PLAYERS,
+     .body = BODY_OPTIONAL,
+     READS(nothing),
+     DOES(game_suggest_post)},
+    {.method = "POST",
+     .path = GAME "/observe",
+     .scopes = PLAYERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_JSON,
+     READS(game_observe_post),
+     DOES(game_observe_post)},
+    {.method = "GET", .path = GAME "/rounds", .scopes = WATCHERS, READS(page), DOES(game_rounds_get)},
+
+    {.method = "POST",
      .path = STUDY "/candidates",
      .scopes = CURATORS,
      .flags = ROUTE_CHANGES,
@@ -158,6 +202,62 @@ const struct route route_table[] = {
     {.method = "PUT", .path = STUDY "/candidates", .scopes = CURATORS, .body = BODY_NPY, DOES(candidates_put)},
     {.method = "GET", .path = STUDY "/candidates", .scopes = VIEWERS, DOES(candidates_get)},
     {.method = "GET", .path = STUDY "/privacy", .scopes = VIEWERS, DOES(privacy_get)},
+
+    {.method = "POST",
+     .path = "/v1/federations",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES | ROUTE_GLOBAL,
+     .body = BODY_JSON,
+     READS(federations_post),
+     DOES(federations_post)},
+    {.method = "GET",
+     .path = "/v1/federations",
+     .scopes = READERS,
+     .flags = ROUTE_GLOBAL,
+     READS(federations_get),
+     DOES(federations_get)},
+    {.method = "GET", .path = FEDERATION, .scopes = AGENTS, DOES(federation_get)},
+    {.method = "DELETE", .path = FEDERATION, .scopes = WRITERS, DOES(federation_delete)},
+    {.method = "POST",
+     .path = FEDERATION "/pause",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_OPTIONAL,
+     READS(nothing),
+     DOES(federation_pause)},
+    {.method = "POST",
+     .path = FEDERATION "/resume",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_OPTIONAL,
+     READS(nothing),
+     DOES(federation_resume)},
+    {.method = "POST",
+     .path = FEDERATION "/complete",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_OPTIONAL,
+     READS(nothing),
+     DOES(federation_complete)},
+    {.method = "POST",
+     .path = FEDERATION "/agents",
+     .scopes = WRITERS,
+     .flags = ROUTE_CHANGES,
+     .body = BODY_JSON,
+     READS(agents_post),
+     DOES(agents_post)},
+    {.method = "GET", .path = FEDERATION "/agents", .scopes = READERS, READS(page), DOES(agents_get)},
+    {.method = "GET", .path = FEDERATION "/random-features", .scopes = AGENTS, DOES(features_get)},
+    {.method = "GET", .path = FEDERATION "/rounds", .scopes = AGENTS, READS(page), DOES(rounds_get)},
+    {.method = "PUT",
+     .path = FEDERATION "/rounds/{round}/messages/{agent}",
+     .scopes = ONE(AGENT),
+     .body = BODY_VECTOR,
+     READS(message_put),
+     DOES(message_put)},
+    {.method = "GET", .path = FEDERATION "/rounds/{round}/broadcast", .scopes = AGENTS, DOES(broadcast_get)},
+    {.method = "GET", .path = FEDERATION "/privacy", .scopes = AGENTS, READS(page), DOES(federation_privacy_get)},
+
     {.method = "POST",
      .path = "/v1/suggest",
      .scopes = WRITERS,
@@ -270,7 +370,7 @@ enum status route_find(struct call *call, const char *method, struct error *err)
 
 void route_dump(FILE *stream)
 {
-    static const char *const bodies[] = {"-", "json", "json?", "json,csv", "npy"};
+    static const char *const bodies[] = {"-", "json", "json?", "json,csv", "npy", "json,npy"};
     for (const struct route *route = route_table; route < route_table + route_table_len; route++) {
         fprintf(stream, "%-6s %-46s %-8s ", route->method, route->path, bodies[route->body]);
         if (route->flags & ROUTE_PUBLIC)

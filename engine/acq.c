@@ -7,6 +7,10 @@
 
 static const double HALF_LOG_2PI = 0.91893853320467274, SQRT_HALF = 0.70710678118654752;
 
+const char *const acq_names[] = {
+    [ACQ_LOG_EI] = "log-ei", [ACQ_UCB] = "ucb", [ACQ_THOMPSON] = "thompson", [ACQ_THOMPSON + 1] = NULL};
+static const double SD_MIN = 1e-12;
+
 enum { FRACTION_TERMS = 20 }; /* full precision from t = TAIL on */
 static const double TAIL = 4.0;
 
@@ -44,6 +48,18 @@ double acq_value(const struct acq *acq, double mean, double sd, double *dmean, d
     *dmean /= sd;
     *dsd /= sd;
     return value + log(sd);
+}
+
+double acq_sd(double var)
+{
+    return sqrt(var) + SD_MIN;
+}
+
+void acq_add_gradient(const struct gp_slope *at, size_t dims, double dmean, double dsd, double *gradient)
+{
+    double sd = sqrt(at->var);
+    for (size_t j = 0; j < dims; j++)
+        gradient[j] += dmean * at->dmean[j] + (sd > 0.0 ? dsd * at->dvar[j] / (2.0 * sd) : 0.0);
 }
 
 double acq_beta(size_t d, size_t t)

@@ -9,6 +9,7 @@
 #include "engine/rng.h"
 
 enum acq_kind { ACQ_LOG_EI, ACQ_UCB, ACQ_THOMPSON };
+extern const char *const acq_names[]; /* as options name them, in this order, then NULL */
 
 struct acq {
     enum acq_kind kind;
@@ -22,6 +23,13 @@ double acq_log_h(double z, double *to_mean, double *to_sd);
 
 /* Value at (mean, sd), sd > 0; *dmean and *dsd receive the derivatives.  Not for ACQ_THOMPSON. */
 double acq_value(const struct acq *acq, double mean, double sd, double *dmean, double *dsd);
+
+/* The standard deviation from a variance in units in which values have variance 1, kept above 0 so that logarithms stay
+ * finite at observed points. */
+double acq_sd(double var);
+
+/* gradient [dims] += that of a function of mean and acq_sd(var) with the derivatives dmean and dsd, by the chain rule. */
+void acq_add_gradient(const struct gp_slope *at, size_t dims, double dmean, double dsd, double *gradient);
 
 /* The schedule of the theses (GP-UCB as implemented by Kandasamy et al. 2015): beta_t = 0.2 d log(2 t), t >= 1. */
 double acq_beta(size_t d, size_t t);

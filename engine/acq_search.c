@@ -31,11 +31,6 @@ struct run {
     bool                     all;           /* the pool holds every point that is left */
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the search of the next point");
-}
-
 static bool is_free(const struct acq_search *search, size_t param)
 {
     return space_is_free(search->space, param);
@@ -376,7 +371,7 @@ static enum status run_search(struct run *run, struct error *err)
     if (run->best == NULL || run->excess == NULL || run->u == NULL || run->lower == NULL || run->upper == NULL ||
         !pool_init(&run->pool, search->space, run->all ? count : search->samples + search->samples / 2, run->scratch) ||
         !pool_init(&run->moves, search->space, MOVES, run->scratch))
-        return no_memory(err);
+        return error_no_memory(err);
     run->fill = run->best + search->space->params_len;
     choose_fill(run);
     if (run->all)

@@ -15,11 +15,6 @@ enum {
 
 static const double LOG_2PI = 1.8378770664093455;
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the model does not fit into its memory limit");
-}
-
 /* Room for at least n observations. */
 static enum status reserve(struct gp *gp, size_t n, struct error *err)
 {
@@ -32,7 +27,7 @@ static enum status reserve(struct gp *gp, size_t n, struct error *err)
     double *alpha = ARENA_NEW(gp->arena, double, capacity);
     double *L = arena_alloc(gp->arena, capacity, capacity * sizeof *L);
     if (X == NULL || noise == NULL || alpha == NULL || L == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (gp->n > 0) {
         memcpy(X, gp->X, gp->n * dims * sizeof *X);
         memcpy(noise, gp->noise, gp->n * sizeof *noise);
@@ -50,7 +45,7 @@ enum status gp_init(struct gp *gp, struct arena *arena, const struct kernel *ker
     *gp = (struct gp){.arena = arena, .kernel = *kernel, .noise_variance = noise_variance};
     double *length_scales = ARENA_NEW(arena, double, kernel->dims);
     if (length_scales == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     gp->kernel.length_scales = memcpy(length_scales, kernel->length_scales, kernel->dims * sizeof *length_scales);
     return reserve(gp, capacity, err);
 }
@@ -120,7 +115,7 @@ enum status gp_posterior(const struct gp *gp, const double *Z, size_t m, double 
     struct arena_mark mark = arena_mark(scratch);
     double           *V = arena_alloc(scratch, gp->n, (m < CHUNK ? m : CHUNK) * sizeof *V);
     if (V == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t from = 0; from < m; from += CHUNK) {
         size_t  points = m - from < CHUNK ? m - from : CHUNK;
         double *out = var + from;
@@ -143,7 +138,7 @@ enum status gp_mean(const struct gp *gp, const double *Z, size_t m, double *mean
     struct arena_mark mark = arena_mark(scratch);
     double           *K = arena_alloc(scratch, gp->n, (m < CHUNK ? m : CHUNK) * sizeof *K);
     if (K == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t from = 0; from < m; from += CHUNK) {
         size_t points = m - from < CHUNK ? m - from : CHUNK;
         kernel_cross(&gp->kernel, gp->X, gp->n, Z + from * gp->kernel.dims, points, K);
@@ -189,7 +184,7 @@ enum status gp_joint(const struct gp *gp, const double *Z, size_t m, double *mea
     struct arena_mark mark = arena_mark(scratch);
     double           *V = arena_alloc(scratch, gp->n, m * sizeof *V);
     if (V == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     project(gp, Z, m, V, mean);
     kernel_matrix(&gp->kernel, Z, m, C, m);
     mat_subtract_gram(V, gp->n, m, C);
@@ -202,7 +197,7 @@ enum status gp_work_init(struct gp_work *work, struct arena *arena, size_t n, st
     work->A = arena_alloc(arena, n, n * sizeof(double));
     work->B = arena_alloc(arena, n, n * sizeof(double));
     work->vector = ARENA_NEW(arena, double, 3 * n);
-    return work->A == NULL || work->B == NULL || work->vector == NULL ? no_memory(err) : STATUS_OK;
+    return work->A == NULL || work->B == NULL || work->vector == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 /* A holds L on entry and K^-1 on return; B holds the slopes on entry and is overwritten.

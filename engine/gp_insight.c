@@ -8,11 +8,6 @@
 
 enum { CHUNK = 256 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the model does not fit into its memory limit");
-}
-
 enum status gp_insight_predict(const struct gp_model *model, const double *points, size_t m, double *mean, double *sd,
                                struct error *err)
 {
@@ -20,7 +15,7 @@ enum status gp_insight_predict(const struct gp_model *model, const double *point
     struct arena_mark   mark = arena_mark(model->scratch);
     double             *U = arena_alloc(model->scratch, CHUNK, space->dims * sizeof *U);
     if (U == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t from = 0; from < m; from += CHUNK) {
         size_t count = m - from < CHUNK ? m - from : CHUNK;
         for (size_t i = 0; i < count; i++)
@@ -45,13 +40,15 @@ static int by_trial(const void *a, const void *b)
     return (x->trial > y->trial) - (x->trial < y->trial);
 }
 
-enum status gp_insight_residuals(const struct gp_model *model, struct residual *out, size_t *len, struct error *err)
+enum status gp_insight_residuals(const struct gp_model *model, struct arena *arena, struct residual **out, size_t *len,
+                                 struct error *err)
 {
     struct arena_mark mark = arena_mark(model->scratch);
     double           *mean = ARENA_NEW(model->scratch, double, model->n);
     double           *sd = ARENA_NEW(model->scratch, double, model->n);
-    if (mean == NULL || sd == NULL)
-        return no_memory(err);
+    *out = ARENA_NEW(arena, struct residual, model->n);
+    if (mean == NULL || sd == NULL || *out == NULL)
+        return error_no_memory(err);
     TRY(gp_loo(model->gp, model->n, model->z, mean, sd, model->scratch, err));
     *len = 0;
     for (size_t k = 0; k < model->n; k++) {
@@ -60,11 +57,11 @@ enum status gp_insight_residuals(const struct gp_model *model, struct residual *
             continue;
         double           z = (model->z[k] - mean[k]) / sd[k];
         double           slope = log(warp_slope(&model->warp, model->y[k]) / model->spread) - log(model->unit);
-        struct residual *item = &out[(*len)++];
+        struct residual *item = &(*out)[(*len)++];
         *item = (struct residual){trial->number, trial->value, mean[k], sd[k], z, gp_loo_log_density(z, sd[k]) + slope};
         gp_model_units(model, &item->mean, &item->sd);
     }
-    qsort(out, *len, sizeof *out, by_trial);
+    qsort(*out, *len, sizeof **out, by_trial);
     arena_release(model->scratch, mark);
     return STATUS_OK;
 }

@@ -10,10 +10,10 @@
 MUST_CHECK enum status gp_insight_predict(const struct gp_model *model, const double *points, size_t m, double *mean,
                                           double *sd, struct error *err);
 
-/* Leave-one-out residuals of the observed trials in the model, by trial: out [n], *len how many.  Infeasible trials are
+/* Leave-one-out residuals of the observed trials in the model, by trial: *out [*len] in arena.  Infeasible trials are
  * in the model, but have no value of their own.  Errors: NO_MEMORY, NUMERIC.  O(n^3/3). */
-MUST_CHECK enum status gp_insight_residuals(const struct gp_model *model, struct residual *out, size_t *len,
-                                            struct error *err);
+MUST_CHECK enum status gp_insight_residuals(const struct gp_model *model, struct arena *arena, struct residual **out,
+                                            size_t *len, struct error *err);
 
 /* Everything of the diagnostics but the acquisition and the time; group_of as gp_model_groups. */
 void gp_insight_diagnose(const struct gp_model *model, const size_t *group_of, struct diagnostics *out);

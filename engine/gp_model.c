@@ -7,11 +7,6 @@
 
 static const double NOISE_MAX = 1e12; /* of a value with a stddev, in units of the spread squared */
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the model does not fit into its memory limit");
-}
-
 void gp_model_groups(const struct space *space, size_t *group_of)
 {
     for (size_t i = 0; i < space->params_len; i++) {
@@ -122,7 +117,7 @@ static enum status thin(struct gp_model *model, size_t *order, size_t n, size_t 
     bool             *marked = arena_zalloc(model->scratch, n, sizeof *marked);
     size_t           *heap = ARENA_NEW(model->scratch, size_t, limit), third = limit / 3;
     if (key == NULL || u == NULL || heap == NULL || marked == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++)
         key[i] = value_key(&model->log->trials[order[i]]);
     mark_largest(key, n, third, marked, heap);
@@ -143,7 +138,7 @@ static enum status select_rows(struct gp_model *model, size_t fitted, size_t lim
     size_t n = trial_log_finished(model->log);
     model->row = ARENA_NEW(model->scratch, size_t, n);
     if (model->row == NULL || limit == 0)
-        return no_memory(err);
+        return error_no_memory(err);
     trial_log_order(model->log, model->row);
     size_t base = fitted == 0 || fitted > n || n - fitted > APPENDED_MAX || n - fitted > limit / 8 ? n : fitted;
     model->n = n;
@@ -212,7 +207,7 @@ enum status gp_model_rows(struct gp_model *model, const struct gp_cache *cache, 
     model->z = ARENA_NEW(scratch, double, model->n);
     model->warped_noise = ARENA_NEW(scratch, double, model->n);
     if (model->X == NULL || model->y == NULL || model->noise == NULL || model->z == NULL || model->warped_noise == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t k = 0; k < model->n; k++)
         space_encode(model->space, trial_log_point(model->log, model->row[k]), model->X + k * dims);
     standardise(model);
@@ -227,7 +222,7 @@ enum status gp_model_fit(struct gp_model *model, const struct gp_fit *fit, const
     double *X = arena_alloc(model->scratch, n, dims * sizeof *X);
     double *y = ARENA_NEW(model->scratch, double, n), *noise = ARENA_NEW(model->scratch, double, n);
     if (X == NULL || y == NULL || noise == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t k = 0; k < n; k++) {
         size_t i = k * model->base / n;
         memcpy(X + k * dims, model->X + i * dims, dims * sizeof *X);
@@ -240,29 +235,34 @@ enum status gp_model_fit(struct gp_model *model, const struct gp_fit *fit, const
     return STATUS_OK;
 }
 
-/* The posterior mean at row k is y_k - N_k alpha_k, N_k all noise of that row: no kernel is evaluated.
- * Keeps the best few, and the best of all. */
+void gp_anchors_keep(struct gp_anchors *anchors, size_t place, double key)
+{
+    size_t at = anchors->len;
+    if (at < MODEL_ANCHORS)
+        anchors->len++;
+    else if (!(key > anchors->key[--at]))
+        return;
+    for (; at > 0 && key > anchors->key[at - 1]; at--) {
+        anchors->key[at] = anchors->key[at - 1];
+        anchors->place[at] = anchors->place[at - 1];
+    }
+    anchors->key[at] = key;
+    anchors->place[at] = place;
+}
+
+/* K alpha = z - N alpha with N the diagonal of all noise. */
+double gp_model_mean_at(const struct gp_model *model, size_t k)
+{
+    const struct gp *gp = model->gp;
+    return model->z[k] - (gp->noise_variance + gp->noise[k] + gp->jitter) * gp->alpha[k];
+}
+
 static void rank_rows(struct gp_model *model)
 {
-    double means[MODEL_ANCHORS];
-    for (size_t k = 0; k < model->n; k++) {
-        const struct gp *gp = model->gp;
-        double           mean = model->z[k] - (gp->noise_variance + gp->noise[k] + gp->jitter) * gp->alpha[k];
-        if (trial_of(model, k)->state != LOG_OBSERVED)
-            continue;
-        size_t at = model->anchors_len;
-        if (at < MODEL_ANCHORS)
-            model->anchors_len++;
-        else if (!(mean > means[--at]))
-            continue;
-        for (; at > 0 && mean > means[at - 1]; at--) {
-            means[at] = means[at - 1];
-            model->anchors[at] = model->anchors[at - 1];
-        }
-        means[at] = mean;
-        model->anchors[at] = model->row[k];
-    }
-    model->best = model->anchors_len > 0 ? means[0] : 0.0;
+    for (size_t k = 0; k < model->n; k++)
+        if (trial_of(model, k)->state == LOG_OBSERVED)
+            gp_anchors_keep(&model->anchors, model->row[k], gp_model_mean_at(model, k));
+    model->best = model->anchors.len > 0 ? model->anchors.key[0] : 0.0;
 }
 
 /* The most recent MODEL_PENDING_MAX points that wait for a value, or failed. */
@@ -283,7 +283,7 @@ static enum status append_pending(struct gp_model *model, size_t room, struct er
     double *U = arena_alloc(model->scratch, room, dims * sizeof *U);
     double *mean = ARENA_NEW(model->scratch, double, 2 * room);
     if (U == NULL || mean == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     size_t m = pending_points(model, U);
     TRY(gp_posterior(model->gp, U, m, mean, mean + m, model->scratch, err));
     for (size_t i = 0; i < m; i++) {
@@ -359,7 +359,7 @@ enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit,
     size_t        waiting = with_pending ? waiting_of(model->log) : 0;
     struct kernel kernel;
     if (length_scales == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     warp_make(&model->warp, model->y, model->base, theta[fit->groups + 2]);
     for (size_t k = 0; k < model->n; k++) {
         double slope = warp_slope(&model->warp, model->y[k]);

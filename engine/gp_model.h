@@ -31,6 +31,13 @@ struct gp_cache {
 };
 void gp_cache_drop(struct gp_cache *cache);
 
+/* The places in a log with the largest keys, largest first; all 0: none. */
+struct gp_anchors {
+    size_t len, place[MODEL_ANCHORS];
+    double key[MODEL_ANCHORS];
+};
+void gp_anchors_keep(struct gp_anchors *anchors, size_t place, double key);
+
 struct gp_model {
     const struct space     *space;
     const struct trial_log *log;
@@ -41,12 +48,11 @@ struct gp_model {
     double *X, *y, *noise; /* [n][dims], [n], [n] variances beyond the noise variance */
     double  unit, centre, spread;
     /* set by gp_model_condition */
-    struct warp warp;
-    double     *z, *warped_noise;       /* [n] */
-    struct gp  *gp;                     /* lies in the cache */
-    double      best;                   /* largest posterior mean at an observed or pending point, in units of z */
-    size_t      anchors[MODEL_ANCHORS]; /* places in the log of the best observed points, best first */
-    size_t      anchors_len;
+    struct warp       warp;
+    double           *z, *warped_noise; /* [n] */
+    struct gp        *gp;               /* lies in the cache */
+    double            best;             /* largest posterior mean at an observed or pending point, in units of z */
+    struct gp_anchors anchors;          /* the best observed points by posterior mean */
 };
 
 /* Selects and standardises as many rows as fit into the limits of cache and scratch; fitted: how many values the fit
@@ -63,6 +69,9 @@ MUST_CHECK enum status gp_model_fit(struct gp_model *model, const struct gp_fit 
  * variance is raised by factors of 100 up to that of the values.  Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta,
                                           bool with_pending, struct gp_cache *cache, struct error *err);
+
+/* The posterior mean at row k, in units of z; no kernel is evaluated. */
+double gp_model_mean_at(const struct gp_model *model, size_t k);
 
 /* Median and standard deviation (by the slope at the median) in the units of the observations. */
 void gp_model_units(const struct gp_model *model, double *mean, double *sd);

@@ -1,15 +1,23 @@
-/* The registry: one line per algorithm.  Knows nothing about any of them. */
+/* The registry: one line per algorithm, and what is alike in all of them.  Knows nothing about any of them. */
 #include "engine/policy.h"
 
+#include <math.h>
 #include <string.h>
 
-#define POLICY_LIST(X) \
-    X(policy_random)   \
-    X(policy_sobol)    \
-    X(policy_gp)       \
-    X(policy_turbo)    \
+#define POLICY_LIST(X)  \
+    X(policy_random)    \
+    X(policy_sobol)     \
+    X(policy_gp)        \
+    X(policy_turbo)     \
     X(policy_po_gp_ucb) \
-    X(policy_bo_bos)
+    X(policy_rm_gp_ucb) \
+    X(policy_rm_gp_ts)  \
+    X(policy_rgpe)      \
+    X(policy_taf)       \
+    X(policy_fts)       \
+    X(policy_dp_fts_de) \
+    X(policy_bo_bos)    \
+    X(policy_bos2)
 
 #define X(record) extern const struct policy record;
 POLICY_LIST(X)
@@ -35,6 +43,18 @@ const struct policy *policy_find(const char *name)
         if (strcmp(list[i]->name, name) == 0)
             return list[i];
     return NULL;
+}
+
+double ask_clock_ms(const struct ask *ask)
+{
+    return ask->clock_ms == NULL ? NAN : ask->clock_ms();
+}
+
+void proposal_clear(struct proposal *out)
+{
+    out->fallback = NULL;
+    out->row = out->observations = out->note_bytes = 0;
+    out->mean = out->sd = NAN;
 }
 
 int policy_option(const struct policy *policy, const char *name)

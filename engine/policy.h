@@ -34,14 +34,26 @@ struct option {
 enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
 enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
 
+/* What is known of an earlier study, for the algorithms that learn from some: a snapshot, which never changes. */
+struct meta_study {
+    const char   *name;
+    const double *points; /* [n][params_len] of the problem's space, natural units; NULL on candidates */
+    const size_t *rows;   /* [n] candidates */
+    const double *values; /* [n] finite, larger is better */
+    size_t        n;      /* > 0 */
+};
+enum { META_STUDIES_MAX = 256, META_VALUES_MAX = 500 /* of one study */ };
+
 struct problem {
     const struct space *space;
     const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
     uint64_t      seed;
-    size_t        memory_bytes;          /* limit of the session's arenas together */
-    const enum metric_kind *metrics;     /* [metrics_len] */
-    size_t                  metrics_len; /* 0 or 1: one objective */
-    bool                    is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    size_t        memory_bytes;            /* limit of the session's arenas together */
+    const enum metric_kind  *metrics;      /* [metrics_len] */
+    size_t                   metrics_len;  /* 0 or 1: one objective */
+    bool                     is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    const struct meta_study *meta; /* [meta_len] earlier studies; only an algorithm with read_meta looks at them */
+    size_t                   meta_len;
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -53,7 +65,8 @@ enum event_kind {
     EVENT_ABANDONED,  /* given up */
     /* Only where the policy judges; to others a stopped trial is observed with its last measurement. */
     EVENT_MEASURED, /* the value after a step of a running trial */
-    EVENT_STOPPED   /* finished early: its last measurement stands */
+    EVENT_STOPPED,  /* finished early: its last measurement stands */
+    EVENT_RECEIVED  /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
@@ -67,7 +80,11 @@ struct event {
                                given); may be NULL when there is one metric */
     const void     *note;   /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
     size_t          note_bytes;
-    size_t          step;   /* EVENT_MEASURED: from 1, larger than before in the same trial */
+    size_t          step; /* EVENT_MEASURED: from 1, larger than before in the same trial */
+    /* EVENT_RECEIVED, see fts.h */
+    uint64_t      round, sender;
+    const double *vectors; /* [vectors_len] finite */
+    size_t        vectors_len;
 };
 
 /* The value after a step of a running trial, which its session has not been told yet. */
@@ -80,8 +97,8 @@ struct measurement {
 /* Whether the trial shall stop here. */
 struct verdict {
     bool          stop;
-    const char   *reason;    /* stable, snake_case */
-    size_t        next_step; /* before it no measurement can stop the trial; 0: none will */
+    const char   *reason;                /* stable, snake_case */
+    size_t        next_step;             /* before it no measurement can stop the trial; 0: none will */
     unsigned char note[POLICY_NOTE_MAX]; /* comes back with the EVENT_MEASURED */
     size_t        note_bytes;
 };
@@ -107,6 +124,9 @@ struct ask {
     double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
 };
 
+/* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
+double ask_clock_ms(const struct ask *ask);
+
 struct proposal {
     double       *point;        /* [params_len] out, storage by the caller */
     size_t        row;          /* out, candidates */
@@ -117,12 +137,24 @@ struct proposal {
     size_t        note_bytes;
 };
 
+/* Nothing known but where the point is to be written. */
+void proposal_clear(struct proposal *out);
+
 /* One observed trial predicted by the model of all the others, its noise included. */
 struct residual {
     uint64_t trial;
     double   value, mean, sd;
     double   z;           /* (value - mean) / sd, in the units in which the model is Gaussian */
     double   log_density; /* of the prediction at value, in the units of values */
+};
+
+/* How far an algorithm trusted each earlier study when it made a proposal. */
+struct meta_state {
+    double nu;                     /* share of all earlier studies together, in [0, 1]; the rest is the study's own */
+    size_t rounds;                 /* values that the estimates were made from */
+    size_t len;                    /* earlier studies */
+    double gaps[META_STUDIES_MAX]; /* estimated distance, in standardised units; NaN: not estimated */
+    double weights[META_STUDIES_MAX]; /* >= 0; their sum is 1 unless all are 0 */
 };
 
 struct session;
@@ -150,12 +182,18 @@ struct policy {
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
+    /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
+     * any, and problem.meta is not for it. */
+    bool (*read_meta)(const void *note, size_t note_bytes, struct meta_state *out);
+    /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
+     * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
+    enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);
     /* Whether a running trial shall stop, given all measurements told before and this one; NULL when the algorithm
      * never stops one.  A function of (problem, log, measurement) that changes nothing.  Errors: NO_MEMORY. */
     enum status (*judge)(struct session *, const struct measurement *, struct verdict *out, struct error *);
     size_t (*epochs)(const struct problem *); /* the largest step it accepts; NULL without judge */
-    size_t (*bytes)(const struct session *); /* what the session holds now */
-    void (*close)(struct session *);         /* NULL is allowed */
+    size_t (*bytes)(const struct session *);  /* what the session holds now */
+    void (*close)(struct session *);          /* NULL is allowed */
 };
 
 /* Every algorithm, in the order of the documentation; *count receives how many. */

@@ -8,8 +8,6 @@
 #include "engine/rng.h"
 #include "engine/sobol.h"
 
-#include <math.h>
-
 enum { REPEAT };
 enum { DRAWS = 32 }; /* before a walk to the next unused point */
 
@@ -137,11 +135,7 @@ static enum status ask_row(struct session *s, const struct ask *ask, size_t *row
 
 static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    out->fallback = NULL;
-    out->observations = 0;
-    out->mean = out->sd = NAN;
-    out->note_bytes = 0;
-    out->row = 0;
+    proposal_clear(out);
     return s->problem->space->kind == SPACE_CANDIDATES ? ask_row(s, ask, &out->row, err)
                                                        : ask_point(s, ask, out->point, err);
 }

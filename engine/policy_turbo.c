@@ -5,9 +5,8 @@
  * there are parameters, and when it is smaller than LENGTH_MIN a new run starts from nothing.
  * All of this is found again from the log at each proposal; the session keeps the log and nothing that matters. */
 #include "engine/acq.h"
-#include "engine/finite.h"
 #include "engine/gp_insight.h"
-#include "engine/policy.h"
+#include "engine/gp_study.h"
 #include "engine/sobol.h"
 
 #include <math.h>
@@ -23,57 +22,30 @@ static const struct option options[] = {
 };
 
 struct session {
-    const struct problem *problem;
-    struct arena          kept, scratch; /* kept also holds the session */
-    struct trial_log      log;
-    struct finite         used;
-    struct gp_cache       cache;
-    size_t               *group_of; /* [dims] */
+    struct gp_study study;
 };
-
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
-}
 
 static void close_session(struct session *session)
 {
-    if (session == NULL)
-        return;
-    arena_fini(&session->scratch);
-    gp_cache_drop(&session->cache);
-    struct arena kept = session->kept; /* the session lies in it */
-    arena_fini(&kept);
+    gp_study_close((struct gp_study *)session);
 }
 
 static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
 {
-    struct arena kept;
-    *out = NULL;
-    arena_init(&kept, problem->memory_bytes);
-    struct session *session = ARENA_NEW(&kept, struct session, 1);
-    size_t         *group_of = ARENA_NEW(&kept, size_t, problem->space->dims);
-    if (session == NULL || group_of == NULL) {
-        arena_fini(&kept);
-        return no_memory(err);
-    }
-    *session = (struct session){.problem = problem, .kept = kept, .group_of = group_of};
-    gp_model_groups(problem->space, group_of);
-    trial_log_init(&session->log, &session->kept, problem->space->params_len);
-    finite_init(&session->used, &session->kept, problem->space, problem->options[REPEAT] == 1);
-    *out = session;
-    return STATUS_OK;
+    struct gp_study *study;
+    enum status      status = gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err);
+    *out = (struct session *)study; /* which it starts with */
+    return status;
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
 {
-    TRY(trial_log_tell(&session->log, event, err));
-    return finite_add(&session->used, event->point, err);
+    return gp_study_tell(&session->study, event, err);
 }
 
 static size_t bytes(const struct session *session)
 {
-    return session->kept.taken_bytes + session->cache.arena.taken_bytes + session->scratch.taken_bytes;
+    return gp_study_bytes(&session->study);
 }
 
 /* --- the trust region --- */
@@ -120,15 +92,15 @@ static void region_update(struct region *region, const struct space *space, cons
  * not finish. */
 static enum status region_find(struct session *session, struct region *region, struct trial_log *run, struct error *err)
 {
-    const struct trial_log *log = &session->log;
-    size_t                  n = trial_log_finished(log), *order = ARENA_NEW(&session->scratch, size_t, n + 1);
+    const struct trial_log *log = &session->study.log;
+    size_t n = trial_log_finished(log), *order = ARENA_NEW(&session->study.memory.scratch, size_t, n + 1);
     if (order == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     trial_log_order(log, order);
     region_restart(region, 0);
     for (size_t i = 0; i < n; i++)
-        region_update(region, session->problem->space, &log->trials[order[i]]);
-    trial_log_init(run, &session->scratch, log->params_len);
+        region_update(region, session->study.problem->space, &log->trials[order[i]]);
+    trial_log_init(run, &session->study.memory.scratch, log->params_len);
     for (size_t i = 0; i < log->len; i++) {
         enum log_state state = log->trials[i].state;
         struct event   event = {.kind = state == LOG_PENDING ? EVENT_SUGGESTED : EVENT_FAILED,
@@ -154,18 +126,18 @@ static enum status region_find(struct session *session, struct region *region, s
 static enum status model_make(struct session *session, struct gp_model *model, const struct ask *ask, double *theta,
                               struct error *err)
 {
-    const struct space *space = session->problem->space;
+    const struct space *space = session->study.problem->space;
     struct gp_fit       fit = {.kind = KERNEL_MATERN52,
                                .dims = space->dims,
                                .groups = space->params_len,
-                               .group_of = session->group_of,
+                               .group_of = session->study.group_of,
                                .evaluations = EVALUATIONS,
                                .starts = FIT_DEFAULT,
                                .late = ask == NULL ? NULL : ask->late,
                                .late_arg = ask == NULL ? NULL : ask->late_arg};
-    TRY(gp_model_rows(model, &session->cache, 0, err));
+    TRY(gp_model_rows(model, &session->study.memory.cache, 0, err));
     TRY(gp_model_fit(model, &fit, NULL, theta, err));
-    return gp_model_condition(model, &fit, theta, ask != NULL, &session->cache, err);
+    return gp_model_condition(model, &fit, theta, ask != NULL, &session->study.memory.cache, err);
 }
 
 /* One point of the box: coordinates of the centre, some of which are replaced by those of a Sobol point v [params_len].
@@ -193,7 +165,7 @@ static void candidate_point(const struct space *space, struct rng *rng, const do
 static size_t candidates_fill(struct session *session, uint64_t trial, const struct space *space, const double *centre,
                               const double *width, double *points, double *U, double *v)
 {
-    struct rng rng = rng_at(session->problem->seed, trial, RNG_STARTS);
+    struct rng rng = rng_at(session->study.problem->seed, trial, RNG_STARTS);
     uint64_t   scramble = rng_u64(&rng);
     size_t     m = 0;
     for (size_t k = 0; k < CANDIDATES; k++) {
@@ -202,7 +174,7 @@ static size_t candidates_fill(struct session *session, uint64_t trial, const str
         candidate_point(space, &rng, centre, width, v, u);
         space_decode(space, u, point);
         space_encode(space, point, u);
-        if (!finite_has(&session->used, point))
+        if (!finite_has(&session->study.used, point))
             m++;
     }
     return m;
@@ -230,83 +202,54 @@ static enum status propose(struct session *session, const struct situation *now,
                            struct error *err)
 {
     const struct space *space = &now->view;
-    struct arena       *scratch = &session->scratch;
+    struct arena       *scratch = &session->study.memory.scratch;
     size_t              len = space->params_len, dims = space->dims;
     double             *theta = ARENA_NEW(scratch, double, 3 * len + HYPER + dims);
     double             *points = arena_alloc(scratch, CANDIDATES, len * sizeof *points);
     double             *U = arena_alloc(scratch, CANDIDATES, dims * sizeof *U);
     double             *sample = ARENA_NEW(scratch, double, CANDIDATES), mean, var;
-    struct rng          rng = rng_at(session->problem->seed, now->ask->trial, RNG_THOMPSON);
+    struct rng          rng = rng_at(session->study.problem->seed, now->ask->trial, RNG_THOMPSON);
     struct gp_model     model = {.space = space, .log = &now->run, .scratch = scratch};
     if (theta == NULL || points == NULL || U == NULL || sample == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     double *width = theta + len + HYPER, *v = width + len, *centre = v + len;
-    double  began = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms();
+    double  began = ask_clock_ms(now->ask);
     TRY(model_make(session, &model, now->ask, theta, err));
-    double fit_ms = now->ask->clock_ms == NULL ? NAN : now->ask->clock_ms() - began;
+    double fit_ms = ask_clock_ms(now->ask) - began;
     box_sides(len, theta, now->region.length, width);
-    space_encode(space, trial_log_point(&now->run, model.anchors[0]), centre);
+    space_encode(space, trial_log_point(&now->run, model.anchors.place[0]), centre);
     size_t m = candidates_fill(session, now->ask->trial, space, centre, width, points, U, v), best = 0;
     if (m == 0)
         return error_set(err, STATUS_NUMERIC, "no_candidates", "", "every point of the trust region has been used");
     TRY(acq_thompson(model.gp, U, m, &rng, sample, scratch, err));
     for (size_t k = 1; k < m; k++)
         best = sample[k] > sample[best] ? k : best;
-    TRY(gp_posterior(model.gp, U + best * dims, 1, &mean, &var, scratch, err));
+    TRY(gp_study_describe(&model, U + best * dims, out, &mean, &var, err));
     memcpy(out->point, points + best * len, len * sizeof *out->point);
     struct diagnostics *diagnostics = now->ask->diagnostics;
     if (diagnostics != NULL) {
-        gp_insight_diagnose(&model, session->group_of, diagnostics);
+        gp_insight_diagnose(&model, session->study.group_of, diagnostics);
         diagnostics->fit_milliseconds = fit_ms;
-        diagnostics->acquisition = "thompson";
+        diagnostics->acquisition = acq_names[ACQ_THOMPSON];
         diagnostics->acquisition_value = mean;
     }
-    out->mean = mean;
-    out->sd = sqrt(var);
-    gp_model_units(&model, &out->mean, &out->sd);
-    out->observations = model.n;
     return STATUS_OK;
 }
 
 /* --- the record --- */
 
-/* Point number trial of the study's Sobol sequence at the quantiles of the priors, or in a finite space the next one
- * that is not used. */
-static enum status quasi_random_point(struct session *session, const struct situation *now, double *point,
-                                      struct error *err)
-{
-    const struct space *space = &now->view;
-    double             *v = ARENA_NEW(&session->scratch, double, space->params_len);
-    if (v == NULL)
-        return no_memory(err);
-    sobol_point(session->problem->seed, now->ask->trial, space->params_len, v);
-    (void)space_prior_quantile(space, v, point);
-    if (!finite_find(&session->used, space, point))
-        return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
-    return STATUS_OK;
-}
-
-static void begin_scratch(struct session *session)
-{
-    size_t left = session->problem->memory_bytes - session->kept.taken_bytes;
-    session->cache.limit_bytes = left / 2; /* of the log alone: a full cache must not change an answer */
-    if (session->cache.arena.taken_bytes > session->cache.limit_bytes)
-        gp_cache_drop(&session->cache);
-    arena_init(&session->scratch, left - session->cache.limit_bytes);
-}
-
 static enum status ask_scratch(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct situation now = {.ask = ask};
-    TRY(space_hold(session->problem->space, ask->fixed, &session->scratch, &now.view, err));
-    TRY(quasi_random_point(session, &now, out->point, err));
+    TRY(space_hold(session->study.problem->space, ask->fixed, &session->study.memory.scratch, &now.view, err));
+    TRY(gp_study_quasi_random(&session->study, ask, &now.view, out->point, err));
     if (ask->late != NULL && ask->late(ask->late_arg)) {
         out->fallback = "deadline";
         return STATUS_OK;
     }
     enum status status = region_find(session, &now.region, &now.run, err);
-    size_t      tried = now.region.finished + session->log.count[LOG_PENDING];
-    if (status == STATUS_OK && (now.run.count[LOG_OBSERVED] == 0 || tried < initial_len(session->problem->space)))
+    size_t      tried = now.region.finished + session->study.log.count[LOG_PENDING];
+    if (status == STATUS_OK && (now.run.count[LOG_OBSERVED] == 0 || tried < initial_len(session->study.problem->space)))
         return STATUS_OK;
     if (status == STATUS_OK)
         status = propose(session, &now, out, err);
@@ -316,34 +259,29 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
 
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    out->fallback = NULL;
-    out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
-    begin_scratch(session);
+    proposal_clear(out);
+    gp_study_begin(&session->study);
     enum status status = ask_scratch(session, ask, out, err);
-    arena_fini(&session->scratch);
+    gp_memory_end(&session->study.memory);
     return status;
 }
 
-/* Of the current run; of all trials while that has no value. */
-static enum status condition_on_values(struct session *session, struct trial_log *run, struct gp_model *model,
-                                       struct error *err)
+/* The model of the current run, or of all trials while that has no value; gp_memory_end in every case. */
+static enum status begin_model(struct session *session, struct trial_log *run, struct gp_model *model,
+                               struct error *err)
 {
-    const struct space *space = session->problem->space;
-    struct arena       *scratch = &session->scratch;
+    const struct space *space = session->study.problem->space;
+    struct arena       *scratch = &session->study.memory.scratch;
     struct region       region;
-    double             *theta = ARENA_NEW(scratch, double, space->params_len + HYPER);
+    TRY(gp_study_has_values(&session->study, err));
+    gp_study_begin(&session->study);
+    double *theta = ARENA_NEW(scratch, double, space->params_len + HYPER);
     if (theta == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(region_find(session, &region, run, err));
     *model = (struct gp_model){.space = space, .scratch = scratch};
-    model->log = run->count[LOG_OBSERVED] > 0 ? run : &session->log;
+    model->log = run->count[LOG_OBSERVED] > 0 ? run : &session->study.log;
     return model_make(session, model, NULL, theta, err);
-}
-
-static enum status no_observations(struct error *err)
-{
-    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
 }
 
 static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
@@ -352,13 +290,10 @@ static enum status predict(struct session *session, const double *points, const 
     struct trial_log run;
     struct gp_model  model;
     (void)rows;
-    if (session->log.count[LOG_OBSERVED] == 0)
-        return no_observations(err);
-    begin_scratch(session);
-    enum status status = condition_on_values(session, &run, &model, err);
+    enum status status = begin_model(session, &run, &model, err);
     if (status == STATUS_OK)
         status = gp_insight_predict(&model, points, m, mean, sd, err);
-    arena_fini(&session->scratch);
+    gp_memory_end(&session->study.memory);
     return status;
 }
 
@@ -367,16 +302,10 @@ static enum status residuals(struct session *session, struct arena *arena, struc
 {
     struct trial_log run;
     struct gp_model  model;
-    if (session->log.count[LOG_OBSERVED] == 0)
-        return no_observations(err);
-    *out = ARENA_NEW(arena, struct residual, session->log.count[LOG_OBSERVED]);
-    if (*out == NULL)
-        return no_memory(err);
-    begin_scratch(session);
-    enum status status = condition_on_values(session, &run, &model, err);
+    enum status      status = begin_model(session, &run, &model, err);
     if (status == STATUS_OK)
-        status = gp_insight_residuals(&model, *out, len, err);
-    arena_fini(&session->scratch);
+        status = gp_insight_residuals(&model, arena, out, len, err);
+    gp_memory_end(&session->study.memory);
     return status;
 }
 

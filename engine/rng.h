@@ -15,7 +15,14 @@ enum rng_purpose {
     RNG_INITIAL,
     RNG_TEST,
     RNG_WEIGHTS,
-    RNG_PATHS
+    RNG_FEATURES,
+    RNG_REGION,
+    RNG_AGENT,
+    RNG_MESSAGE,
+    RNG_GAME_PLAY,
+    RNG_GAME_THINK,
+    RNG_PATHS,
+    RNG_PARTITION,
 };
 
 struct rng {

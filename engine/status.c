@@ -18,6 +18,11 @@ enum status error_set(struct error *err, enum status status, const char *code, c
     return status;
 }
 
+enum status error_no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
+}
+
 const char *status_name(enum status status)
 {
     static const char *const names[] = {

@@ -41,6 +41,9 @@ struct error {
 enum status error_set(struct error *err, enum status status, const char *code, const char *path, const char *text, ...)
     __attribute__((format(__printf__, 5, 6)));
 
+/* NO_MEMORY "no_memory": a study does not fit into its memory limit. */
+enum status error_no_memory(struct error *err);
+
 /* The name of a status: "OK", "INVALID", ... */
 const char *status_name(enum status status);
 

@@ -27,6 +27,7 @@ struct app_options {
 
 struct app_counters { /* monotonic; read by /metrics */
     _Atomic uint64_t suggestions, observations, fallbacks, session_hits, session_misses, session_evictions;
+    _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
 };
 
 struct app {
@@ -63,8 +64,9 @@ struct idempotency {
 struct caller {
     char               token_id[16]; /* "local" for the command line */
     enum scope         scope;
-    char               study[24]; /* the token's only study, or "" */
-    struct arena      *arena;     /* of the request: everything returned lives here */
+    char               resource[24]; /* the token's only study, federation or game, or "" */
+    char               agent[64];    /* of it, whom the token speaks for, or "" */
+    struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;
     bool               dry_run;   /* app_transact undoes what succeeded: CONFLICT "dry_run" */
     bool               is_import; /* trial_observe logs "study.imported" beside the results */

@@ -1,5 +1,6 @@
 /* Points, observations, trials and studies <-> JSON. */
 #include "service/codec.h"
+#include "service/codec_image.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
 
@@ -60,6 +61,8 @@ static enum status check_constraints(const struct spec *spec, const double *poin
 enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where, double *point,
                         struct error *err)
 {
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_point(spec, json, where, point, err);
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, spec->is_private ? "private_study" : "wrong_space", where,
                          spec->is_private ? "a private study accepts no points" : "the space has no parameters");
@@ -88,6 +91,8 @@ enum status codec_fixed(const struct spec *spec, const json_t *json, struct aren
 
 json_t *codec_point_json(const struct spec *spec, const double *point)
 {
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_point_json(spec, point);
     json_t *object = json_object();
     for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
         if (!isnan(point[i]) &&
@@ -217,7 +222,9 @@ static enum status read_point(struct reading *in, const json_t *json, const char
     if (json == NULL)
         return STATUS_OK;
     codec_read_path(path, where, "point");
-    double *point = ARENA_NEW(in->arena, double, in->spec->space.params_len + 1);
+    if (in->spec->space.kind == SPACE_IMAGE)
+        TRY(codec_image_check(in->spec, json, path, in->err));
+    double *point = ARENA_NEW(in->arena, double, space_point_len(&in->spec->space) + 1);
     if (point == NULL)
         return error_set(in->err, STATUS_NO_MEMORY, "no_memory", path, "out of memory");
     *out = point;
@@ -255,6 +262,8 @@ static json_t *length_scales_json(const struct spec *spec, const double *length_
 {
     if (spec->space.kind == SPACE_CANDIDATES)
         return json_pack("{s:o}", "columns", codec_number(length_scales[0]));
+    if (spec->space.kind == SPACE_IMAGE)
+        return json_pack("{s:o}", "latent", codec_number(length_scales[0]));
     if (spec->space.params_len > LENGTH_SCALES_MAX)
         return json_null();
     json_t *object = json_object();

@@ -351,6 +351,8 @@ enum status import_csv(const struct spec *spec, const char *text, size_t length,
     *len = 0;
     if (spec->is_private)
         return error_set(err, STATUS_INVALID, "private_study", "", "a private study accepts no rows by number");
+    if (spec->space.kind == SPACE_IMAGE)
+        return error_set(err, STATUS_INVALID, "wrong_space", "", "images are imported as JSON, not as CSV");
     if (length == 0)
         return error_set(err, STATUS_INVALID, "csv_header", "/lines/1", "there is no header");
     if (!codec_is_utf8(text, length))
@@ -502,9 +504,11 @@ enum status export_csv(struct app *app, struct caller *caller, const char *study
                        struct error *err)
 {
     struct export work = {.caller = caller, .id = study};
-    if (caller->study[0] != '\0' && strcmp(caller->study, study) != 0)
+    if (caller->resource[0] != '\0' && strcmp(caller->resource, study) != 0)
         return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
     TRY(db_read(app->db, read_export, &work, err));
+    if (work.study.spec.space.kind == SPACE_IMAGE)
+        return error_set(err, STATUS_CONFLICT, "wrong_space", "", "images are exported as JSON, not as CSV");
     char *written = write_export(&work, length);
     *text = written == NULL ? NULL : arena_strndup(caller->arena, written, *length);
     free(written);

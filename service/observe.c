@@ -22,6 +22,7 @@ struct batch {
     struct observe_reply     *out;
     struct study              study;
     int64_t                   now_ms;
+    bool                      has_reached; /* a value of this batch is what the study was to stop at */
 };
 
 // clang-format off
@@ -57,7 +58,7 @@ static bool same_place(const struct batch *batch, const struct trial *trial, con
         return trial->number == item->trial;
     if (item->point == NULL)
         return trial->row == item->row;
-    size_t bytes = batch->study.spec.space.params_len * sizeof *item->point;
+    size_t bytes = space_point_len(&batch->study.spec.space) * sizeof *item->point;
     return trial->point != NULL && memcmp(trial->point, item->point, bytes) == 0;
 }
 
@@ -104,7 +105,7 @@ static enum status add_reported(struct db_conn *conn, struct batch *batch, const
 {
     const struct spec *spec = &batch->study.spec;
     *trial = (struct trial){.number = batch->study.trials_total + 1, .state = TRIAL_RUNNING, .value = NAN};
-    size_t bytes = item->point == NULL ? 0 : spec->space.params_len * sizeof *item->point;
+    size_t bytes = item->point == NULL ? 0 : space_point_len(&spec->space) * sizeof *item->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, batch->id, trial->number, trial_state_names[TRIAL_RUNNING], item->point,
                 bytes, item->point == NULL ? item->row : (int64_t)-1, "", (int64_t)0, NULL, NULL, NULL, (int64_t)0,
                 (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, batch->now_ms, NULL));
@@ -138,7 +139,11 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
                 (int64_t)is_feasible));
     rows_count(&batch->study, trial->state, to);
     TRY(log_trial(conn, batch, outcomes[item->outcome].kind, trial->number, item->reason, err));
-    return is_feasible ? keep_best(conn, batch, trial->number, item->value, err) : STATUS_OK;
+    if (!is_feasible)
+        return STATUS_OK;
+    double sign = spec_sign(spec);
+    batch->has_reached |= !isnan(spec->better_than) && sign * item->value > sign * spec->better_than;
+    return keep_best(conn, batch, trial->number, item->value, err);
 }
 
 static enum status observe_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
@@ -206,11 +211,23 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
     return first;
 }
 
+static enum status complete_if_reached(struct db_conn *conn, struct batch *batch, struct error *err)
+{
+    struct study *study = &batch->study;
+    if (!batch->has_reached || (study->state != STUDY_ACTIVE && study->state != STUDY_PAUSED))
+        return STATUS_OK;
+    study->state = STUDY_COMPLETED;
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[study->state], "target_reached",
+                batch->now_ms));
+    return log_trial(conn, batch, "study.completed", 0, "target_reached", err);
+}
+
 static enum status observe(struct db_conn *conn, void *arg, struct error *err)
 {
     struct batch         *batch = arg;
     struct observe_reply *out = batch->out;
     *out = (struct observe_reply){0};
+    batch->has_reached = false; // a transaction may run twice
     struct spec spec = batch->study.spec;
     TRY(rows_study_get(conn, batch->id, false, batch->caller->arena, &batch->study, err));
     batch->study.spec = spec;
@@ -218,6 +235,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     if (out->accepted > 0) {
         if (batch->caller->is_import)
             TRY(log_trial(conn, batch, "study.imported", 0, NULL, err));
+        TRY(complete_if_reached(conn, batch, err));
         TRY(rows_complete_if_spent(conn, &batch->study, batch->caller->token_id, batch->now_ms, err));
         TRY(rows_study_save(conn, &batch->study, batch->now_ms, err));
     }

@@ -3,7 +3,9 @@
  * the log up to seq plus the suggestions up to told, and anything else makes it forget. */
 #include "service/session.h"
 
+#include "engine/game.h"
 #include "service/candidates.h"
+#include "service/federation_host.h"
 #include "service/gate.h"
 #include "service/rows.h"
 
@@ -140,6 +142,8 @@ static struct entry *oldest_idle(struct session_cache *cache)
 static size_t live_bytes(const struct live *live)
 {
     size_t bytes = sizeof(struct entry) + live->arena.taken_bytes + live->curves_arena.taken_bytes;
+    if (live->game != NULL)
+        return bytes + game_bytes(live->game);
     return live->session == NULL ? bytes : bytes + live->spec.policy->bytes(live->session);
 }
 
@@ -173,9 +177,11 @@ void session_forget(struct live *live)
     if (live->session != NULL)
         live->spec.policy->close(live->session);
     live->session = NULL;
+    game_close(live->game);
+    live->game = NULL;
     arena_fini(&live->arena);
     arena_fini(&live->curves_arena);
-    live->seq = live->revision = live->told = live->observations = 0;
+    live->seq = live->revision = live->told = live->observations = live->round = live->sent = 0;
 }
 
 void session_drop(struct app *app, const char *study)
@@ -253,6 +259,8 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
         .row = (size_t)db_int(rows, 5),
         .stddev = db_is_null(rows, 7) ? 0 : db_double(rows, 7),
     };
+    if (strcmp(kind, "federation.received") == 0)
+        return federation_host_tell(rows->conn, live, db_text(rows, 13), err);
     if (i == count)
         return STATUS_OK;
     event.kind = kinds[i].event;

@@ -30,9 +30,12 @@ struct spec {
     const char               *curator_key; /* private: whose manifest, as 43 characters of base64url; otherwise NULL */
     const struct policy      *policy;
     const double             *options; /* as struct problem */
+    const char               *federation; /* of an agent that the service hosts: its federation, or NULL */
+    int64_t                   agent;      /* its seat there; 0: the next one that is free */
     uint64_t                  seed;
     int64_t                   lease_ms;
     struct stop_rule          stopping; /* kind OFF: nothing is measured of running trials */
+    double                    better_than; /* the study is done with a better feasible value; NaN: never */
 };
 
 /* Larger is better inside; the user's own sign outside. */

@@ -3,6 +3,7 @@
 
 #include "service/candidates.h"
 #include "service/codec.h"
+#include "service/federation_host.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/token.h"
@@ -15,7 +16,7 @@ enum { LIST_MAX = 1000 };
 
 enum status study_visible(const struct caller *caller, const char *id, struct error *err)
 {
-    if (caller->study[0] == '\0' || strcmp(caller->study, id) == 0)
+    if (caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
 }
@@ -34,7 +35,10 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     struct create *work = arg;
     const struct study_new *new = work->new;
     struct study *out = work->out;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD, out->id, new->name, study_state_names[out->state], new->spec_text,
+    const char   *spec_text = new->spec_text;
+    if (new->spec.federation != NULL)
+        TRY(federation_host(conn, work->caller, new, out, &spec_text, err));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD, out->id, new->name, study_state_names[out->state], spec_text,
                 out->labels, out->notes, new->budget_trials, out->created_ms, out->created_ms));
     return db_exec(conn, NULL, err, SQL_EVENT_ADD, out->created_ms, "study.created", out->id, (int64_t)0, (int64_t)0,
                    work->caller->token_id, NULL);
@@ -43,7 +47,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
                          struct error *err)
 {
-    if (caller->study[0] != '\0')
+    if (caller->resource[0] != '\0')
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
     int64_t now = app->now_ms();
     *out = (struct study){
@@ -135,7 +139,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct list               *work = arg;
     const struct study_filter *filter = work->filter;
-    const char                *bound = work->caller->study;
+    const char                *bound = work->caller->resource;
     int64_t                    created_ms;
     char                       id[24];
     TRY(read_cursor(filter->cursor, &created_ms, id, err));

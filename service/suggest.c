@@ -5,6 +5,7 @@
 #include "service/trial.h"
 
 #include "service/codec.h"
+#include "service/federation_host.h"
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
@@ -140,6 +141,9 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     plan->now_ms = plan->app->now_ms();
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
     TRY(check_state(&plan->study, err));
+    if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count", "at most %zu points of this size go into a reply",
+                         trial_points_max(&plan->study.spec.space));
     TRY(find_expired(conn, plan, expired, &expired_len, err));
     plan->waiting = plan->study.trials[TRIAL_QUEUED] + (int64_t)expired_len;
     return take_own(conn, plan, err);
@@ -210,10 +214,10 @@ static double clock_ms(void)
 static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
-    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (spec->space.params_len + 1));
+    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
     if (point == NULL)
         return app_no_memory(err);
-    struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
+    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
                             .fixed = plan->request->fixed,
@@ -257,7 +261,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     struct trial *trial = &plan->fresh[i];
     trial->created_ms = plan->now_ms;
     trial->lease_ms = plan->now_ms + plan->study.spec.lease_ms;
-    size_t bytes = trial->point == NULL ? 0 : plan->study.spec.space.params_len * sizeof *trial->point;
+    size_t bytes = trial->point == NULL ? 0 : space_point_len(&plan->study.spec.space) * sizeof *trial->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state], trial->point,
                 bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy, trial->model.fallback,
                 trial->model.revision, trial->model.observations, trial->model.mean, trial->model.sd,
@@ -326,6 +330,8 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     int64_t count = missing(plan) - plan->waiting;
     if (count > allowance(&plan->study))
         count = allowance(&plan->study);
+    if (count > 0 && plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(plan->app, plan->caller, plan->live, err));
     if (count > 0)
         TRY(propose(plan, count, err));
     int64_t before = plan->study.trials_total;

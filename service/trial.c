@@ -72,6 +72,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct trial_page *out = task->page;
     struct db_rows     rows;
     TRY(load_study(conn, task, err));
+    if (task->limit > (int64_t)trial_points_max(&task->study.spec.space))
+        task->limit = (int64_t)trial_points_max(&task->study.spec.space);
     TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, task->id, task->after,
                  task->filter->state == NULL ? "" : task->filter->state, task->limit + 1));
     TRY(rows_trials(&rows, task->caller->arena, &out->trials, &out->len, err));
@@ -196,7 +198,7 @@ enum status trial_abandon(struct app *app, struct caller *caller, const char *id
 
 static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, struct error *err)
 {
-    size_t        p = task->study.spec.space.params_len;
+    size_t        p = space_point_len(&task->study.spec.space);
     struct trial *trial = &task->page->trials[i];
     char          path[40];
     snprintf(path, sizeof path, "/candidates/%zu", i);

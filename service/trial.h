@@ -11,7 +11,7 @@ struct curve_point {
 struct trial {
     int64_t          number; /* from 1, without gaps */
     enum trial_state state;
-    const double    *point;                         /* [params_len] or NULL */
+    const double    *point;                         /* [space_point_len] or NULL */
     int64_t          row;                           /* candidates; -1 */
     const char      *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
     int64_t          lease_ms;                      /* wall clock at which the lease ends; 0: none */
@@ -34,6 +34,14 @@ struct trial_page {
     size_t        len;
     const char   *next_cursor;
 };
+
+/* How many points go into one request or reply: 1000, or fewer of large images. */
+static inline size_t trial_points_max(const struct space *space)
+{
+    enum { NUMBERS_MAX = 1 << 20, POINTS_MAX = 1000 };
+    size_t len = space_point_len(space), most = len == 0 ? POINTS_MAX : NUMBERS_MAX / len;
+    return most < POINTS_MAX ? most : POINTS_MAX;
+}
 
 struct suggest_request {
     int64_t       count;
@@ -142,7 +150,7 @@ struct predict_reply {
     double *mean, *sd;
     int64_t revision, observations;
 };
-/* Posterior at points [len][params_len] or rows [len].  CONFLICT "no_model", "no_observations". */
+/* Posterior at points [len][space_point_len] or rows [len].  CONFLICT "no_model", "no_observations". */
 MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study, const double *points,
                                      const size_t *rows, size_t len, struct predict_reply *out, struct error *err);
 
@@ -151,7 +159,7 @@ struct stateless_request {
     struct spec               spec; /* candidates: spec.space.rows is set */
     const struct observation *observations;
     size_t                    observations_len;
-    const double             *pending; /* [pending_len][params_len] */
+    const double             *pending; /* [pending_len][space_point_len] */
     const size_t             *pending_rows;
     size_t                    pending_len;
     int64_t                   count;

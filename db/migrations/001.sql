@@ -41,8 +41,8 @@ CREATE TABLE measurement (
 CREATE UNIQUE INDEX measurement_by_revision ON measurement(study, revision);
 
 CREATE TABLE token (
-    id TEXT PRIMARY KEY, hash BLOB NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL, study TEXT,
-    created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL
+    id TEXT PRIMARY KEY, hash BLOB NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL, resource TEXT,
+    agent TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE idempotency (
@@ -67,4 +67,48 @@ CREATE INDEX candidates_refusal_by_study ON candidates_refusal(study, at_ms);
 CREATE TABLE candidates_release (
     curator_key TEXT NOT NULL, dataset_tag TEXT NOT NULL, study TEXT NOT NULL, sha256 TEXT NOT NULL,
     PRIMARY KEY (curator_key, dataset_tag)
+) STRICT, WITHOUT ROWID;
+
+-- The broadcast of a round exists only with its line in the ledger, which is never changed and outlives the federation
+-- (epsilon of this broadcast, total with it; NULL: no privacy was promised).
+CREATE TABLE federation (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, spec TEXT NOT NULL,
+    features BLOB NOT NULL, features_sha256 TEXT NOT NULL, version INTEGER NOT NULL, registered INTEGER NOT NULL,
+    round INTEGER NOT NULL, received INTEGER NOT NULL, deadline_ms INTEGER NOT NULL, epsilon REAL NOT NULL,
+    created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX federation_by_age ON federation(created_ms DESC, id DESC);
+CREATE TABLE federation_agent (
+    federation TEXT NOT NULL REFERENCES federation(id) ON DELETE CASCADE, seat INTEGER NOT NULL, name TEXT NOT NULL,
+    token TEXT NOT NULL, study TEXT, created_ms INTEGER NOT NULL, PRIMARY KEY (federation, seat)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE federation_message (
+    federation TEXT NOT NULL REFERENCES federation(id) ON DELETE CASCADE, round INTEGER NOT NULL,
+    seat INTEGER NOT NULL, data BLOB NOT NULL, at_ms INTEGER NOT NULL, PRIMARY KEY (federation, round, seat)
+) STRICT;
+CREATE TABLE federation_ledger (
+    federation TEXT NOT NULL, round INTEGER NOT NULL, mechanism TEXT NOT NULL, epsilon REAL,
+    delta REAL, total REAL, sha256 TEXT NOT NULL, at_ms INTEGER NOT NULL,
+    PRIMARY KEY (federation, round)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER ledger_is_not_changed BEFORE UPDATE ON federation_ledger
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_is_not_deleted BEFORE DELETE ON federation_ledger
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TABLE federation_broadcast (
+    federation TEXT NOT NULL REFERENCES federation(id) ON DELETE CASCADE, round INTEGER NOT NULL,
+    messages INTEGER NOT NULL, data BLOB NOT NULL, at_ms INTEGER NOT NULL, PRIMARY KEY (federation, round),
+    FOREIGN KEY (federation, round) REFERENCES federation_ledger(federation, round)
+) STRICT;
+CREATE TRIGGER broadcast_is_not_changed BEFORE UPDATE ON federation_broadcast
+    BEGIN SELECT RAISE(ABORT, 'a broadcast is not changed'); END;
+-- A game, and what every agent did in every round; rounds counts those that are complete.
+CREATE TABLE game (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, spec TEXT NOT NULL,
+    budget INTEGER NOT NULL, rounds INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX game_by_age ON game(created_ms DESC, id DESC);
+CREATE TABLE game_play (
+    game TEXT NOT NULL REFERENCES game(id) ON DELETE CASCADE, round INTEGER NOT NULL, agent INTEGER NOT NULL,
+    point BLOB, row INTEGER NOT NULL, payoff REAL, at_ms INTEGER NOT NULL, PRIMARY KEY (game, round, agent)
 ) STRICT, WITHOUT ROWID;

@@ -284,6 +284,16 @@ static void test_spec_refused(void)
     }
 }
 
+static const char *spec_for(const struct policy *policy)
+{
+    if (policy->spaces & SPACE_PARAMETERS)
+        return "{" SPACE(LR) "}";
+    if (policy->spaces & SPACE_CANDIDATES)
+        return "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "}}";
+    return "{" METRICS ",\"space\":{\"type\":\"image\",\"height\":7,\"width\":9,\"channels\":1,\"bound\":0.3,"
+           "\"latent_sizes\":[3,5]}}";
+}
+
 /* Every option of every algorithm takes the ends of its range and its choices, and nothing beyond. */
 static void check_option(const struct policy *policy, const struct option *option, json_t *value, bool accepted)
 {
@@ -292,11 +302,11 @@ static void check_option(const struct policy *policy, const struct option *optio
     struct error err = {0};
     char         path[128];
     arena_init(&arena, ARENA_BYTES);
-    const char  *space = policy->spaces & SPACE_PARAMETERS
-                             ? "{" SPACE(LR) "}"
-                             : "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "}}";
-    json_auto_t *json = json_loads(space, 0, NULL);
+    json_auto_t *json = json_loads(spec_for(policy), 0, NULL);
     json_object_set_new(json, "algorithm", json_pack("{s:s, s:o}", "name", policy->name, option->name, value));
+    for (const struct option *other = policy->options; other->name != NULL; other++)
+        if (other->required && other != option)
+            json_object_set_new(json_object_get(json, "algorithm"), other->name, json_real(ceil(other->min)));
     enum status status = codec_spec(json, 7, &arena, &spec, &err);
     snprintf(path, sizeof path, "/algorithm/%s", option->name);
     if (!accepted) {

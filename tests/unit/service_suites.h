@@ -13,6 +13,7 @@
     X(codec_value)        \
     X(command)            \
     X(csv_text)           \
+    X(federation)         \
     X(ledger)             \
     X(manifest)           \
     X(npy)                \

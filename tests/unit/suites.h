@@ -16,6 +16,7 @@
     X(space_forms)       \
     X(mat)               \
     X(kernel)            \
+    X(rff)               \
     X(gp)                \
     X(acq)               \
     X(policy_gp)         \
@@ -34,6 +35,14 @@
     X(release_kernel)    \
     X(stopping)          \
     X(stop_rule)         \
+    X(accountant)        \
+    X(region)            \
+    X(broadcast)         \
+    X(game)              \
+    X(fts)               \
+    X(image)             \
+    X(additive)          \
+    X(bos2)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];

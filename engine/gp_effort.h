@@ -1,0 +1,32 @@
+/* How much work a proposal is: when hyper-parameters are fitted again, how hard, and how widely the acquisition
+ * function is searched.  All of it falls with the number of values, so that a suggestion stays one of milliseconds. */
+#ifndef GNOMON_ENGINE_GP_EFFORT_H
+#define GNOMON_ENGINE_GP_EFFORT_H
+
+#include "engine/acq_search.h"
+#include "engine/gp_study.h"
+
+enum { GP_FEW = 60 }; /* values up to which a fit starts from everywhere */
+
+/* The sizes at which a study is fitted again: the largest that is not over n.  Each of the first 40, then growth by a
+ * tenth, at most by 100. */
+size_t gp_effort_milestone(size_t n);
+
+/* Settings of a fit of values observations; is_first: nothing is known yet.  ask NULL: no deadline. */
+struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind, bool is_first, const struct ask *ask);
+
+/* What is searched: near the anchors, places in the study's log, and everywhere. */
+struct gp_search {
+    const struct space      *view; /* the space with what the ask holds */
+    const struct gp_anchors *anchors;
+    double                   squared; /* sum over the models of the squared number of rows */
+    enum status (*scores)(void *arg, const double *U, size_t m, double *out, struct error *err);
+    double (*slope)(void *arg, const double *u, double *gradient); /* NULL: all points are scored at once */
+    void *arg;
+};
+/* point [params_len] out.  Errors: as acq_search_run. */
+MUST_CHECK enum status gp_effort_search(const struct gp_study *study, const struct ask *ask,
+                                        const struct gp_search *wanted, double *point, struct arena *scratch,
+                                        struct error *err);
+
+#endif

@@ -1,0 +1,169 @@
+/* Incumbents and weights. */
+#include "engine/metrics_aim.h"
+
+#include "engine/pareto.h"
+#include "engine/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { EXPLOIT_EVERY = 4, EXTREME_EVERY = 4 };
+static const double GREEDY_SD = 0.1;
+
+/* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
+struct known {
+    size_t  len;
+    size_t *place;       /* [len] */
+    double *f;           /* [len][objectives] posterior means */
+    bool   *is_observed; /* [len] */
+};
+
+static bool is_feasible(const struct metrics *own, size_t place)
+{
+    for (size_t p = own->objectives; p < own->len; p++)
+        if (own->parts[p].log.trials[place].value < 0.0)
+            return false;
+    return own->parts[0].log.trials[place].state == LOG_OBSERVED;
+}
+
+/* f [log.len][parts] := posterior means at the rows of the models and at the pending points, NaN elsewhere. */
+static enum status fill_means(struct metrics *own, double *f, size_t parts, struct error *err)
+{
+    const struct trial_log *log = &own->parts[0].log;
+    struct arena           *scratch = &own->parts[0].memory.scratch;
+    size_t                  dims = own->study->problem->space->dims, waiting = 0;
+    double                 *u = ARENA_NEW(scratch, double, dims), var;
+    if (u == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < log->len * parts; i++)
+        f[i] = NAN;
+    for (size_t p = 0; p < parts; p++)
+        for (size_t k = 0; k < own->parts[p].model.n; k++)
+            f[own->parts[p].model.row[k] * parts + p] = gp_model_mean_at(&own->parts[p].model, k);
+    for (size_t i = log->len; i-- > 0 && waiting < MODEL_PENDING_MAX;) {
+        bool is_known = own->parts[own->len].log.trials[i].state == LOG_OBSERVED;
+        if (is_known || (log->trials[i].state != LOG_PENDING && log->trials[i].state != LOG_FAILED))
+            continue;
+        space_encode(own->study->problem->space, trial_log_point(log, i), u);
+        for (size_t p = 0; p < parts; p++)
+            TRY(gp_posterior(own->parts[p].model.gp, u, 1, &f[i * parts + p], &var, scratch, err));
+        waiting++;
+    }
+    return STATUS_OK;
+}
+
+/* Feasible as observed, or as far as the means of a pending trial go. */
+static bool is_usable(const struct metrics *own, const struct acq_metrics *acq, const double *f, size_t place,
+                      size_t parts)
+{
+    if (own->parts[0].log.trials[place].state == LOG_OBSERVED && !is_feasible(own, place))
+        return false;
+    for (size_t p = 0; p < parts; p++)
+        if (isnan(f[p]) ||
+            (p >= own->objectives && own->parts[0].log.trials[place].state != LOG_OBSERVED && f[p] < acq->bound[p]))
+            return false;
+    return true;
+}
+
+static enum status find_known(struct metrics *own, const struct acq_metrics *acq, size_t parts, struct known *known,
+                              struct error *err)
+{
+    const struct trial_log *log = &own->parts[0].log;
+    struct arena           *scratch = &own->parts[0].memory.scratch;
+    double                 *f = arena_alloc(scratch, log->len, parts * sizeof *f);
+    known->f = arena_alloc(scratch, log->len, own->objectives * sizeof *f);
+    known->place = ARENA_NEW(scratch, size_t, log->len);
+    known->is_observed = ARENA_NEW(scratch, bool, log->len);
+    if (f == NULL || known->f == NULL || known->place == NULL || known->is_observed == NULL)
+        return error_no_memory(err);
+    TRY(fill_means(own, f, parts, err));
+    for (size_t i = 0; i < log->len; i++) {
+        if (!is_usable(own, acq, f + i * parts, i, parts))
+            continue;
+        known->place[known->len] = i;
+        known->is_observed[known->len] = log->trials[i].state == LOG_OBSERVED;
+        memcpy(known->f + known->len++ * own->objectives, f + i * parts, own->objectives * sizeof *f);
+    }
+    return STATUS_OK;
+}
+
+/* The inverse of a weight is uniform on the simplex but for its smallest values, so that the best values lie on a
+ * direction uniform from the ideal point; in units of the extent of the non-dominated places.  Every EXTREME_EVERY-th
+ * trial looks for an end of the front, every other one improves the scalarised posterior mean. */
+static enum status scalarise(struct metrics *own, const struct known *known, const struct ask *ask,
+                             struct acq_metrics *acq, struct error *err)
+{
+    size_t     m = own->objectives;
+    struct rng rng = rng_at(own->study->problem->seed, ask->trial, RNG_WEIGHTS);
+    double     direction[OBJECTIVES_MAX], total = 0.0;
+    bool      *is_best = ARENA_NEW(&own->parts[0].memory.scratch, bool, known->len);
+    if (is_best == NULL)
+        return error_no_memory(err);
+    TRY(pareto_front(known->f, known->len, m, is_best, &own->parts[0].memory.scratch, err));
+    for (size_t k = 0; k < m; k++) {
+        direction[k] = 1.0 / (0.2 - log1p(-rng_uniform(&rng)));
+        if (ask->trial % EXTREME_EVERY == 0)
+            direction[k] = k == ask->trial / EXTREME_EVERY % m ? 1.0 : 1e-3;
+        total += direction[k];
+    }
+    for (size_t k = 0; k < m; k++) {
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        for (size_t i = 0; i < known->len; i++) {
+            low = is_best[i] ? fmin(low, known->f[i * m + k]) : low;
+            high = is_best[i] ? fmax(high, known->f[i * m + k]) : high;
+        }
+        double extent = high - low > 1e-3 ? high - low : 1.0;
+        acq->reference[k] = ask->trial % EXTREME_EVERY == 0 ? high + extent : high;
+        acq->weight[k] = direction[k] / total / extent;
+    }
+    for (size_t s = 0; s < ACQ_SAMPLES; s++)
+        for (size_t k = 0; k < m; k++)
+            acq->samples[s][k] = ask->trial % 2 == 1 ? GREEDY_SD
+                                 : s % 2 == 0        ? rng_normal(&rng)
+                                                     : -acq->samples[s - 1][k];
+    return STATUS_OK;
+}
+
+/* Nothing feasible: the places that miss the bounds by least. */
+static void rank_by_violation(const struct metrics *own, const struct acq_metrics *acq, struct gp_anchors *anchors)
+{
+    for (size_t i = 0; i < own->parts[0].log.len; i++) {
+        double key = 0.0;
+        if (own->parts[0].log.trials[i].state != LOG_OBSERVED)
+            continue;
+        for (size_t p = own->objectives; p < own->len; p++)
+            key += fmin(0.0, metrics_standard(&own->parts[p].model, own->parts[p].log.trials[i].value) - acq->bound[p]);
+        gp_anchors_keep(anchors, i, key);
+    }
+}
+
+enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_metrics *acq, struct gp_anchors *anchors,
+                        struct error *err)
+{
+    struct known known = {0};
+    size_t       parts = metrics_active(own), worst, observed = 0;
+    *anchors = (struct gp_anchors){0};
+    *acq =
+        (struct acq_metrics){.objectives = own->objectives, .first = own->objectives, .len = parts, .best = -HUGE_VAL};
+    for (size_t p = own->objectives; p < parts; p++)
+        acq->bound[p] = metrics_standard(&own->parts[p].model, 0.0);
+    TRY(find_known(own, acq, parts, &known, err));
+    for (size_t i = 0; i < known.len; i++)
+        observed += known.is_observed[i];
+    if (observed == 0) {
+        acq->objectives = 0;
+        rank_by_violation(own, acq, anchors);
+        return STATUS_OK;
+    }
+    acq->is_greedy = own->objectives == 1 && ask->trial % EXPLOIT_EVERY == 0;
+    if (own->objectives > 1)
+        TRY(scalarise(own, &known, ask, acq, err));
+    for (size_t i = 0; i < known.len; i++) {
+        const double *f = known.f + i * own->objectives;
+        double        key = own->objectives == 1 ? f[0] : acq_metrics_scalar(acq, f, &worst);
+        acq->best = fmax(acq->best, key);
+        if (known.is_observed[i])
+            gp_anchors_keep(anchors, known.place[i], key);
+    }
+    return STATUS_OK;
+}

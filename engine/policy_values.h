@@ -1,0 +1,39 @@
+/* Proposals for studies of one metric without infeasible trials: one Gaussian process (gp_model) of the values.  A part
+ * of policy_gp, which brings the first points and the log.
+ * The model is made anew from the log for each proposal, with the hyper-parameters of the last note in the log; they are
+ * fitted again, and leave as a note, on the schedule of gp_effort.  Two things guard log-EI against a wrong model and
+ * against lingering: of the first GP_FEW trials every third sees a model with longer length-scales (fitted for it
+ * alone), and every fourth trial is near the maximum of the posterior mean. */
+#ifndef GNOMON_ENGINE_POLICY_VALUES_H
+#define GNOMON_ENGINE_POLICY_VALUES_H
+
+#include "engine/acq.h"
+#include "engine/gp_study.h"
+
+struct values_rule {
+    enum kernel_kind kernel;
+    enum acq_kind    acquisition;
+    double           beta; /* of ACQ_UCB; NaN: acq_beta */
+};
+struct values {
+    struct gp_study   *study;
+    struct values_rule rule;
+    struct gp_record   record; /* the last one of the log */
+};
+
+MUST_CHECK enum status values_open(struct gp_study *study, const struct values_rule *rule, struct values *own,
+                                   struct error *err);
+
+/* Reads the note of an event that the study has been told. */
+void values_tell(struct values *own, const struct event *event);
+
+/* The proposal of the model in view, the space with what the ask holds; at least one trial is observed, and
+ * gp_study_begin was called.  out is only changed when there is one.
+ * Errors: NO_MEMORY, NUMERIC, BUSY "deadline", CONFLICT "search_space_exhausted". */
+MUST_CHECK enum status values_ask(struct values *own, const struct ask *ask, const struct space *view,
+                                  struct proposal *out, struct error *err);
+
+/* The model given every value, without pending trials; gp_study_begin was called.  Errors: NO_MEMORY, NUMERIC. */
+MUST_CHECK enum status values_model(struct values *own, struct gp_model *model, struct error *err);
+
+#endif
