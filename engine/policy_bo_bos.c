@@ -88,7 +88,7 @@ static const struct option options[] = {
                .kind = OPTION_REAL,
                .min = 0.01,
                .max = 1,
-               .fallback = 0.95,
+               .fallback = 0.99,
                .help = "k1 grows by 1 / gamma with each trial that has a value"},
     [NOISE] = {.name = "noise",
                .kind = OPTION_REAL,
