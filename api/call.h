@@ -41,7 +41,7 @@ struct call {
     const char         *params[CALL_PARAMS_MAX]; /* decoded path parameters, in order */
     struct query_item   query[CALL_QUERY_MAX];
     size_t              query_len;
-    const char         *token, *if_match, *idempotency_key; /* or NULL */
+    const char         *token, *if_match, *idempotency_key, *prefer; /* or NULL */
 
     const char *body; /* or the piece of a streamed body; never NULL */
     size_t      body_bytes;

@@ -43,6 +43,8 @@
     X(image)             \
     X(additive)          \
     X(bos2)              \
+    X(graph)             \
+    X(macro)             \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
