@@ -822,6 +822,139 @@ static void test_deadline(void)
     for_each_world(deadline_in);
 }
 
+/* --- policies that stop trials --- */
+
+enum { STEPS = 20 };
+
+/* What was told of running trials beside the study's log, with their notes, in one list. */
+struct curve_log {
+    struct event   events[EVENTS_MAX * STEPS];
+    unsigned char *notes[EVENTS_MAX * STEPS];
+    size_t         len;
+};
+
+static void keep(struct curve_log *log, const struct world *w, struct session *session, const struct event *event)
+{
+    struct event *kept = &log->events[log->len];
+    *kept = *event;
+    log->notes[log->len] = malloc(event->note_bytes + 1);
+    CU_ASSERT_FATAL(log->notes[log->len] != NULL);
+    if (event->note_bytes > 0)
+        memcpy(log->notes[log->len], event->note, event->note_bytes);
+    kept->note = event->note_bytes > 0 ? log->notes[log->len] : NULL;
+    log->len++;
+    CU_ASSERT(w->policy->tell(session, kept, NULL) == STATUS_OK);
+}
+
+static struct session *replay(const struct curve_log *log, const struct world *w)
+{
+    struct session *session = session_open(w);
+    for (size_t i = 0; i < log->len; i++)
+        CU_ASSERT(w->policy->tell(session, &log->events[i], NULL) == STATUS_OK);
+    return session;
+}
+
+static bool same_verdict(const struct verdict *a, const struct verdict *b)
+{
+    return a->stop == b->stop && strcmp(a->reason, b->reason) == 0 && a->next_step == b->next_step &&
+           a->note_bytes == b->note_bytes && memcmp(a->note, b->note, a->note_bytes) == 0;
+}
+
+/* The value after a step of a trial: every third comes up poorly, hostile ones have no sense at all. */
+static double measured(uint64_t trial, size_t step, bool hostile)
+{
+    static const double values[] = {1e300, -1e300, 0, 5e-324, -7.5};
+    double              top = trial % 3 == 0 ? 0.2 : 0.7 + 0.02 * (double)(trial % 7);
+    return hostile ? values[(trial + step) % 5] : top * (1 - exp(-0.5 * (double)step));
+}
+
+/* A judgement is repeatable, the same after a replay, leaves no trace in proposals, and a stopped trial is told. */
+static size_t run_curve(struct world *w, struct session *session, struct curve_log *log, uint64_t trial, bool hostile)
+{
+    static struct verdict verdict, again;
+    struct event          event = log->events[log->len - 1];
+    for (size_t step = 1; step <= 20; step++) {
+        const struct measurement measurement = {trial, step, measured(trial, step, hostile)};
+        CU_ASSERT(w->policy->judge(session, &measurement, &verdict, NULL) == STATUS_OK);
+        CU_ASSERT(w->policy->judge(session, &measurement, &again, NULL) == STATUS_OK && same_verdict(&verdict, &again));
+        CU_ASSERT(verdict.note_bytes <= POLICY_NOTE_MAX && (step < 20 || !verdict.stop));
+        CU_ASSERT(verdict.next_step == 0 || (verdict.next_step > step && verdict.next_step < 20));
+        if (step % 9 == 8 || verdict.stop) {
+            struct session *other = replay(log, w);
+            CU_ASSERT(w->policy->judge(other, &measurement, &again, NULL) == STATUS_OK && same_verdict(&verdict, &again));
+            w->policy->close(other);
+        }
+        event.kind = EVENT_MEASURED;
+        event.step = step;
+        event.value = measurement.value;
+        event.note = verdict.note;
+        event.note_bytes = verdict.note_bytes;
+        keep(log, w, session, &event);
+        event.note_bytes = 0;
+        event.kind = verdict.stop ? EVENT_STOPPED : trial % 8 == 5 ? EVENT_FAILED : EVENT_OBSERVED;
+        if (verdict.stop || step == 20 || (trial % 8 == 5 && step == 9))
+            keep(log, w, session, &event);
+        if (verdict.stop || event.kind == EVENT_FAILED)
+            return step;
+    }
+    return 20;
+}
+
+/* Judgements do not depend on how proposals are made. */
+static bool has_default_choices(const struct world *w)
+{
+    bool is_default = true;
+    for (int i = 0; w->policy->options[i].name != NULL; i++)
+        is_default = is_default && (w->policy->options[i].kind != OPTION_CHOICE ||
+                                    w->options[i] == w->policy->options[i].fallback);
+    return is_default;
+}
+
+static void judge_in(struct world *w)
+{
+    static struct curve_log log;
+    static double           points[TRIALS + 2][PARAMS_MAX];
+    static struct answer    answer, again;
+    size_t                  saved = 0;
+    if (w->policy->judge == NULL || !has_default_choices(w))
+        return;
+    CU_ASSERT_EQUAL(w->policy->epochs(&w->problem), 20);
+    int paths = policy_option(w->policy, "paths");
+    if (paths >= 0)
+        w->options[paths] = w->policy->options[paths].min;
+    for (int hostile = 0; hostile < 2; hostile++) {
+        struct session *session = session_open(w);
+        log.len = 0;
+        for (uint64_t trial = 1; trial <= 12; trial++) {
+            if (ask_trial(w, session, trial, &answer) != STATUS_OK)
+                break;
+            check_sound(w, &answer.proposal);
+            struct session *other = replay(&log, w);
+            CU_ASSERT(ask_trial(w, other, trial, &again) == STATUS_OK);
+            CU_ASSERT(is_equal(w, &answer.proposal, &again.proposal));
+            w->policy->close(other);
+            memcpy(points[trial], answer.point, sizeof points[trial]);
+            struct event event = {.kind = EVENT_SUGGESTED,
+                                  .trial = trial,
+                                  .point = points[trial],
+                                  .note = answer.proposal.note,
+                                  .note_bytes = answer.proposal.note_bytes};
+            keep(&log, w, session, &event);
+            saved += 20 - run_curve(w, session, &log, trial, hostile == 1);
+        }
+        CU_ASSERT(w->policy->bytes(session) <= w->problem.memory_bytes);
+        w->policy->close(session);
+        for (size_t i = 0; i < log.len; i++)
+            free(log.notes[i]);
+        CU_ASSERT(hostile == 1 || saved > 11 || log.len < 100); /* more than what failed */
+    }
+}
+
+static void test_judge(void)
+{
+    for_each_world(judge_in);
+}
+
 /* Names, option tables and functions of the records. */
 static void test_records(void)
 {
@@ -833,6 +966,7 @@ static void test_records(void)
         CU_ASSERT(policy_find(p->name) == p && p->help != NULL && p->spaces != 0);
         CU_ASSERT(p->open != NULL && p->tell != NULL && p->ask != NULL && p->bytes != NULL && p->close != NULL);
         CU_ASSERT(policy_option(p, "no-such-option") == -1);
+        CU_ASSERT((p->judge == NULL) == (p->epochs == NULL));
         for (int o = 0; p->options[o].name != NULL; o++) {
             const struct option *option = &p->options[o];
             CU_ASSERT_FATAL(o < OPTIONS_MAX);
@@ -852,5 +986,6 @@ CU_TestInfo suite_contract[] = {
     {"hostile values", test_hostile},    {"small memory", test_memory},
     {"fixed values", test_fixed},        {"predict", test_predict},
     {"residuals", test_residuals},       {"diagnostics", test_diagnostics},
-    {"deadline", test_deadline},         CU_TEST_INFO_NULL,
+    {"deadline", test_deadline},         {"judgements", test_judge},
+    CU_TEST_INFO_NULL,
 };

@@ -33,6 +33,8 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(stopping)          \
+    X(stop_rule)         \
     X(accountant)        \
     X(region)            \
     X(broadcast)         \
