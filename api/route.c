@@ -143,6 +143,7 @@ const struct route route_table[] = {
      DOES(predict_post)},
     {.method = "GET", .path = STUDY "/importances", .scopes = READERS, DOES(importances_get)},
     {.method = "GET", .path = STUDY "/slice", .scopes = READERS, READS(slice_get), DOES(slice_get)},
+    {.method = "GET", .path = STUDY "/meta", .scopes = READERS, READS(page), DOES(study_meta_get)},
     {.method = "GET", .path = STUDY "/residuals", .scopes = READERS, DOES(residuals_get)},
     {.method = "GET", .path = STUDY "/export", .scopes = READERS, READS(export_get), DOES(export_get)},
     {.method = "POST",
@@ -265,6 +266,8 @@ const struct route route_table[] = {
     {.method = "GET", .path = FEDERATION "/rounds/{round}/broadcast", .scopes = AGENTS, DOES(broadcast_get)},
     {.method = "GET", .path = FEDERATION "/privacy", .scopes = AGENTS, READS(page), DOES(federation_privacy_get)},
 
+    {.method = "GET", .path = "/v1/operations/{operation}", .scopes = VIEWERS, DOES(operations_get)},
+    {.method = "DELETE", .path = "/v1/operations/{operation}", .scopes = CURATORS, DOES(operations_delete)},
     {.method = "POST",
      .path = "/v1/suggest",
      .scopes = WRITERS,

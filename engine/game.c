@@ -78,21 +78,45 @@ static enum status list_actions(struct game *game, size_t agent, struct error *e
     return STATUS_OK;
 }
 
+static size_t list_len(const struct space *space)
+{
+    return space->kind == SPACE_PARAMETERS ? GAME_LIST_LEN : space->rows_len;
+}
+
+static size_t dims_of(const struct space *space)
+{
+    return space->kind == SPACE_PARAMETERS ? space->dims : space->columns;
+}
+
+/* 0: there is no table. */
+static size_t count_cells(const struct game_problem *problem)
+{
+    size_t cells = 1, dims = 0;
+    for (size_t a = 0; a < problem->agents_len; a++) {
+        const struct space *space = problem->agents[a].actions;
+        if (space->kind == SPACE_PARAMETERS || cells > GAME_CELLS_MAX)
+            return 0;
+        cells *= space->rows_len;
+        dims += space->columns;
+    }
+    return cells <= GAME_CELLS_MAX && cells * dims <= GAME_NUMBERS_MAX ? cells : 0;
+}
+
+size_t game_rounds_max(const struct game_problem *problem)
+{
+    return count_cells(problem) > 0 ? GAME_ROUNDS_MAX : GAME_ROUNDS_SAMPLED;
+}
+
 static enum status open_actions(struct game *game, struct error *err)
 {
-    size_t cells = 1;
     for (size_t a = 0; a < game->problem->agents_len; a++) {
         const struct space *space = game->problem->agents[a].actions;
-        bool                is_box = space->kind == SPACE_PARAMETERS;
-        game->actions[a] = (struct actions){.space = space,
-                                            .n = is_box ? GAME_LIST_LEN : space->rows_len,
-                                            .dims = is_box ? space->dims : space->columns,
-                                            .at = game->dims};
+        game->actions[a] =
+            (struct actions){.space = space, .n = list_len(space), .dims = dims_of(space), .at = game->dims};
         game->dims += game->actions[a].dims;
-        cells = is_box || cells > GAME_CELLS_MAX ? GAME_CELLS_MAX + 1 : cells * space->rows_len;
         TRY(list_actions(game, a, err));
     }
-    game->cells = cells <= GAME_CELLS_MAX && cells * game->dims <= GAME_NUMBERS_MAX ? cells : 0;
+    game->cells = count_cells(game->problem);
     return STATUS_OK;
 }
 

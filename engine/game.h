@@ -29,11 +29,13 @@
 enum {
     GAME_AGENTS_MAX = 8,
     GAME_LEVEL_MAX = 4,
-    GAME_ROUNDS_MAX = 1000,
+    GAME_ROUNDS_MAX = 1000,     /* with a table */
+    GAME_ROUNDS_SAMPLED = 300,  /* without */
     GAME_ACTIONS_MAX = 4096,    /* of a finite set */
     GAME_LIST_LEN = 256,        /* of quasi-random points that stand for a set of parameters where a list is needed */
     GAME_CELLS_MAX = 65536,     /* joint actions of a table */
     GAME_NUMBERS_MAX = 1 << 21, /* ... and numbers that describe them */
+    GAME_PAIRS_MAX = 65536,     /* of a listed action and a sample */
     GAME_FEATURES_MAX = 64
 };
 
@@ -65,7 +67,7 @@ struct game_options {
     double learning_rate;     /* eta of GP-MW and EXP3; for standardised payoffs where there is no variance */
     double uniform_share;     /* gamma of EXP3 */
     size_t features;          /* of EXP3 */
-    size_t samples;           /* where there is no table */
+    size_t samples;           /* where there is no table; fewer when a list is long: GAME_PAIRS_MAX */
     size_t initial;           /* rounds of uniform play before anything else, from 1 */
 };
 
@@ -85,6 +87,9 @@ struct game_action {
 };
 
 struct game;
+
+/* How many rounds a game may have: GAME_ROUNDS_MAX if its joint actions fit in a table. */
+size_t game_rounds_max(const struct game_problem *problem);
 
 /* *out is NULL on failure.  The problem and what it points to outlive the game.  Errors: NO_MEMORY. */
 MUST_CHECK enum status game_open(const struct game_problem *problem, struct game **out, struct error *err);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { REFINEMENTS = 4, REFINEMENT_LEN = 32, SAMPLES_MAX = JOINT_BLOCK };
+enum { REFINEMENTS = 4, REFINEMENT_LEN = 32 };
 static const double REFINEMENT_RADIUS = 0.15; /* of the unit cube; a third of it each time */
 
 /* What somebody does. */
@@ -150,14 +150,14 @@ static enum status draw_others(struct reasoning *r, size_t agent, const struct c
 {
     const struct game *game = r->game;
     struct rng         rng = game_rng(game, r->thinker, RNG_GAME_THINK);
-    size_t             widest = 0;
-    bool               all_pure = true;
+    size_t widest = 0, most = GAME_PAIRS_MAX / game->actions[agent].n, samples = game->problem->options.samples;
+    bool   all_pure = true;
     for (size_t b = 0; b < game->problem->agents_len; b++) {
         all_pure = all_pure && (b == agent || others[b].is_pure);
         if (game->actions[b].space->params_len > widest)
             widest = game->actions[b].space->params_len;
     }
-    *out = (struct sampled){.agent = agent, .count = all_pure ? 1 : game->problem->options.samples};
+    *out = (struct sampled){.agent = agent, .count = all_pure ? 1 : samples < most ? samples : most};
     out->draws = ARENA_NEW(r->scratch, double, out->count * game->dims);
     out->inputs = ARENA_NEW(r->scratch, double, JOINT_BLOCK * game->dims);
     out->bounds = ARENA_NEW(r->scratch, double, JOINT_BLOCK + 2 * widest);

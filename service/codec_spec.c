@@ -2,7 +2,9 @@
  * One table per kind of object; which members an algorithm has is the policy's own option table.  What the engine
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
 #include "service/codec.h"
+#include "service/codec_graph.h"
 #include "service/codec_image.h"
+#include "service/codec_meta.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
 #include "service/codec_stopping.h"
@@ -107,8 +109,8 @@ static enum status read_metrics(struct reading *in, const struct member *member,
 
 /* ---- the kinds of space ---- */
 
-static const char *const     space_names[] = {"parameters", "candidates", "image", NULL};
-static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES, SPACE_IMAGE};
+static const char *const     space_names[] = {"parameters", "candidates", "image", "graph", NULL};
+static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES, SPACE_IMAGE, SPACE_GRAPH};
 
 struct space_form {
     int64_t       rows, columns;
@@ -189,6 +191,8 @@ static enum status read_space(struct reading *in, const struct member *member, c
     spec->space.kind = space_kinds[type];
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_space(in, json, where, spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph(in, json, where, spec_sign(spec), spec);
     TRY(codec_read_object(in, space_members[type], json, where, &form));
     if (spec->space.kind == SPACE_PARAMETERS)
         return read_parameters(in, &form, where, spec);
@@ -254,7 +258,8 @@ static enum status read_options(struct reading *in, const json_t *json, const st
     json_t     *value;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
-        if (strcmp(key, "name") == 0 || (policy->message != NULL && is_membership(key)))
+        if (strcmp(key, "name") == 0 || (policy->message != NULL && is_membership(key)) ||
+            (policy->read_meta != NULL && codec_meta_is_member(key)))
             continue;
         codec_read_path(path, "/algorithm", key);
         int i = policy_option(policy, key);
@@ -317,6 +322,8 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     if (json != NULL)
         TRY(read_membership(in, json, spec));
     TRY(check_required(in, spec->policy, options));
+    if (spec->policy->read_meta != NULL)
+        TRY(codec_meta_read(in, json, spec));
     if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
                          "%s takes one metric on this type of space", spec->policy->name);
@@ -362,8 +369,7 @@ static enum status read_stop(struct reading *in, const struct member *member, co
 
 static json_t *stop_json(const struct spec *spec)
 {
-    return isnan(spec->better_than) ? json_null()
-                                    : json_pack("{s:o}", "better_than", codec_number(spec->better_than));
+    return isnan(spec->better_than) ? json_null() : json_pack("{s:o}", "better_than", codec_number(spec->better_than));
 }
 
 /* ---- the whole ---- */
@@ -385,6 +391,7 @@ static const struct member spec_members[] = {
      .offset = offsetof(struct spec_form, lease_s),
      .min = 1,
      .max = LEASE_MAX_S},
+    {.name = "shareable", .read = codec_read_bool, .offset = offsetof(struct spec_form, spec.is_shareable)},
     {.name = NULL},
 };
 
@@ -393,7 +400,7 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
 {
     struct reading   in = {.arena = arena, .err = err};
     struct spec_form form = {
-        .spec.better_than = NAN, .seed = (int64_t)default_seed, .lease_s = LEASE_DEFAULT_S};
+        .spec = {.better_than = NAN, .is_shareable = true}, .seed = (int64_t)default_seed, .lease_s = LEASE_DEFAULT_S};
     TRY(codec_read_object(&in, spec_members, members, "", &form));
     form.spec.seed = (uint64_t)form.seed;
     form.spec.lease_ms = form.lease_s * 1000;
@@ -423,6 +430,8 @@ static json_t *space_json(const struct spec *spec)
         return codec_space_json(spec);
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_space_json(spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph_json(spec);
     return json_pack("{s:s, s:I, s:I, s:b, s:s*}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
                      "columns", (json_int_t)spec->space.columns, "private", spec->is_private, "curator_key",
                      spec->curator_key);
@@ -446,7 +455,9 @@ static json_t *algorithm_json(const struct spec *spec)
     for (size_t i = 0; options[i].name != NULL && object != NULL; i++)
         if (json_object_set_new(object, options[i].name, option_json(&options[i], spec->options[i])) != 0)
             json_decref(object), object = NULL;
-    if (spec->agent > 0 && json_object_set_new(object, "agent", json_integer(spec->agent)) != 0)
+    if (object != NULL && spec->agent > 0 && json_object_set_new(object, "agent", json_integer(spec->agent)) != 0)
+        json_decref(object), object = NULL;
+    if (object != NULL && codec_meta_write(spec, object) != 0)
         json_decref(object), object = NULL;
     return object;
 }
@@ -467,8 +478,8 @@ static json_t *metrics_json(const struct spec *spec)
 
 json_t *codec_spec_json(const struct spec *spec)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "metrics", metrics_json(spec), "space", space_json(spec),
-                     "algorithm", algorithm_json(spec), "stopping", codec_stopping_json(spec), "stop_when",
-                     stop_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
-                     (json_int_t)(spec->lease_ms / 1000));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b}", "metrics", metrics_json(spec), "space",
+                     space_json(spec), "algorithm", algorithm_json(spec), "stopping", codec_stopping_json(spec),
+                     "stop_when", stop_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
+                     (json_int_t)(spec->lease_ms / 1000), "shareable", spec->is_shareable);
 }

@@ -87,8 +87,9 @@ static enum status log_event(struct db_conn *conn, const struct game_row *game, 
 enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind, const struct caller *caller,
                        int64_t now_ms, struct error *err)
 {
-    bool is_spent = game->rounds >= (game->budget_rounds > 0 ? game->budget_rounds : GAME_ROUNDS_MAX);
-    bool completes = is_spent && game->state == GAMES_ACTIVE;
+    int64_t most = (int64_t)game_rounds_max(&game->spec->problem);
+    bool    is_spent = game->rounds >= (game->budget_rounds > 0 ? game->budget_rounds : most);
+    bool    completes = is_spent && game->state == GAMES_ACTIVE;
     if (completes) {
         game->state = GAMES_COMPLETED;
         game->reason = "budget_exhausted";
@@ -136,7 +137,10 @@ static enum status try_open(struct app *app, struct game_spec *spec, struct erro
 enum status games_create(struct app *app, struct caller *caller, const struct game_new *new, struct game_row *out,
                          struct error *err)
 {
-    int64_t now = app->now_ms();
+    int64_t now = app->now_ms(), most = (int64_t)game_rounds_max(&new->spec->problem);
+    if (new->budget_rounds > most)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/budget/rounds",
+                         "a game of so many joint actions has at most %lld rounds", (long long)most);
     *out = (struct game_row){.name = new->name,
                              .spec = new->spec,
                              .budget_rounds = new->budget_rounds,

@@ -40,7 +40,7 @@ struct game_row {
     const char       *name, *reason; /* reason or NULL */
     enum games_state  state;
     struct game_spec *spec;
-    int64_t           budget_rounds;          /* 0: none but GAME_ROUNDS_MAX */
+    int64_t           budget_rounds;          /* 0: none but game_rounds_max */
     int64_t           rounds;                 /* reported */
     bool              is_in[GAME_AGENTS_MAX]; /* of the open round: has reported its action */
     int64_t           created_ms, updated_ms;

@@ -4,6 +4,7 @@
 #include "service/candidates.h"
 #include "service/codec.h"
 #include "service/federation_host.h"
+#include "service/meta.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/token.h"
@@ -27,7 +28,8 @@ struct create {
     struct app    *app;
     struct caller *caller;
     const struct study_new *new;
-    struct study *out;
+    struct meta_sources meta;
+    struct study       *out;
 };
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
@@ -40,8 +42,10 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
         TRY(federation_host(conn, work->caller, new, out, &spec_text, err));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD, out->id, new->name, study_state_names[out->state], spec_text,
                 out->labels, out->notes, new->budget_trials, out->created_ms, out->created_ms));
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, out->created_ms, "study.created", out->id, (int64_t)0, (int64_t)0,
-                   work->caller->token_id, NULL);
+    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD, out->created_ms, "study.created", out->id, (int64_t)0, (int64_t)0,
+                work->caller->token_id, NULL));
+    const struct change change = {.actor = work->caller->token_id, .at_ms = out->created_ms};
+    return meta_store(conn, out, &work->meta, &change, err);
 }
 
 enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
@@ -62,7 +66,8 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
         .updated_ms = now,
     };
     TRY(app_id(out->id, sizeof out->id, "std_", 16, err));
-    struct create work = {app, caller, new, out};
+    struct create work = {.app = app, .caller = caller, .new = new, .out = out};
+    TRY(meta_collect(app, caller, &new->spec, &work.meta, err));
     return app_transact(app, caller, create, &work, err);
 }
 

@@ -184,17 +184,28 @@ enum status token_add(struct db_conn *conn, const struct caller *caller, const s
     return log_token(conn, caller, "token.created", token->id, token->created_ms, err);
 }
 
+/* What a token may be bound to, by the prefix of its id; the last one is what other ids are taken for. */
+static const struct {
+    const char *prefix, *code, *text;
+    enum sql    sql;
+} resources[] = {
+    {"fed_", "federation_not_found", "there is no such federation", SQL_FEDERATION_GET},
+    {"gam_", "game_not_found", "there is no such game", SQL_GAME_GET},
+    {"", "study_not_found", "there is no such study", SQL_STUDY_GET},
+};
+
 static enum status resource_exists(struct db_conn *conn, const char *id, struct error *err)
 {
     struct db_rows rows;
-    bool           more, is_federation = strncmp(id, "fed_", 4) == 0;
-    TRY(db_query(conn, &rows, err, is_federation ? SQL_FEDERATION_GET : SQL_STUDY_GET, id));
+    bool           more;
+    size_t         kind = 0;
+    while (strncmp(id, resources[kind].prefix, strlen(resources[kind].prefix)) != 0)
+        kind++;
+    TRY(db_query(conn, &rows, err, resources[kind].sql, id));
     enum status status = db_next(&rows, &more, err);
     db_done(&rows);
-    if (status == STATUS_OK && !more && is_federation)
-        return error_set(err, STATUS_INVALID, "federation_not_found", "/resource", "there is no such federation");
     if (status == STATUS_OK && !more)
-        return error_set(err, STATUS_INVALID, "study_not_found", "/resource", "there is no such study");
+        return error_set(err, STATUS_INVALID, resources[kind].code, "/resource", "%s", resources[kind].text);
     return status;
 }
 

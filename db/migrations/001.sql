@@ -31,6 +31,13 @@ CREATE INDEX event_by_study ON event(study, seq);
 CREATE TRIGGER event_is_not_changed BEFORE UPDATE ON event BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER event_is_not_deleted BEFORE DELETE ON event BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 
+CREATE TABLE operation (
+    id TEXT PRIMARY KEY, study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, state TEXT NOT NULL,
+    actor TEXT NOT NULL, count INTEGER NOT NULL, worker TEXT NOT NULL, fixed BLOB, deadline_ms INTEGER NOT NULL,
+    trials BLOB, revision INTEGER NOT NULL, code TEXT, detail TEXT, created_ms INTEGER NOT NULL,
+    finished_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX operation_by_state ON operation(state, study);
 -- What was measured of running trials.  note: what the rule wants to find again.
 CREATE TABLE measurement (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, trial INTEGER NOT NULL, step INTEGER NOT NULL,
@@ -39,6 +46,13 @@ CREATE TABLE measurement (
     PRIMARY KEY (study, trial, step)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX measurement_by_revision ON measurement(study, revision);
+
+-- Earlier studies that a study learns from, as they were when it was created.  source is no reference: that study may go.
+CREATE TABLE meta (
+    study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, position INTEGER NOT NULL, source TEXT, name TEXT NOT NULL,
+    revision INTEGER NOT NULL, skipped INTEGER NOT NULL, matrix TEXT NOT NULL, points BLOB NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (study, position)
+) STRICT;
 
 CREATE TABLE token (
     id TEXT PRIMARY KEY, hash BLOB NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL, resource TEXT,

@@ -30,7 +30,7 @@ function bodyFor(operation) {
     const bodies = {
         study_create: { name: 's', metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
         token_create: { name: 't', scope: 'agent' },
-        game_observe: { round: 1, actions: {} },
+        game_observe: { round: 1, actions: {} }, trial_report: { step: 1, value: 0.5 },
         trial_observe: { trial: 1, value: 1.5 }, trial_queue: { points: [{ x: 1 }] }, study_predict: { points: [{ x: 1 }] },
         study_import: { observations: [{ point: { x: 1 }, value: 1 }] }, candidates_declare: manifestOf(file, 2, 2),
         federation_create: federationBody, agent_register: { name: 'a' }, message_put: [0.5],

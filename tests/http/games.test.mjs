@@ -89,6 +89,8 @@ test('what a game may be', async () => {
         [{ strategy: { initial_rounds: 0 } }, '/strategy/initial_rounds', 'out_of_range'],
         [{ seed: 1e17 }, '/seed', 'wrong_type'],
         [{ budget: { rounds: 1001 } }, '/budget/rounds', 'out_of_range'],
+        [{ budget: { rounds: 301 }, agents: pair({ actions: box }) }, '/budget/rounds', 'out_of_range'],
+        [{ budget: { rounds: 301 }, agents: pair({ actions: line(257) }, { actions: line(256) }) }, '/budget/rounds', 'out_of_range'],
         [{ budget: {} }, '/budget/rounds', 'missing_member'],
         [{ agents: [...pair(), third, { ...third, name: 'x', level: 3, beliefs: [{ agent: 'other', level: 3 }] }] }, '/agents/3/beliefs/0/level', 'cyclic_beliefs'],
     ];
@@ -318,6 +320,13 @@ test("an agent's token sees its own action and nobody else's before the round is
     assert.deepEqual((await unbound.get('/v1/games')).games, []);
     await unbound.expect([404, 'game_not_found'], 'GET', `/v1/games/${id}`);
     await unbound.expect([404, 'game_not_found'], 'POST', `/v1/games/${id}/agents/attacker/suggest`, { json: {} });
+    // a token of another scope may be bound to the game as well
+    const watcher = new Client(server, (await api.post('/v1/tokens', { name: 'watcher', scope: 'read', resource: id }, 201)).token);
+    assert.equal((await watcher.get(`/v1/games/${id}/rounds`)).rounds.length, 1);
+    assert.deepEqual((await watcher.get('/v1/games')).games.map((game) => game.id), [id]);
+    await watcher.expect([404, 'game_not_found'], 'GET', `/v1/games/${other.id}`);
+    await refused(id, [403, 'forbidden'], 'POST', `/v1/games/${id}/agents/attacker/suggest`, { json: {} }, watcher);
+    await api.expect([422, 'game_not_found'], 'POST', '/v1/tokens', { json: { name: 'watcher', scope: 'read', resource: 'gam_aaaaaaaaaaaaaaaa' } });
     const token = (await api.get('/v1/tokens')).tokens.find((each) => each.resource === id && each.agent === 'defender');
     await api.expect(204, 'DELETE', `/v1/tokens/${token.id}`);
     await defender.expect([401, 'unauthorised'], 'GET', `/v1/games/${id}`);

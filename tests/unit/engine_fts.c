@@ -167,7 +167,7 @@ static void test_features(void)
 /* The message against the posterior computed here, and what it does not depend on. */
 static void test_message(void)
 {
-    struct agent         a, moved;
+    struct agent         a, moved, cost; /* the same values in other units, and as something to be minimised */
     struct arena         arena;
     struct rff           rff;
     struct rff_posterior posterior;
@@ -180,6 +180,11 @@ static void test_message(void)
     set(&moved, "centre", -31.5);
     set(&moved, "spread", 4);
     agent_open(&moved);
+    agent_init(&cost, "fts", 2385);
+    set(&cost, "centre", 31.5);
+    set(&cost, "spread", 4);
+    cost.problem.is_minimized = true;
+    agent_open(&cost);
     CU_ASSERT(a.policy->message(a.session, 11, sent, &err) == STATUS_CONFLICT);
     CU_ASSERT(strcmp(err.code, "no_observations") == 0);
     for (size_t k = 0; k < 6; k++) {
@@ -187,6 +192,7 @@ static void test_message(void)
         space_encode(&plane, a.point, U + 2 * k);
         y[k] = objective(a.point);
         agent_tell(&moved, k + 1, a.point, 4 * y[k] - 31.5);
+        agent_tell(&cost, k + 1, a.point, 4 * y[k] - 31.5);
     }
     arena_init(&arena, 1 << 20);
     shared_features(&rff, &arena);
@@ -201,6 +207,9 @@ static void test_message(void)
     CU_ASSERT(moved.policy->message(moved.session, 11, again, NULL) == STATUS_OK);
     for (size_t i = 0; i < FEATURES; i++)
         CHECK_NEAR(again[i], expected[i], 1e-9);
+    CU_ASSERT(cost.policy->message(cost.session, 11, again, NULL) == STATUS_OK);
+    for (size_t i = 0; i < FEATURES; i++)
+        CHECK_NEAR(again[i], expected[i], 1e-9);
     CU_ASSERT(a.policy->message(a.session, 12, again, NULL) == STATUS_OK);
     CU_ASSERT(memcmp(sent, again, sizeof sent) != 0);
     agent_tell(&a, 100, a.point, 1e300); /* what is out of all proportion has no message */
@@ -209,6 +218,7 @@ static void test_message(void)
     arena_fini(&arena);
     a.policy->close(a.session);
     moved.policy->close(moved.session);
+    cost.policy->close(cost.session);
 }
 
 /* With probability 1 - p_t one of the senders not yet used, each once, and again after it sent anew. */
@@ -344,6 +354,31 @@ static void test_regions(void)
 }
 
 /* On its own it is Thompson sampling and finds the maximum of a smooth function. */
+/* Numbers that overflow wherever they are evaluated cost the one trial that looks at them. */
+static void test_overflow(void)
+{
+    struct agent a;
+    double       omega[FEATURES];
+    int          fallbacks = 0;
+    agent_init(&a, "dp-fts-de", 12);
+    agent_open(&a);
+    for (size_t i = 0; i < 3; i++)
+        agent_step(&a);
+    peak_at(0.5, 0.5, 1, omega);
+    for (size_t i = 0; i < FEATURES; i++)
+        omega[i] = omega[i] > 0 ? 1.7e308 : -1.7e308;
+    CU_ASSERT(agent_receive(&a, 0, 0, omega, FEATURES) == STATUS_OK);
+    for (size_t i = 0; i < 12; i++) {
+        a.proposal.point = a.point;
+        CU_ASSERT(a.policy->ask(a.session, &(struct ask){.trial = ++a.trials}, &a.proposal, NULL) == STATUS_OK);
+        CU_ASSERT(space_has(&plane, a.point) && (serial_of(&a) == 1) == (i == 0));
+        fallbacks += a.proposal.fallback != NULL;
+        agent_tell(&a, a.trials, a.point, objective(a.point));
+    }
+    CU_ASSERT(fallbacks <= 1);
+    a.policy->close(a.session);
+}
+
 static void test_alone(void)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -506,10 +541,17 @@ static void test_refusals(void)
 }
 
 CU_TestInfo suite_fts[] = {
-    {"schedules", test_schedules}, {"shared features", test_features},
-    {"message", test_message},     {"senders", test_senders},
-    {"refreshed", test_refreshed}, {"broadcasts", test_broadcasts},
-    {"regions", test_regions},     {"alone", test_alone},
-    {"helped", test_helped},       {"a whole round", test_together},
-    {"refusals", test_refusals},   CU_TEST_INFO_NULL,
+    {"schedules", test_schedules},
+    {"shared features", test_features},
+    {"message", test_message},
+    {"senders", test_senders},
+    {"refreshed", test_refreshed},
+    {"broadcasts", test_broadcasts},
+    {"regions", test_regions},
+    {"alone", test_alone},
+    {"helped", test_helped},
+    {"a whole round", test_together},
+    {"overflow", test_overflow},
+    {"refusals", test_refusals},
+    CU_TEST_INFO_NULL,
 };

@@ -41,6 +41,9 @@
     X(image)             \
     X(additive)          \
     X(bos2)              \
+    X(graph)             \
+    X(macro)             \
+    X(meta)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
