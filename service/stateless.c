@@ -25,7 +25,7 @@ static enum status tell_all(const struct stateless_request *request, struct sess
     const struct spec *spec = &request->spec;
     for (size_t i = 0; i < request->observations_len; i++) {
         const struct observation *item = &request->observations[i];
-        double                    values[2 * METRICS_MAX];
+        double                    values[SPEC_EVENT_VALUES];
         struct event              event = {.kind = kinds[item->outcome],
                                            .trial = ++*number,
                                            .point = item->point,
@@ -102,8 +102,8 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     struct trial_page *out, struct error *err)
 {
     if ((size_t)request->count > trial_points_max(&request->spec.space))
-        return error_set(err, STATUS_INVALID, "out_of_range", "/count", "at most %zu points of this size go into a reply",
-                         trial_points_max(&request->spec.space));
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply", trial_points_max(&request->spec.space));
     if (request->spec.federation != NULL)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/federation",
                          "nothing is kept here: an agent of a federation is a study");
