@@ -17,6 +17,7 @@ static const struct {
     {HEADER("Authorization"), offsetof(struct gate_headers, authorization)},
     {HEADER("If-Match"), offsetof(struct gate_headers, if_match)},
     {HEADER("Idempotency-Key"), offsetof(struct gate_headers, idempotency_key)},
+    {HEADER("Prefer"), offsetof(struct gate_headers, prefer)},
     {HEADER("Content-Range"), offsetof(struct gate_headers, content_range)},
 };
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};

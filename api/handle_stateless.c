@@ -34,7 +34,8 @@ struct shown_suggestions {
 static json_t *suggestion_json(const struct spec *spec, const struct trial *trial)
 {
     json_t     *json = codec_trial_json(spec, trial);
-    const char *place = trial->point != NULL ? "point" : "candidate";
+    bool        is_graph = spec->space.kind == SPACE_GRAPH;
+    const char *place = is_graph ? "sites" : trial->point != NULL ? "point" : "candidate";
     json_t *own = json_pack("{s:O, s:O}", place, json_object_get(json, place), "model", json_object_get(json, "model"));
     json_decref(json);
     return own;

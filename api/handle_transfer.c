@@ -140,7 +140,10 @@ static json_t *trial_observation(const json_t *trial)
 {
     static const char *const one[] = {"point", "candidate", "value", "stddev", "reason", "external_id"};
     static const char *const several[] = {"point", "candidate", "values", "stddevs", "reason", "external_id"};
+    static const char *const graph[] = {"sites", "values", "reason", "external_id", "sites", "sites"};
+    bool                     is_graph = json_is_array(json_object_get(trial, "sites"));
     const char *const       *members = json_object_size(json_object_get(trial, "values")) > 1 ? several : one;
+    members = is_graph ? graph : members;
     const char              *state = json_string_value(json_object_get(trial, "state"));
     bool                     is_value = state != NULL && strcmp(state, "completed") == 0;
     if (!is_value && (state == NULL || (strcmp(state, "failed") != 0 && strcmp(state, "infeasible") != 0)))

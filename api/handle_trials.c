@@ -43,6 +43,10 @@ enum status handle_suggest_post(struct call *call, struct error *err)
         TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
         TRY(show_read_fixed(call, &study.spec, input->fixed, &request.fixed, err));
     }
+    bool is_taken;
+    TRY(handle_suggest_behind(call, &request, &is_taken, err));
+    if (is_taken)
+        return STATUS_OK;
     return trial_suggest(call->app, &call->caller, call->params[0], &request,
                          CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
 }
@@ -63,6 +67,7 @@ static const struct field observe_post_body[] = {
     ADMITTED("trial"),
     ADMITTED("point"),
     ADMITTED("candidate"),
+    ADMITTED("sites"),
     ADMITTED("value"),
     ADMITTED("values"),
     ADMITTED("stddev"),
@@ -118,31 +123,51 @@ static json_t *render_queued(struct call *call, const void *result)
 }
 
 struct trials_post_input {
-    const json_t *points, *candidates;
+    const json_t *points, *candidates, *macro_actions, *sites;
 };
 static const struct field trials_post_body[] = {
     {AT(trials_post_input, points), .kind = FIELD_JSON},
     {AT(trials_post_input, candidates), .kind = FIELD_JSON},
+    {AT(trials_post_input, macro_actions), .kind = FIELD_JSON},
+    {.name = NULL},
+};
+static const struct field predict_post_body[] = {
+    {AT(trials_post_input, points), .kind = FIELD_JSON},
+    {AT(trials_post_input, candidates), .kind = FIELD_JSON},
+    {AT(trials_post_input, sites), .kind = FIELD_JSON},
     {.name = NULL},
 };
 const struct form form_trials_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
-const struct form form_predict_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
+const struct form form_predict_post = {.body = predict_post_body, .bytes = sizeof(struct trials_post_input)};
 
-/* Exactly one of two lists: *points or *rows is set, [*len]. */
+/* Exactly one of the lists: *points or *rows is set, [*len]; the macro-actions of a graph are its points, its sites the
+ * rows. */
 static enum status read_places(struct call *call, const struct spec *spec, double **points, int64_t **rows, size_t *len,
                                struct error *err)
 {
     const struct trials_post_input *input = call->input;
-    const json_t                   *list = input->points != NULL ? input->points : input->candidates;
-    const char                     *where = input->points != NULL ? "/points" : "/candidates";
+    const json_t *lists[] = {input->points, input->candidates, input->macro_actions, input->sites}, *list = NULL;
+    static const char *const names[] = {"/points", "/candidates", "/macro_actions", "/sites"};
+    size_t                   which = 0, given = 0;
     *points = NULL;
     *rows = NULL;
-    if ((input->points == NULL) == (input->candidates == NULL))
-        return error_set(err, STATUS_INVALID, "missing_member", "/points", "there must be either points or candidates");
-    TRY(show_check_list(list, where, LIST_MAX, err));
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        which = lists[i] != NULL ? i : which;
+        given += lists[i] != NULL;
+    }
+    list = lists[which];
+    if (given != 1)
+        return error_set(err, STATUS_INVALID, "missing_member", "/points",
+                         "there must be exactly one list: points, candidates, or what a graph has");
+    TRY(show_check_list(list, names[which], LIST_MAX, err));
     *len = json_array_size(list);
-    return input->points != NULL ? show_read_points(call, spec, list, where, points, err)
-                                 : show_read_rows(call, spec, list, where, rows, err);
+    if (list == input->sites)
+        return show_read_sites(call, spec, list, names[which], rows, err);
+    if (list == input->candidates)
+        return show_read_rows(call, spec, list, names[which], rows, err);
+    if ((list == input->macro_actions) != (spec->space.kind == SPACE_GRAPH))
+        return error_set(err, STATUS_INVALID, "wrong_space", names[which], "the space has no such points");
+    return show_read_points(call, spec, list, names[which], points, err);
 }
 
 enum status handle_trials_post(struct call *call, struct error *err)

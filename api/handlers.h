@@ -15,9 +15,10 @@
     X(export_get) X(import_post) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
     X(importances_get) X(slice_get) X(residuals_get) X(study_meta_get)                                          \
     X(federations_post) X(federations_get) X(federation_get) X(federation_pause)                 \
-    X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post)              \
+    X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post) X(agent_token) \
     X(agents_get) X(features_get) X(message_put) X(broadcast_get) X(rounds_get)                  \
     X(federation_privacy_get)                                                                    \
+    X(operations_get) X(operations_delete)                                                       \
     X(games_post) X(games_get) X(game_get) X(game_complete) X(game_delete) X(game_token_post)    \
     X(game_suggest_post) X(game_observe_post) X(game_rounds_get)
 
@@ -40,6 +41,11 @@ struct page_input { /* of form_page */
     const char *cursor;
     int64_t     limit;
 };
+
+/* A suggest that goes on behind its request, if the client prefers that ("respond-async", "wait=10"): *taken. */
+struct suggest_request;
+MUST_CHECK enum status handle_suggest_behind(struct call *call, const struct suggest_request *request, bool *taken,
+                                             struct error *err);
 
 /* GET of a study from memory: false when it is not there. */
 bool handle_study_get_cached(struct call *call);

@@ -1,6 +1,7 @@
 /* See show.h. */
 #include "api/show.h"
 
+#include "service/codec_graph.h"
 #include "service/codec_read.h"
 #include "service/random.h"
 
@@ -129,6 +130,25 @@ enum status show_read_rows(struct call *call, const struct spec *spec, const jso
                      err));
         else
             (*rows)[i] = (int64_t)row;
+    }
+    return problems_first(&call->problems, err);
+}
+
+enum status show_read_sites(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+                            int64_t **sites, struct error *err)
+{
+    size_t   len = json_array_size(list);
+    uint32_t site = 0;
+    char     path[CODEC_PATH_MAX];
+    if (spec->space.kind != SPACE_GRAPH)
+        return error_set(err, STATUS_INVALID, "wrong_space", where, "the space is not a graph");
+    *sites = ARENA_NEW(&call->arena, int64_t, len);
+    if (*sites == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        codec_read_path_item(path, where, i);
+        TRY(keep(call, codec_graph_site(spec, json_array_get(list, i), path, &site, err), err));
+        (*sites)[i] = site;
     }
     return problems_first(&call->problems, err);
 }

@@ -22,6 +22,8 @@
     "created_ms, updated_ms"
 // clang-format on
 #define SQL_FEDERATION_RESULTS "sssSssiiiiidii"
+#define SQL_OPERATION_COLUMNS "id, study, state, trials, revision, code, detail, created_ms, finished_ms"
+#define SQL_OPERATION_RESULTS "sssBiSSii"
 
 /* name, parameters, results, text */
 // clang-format off
@@ -81,6 +83,22 @@
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 "             \
       "ORDER BY number")                                                                                               \
     X(TRIAL_HAS_ROW, "si", "i", "SELECT number FROM trial WHERE study = $1 AND row = $2 LIMIT 1")                      \
+    X(TRIAL_NEWEST_VISIT, "s", SQL_TRIAL_RESULTS,                                                                      \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state IN ('queued', 'running', 'completed') "      \
+      "ORDER BY number DESC LIMIT 1")                                                                                  \
+    X(OPERATION_ADD, "sssisbii", "",                                                                                   \
+      "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
+      "finished_ms) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0)")                                         \
+    X(OPERATION_GET, "s", SQL_OPERATION_RESULTS, "SELECT " SQL_OPERATION_COLUMNS " FROM operation WHERE id = $1")      \
+    X(OPERATION_OF_WORKER, "ss", SQL_OPERATION_RESULTS,                                                                \
+      "SELECT " SQL_OPERATION_COLUMNS " FROM operation WHERE study = $1 AND state = 'running' AND worker = $2 "        \
+      "ORDER BY created_ms LIMIT 1")                                                                                   \
+    X(OPERATION_LEFT, "", "sssisBi",                                                                                   \
+      "SELECT id, study, actor, count, worker, fixed, deadline_ms FROM operation WHERE state = 'running' "             \
+      "ORDER BY created_ms DESC, id LIMIT 64")                                                                         \
+    X(OPERATION_END, "ssbissi", "",                                                                                    \
+      "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7 "         \
+      "WHERE id = $1 AND state = 'running'")                                                                           \
     X(EVENT_ADD, "issiiss", "",                                                                                        \
       "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
     X(EVENT_LIST, "ii", "iisSiisS",                                                                                    \
@@ -195,6 +213,8 @@
     X(FEDERATION_AGENT_LIST, "sii", "issSi",                                                                           \
       "SELECT seat, name, token, study, created_ms FROM federation_agent WHERE federation = $1 AND seat > $2 "         \
       "ORDER BY seat LIMIT $3")                                                                                        \
+    X(FEDERATION_AGENT_TOKEN, "sis", "",                                                                               \
+      "UPDATE federation_agent SET token = $3 WHERE federation = $1 AND seat = $2")                                    \
     X(FEDERATION_AGENT_HOST, "sis", "",                                                                                \
       "UPDATE federation_agent SET study = $3 WHERE federation = $1 AND seat = $2 AND study IS NULL")                  \
     X(FEDERATION_HOSTED, "s", "i",                                                                                     \

@@ -72,12 +72,13 @@ enum { POLICY_NOTE_MAX = 16384 };
 struct event {
     enum event_kind kind;
     uint64_t        trial;  /* number within the study, from 1 */
-    const double   *point;  /* [params_len] natural units, every kind of event; NULL on candidates */
+    const double   *point;  /* [space_point_len] natural units, every kind of event; NULL on candidates */
     size_t          row;    /* candidates */
     double          value;  /* EVENT_OBSERVED: finite, larger is better; the first objective's */
     double          stddev; /* of value; 0: not given */
     const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
-                               given); may be NULL when there is one metric */
+                               given); may be NULL when there is one metric.  Graph: the value at each site of the
+                               point [space_point_len], NaN from the first on that was not measured */
     const void     *note;   /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
     size_t          note_bytes;
     size_t          step; /* EVENT_MEASURED: from 1, larger than before in the same trial */
@@ -103,6 +104,12 @@ struct verdict {
     size_t        note_bytes;
 };
 
+/* How far a plan ahead came. */
+struct plan_state {
+    double nodes, gap; /* gap NaN: no bounds */
+    size_t horizon;    /* stages; 0: there was no plan */
+};
+
 /* What the model behind a proposal looked like.  Lengths are in the unit cube (candidates: in the matrix's own units),
  * variances in units in which the modelled values have variance 1.  For people, not for computing with. */
 struct diagnostics {
@@ -111,7 +118,12 @@ struct diagnostics {
     double      signal_variance, noise_variance, jitter;
     double      condition;        /* a lower bound of the covariance matrix's condition number */
     double      fit_milliseconds; /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
-    double     *length_scales;    /* [params_len] (candidates: [1]) storage by the caller */
+    double     *length_scales;    /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */
+    struct {                      /* of a plan ahead */
+        struct plan_state state;
+        double            samples, samples_needed; /* a stage; needed for the epsilon that was asked for, or NaN */
+        const char       *stopped;                 /* "finished", "deadline", "nodes", "gap" or "memory" */
+    } plan;
 };
 
 struct ask {
@@ -122,17 +134,20 @@ struct ask {
     void               *late_arg;
     struct diagnostics *diagnostics; /* out; NULL: not wanted */
     double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
+    uint64_t remaining; /* how many trials the budget still allows, this one included; 0: there is no budget */
+    void (*report)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
 };
 
 /* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
 double ask_clock_ms(const struct ask *ask);
 
 struct proposal {
-    double       *point;        /* [params_len] out, storage by the caller */
+    double       *point;        /* [space_point_len] out, storage by the caller */
     size_t        row;          /* out, candidates */
     const char   *fallback;     /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
     size_t        observations; /* how many the model saw */
-    double        mean, sd; /* posterior at the point, signed as values; of the first objective; NaN without a model */
+    double        mean, sd; /* posterior at the point (graph: of its sites' average), signed as values; of the first
+                               objective; NaN without a model */
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes;
 };
@@ -164,6 +179,7 @@ struct policy {
     unsigned             spaces;             /* of enum space_kind */
     unsigned             several_metrics;    /* of enum space_kind: where it takes more than one metric */
     bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
+    bool                 plans_ahead;        /* a proposal may take minutes */
     const struct option *options;
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
     enum status (*check)(const struct problem *, struct error *);

@@ -15,6 +15,7 @@
 struct session_cache; /* service/session.h */
 struct token_cache;   /* service/token.h */
 struct study_cache;   /* service/study.h */
+struct operations;    /* service/operation.h */
 struct gate;          /* limits how many computations run at once: service/gate.h */
 
 struct app_options {
@@ -36,7 +37,9 @@ struct app {
     struct session_cache *sessions;
     struct token_cache   *tokens;
     struct study_cache   *studies;
+    struct operations    *operations;
     struct gate          *compute;
+    struct gate          *plans; /* the same for those that plan ahead, so that nobody else waits for them */
     struct app_counters   counters;
     int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970; tests replace it */
     int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */

@@ -2,6 +2,7 @@
  * One table per kind of object; which members an algorithm has is the policy's own option table.  What the engine
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
 #include "service/codec.h"
+#include "service/codec_graph.h"
 #include "service/codec_image.h"
 #include "service/codec_meta.h"
 #include "service/codec_read.h"
@@ -108,8 +109,8 @@ static enum status read_metrics(struct reading *in, const struct member *member,
 
 /* ---- the kinds of space ---- */
 
-static const char *const     space_names[] = {"parameters", "candidates", "image", NULL};
-static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES, SPACE_IMAGE};
+static const char *const     space_names[] = {"parameters", "candidates", "image", "graph", NULL};
+static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES, SPACE_IMAGE, SPACE_GRAPH};
 
 struct space_form {
     int64_t       rows, columns;
@@ -190,6 +191,8 @@ static enum status read_space(struct reading *in, const struct member *member, c
     spec->space.kind = space_kinds[type];
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_space(in, json, where, spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph(in, json, where, spec_sign(spec), spec);
     TRY(codec_read_object(in, space_members[type], json, where, &form));
     if (spec->space.kind == SPACE_PARAMETERS)
         return read_parameters(in, &form, where, spec);
@@ -427,6 +430,8 @@ static json_t *space_json(const struct spec *spec)
         return codec_space_json(spec);
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_space_json(spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph_json(spec);
     return json_pack("{s:s, s:I, s:I, s:b, s:s*}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
                      "columns", (json_int_t)spec->space.columns, "private", spec->is_private, "curator_key",
                      spec->curator_key);

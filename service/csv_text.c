@@ -236,6 +236,9 @@ static enum status read_header(const struct csv_table *table, struct line *line,
     size_t values = 0, metrics = line->spec->metrics_len;
     bool   has_candidate = false;
     line->number = 1;
+    line->column = "sites";
+    if (line->spec->space.kind == SPACE_GRAPH)
+        return refuse(line, "not_supported", "the trials of a graph are imported as JSON");
     for (size_t i = 0; i < table->columns; i++) {
         const char          *name = line->column = csv_table_name(table, i);
         const struct column *known = find_known(name);
@@ -418,6 +421,8 @@ static void write_header(FILE *out, const struct spec *spec)
     }
     if (spec->space.kind == SPACE_CANDIDATES)
         fputs("candidate,", out);
+    if (spec->space.kind == SPACE_GRAPH)
+        fputs("sites,values,", out);
     for (size_t k = 0; k < spec->metrics_len && spec->metrics_len > 1; k++) {
         char column[sizeof stddev_prefix + 4 * 128];
         snprintf(column, sizeof column, "%s%s", value_prefix, spec->metrics[k].name);
@@ -443,6 +448,15 @@ static void write_place(FILE *out, const struct spec *spec, const struct trial *
     }
     if (spec->space.kind == SPACE_CANDIDATES)
         fprintf(out, "%lld,", (long long)trial->row);
+    size_t steps = spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 0;
+    for (size_t i = 0; i < steps && !isnan(trial->point[i]); i++)
+        fprintf(out, "%s%lld", i > 0 ? " " : "", (long long)codec_site_id(spec, (size_t)trial->point[i]));
+    fputs(steps > 0 ? "," : "", out);
+    for (size_t i = 0; i < steps && trial->values != NULL && !isnan(trial->values[i]); i++) {
+        fputs(i > 0 ? " " : "", out);
+        write_number(out, trial->values[i]);
+    }
+    fputs(steps > 0 ? "," : "", out);
 }
 
 static void write_trial(FILE *out, const struct spec *spec, const struct trial *trial)
@@ -451,7 +465,7 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
     write_place(out, spec, trial);
     const double own[2] = {trial->value, trial->stddev};
     for (size_t i = 0; i < 2 * spec->metrics_len; i++) {
-        write_number(out, trial->values != NULL ? trial->values[i] : own[i % 2]);
+        write_number(out, trial->values != NULL && spec->space.kind != SPACE_GRAPH ? trial->values[i] : own[i % 2]);
         fputc(',', out);
     }
     write_text(out, trial->worker);

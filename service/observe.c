@@ -5,6 +5,7 @@
 
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/visits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static bool same_number(double a, double b)
 static bool same_values(const struct spec *spec, const double *a, const double *b)
 {
     bool same = (a == NULL) == (b == NULL);
-    for (size_t i = 0; same && a != NULL && i < 2 * spec->metrics_len; i++)
+    for (size_t i = 0; same && a != NULL && i < spec_values_len(spec); i++)
         same = same_number(a[i], b[i]);
     return same;
 }
@@ -85,8 +86,10 @@ static enum status check_place(struct db_conn *conn, struct batch *batch, const 
     if (spec->is_private && item->trial == 0)
         return error_set(err, STATUS_INVALID, "private_study", item->point != NULL ? "/point" : "/candidate",
                          "a private study takes results by trial number only");
-    if (item->trial > 0 || item->point != NULL)
+    if (item->trial > 0)
         return STATUS_OK;
+    if (item->point != NULL)
+        return visits_check(conn, &batch->study, item->point, "/sites", batch->caller->arena, err);
     if (batch->study.state == STUDY_AWAITING_CANDIDATES)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
     return rows_check_row(conn, &batch->study, item->row, "/candidate", err);
@@ -104,7 +107,8 @@ static enum status add_reported(struct db_conn *conn, struct batch *batch, const
                                 struct trial *trial, struct error *err)
 {
     const struct spec *spec = &batch->study.spec;
-    *trial = (struct trial){.number = batch->study.trials_total + 1, .state = TRIAL_RUNNING, .value = NAN};
+    *trial = (struct trial){
+        .number = batch->study.trials_total + 1, .state = TRIAL_RUNNING, .value = NAN, .point = item->point};
     size_t bytes = item->point == NULL ? 0 : space_point_len(&spec->space) * sizeof *item->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, batch->id, trial->number, trial_state_names[TRIAL_RUNNING], item->point,
                 bytes, item->point == NULL ? item->row : (int64_t)-1, "", (int64_t)0, NULL, NULL, NULL, (int64_t)0,
@@ -133,7 +137,7 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
     enum trial_state   to = outcomes[item->outcome].state;
     const struct spec *spec = &batch->study.spec;
     bool               is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
-    size_t             bytes = item->values == NULL ? 0 : 2 * spec->metrics_len * sizeof *item->values;
+    size_t             bytes = item->values == NULL ? 0 : spec_values_len(spec) * sizeof *item->values;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, batch->id, trial->number, trial_state_names[to], item->value,
                 item->stddev, item->reason, item->external_id, batch->now_ms, item->values, bytes,
                 (int64_t)is_feasible));
@@ -161,12 +165,14 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
         batch->out->duplicates++;
         return STATUS_OK;
     }
-    if (item->trial > 0 && (trial.state == TRIAL_COMPLETED || trial.state == TRIAL_INFEASIBLE))
+    bool extends = item->trial > 0 && visits_extends(&batch->study.spec, &trial, item->values);
+    if (!extends && item->trial > 0 && (trial.state == TRIAL_COMPLETED || trial.state == TRIAL_INFEASIBLE))
         return error_set(err, STATUS_CONFLICT, "trial_finished", "/trial", "trial %lld is %s with another result",
                          (long long)trial.number, trial_state_names[trial.state]);
     TRY(check_place(conn, batch, item, err));
     if (item->trial == 0)
         TRY(add_reported(conn, batch, item, &trial, err));
+    TRY(visits_check_values(conn, &batch->study, &trial, item->values, batch->caller->arena, err));
     batch->out->accepted++;
     return finish(conn, batch, item, &trial, err);
 }

@@ -24,6 +24,8 @@ struct entry {
     size_t           users, bytes; /* under the cache's mutex */
     uint64_t         used_at;
     bool             is_dropped; /* not in the table any more; freed by its last user */
+    size_t           plans;      /* users that plan, or wait for it; under the cache's mutex */
+    bool             is_planning; /* the one who has the lock; under the lock */
     struct entry    *next;
 };
 struct session_cache {
@@ -103,20 +105,28 @@ enum status session_lock(struct app *app, const char *study, enum session_use us
     struct session_cache *cache = app->sessions;
     pthread_mutex_lock(&cache->mutex);
     struct entry *entry = entry_find(app, study);
-    if (entry != NULL)
+    bool          plans = use == SESSION_PLAN || use == SESSION_QUEUE;
+    bool          may = entry != NULL && (use == SESSION_QUEUE || entry->plans == 0);
+    if (may) {
         entry->users++;
+        entry->plans += plans;
+    }
     pthread_mutex_unlock(&cache->mutex);
     if (entry == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "there is no memory for the study's model");
-    if (use == SESSION_ALONE)
-        pthread_rwlock_wrlock(&entry->lock);
-    else
+    if (!may)
+        return error_set(err, STATUS_BUSY, "planning", "", "a plan for this study is being made: ask again");
+    if (use == SESSION_SHARED)
         pthread_rwlock_rdlock(&entry->lock);
+    else
+        pthread_rwlock_wrlock(&entry->lock);
+    if (plans)
+        entry->is_planning = true;
     *out = &entry->live;
     return STATUS_OK;
 }
 
-/* cache->mutex is held, nobody uses the entry. */
+/* cache->mutex is held.  The last user of the entry frees it. */
 static void entry_unlink(struct session_cache *cache, struct entry *gone)
 {
     for (struct entry **link = bucket_of(cache, gone->live.study); *link != NULL; link = &(*link)->next)
@@ -154,6 +164,10 @@ void session_unlock(struct app *app, struct live *live)
     struct session_cache *cache = app->sessions;
     size_t                bytes = live_bytes(live);
     pthread_mutex_lock(&cache->mutex); // before the next user can change what was measured
+    if (entry->is_planning) {
+        entry->is_planning = false;
+        entry->plans--;
+    }
     pthread_rwlock_unlock(&entry->lock);
     entry->users--;
     entry->used_at = ++cache->clock;
@@ -187,17 +201,17 @@ void session_forget(struct live *live)
 
 void session_drop(struct app *app, const char *study)
 {
-    struct live *live;
-    struct error ignored;
-    if (session_lock(app, study, SESSION_ALONE, &live, &ignored) != STATUS_OK)
-        return;
-    session_forget(live);
     struct session_cache *cache = app->sessions;
     pthread_mutex_lock(&cache->mutex);
-    if (!((struct entry *)live)->is_dropped)
-        entry_unlink(cache, (struct entry *)live);
+    struct entry *entry = *bucket_of(cache, study);
+    while (entry != NULL && strcmp(entry->live.study, study) != 0)
+        entry = entry->next;
+    bool is_idle = entry != NULL && entry->users == 0;
+    if (entry != NULL)
+        entry_unlink(cache, entry);
     pthread_mutex_unlock(&cache->mutex);
-    session_unlock(app, live);
+    if (is_idle)
+        entry_free(entry);
 }
 
 void session_stats(struct app *app, struct session_stats *out)
@@ -250,7 +264,7 @@ static enum status tell_measured(struct live *live, const struct db_rows *rows, 
 static enum status tell_row(struct live *live, const struct db_rows *rows, struct error *err)
 {
     const char *kind = db_text(rows, 2);
-    double      values[2 * METRICS_MAX];
+    double      values[SPEC_EVENT_VALUES];
     size_t      i = 0, count = sizeof kinds / sizeof *kinds, bytes;
     while (i < count && strcmp(kinds[i].kind, kind) != 0)
         i++;

@@ -25,7 +25,7 @@ static enum status tell_all(const struct stateless_request *request, struct sess
     const struct spec *spec = &request->spec;
     for (size_t i = 0; i < request->observations_len; i++) {
         const struct observation *item = &request->observations[i];
-        double                    values[2 * METRICS_MAX];
+        double                    values[SPEC_EVENT_VALUES];
         struct event              event = {.kind = kinds[item->outcome],
                                            .trial = ++*number,
                                            .point = item->point,

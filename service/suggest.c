@@ -29,6 +29,7 @@ struct plan {
     size_t                       *note_bytes;
     size_t                        fresh_len;
     bool                          is_late;     /* the deadline passed while proposing */
+    bool                          is_stopped;  /* ... or nobody wants the result any more */
     int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
     const char                   *exhausted;   /* why there are no more, or NULL */
 };
@@ -160,9 +161,18 @@ static int64_t allowance(const struct study *study)
 
 static bool is_late(void *arg)
 {
-    struct plan *plan = arg;
-    plan->is_late = plan->is_late || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
+    struct plan                *plan = arg;
+    const struct suggest_watch *watch = plan->request->watch;
+    plan->is_stopped = plan->is_stopped || (watch != NULL && watch->is_stopped(watch->arg));
+    plan->is_late = plan->is_late || plan->is_stopped || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
     return plan->is_late;
+}
+
+static void report(void *arg, const struct plan_state *state)
+{
+    const struct suggest_watch *watch = ((struct plan *)arg)->request->watch;
+    if (watch != NULL)
+        watch->report(watch->arg, state);
 }
 
 static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double milliseconds,
@@ -211,6 +221,13 @@ static double clock_ms(void)
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
+/* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
+static uint64_t remaining(const struct plan *plan)
+{
+    int64_t left = allowance(&plan->study);
+    return left == INT64_MAX ? 0 : (uint64_t)(left - (int64_t)plan->fresh_len);
+}
+
 static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
@@ -222,6 +239,8 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
                             .fixed = plan->request->fixed,
                             .late = is_late,
+                            .remaining = remaining(plan),
+                            .report = report,
                             .late_arg = plan,
                             .diagnostics = &diagnostics,
                             .clock_ms = clock_ms};
@@ -242,11 +261,18 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
     struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || proposal == NULL)
         return app_no_memory(err);
-    gate_enter(plan->app->compute);
+    // what goes on behind its request takes no slot: there are few of these at once, and they would keep it for long
+    bool         is_behind = plan->request->watch != NULL, plans = plan->live->spec.policy->plans_ahead;
+    struct gate *gate = plans ? plan->app->plans : plan->app->compute;
+    if (!(is_behind && plans))
+        gate_enter(gate);
     enum status status = STATUS_OK;
     while (status == STATUS_OK && (int64_t)plan->fresh_len < count)
         status = ask_one(plan, proposal, err);
-    gate_leave(plan->app->compute);
+    if (!(is_behind && plans))
+        gate_leave(gate);
+    if (plan->is_stopped)
+        return error_set(err, STATUS_BUSY, "stopped", "", "the operation was stopped");
     if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0) {
         plan->exhausted = "search_space_exhausted";
         return STATUS_OK;
@@ -292,6 +318,9 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->study.spec = spec;
     TRY(check_state(&plan->study, err));
     int64_t before = plan->study.revision;
+    bool    has_moved = spec.space.kind == SPACE_GRAPH && before != plan->live->revision;
+    if (plan->fresh_len > 0 && has_moved) // the agent may stand elsewhere than the plan took it to
+        return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
     TRY(put_back_expired(conn, plan, err));
     TRY(take_own(conn, plan, err));
     TRY(take_queued(conn, plan, err));
@@ -304,6 +333,8 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     if (plan->out->len == 0)
         return nothing_left(plan, err);
     plan->out->revision = plan->study.revision;
+    if (plan->request->watch != NULL)
+        TRY(plan->request->watch->end(conn, plan->request->watch->arg, plan->out, err));
     return plan->study.revision == before ? STATUS_OK : rows_study_save(conn, &plan->study, plan->now_ms, err);
 }
 
@@ -363,10 +394,14 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
     if (request->deadline_ms > 0)
         plan.deadline_ms = app->monotonic_ms() + request->deadline_ms;
     TRY(begin(&plan, err));
-    bool has_key = caller->idempotency.key != NULL;
+    bool has_key = caller->idempotency.key != NULL || request->watch != NULL;
     if (caller->idempotency.replayed || (!has_key && missing(&plan) == 0))
         return STATUS_OK;
-    TRY(session_lock(app, id, SESSION_ALONE, &plan.live, err));
+    bool plans = plan.study.spec.policy->plans_ahead;
+    if (plans && plan.deadline_ms == 0 && request->watch == NULL)
+        plan.deadline_ms = app->monotonic_ms() + SUGGEST_PLAN_MS;
+    enum session_use use = !plans ? SESSION_ALONE : request->watch != NULL ? SESSION_QUEUE : SESSION_PLAN;
+    TRY(session_lock(app, id, use, &plan.live, err));
     out->len = 0;
     enum status status = db_read(app->db, look, &plan, err); // again: the lock may have been long in coming
     if (status == STATUS_OK)

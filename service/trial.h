@@ -16,7 +16,8 @@ struct trial {
     const char      *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
     int64_t          lease_ms;                      /* wall clock at which the lease ends; 0: none */
     double           value, stddev;                 /* of the first objective; NaN when there is none */
-    const double    *values;                        /* of all metrics, as spec_is_feasible has them, or NULL */
+    const double    *values;                        /* of all metrics, as spec_is_feasible has them (graph: of the
+                                                       sites, NaN where not measured), or NULL */
     int64_t          created_ms, finished_ms;
     const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
     size_t                    curve_len;
@@ -43,12 +44,23 @@ static inline size_t trial_points_max(const struct space *space)
     return most < POINTS_MAX ? most : POINTS_MAX;
 }
 
+/* Of a suggest that goes on behind its request: see operation.h. */
+struct suggest_reply;
+struct suggest_watch {
+    bool (*is_stopped)(void *arg); /* polled; true: nothing is written, BUSY "stopped" */
+    void (*report)(void *arg, const struct plan_state *state);
+    /* In the transaction that writes the trials, after them; failing undoes them. */
+    enum status (*end)(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err);
+    void *arg;
+};
 struct suggest_request {
     int64_t       count;
     const char   *worker;
     const double *fixed;       /* [params_len], NaN where free; NULL */
-    int64_t       deadline_ms; /* 0: none */
+    int64_t       deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
+    const struct suggest_watch *watch; /* or NULL */
 };
+enum { SUGGEST_PLAN_MS = 30000 };
 struct suggest_reply {
     struct spec   spec;
     struct trial *trials;
@@ -56,7 +68,8 @@ struct suggest_reply {
     int64_t       revision;
 };
 /* This worker's own running trials first, then queued ones, then the policy.
- * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted". */
+ * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted"; BUSY "planning"
+ * while another plan for the study is being made. */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);
@@ -68,7 +81,7 @@ struct observation {
     int64_t       row;   /* or -1 */
     enum outcome  outcome;
     double        value, stddev;        /* of the first objective; stddev NaN: not given */
-    const double *values;               /* several metrics: of all, as in struct trial; otherwise NULL */
+    const double *values;               /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
     const char   *reason, *external_id; /* or NULL */
     size_t        line;                 /* of the CSV file it came from, for its errors */
 };
@@ -150,7 +163,8 @@ struct predict_reply {
     double *mean, *sd;
     int64_t revision, observations;
 };
-/* Posterior at points [len][space_point_len] or rows [len].  CONFLICT "no_model", "no_observations". */
+/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
+ * CONFLICT "no_model", "no_observations". */
 MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study, const double *points,
                                      const size_t *rows, size_t len, struct predict_reply *out, struct error *err);
 

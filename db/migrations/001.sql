@@ -31,6 +31,13 @@ CREATE INDEX event_by_study ON event(study, seq);
 CREATE TRIGGER event_is_not_changed BEFORE UPDATE ON event BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER event_is_not_deleted BEFORE DELETE ON event BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 
+CREATE TABLE operation (
+    id TEXT PRIMARY KEY, study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, state TEXT NOT NULL,
+    actor TEXT NOT NULL, count INTEGER NOT NULL, worker TEXT NOT NULL, fixed BLOB, deadline_ms INTEGER NOT NULL,
+    trials BLOB, revision INTEGER NOT NULL, code TEXT, detail TEXT, created_ms INTEGER NOT NULL,
+    finished_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX operation_by_state ON operation(state, study);
 -- What was measured of running trials.  note: what the rule wants to find again.
 CREATE TABLE measurement (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, trial INTEGER NOT NULL, step INTEGER NOT NULL,

@@ -74,6 +74,22 @@ async function closedRound() {
     return place;
 }
 
+// The study of a graph, with its first trial running or none.
+const graph = (trials) => async () => {
+    const place = await create('graph')();
+    for (let i = 0; i < trials; i++) await api.post(`/v1/studies/${place.study}/suggest`, {});
+    return place;
+};
+
+// A plan that takes long enough to be cancelled.
+async function planning() {
+    const body = { ...valueOf('study_create', 'graph'), algorithm: { name: 'macro-bo', horizon: 8, samples: 5000,
+        length_scale: 2.5, signal_variance: 0.6, noise_variance: 0.06, mean: 17.9 }, budget: null };
+    const { id } = await api.post('/v1/studies', body, 201);
+    const { json } = await api.request('POST', `/v1/studies/${id}/suggest`, { json: {}, headers: { prefer: 'respond-async' } });
+    return { study: id, operation: json.id };
+}
+
 async function measured() {
     const { study } = await create('stopping')();
     await api.post(`/v1/studies/${study}/suggest`, {});
@@ -91,11 +107,13 @@ const setups = {
     study_privacy: declared('private', 'private'), study_meta: create('earlier'),
     study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
     federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),
-    federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'),
+    federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'), agent_token: federation('open'),
     agent_list: federation('private'), random_features: federation('open'), message_put: federation('private'),
     round_list: closedRound, broadcast_get: closedRound, federation_privacy: closedRound,
     game_get: game, game_delete: game, game_complete: game, game_token: game, game_suggest: game, game_observe: game,
     game_rounds: game,
+    'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
+    'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
     token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 

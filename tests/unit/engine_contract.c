@@ -60,6 +60,27 @@ static void spaces_init(struct arena *arena)
 static const enum metric_kind metrics[] = {METRIC_OBJECTIVE, METRIC_CONSTRAINT, METRIC_OBJECTIVE};
 enum { METRICS = sizeof metrics / sizeof metrics[0] };
 
+static bool is_graph(const struct world *w)
+{
+    return w->problem.space->kind == SPACE_GRAPH;
+}
+
+/* Plans ahead are kept small, and know the field where there is nothing to estimate it from. */
+static void world_shorten(struct world *w)
+{
+    static const struct {
+        const char *name;
+        double      value;
+        bool        is_field;
+    } rows[] = {{"samples", 12, false},        {"nodes", 500, false},          {"length_scale", 1.385, true},
+                {"signal_variance", 2.5, true}, {"noise_variance", 0.015, true}, {"mean", 0.25, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int option = policy_option(w->policy, rows[i].name);
+        if (option >= 0 && is_graph(w) && (!rows[i].is_field || w->problem.space->graph->prior_len == 0))
+            w->options[option] = rows[i].value;
+    }
+}
+
 /* The default options; choice option number which (or none) has its k-th value; the first of the metrics. */
 static bool world_init(struct world *w, const struct policy *policy, size_t space, int which, int k, size_t metrics_len)
 {
@@ -74,6 +95,7 @@ static bool world_init(struct world *w, const struct policy *policy, size_t spac
     w->problem.metrics_len = metrics_len;
     w->problem.meta = meta_studies[space];
     w->problem.meta_len = policy->read_meta == NULL ? 0 : META_STUDIES;
+    world_shorten(w);
     bool accepts = ((metrics_len > 1 ? policy->several_metrics : policy->spaces) & spaces[space].kind) != 0;
     return accepts && (policy->check == NULL || policy->check(&w->problem, NULL) == STATUS_OK);
 }
@@ -186,6 +208,12 @@ static void study_tell(struct study *study, enum event_kind kind, uint64_t trial
     values[2] = cos(5.0 * (double)trial) - value / 2.0;
     if (study->world->problem.metrics_len > 1)
         event.values = values;
+    if (is_graph(study->world) && kind == EVENT_OBSERVED) { /* by site; sometimes not all are reached */
+        size_t reached = trial % 3 == 0 ? 1 : study->world->problem.space->graph->steps;
+        for (size_t i = 0; i < 2 * METRICS; i++)
+            values[i] = i < reached ? value * (1 + 0.125 * (double)i) : NAN;
+        event.values = values;
+    }
     study->events[study->events_len++] = event;
     CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
 }
@@ -230,7 +258,13 @@ static enum status ask_trial(const struct world *w, struct session *session, uin
 static void check_sound(const struct world *w, const struct proposal *p)
 {
     const struct space *space = w->problem.space;
-    CU_ASSERT(is_candidates(w) ? p->row < space->rows_len : space_has(space, p->point));
+    if (is_graph(w)) { /* whole, and each site next to the one before */
+        size_t len = graph_point_steps(p->point, space_point_len(space));
+        CU_ASSERT(len == space->graph->steps);
+        CU_ASSERT(graph_allows(space->graph, (size_t)p->point[0], p->point + 1, len - 1));
+    } else {
+        CU_ASSERT(is_candidates(w) ? p->row < space->rows_len : space_has(space, p->point));
+    }
     CU_ASSERT(p->note_bytes <= POLICY_NOTE_MAX);
     CU_ASSERT(isnan(p->mean) == isnan(p->sd));
     CU_ASSERT(isnan(p->sd) || (p->sd >= 0 && isfinite(p->sd) && isfinite(p->mean)));
@@ -260,6 +294,8 @@ static double objective(const struct study *study, uint64_t trial)
         return sin(candidate_rows[study->rows[trial] * COLUMNS]) + candidate_rows[study->rows[trial] * COLUMNS + 1];
     for (size_t j = 0; j < space_point_len(space) && space->kind == SPACE_IMAGE; j++)
         sum -= pow(study->points[trial][j] - 0.125 * (double)j, 2);
+    if (is_graph(study->world))
+        return sin(study->points[trial][0]) + 0.03125 * study->points[trial][1];
     space_encode(space, study->points[trial], u);
     for (size_t j = 0; j < space->dims; j++)
         sum -= pow(u[j] - 0.3 * (double)(j + 1), 2);
@@ -582,7 +618,7 @@ static void fixed_in(struct world *w)
 {
     static struct study study;
     const struct space *space = w->problem.space;
-    if (is_candidates(w))
+    if (space->kind != SPACE_PARAMETERS)
         return;
     study_open(&study, w);
     for (uint64_t trial = 1; trial <= 10; trial++) {
@@ -623,13 +659,15 @@ static void predict_in(struct world *w)
         double       points[3 * PARAMS_MAX], mean[3], sd[3], mean_again[3], sd_again[3];
         size_t       rows[3] = {trial, 59, 0};
         struct error err = {0};
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < 3 && space->kind == SPACE_PARAMETERS; i++) {
             const double v[PARAMS_MAX] = {0.1 * (double)trial, 0.3 * (double)i, 0.77, 0.5};
             space_quantile(space, v, points + i * space->params_len);
         }
         if (trial == 1) {
-            CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean, sd, &err) == STATUS_CONFLICT);
-            CU_ASSERT(strcmp(err.code, "no_observations") == 0);
+            enum status status = w->policy->predict(study.session, points, rows, 3, mean, sd, &err);
+            bool        knows = is_graph(w) && space->graph->prior_len > 0;
+            CU_ASSERT(knows ? status == STATUS_OK
+                            : status == STATUS_CONFLICT && strcmp(err.code, "no_observations") == 0);
             ask_trial(w, study.session, trial, &answer);
             study_suggested(&study, trial, &answer.proposal);
             study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
@@ -666,7 +704,7 @@ static void residuals_in(struct world *w)
     struct residual    *a, *b;
     size_t              len, again, told = 0;
     struct arena        arena;
-    CU_ASSERT_EQUAL(w->policy->residuals == NULL, w->policy->predict == NULL);
+    CU_ASSERT(is_graph(w) || (w->policy->residuals == NULL) == (w->policy->predict == NULL));
     if (w->policy->residuals == NULL)
         return;
     arena_init(&arena, 1 << 22);
@@ -730,7 +768,9 @@ static void diagnostics_in(struct world *w)
         study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
         if (d.acquisition == NULL)
             continue;
-        size_t lengths = w->problem.space->kind == SPACE_PARAMETERS ? w->problem.space->params_len : 1;
+        size_t lengths = w->problem.space->kind == SPACE_PARAMETERS ? w->problem.space->params_len
+                         : is_graph(w)                              ? w->problem.space->graph->dims
+                                                                    : 1;
         for (size_t i = 0; i < lengths; i++)
             CU_ASSERT(scales[i] > 0 && isfinite(scales[i]));
         CU_ASSERT(d.signal_variance > 0 && d.noise_variance >= 0 && d.jitter >= 0 && d.condition >= 1);
@@ -782,6 +822,139 @@ static void test_deadline(void)
     for_each_world(deadline_in);
 }
 
+/* --- policies that stop trials --- */
+
+enum { STEPS = 20 };
+
+/* What was told of running trials beside the study's log, with their notes, in one list. */
+struct curve_log {
+    struct event   events[EVENTS_MAX * STEPS];
+    unsigned char *notes[EVENTS_MAX * STEPS];
+    size_t         len;
+};
+
+static void keep(struct curve_log *log, const struct world *w, struct session *session, const struct event *event)
+{
+    struct event *kept = &log->events[log->len];
+    *kept = *event;
+    log->notes[log->len] = malloc(event->note_bytes + 1);
+    CU_ASSERT_FATAL(log->notes[log->len] != NULL);
+    if (event->note_bytes > 0)
+        memcpy(log->notes[log->len], event->note, event->note_bytes);
+    kept->note = event->note_bytes > 0 ? log->notes[log->len] : NULL;
+    log->len++;
+    CU_ASSERT(w->policy->tell(session, kept, NULL) == STATUS_OK);
+}
+
+static struct session *replay(const struct curve_log *log, const struct world *w)
+{
+    struct session *session = session_open(w);
+    for (size_t i = 0; i < log->len; i++)
+        CU_ASSERT(w->policy->tell(session, &log->events[i], NULL) == STATUS_OK);
+    return session;
+}
+
+static bool same_verdict(const struct verdict *a, const struct verdict *b)
+{
+    return a->stop == b->stop && strcmp(a->reason, b->reason) == 0 && a->next_step == b->next_step &&
+           a->note_bytes == b->note_bytes && memcmp(a->note, b->note, a->note_bytes) == 0;
+}
+
+/* The value after a step of a trial: every third comes up poorly, hostile ones have no sense at all. */
+static double measured(uint64_t trial, size_t step, bool hostile)
+{
+    static const double values[] = {1e300, -1e300, 0, 5e-324, -7.5};
+    double              top = trial % 3 == 0 ? 0.2 : 0.7 + 0.02 * (double)(trial % 7);
+    return hostile ? values[(trial + step) % 5] : top * (1 - exp(-0.5 * (double)step));
+}
+
+/* A judgement is repeatable, the same after a replay, leaves no trace in proposals, and a stopped trial is told. */
+static size_t run_curve(struct world *w, struct session *session, struct curve_log *log, uint64_t trial, bool hostile)
+{
+    static struct verdict verdict, again;
+    struct event          event = log->events[log->len - 1];
+    for (size_t step = 1; step <= 20; step++) {
+        const struct measurement measurement = {trial, step, measured(trial, step, hostile)};
+        CU_ASSERT(w->policy->judge(session, &measurement, &verdict, NULL) == STATUS_OK);
+        CU_ASSERT(w->policy->judge(session, &measurement, &again, NULL) == STATUS_OK && same_verdict(&verdict, &again));
+        CU_ASSERT(verdict.note_bytes <= POLICY_NOTE_MAX && (step < 20 || !verdict.stop));
+        CU_ASSERT(verdict.next_step == 0 || (verdict.next_step > step && verdict.next_step < 20));
+        if (step % 9 == 8 || verdict.stop) {
+            struct session *other = replay(log, w);
+            CU_ASSERT(w->policy->judge(other, &measurement, &again, NULL) == STATUS_OK && same_verdict(&verdict, &again));
+            w->policy->close(other);
+        }
+        event.kind = EVENT_MEASURED;
+        event.step = step;
+        event.value = measurement.value;
+        event.note = verdict.note;
+        event.note_bytes = verdict.note_bytes;
+        keep(log, w, session, &event);
+        event.note_bytes = 0;
+        event.kind = verdict.stop ? EVENT_STOPPED : trial % 8 == 5 ? EVENT_FAILED : EVENT_OBSERVED;
+        if (verdict.stop || step == 20 || (trial % 8 == 5 && step == 9))
+            keep(log, w, session, &event);
+        if (verdict.stop || event.kind == EVENT_FAILED)
+            return step;
+    }
+    return 20;
+}
+
+/* Judgements do not depend on how proposals are made. */
+static bool has_default_choices(const struct world *w)
+{
+    bool is_default = true;
+    for (int i = 0; w->policy->options[i].name != NULL; i++)
+        is_default = is_default && (w->policy->options[i].kind != OPTION_CHOICE ||
+                                    w->options[i] == w->policy->options[i].fallback);
+    return is_default;
+}
+
+static void judge_in(struct world *w)
+{
+    static struct curve_log log;
+    static double           points[TRIALS + 2][PARAMS_MAX];
+    static struct answer    answer, again;
+    size_t                  saved = 0;
+    if (w->policy->judge == NULL || !has_default_choices(w))
+        return;
+    CU_ASSERT_EQUAL(w->policy->epochs(&w->problem), 20);
+    int paths = policy_option(w->policy, "paths");
+    if (paths >= 0)
+        w->options[paths] = w->policy->options[paths].min;
+    for (int hostile = 0; hostile < 2; hostile++) {
+        struct session *session = session_open(w);
+        log.len = 0;
+        for (uint64_t trial = 1; trial <= 12; trial++) {
+            if (ask_trial(w, session, trial, &answer) != STATUS_OK)
+                break;
+            check_sound(w, &answer.proposal);
+            struct session *other = replay(&log, w);
+            CU_ASSERT(ask_trial(w, other, trial, &again) == STATUS_OK);
+            CU_ASSERT(is_equal(w, &answer.proposal, &again.proposal));
+            w->policy->close(other);
+            memcpy(points[trial], answer.point, sizeof points[trial]);
+            struct event event = {.kind = EVENT_SUGGESTED,
+                                  .trial = trial,
+                                  .point = points[trial],
+                                  .note = answer.proposal.note,
+                                  .note_bytes = answer.proposal.note_bytes};
+            keep(&log, w, session, &event);
+            saved += 20 - run_curve(w, session, &log, trial, hostile == 1);
+        }
+        CU_ASSERT(w->policy->bytes(session) <= w->problem.memory_bytes);
+        w->policy->close(session);
+        for (size_t i = 0; i < log.len; i++)
+            free(log.notes[i]);
+        CU_ASSERT(hostile == 1 || saved > 11 || log.len < 100); /* more than what failed */
+    }
+}
+
+static void test_judge(void)
+{
+    for_each_world(judge_in);
+}
+
 /* Names, option tables and functions of the records. */
 static void test_records(void)
 {
@@ -793,6 +966,7 @@ static void test_records(void)
         CU_ASSERT(policy_find(p->name) == p && p->help != NULL && p->spaces != 0);
         CU_ASSERT(p->open != NULL && p->tell != NULL && p->ask != NULL && p->bytes != NULL && p->close != NULL);
         CU_ASSERT(policy_option(p, "no-such-option") == -1);
+        CU_ASSERT((p->judge == NULL) == (p->epochs == NULL));
         for (int o = 0; p->options[o].name != NULL; o++) {
             const struct option *option = &p->options[o];
             CU_ASSERT_FATAL(o < OPTIONS_MAX);
@@ -812,5 +986,6 @@ CU_TestInfo suite_contract[] = {
     {"hostile values", test_hostile},    {"small memory", test_memory},
     {"fixed values", test_fixed},        {"predict", test_predict},
     {"residuals", test_residuals},       {"diagnostics", test_diagnostics},
-    {"deadline", test_deadline},         CU_TEST_INFO_NULL,
+    {"deadline", test_deadline},         {"judgements", test_judge},
+    CU_TEST_INFO_NULL,
 };

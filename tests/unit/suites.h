@@ -33,6 +33,8 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(stopping)          \
+    X(stop_rule)         \
     X(accountant)        \
     X(region)            \
     X(broadcast)         \
@@ -41,6 +43,9 @@
     X(image)             \
     X(additive)          \
     X(bos2)              \
+    X(graph)             \
+    X(macro)             \
+    X(meta)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
