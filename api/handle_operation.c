@@ -105,10 +105,10 @@ static json_t *policy_json(const struct policy *policy)
         (void)json_array_append_new(spaces, json_string("parameters"));
     if (policy->spaces & SPACE_CANDIDATES)
         (void)json_array_append_new(spaces, json_string("candidates"));
-    if (policy->spaces & SPACE_GRAPH)
-        (void)json_array_append_new(spaces, json_string("graph"));
     if (policy->spaces & SPACE_IMAGE)
         (void)json_array_append_new(spaces, json_string("image"));
+    if (policy->spaces & SPACE_GRAPH)
+        (void)json_array_append_new(spaces, json_string("graph"));
     for (const struct option *option = policy->options; option != NULL && option->name != NULL; option++)
         (void)json_array_append_new(options, option_json(option));
     return json_pack("{s:s, s:s, s:o, s:o}", "name", policy->name, "help", policy->help, "spaces", spaces, "options",

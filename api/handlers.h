@@ -18,7 +18,7 @@
     X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post)              \
     X(agents_get) X(features_get) X(message_put) X(broadcast_get) X(rounds_get)                  \
     X(federation_privacy_get)                                                                    \
-    X(operations_get) X(operations_delete)                                                        \
+    X(operations_get) X(operations_delete)                                                       \
     X(games_post) X(games_get) X(game_get) X(game_complete) X(game_delete) X(game_token_post)    \
     X(game_suggest_post) X(game_observe_post) X(game_rounds_get)
 

@@ -203,8 +203,6 @@ const struct route route_table[] = {
     {.method = "PUT", .path = STUDY "/candidates", .scopes = CURATORS, .body = BODY_NPY, DOES(candidates_put)},
     {.method = "GET", .path = STUDY "/candidates", .scopes = VIEWERS, DOES(candidates_get)},
     {.method = "GET", .path = STUDY "/privacy", .scopes = VIEWERS, DOES(privacy_get)},
-    {.method = "GET", .path = "/v1/operations/{operation}", .scopes = VIEWERS, DOES(operations_get)},
-    {.method = "DELETE", .path = "/v1/operations/{operation}", .scopes = CURATORS, DOES(operations_delete)},
 
     {.method = "POST",
      .path = "/v1/federations",
@@ -261,6 +259,8 @@ const struct route route_table[] = {
     {.method = "GET", .path = FEDERATION "/rounds/{round}/broadcast", .scopes = AGENTS, DOES(broadcast_get)},
     {.method = "GET", .path = FEDERATION "/privacy", .scopes = AGENTS, READS(page), DOES(federation_privacy_get)},
 
+    {.method = "GET", .path = "/v1/operations/{operation}", .scopes = VIEWERS, DOES(operations_get)},
+    {.method = "DELETE", .path = "/v1/operations/{operation}", .scopes = CURATORS, DOES(operations_delete)},
     {.method = "POST",
      .path = "/v1/suggest",
      .scopes = WRITERS,

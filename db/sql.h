@@ -16,14 +16,14 @@
 // clang-format on
 #define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiSB"
 
-#define SQL_OPERATION_COLUMNS "id, study, state, trials, revision, code, detail, created_ms, finished_ms"
-#define SQL_OPERATION_RESULTS "sssBiSSii"
 // clang-format off
 #define SQL_FEDERATION_COLUMNS                                                                                         \
     "id, name, state, reason, spec, features_sha256, version, registered, round, received, deadline_ms, epsilon, "     \
     "created_ms, updated_ms"
 // clang-format on
 #define SQL_FEDERATION_RESULTS "sssSssiiiiidii"
+#define SQL_OPERATION_COLUMNS "id, study, state, trials, revision, code, detail, created_ms, finished_ms"
+#define SQL_OPERATION_RESULTS "sssBiSSii"
 
 /* name, parameters, results, text */
 // clang-format off

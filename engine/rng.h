@@ -23,9 +23,9 @@ enum rng_purpose {
     RNG_GAME_THINK,
     RNG_PATHS,
     RNG_PARTITION,
-    RNG_MACRO_PATHS = 40,
+    RNG_MACRO_PATHS,
     RNG_MACRO_PLAN,
-    RNG_MACRO_TIES
+    RNG_MACRO_TIES,
 };
 
 struct rng {

@@ -58,10 +58,10 @@ enum status space_init(struct space *space, struct error *err)
     space->dims = 0;
     if (space->kind == SPACE_CANDIDATES)
         return candidates_check(space, err);
-    if (space->kind == SPACE_GRAPH)
-        return graph_check(space->graph, err);
     if (space->kind == SPACE_IMAGE)
         return image_check(space, err);
+    if (space->kind == SPACE_GRAPH)
+        return graph_check(space->graph, err);
     if (space->params_len == 0 || space->params_len > SPACE_PARAMS_MAX)
         return error_set(err, STATUS_INVALID, "bad_size", "/space/parameters", "1 to %d parameters are allowed",
                          SPACE_PARAMS_MAX);
@@ -175,7 +175,7 @@ size_t space_count(const struct space *space)
 {
     if (space->kind == SPACE_CANDIDATES)
         return space->rows_len;
-    if (space->kind == SPACE_GRAPH || space->kind == SPACE_IMAGE)
+    if (space->kind == SPACE_IMAGE || space->kind == SPACE_GRAPH)
         return SIZE_MAX;
     double count = grid_count(space);
     if (count == 0)

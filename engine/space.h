@@ -1,8 +1,8 @@
 /* Search spaces: what a point is, and how it is laid out for a model.
  * A parameter point is p doubles in natural units (param.h), NaN for a parameter that does not exist in it because of
- * the values of others; linear constraints may cut the box.  A candidate point is a row number.  A point of a
- * graph is a macro-action (graph.h).  An image point is
- * height * width * channels numbers within +-bound, row by row, the channels of a pixel together.  A model sees the unit
+ * the values of others; linear constraints may cut the box.  A candidate point is a row number.  An image point is
+ * height * width * channels numbers within +-bound, row by row, the channels of a pixel together.  A point of a graph
+ * is a macro-action (graph.h).  A model sees the unit
  * cube: one coordinate for a number on its scale, one per value (one-hot) for a categorical, the middle for no value.
  *   space.c             points and the unit cube, counting
  *   space_condition.c   which parameters exist in a point; the walk over a finite space
@@ -20,7 +20,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum space_kind { SPACE_PARAMETERS = 1, SPACE_CANDIDATES = 2, SPACE_IMAGE = 4, SPACE_GRAPH = 8 }; /* flags: struct policy.spaces */
+enum space_kind { /* flags: struct policy.spaces */
+    SPACE_PARAMETERS = 1,
+    SPACE_CANDIDATES = 2,
+    SPACE_IMAGE = 4,
+    SPACE_GRAPH = 8
+};
 
 enum { SPACE_PARAMS_MAX = 1000, SPACE_DIMS_MAX = 4000, SPACE_CANDIDATES_MAX = 1000000, SPACE_COLUMNS_MAX = 1024 };
 enum {
@@ -61,14 +66,14 @@ struct space {
     size_t        constrained_len;
     const double *rows; /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
     size_t        rows_len, columns;
-    const struct graph  *graph;                   /* SPACE_GRAPH */
     size_t               height, width, channels; /* SPACE_IMAGE */
     double               bound;                   /* of every number of a point, > 0 */
     const struct latent *latents;                 /* [latents_len] by size */
     size_t               latents_len;
+    const struct graph *graph; /* SPACE_GRAPH */
 };
 
-/* How many doubles a point has; 0 where points are rows.  A graph: the sites of the longest macro-action. */
+/* How many doubles a stored point has (a graph: the sites of the longest macro-action); 0 where points are rows. */
 static inline size_t space_point_len(const struct space *space)
 {
     if (space->kind == SPACE_GRAPH)

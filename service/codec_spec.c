@@ -189,10 +189,10 @@ static enum status read_space(struct reading *in, const struct member *member, c
     (void)member;
     TRY(codec_read_type(in, json, where, space_names, &type));
     spec->space.kind = space_kinds[type];
-    if (spec->space.kind == SPACE_GRAPH)
-        return codec_graph(in, json, where, spec_sign(spec), spec);
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_space(in, json, where, spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph(in, json, where, spec_sign(spec), spec);
     TRY(codec_read_object(in, space_members[type], json, where, &form));
     if (spec->space.kind == SPACE_PARAMETERS)
         return read_parameters(in, &form, where, spec);
@@ -430,10 +430,10 @@ static json_t *space_json(const struct spec *spec)
 {
     if (spec->space.kind == SPACE_PARAMETERS)
         return codec_space_json(spec);
-    if (spec->space.kind == SPACE_GRAPH)
-        return codec_graph_json(spec);
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_space_json(spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph_json(spec);
     return json_pack("{s:s, s:I, s:I, s:b, s:s*}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
                      "columns", (json_int_t)spec->space.columns, "private", spec->is_private, "curator_key",
                      spec->curator_key);

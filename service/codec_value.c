@@ -62,10 +62,10 @@ static enum status check_constraints(const struct spec *spec, const double *poin
 enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where, double *point,
                         struct error *err)
 {
-    if (spec->space.kind == SPACE_GRAPH && !partial)
-        return codec_graph_point(spec, json, where, point, err);
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_point(spec, json, where, point, err);
+    if (spec->space.kind == SPACE_GRAPH && !partial)
+        return codec_graph_point(spec, json, where, point, err);
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, spec->is_private ? "private_study" : "wrong_space", where,
                          spec->is_private ? "a private study accepts no points" : "the space has no parameters");
@@ -293,13 +293,13 @@ static json_t *length_scales_json(const struct spec *spec, const double *length_
     static const char *const axes[GRAPH_DIMS_MAX] = {"x", "y", "z"};
     if (spec->space.kind == SPACE_CANDIDATES)
         return json_pack("{s:o}", "columns", codec_number(length_scales[0]));
+    if (spec->space.kind == SPACE_IMAGE)
+        return json_pack("{s:o}", "latent", codec_number(length_scales[0]));
     json_t *by_axis = spec->space.kind == SPACE_GRAPH ? json_object() : NULL;
     for (size_t j = 0; by_axis != NULL && j < spec->space.graph->dims; j++)
         (void)json_object_set_new(by_axis, axes[j], codec_number(length_scales[j]));
     if (spec->space.kind == SPACE_GRAPH)
         return by_axis;
-    if (spec->space.kind == SPACE_IMAGE)
-        return json_pack("{s:o}", "latent", codec_number(length_scales[0]));
     if (spec->space.params_len > LENGTH_SCALES_MAX)
         return json_null();
     json_t *object = json_object();

@@ -36,6 +36,14 @@ struct trial_page {
     const char   *next_cursor;
 };
 
+/* How many points go into one request or reply: 1000, or fewer of large images. */
+static inline size_t trial_points_max(const struct space *space)
+{
+    enum { NUMBERS_MAX = 1 << 20, POINTS_MAX = 1000 };
+    size_t len = space_point_len(space), most = len == 0 ? POINTS_MAX : NUMBERS_MAX / len;
+    return most < POINTS_MAX ? most : POINTS_MAX;
+}
+
 /* Of a suggest that goes on behind its request: see operation.h. */
 struct suggest_reply;
 struct suggest_watch {
@@ -45,14 +53,6 @@ struct suggest_watch {
     enum status (*end)(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err);
     void *arg;
 };
-/* How many points go into one request or reply: 1000, or fewer of large images. */
-static inline size_t trial_points_max(const struct space *space)
-{
-    enum { NUMBERS_MAX = 1 << 20, POINTS_MAX = 1000 };
-    size_t len = space_point_len(space), most = len == 0 ? POINTS_MAX : NUMBERS_MAX / len;
-    return most < POINTS_MAX ? most : POINTS_MAX;
-}
-
 struct suggest_request {
     int64_t       count;
     const char   *worker;
@@ -163,7 +163,8 @@ struct predict_reply {
     double *mean, *sd;
     int64_t revision, observations;
 };
-/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].  CONFLICT "no_model", "no_observations". */
+/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
+ * CONFLICT "no_model", "no_observations". */
 MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study, const double *points,
                                      const size_t *rows, size_t len, struct predict_reply *out, struct error *err);
 

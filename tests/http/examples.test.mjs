@@ -57,22 +57,6 @@ async function patched() {
     return { ...place, headers: { 'if-match': headers.etag } };
 }
 
-// The study of a graph, with its first trial running or none.
-const graph = (trials) => async () => {
-    const place = await create('graph')();
-    for (let i = 0; i < trials; i++) await api.post(`/v1/studies/${place.study}/suggest`, {});
-    return place;
-};
-
-// A plan that takes long enough to be cancelled.
-async function planning() {
-    const body = { ...valueOf('study_create', 'graph'), algorithm: { name: 'macro-bo', horizon: 8, samples: 5000,
-        length_scale: 2.5, signal_variance: 0.6, noise_variance: 0.06, mean: 17.9 }, budget: null };
-    const { id } = await api.post('/v1/studies', body, 201);
-    const { json } = await api.request('POST', `/v1/studies/${id}/suggest`, { json: {}, headers: { prefer: 'respond-async' } });
-    return { study: id, operation: json.id };
-}
-
 // A federation of the examples with an agent whose token may send; and one with a round that is closed.
 const federation = (name, verb) => async () => {
     const { id, features_sha256: features } = await api.post('/v1/federations', valueOf('federation_create', name), 201);
@@ -88,6 +72,22 @@ async function closedRound() {
         await api.expect(200, 'PUT', addressOf(byId.get('message_put'), { ...place, agent }),
             { json: valueOf('message_put', 'ten'), token: own });
     return place;
+}
+
+// The study of a graph, with its first trial running or none.
+const graph = (trials) => async () => {
+    const place = await create('graph')();
+    for (let i = 0; i < trials; i++) await api.post(`/v1/studies/${place.study}/suggest`, {});
+    return place;
+};
+
+// A plan that takes long enough to be cancelled.
+async function planning() {
+    const body = { ...valueOf('study_create', 'graph'), algorithm: { name: 'macro-bo', horizon: 8, samples: 5000,
+        length_scale: 2.5, signal_variance: 0.6, noise_variance: 0.06, mean: 17.9 }, budget: null };
+    const { id } = await api.post('/v1/studies', body, 201);
+    const { json } = await api.request('POST', `/v1/studies/${id}/suggest`, { json: {}, headers: { prefer: 'respond-async' } });
+    return { study: id, operation: json.id };
 }
 
 async function measured() {

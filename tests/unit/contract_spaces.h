@@ -94,6 +94,7 @@ static const struct param prior_params[] = {
 };
 static double              candidate_rows[ROWS * COLUMNS];
 static const struct latent latents[] = {{2, 2}, {1, 2}, {1, 1}};
+static double candidate_rows[ROWS * COLUMNS];
 static const uint32_t prior_sites[] = {3, 60, 17, 44, 30, 9};
 static const double   prior_values[] = {0.385, -1.25, 2.5, 0.75, 1.125, -0.5};
 static const struct graph prior_graph = {.moves = MOVES_FOUR,
@@ -138,9 +139,9 @@ static struct space spaces[] = {
      .constraints_len = 1},
     {.kind = SPACE_PARAMETERS, .params = prior_params, .params_len = 4},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
+    {.kind = SPACE_IMAGE, .height = 2, .width = 2, .channels = 1, .bound = 0.375, .latents = latents, .latents_len = 3},
     {.kind = SPACE_GRAPH, .graph = &prior_graph},
     {.kind = SPACE_GRAPH, .graph = &straight_graph},
-    {.kind = SPACE_IMAGE, .height = 2, .width = 2, .channels = 1, .bound = 0.375, .latents = latents, .latents_len = 3},
 };
 enum { SPACES = sizeof spaces / sizeof spaces[0] };
 

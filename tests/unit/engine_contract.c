@@ -93,9 +93,9 @@ static bool world_init(struct world *w, const struct policy *policy, size_t spac
     w->problem.options = w->options;
     w->problem.metrics = metrics;
     w->problem.metrics_len = metrics_len;
-    world_shorten(w);
     w->problem.meta = meta_studies[space];
     w->problem.meta_len = policy->read_meta == NULL ? 0 : META_STUDIES;
+    world_shorten(w);
     bool accepts = ((metrics_len > 1 ? policy->several_metrics : policy->spaces) & spaces[space].kind) != 0;
     return accepts && (policy->check == NULL || policy->check(&w->problem, NULL) == STATUS_OK);
 }
@@ -292,10 +292,10 @@ static double objective(const struct study *study, uint64_t trial)
     double              u[16], sum = 0;
     if (is_candidates(study->world))
         return sin(candidate_rows[study->rows[trial] * COLUMNS]) + candidate_rows[study->rows[trial] * COLUMNS + 1];
-    if (is_graph(study->world))
-        return sin(study->points[trial][0]) + 0.03125 * study->points[trial][1];
     for (size_t j = 0; j < space_point_len(space) && space->kind == SPACE_IMAGE; j++)
         sum -= pow(study->points[trial][j] - 0.125 * (double)j, 2);
+    if (is_graph(study->world))
+        return sin(study->points[trial][0]) + 0.03125 * study->points[trial][1];
     space_encode(space, study->points[trial], u);
     for (size_t j = 0; j < space->dims; j++)
         sum -= pow(u[j] - 0.3 * (double)(j + 1), 2);
@@ -769,8 +769,8 @@ static void diagnostics_in(struct world *w)
         if (d.acquisition == NULL)
             continue;
         size_t lengths = w->problem.space->kind == SPACE_PARAMETERS ? w->problem.space->params_len
-                         : is_graph(w)                            ? w->problem.space->graph->dims
-                                                                  : 1;
+                         : is_graph(w)                              ? w->problem.space->graph->dims
+                                                                    : 1;
         for (size_t i = 0; i < lengths; i++)
             CU_ASSERT(scales[i] > 0 && isfinite(scales[i]));
         CU_ASSERT(d.signal_variance > 0 && d.noise_variance >= 0 && d.jitter >= 0 && d.condition >= 1);

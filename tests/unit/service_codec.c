@@ -292,6 +292,12 @@ static void test_spec_refused(void)
         {SPACE(LR) ",\"seed\":9007199254740992", "/seed", "out_of_range"},
         {SPACE(LR) ",\"seed\":\"7\"", "/seed", "wrong_type"},
         {SPACE(LR) ",\"lease_seconds\":604801", "/lease_seconds", "out_of_range"},
+        {SPACE(LR) ",\"stop_when\":{\"better_than\":true}", "/stop_when/better_than", "wrong_type"},
+        {SPACE(LR) ",\"stop_when\":0.5", "/stop_when", "wrong_type"},
+        {METRICS ",\"space\":{\"type\":\"image\",\"height\":9,\"width\":1000000000,\"bound\":1,\"latent_sizes\":[2]}",
+         "/space/width", "out_of_range"},
+        {METRICS ",\"space\":{\"type\":\"image\",\"height\":9,\"width\":7,\"bound\":1,\"latent_sizes\":[2,[7,8]]}",
+         "/space/latent_sizes/1", "bad_size"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct arena arena;
@@ -314,6 +320,9 @@ static const char *spec_for(const struct policy *policy)
                          "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
     if (policy->spaces & SPACE_CANDIDATES)
         return "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "}}";
+    if (policy->spaces & SPACE_GRAPH)
+        return "{" GRAPH(",\"start\":4,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
+                         "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
     return "{" METRICS ",\"space\":{\"type\":\"image\",\"height\":7,\"width\":9,\"channels\":1,\"bound\":0.3,"
            "\"latent_sizes\":[3,5]}}";
 }

@@ -38,11 +38,11 @@
     X(broadcast)         \
     X(game)              \
     X(fts)               \
-    X(graph)             \
-    X(macro)             \
     X(image)             \
     X(additive)          \
     X(bos2)              \
+    X(graph)             \
+    X(macro)             \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
