@@ -635,8 +635,8 @@ static json_t *edges_json(const struct spec *spec)
     for (uint32_t from = 0; from < graph->sites_len; from++)
         for (uint32_t k = graph->first[from]; k < graph->first[from + 1]; k++)
             if (spec->is_directed || from < graph->to[k])
-                add(&list,
-                    json_pack("[I, I]", (json_int_t)codec_site_id(spec, from), (json_int_t)codec_site_id(spec, graph->to[k])));
+                add(&list, json_pack("[I, I]", (json_int_t)codec_site_id(spec, from),
+                                     (json_int_t)codec_site_id(spec, graph->to[k])));
     return list;
 }
 
