@@ -17,6 +17,7 @@
     X(mat)               \
     X(kernel)            \
     X(gp)                \
+    X(gp_model)          \
     X(acq)               \
     X(policy_gp)         \
     X(pareto)            \
