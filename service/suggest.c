@@ -143,8 +143,8 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
     TRY(check_state(&plan->study, err));
     if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
-        return error_set(err, STATUS_INVALID, "out_of_range", "/count", "at most %zu points of this size go into a reply",
-                         trial_points_max(&plan->study.spec.space));
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply", trial_points_max(&plan->study.spec.space));
     TRY(find_expired(conn, plan, expired, &expired_len, err));
     plan->waiting = plan->study.trials[TRIAL_QUEUED] + (int64_t)expired_len;
     return take_own(conn, plan, err);
@@ -164,7 +164,8 @@ static bool is_late(void *arg)
     struct plan                *plan = arg;
     const struct suggest_watch *watch = plan->request->watch;
     plan->is_stopped = plan->is_stopped || (watch != NULL && watch->is_stopped(watch->arg));
-    plan->is_late = plan->is_late || plan->is_stopped || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
+    plan->is_late =
+        plan->is_late || plan->is_stopped || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
     return plan->is_late;
 }
 

@@ -35,6 +35,7 @@
     X(release_kernel)    \
     X(stopping)          \
     X(stop_rule)         \
+    X(judge)             \
     X(accountant)        \
     X(region)            \
     X(broadcast)         \
