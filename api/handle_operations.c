@@ -11,7 +11,7 @@ enum { WAIT_MAX_S = 60 };
 
 static json_t *trials_json(const struct operation *operation)
 {
-    return json_pack("{s:o, s:I}", "trials", show_trials(&operation->spec, operation->trials, operation->len),
+    return json_pack("{s:o, s:I}", "trials", show_trials(operation->spec, operation->trials, operation->len),
                      "revision", (json_int_t)operation->revision);
 }
 

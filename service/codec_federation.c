@@ -259,14 +259,19 @@ enum status codec_federation_parse(const char *text, struct arena *arena, struct
 
 /* ---- writing ---- */
 
-bool codec_federation_fits(const struct federation_spec *spec, const struct spec *study)
+enum status codec_federation_fits(const struct federation_spec *spec, const struct spec *study, struct error *err)
 {
     json_t *own = codec_space_json(&spec->study), *other = codec_space_json(study);
-    bool    is_same = own != NULL && other != NULL && json_equal(own, other) &&
+    bool    is_made = own != NULL && other != NULL;
+    bool    is_same = is_made && json_equal(own, other) && study->metrics_len == 1 &&
                    spec->study.metrics[spec->study.first].goal == study->metrics[study->first].goal;
     json_decref(own);
     json_decref(other);
-    return is_same;
+    if (!is_made)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return is_same ? STATUS_OK
+                   : error_set(err, STATUS_INVALID, "wrong_space", "/space",
+                               "an agent has the space and the goal of its federation");
 }
 
 const char *codec_federation_study_text(const struct spec *study, struct arena *arena)

@@ -276,12 +276,14 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     struct task   *task = arg;
     struct arena  *arena = task->caller->arena;
     const int64_t *numbers;
-    struct study   study;
+    struct study  *study = ARENA_NEW(arena, struct study, 1);
     char           id[24];
+    if (study == NULL)
+        return app_no_memory(err);
     memcpy(id, task->out->id, sizeof id);
     TRY(find_row(conn, task, id, &numbers, err));
-    TRY(rows_study_get(conn, task->out->study, true, arena, &study, err));
-    task->out->spec = study.spec;
+    TRY(rows_study_get(conn, task->out->study, true, arena, study, err));
+    task->out->spec = &study->spec;
     task->out->trials = ARENA_NEW(arena, struct trial, task->out->len + 1);
     if (task->out->trials == NULL)
         return app_no_memory(err);
@@ -329,23 +331,25 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     const struct suggest_request *request = task->request;
     struct operation             *out = task->out;
     struct db_rows                rows;
-    struct study                  study;
+    struct study                 *study = ARENA_NEW(task->caller->arena, struct study, 1);
     const int64_t                *numbers;
     bool                          more;
-    TRY(rows_study_get(conn, task->study, true, task->caller->arena, &study, err));
+    if (study == NULL)
+        return app_no_memory(err);
+    TRY(rows_study_get(conn, task->study, true, task->caller->arena, study, err));
     TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER, task->study, request->worker));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more)
         status = read_row(&rows, task->caller->arena, out, &numbers, err);
     db_done(&rows);
-    out->spec = study.spec;
+    out->spec = &study->spec;
     task->is_new = !more;
     if (status != STATUS_OK || more)
         return status;
-    *out = (struct operation){.created_ms = task->app->now_ms(), .spec = study.spec};
+    *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
     snprintf(out->study, sizeof out->study, "%s", task->study);
     TRY(app_id(out->id, sizeof out->id, "op_", 16, err));
-    size_t fixed_bytes = request->fixed == NULL ? 0 : space_point_len(&study.spec.space) * sizeof *request->fixed;
+    size_t fixed_bytes = request->fixed == NULL ? 0 : space_point_len(&study->spec.space) * sizeof *request->fixed;
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD, out->id, out->study, task->caller->token_id, request->count,
                 request->worker, request->fixed, fixed_bytes, request->deadline_ms, out->created_ms));
     return log_operation(conn, task, "operation.created", err);

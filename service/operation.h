@@ -23,7 +23,7 @@ struct operation {
     const char          *code, *detail; /* failed: of the error; otherwise NULL */
     int64_t              created_ms, finished_ms;
     struct plan_state    progress; /* running: horizon 0 before there is any */
-    struct spec          spec;     /* of the study, for the trials */
+    const struct spec   *spec;     /* of the study, for the trials */
     struct trial        *trials;   /* succeeded */
     size_t               len;
     int64_t              revision;

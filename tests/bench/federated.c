@@ -229,10 +229,8 @@ struct de_agent {
     double      f[POINTS], omega[DE_FEATURES], best, most;
 };
 
-static void de_begin(struct synthetic *s, const struct de_row *row, const double *f, struct rng *rng,
-                     struct de_agent *agents)
+static void de_begin(const struct de_row *row, const double *f, struct rng *rng, struct de_agent *agents)
 {
-    (void)s;
     size_t regions = row->regions == 0 || row->is_whole ? 1 : row->regions;
     for (size_t n = 0; n < AGENTS; n++) {
         struct de_agent *a = &agents[n];
@@ -302,14 +300,16 @@ static size_t de_argmax(const struct features *features, size_t regions, const d
 static void de_run(struct synthetic *s, const struct de_row *row, const double *f, size_t number, double *regret)
 {
     static struct de_agent agents[AGENTS];
+    static double          draws[AGENTS][POINTS], z[AGENTS * RANK_MAX];
     struct features        features;
     double                 vectors[REGIONS_MOST * DE_FEATURES];
     struct rng             rng = rng_at(20270, number, RNG_TEST), shared = rng_at(20271, number, RNG_TEST);
     features_draw(&features, s, DE_FEATURES, &shared);
-    de_begin(s, row, f, &rng, agents);
+    de_begin(row, f, &rng, agents);
     for (int t = 1; t <= DE_TRIALS; t++) {
         size_t followed = POINTS;
         regret[t - 1] = 0;
+        synthetic_draws(s, &rng, AGENTS, z, draws[0]);
         if (row->regions > 0) {
             for (size_t n = 0; n < AGENTS; n++)
                 features_message(&features, s, &agents[n].data, &rng, agents[n].omega);
@@ -319,10 +319,8 @@ static void de_run(struct synthetic *s, const struct de_row *row, const double *
         for (size_t n = 0; n < AGENTS; n++) {
             struct de_agent *a = &agents[n];
             size_t           at = followed;
-            if (followed == POINTS || rng_uniform(&rng) < fts_own_probability(FTS_ROOT, false, (uint64_t)t)) {
-                synthetic_draw(s, &rng, s->work);
-                at = synthetic_thompson(s, &a->data, &rng, s->work);
-            }
+            if (followed == POINTS || rng_uniform(&rng) < fts_own_probability(FTS_ROOT, false, (uint64_t)t))
+                at = synthetic_thompson(s, &a->data, &rng, draws[n]);
             data_add(&a->data, at, a->f, &rng);
             a->best = fmax(a->best, a->f[at]);
             regret[t - 1] += (a->most - a->best) / AGENTS;
@@ -430,7 +428,7 @@ static bool round_speed(void)
 int main(int argc, char **argv)
 {
     static struct synthetic s;
-    size_t                  fts = argc > 1 ? (size_t)atoi(argv[1]) : 200, de = argc > 2 ? (size_t)atoi(argv[2]) : 10;
+    size_t                  fts = argc > 1 ? (size_t)atoi(argv[1]) : 200, de = argc > 2 ? (size_t)atoi(argv[2]) : 30;
     if (fts > FUNCTIONS_MAX || de > FUNCTIONS_MAX)
         return 2;
     mat_use_one_thread();

@@ -15,6 +15,7 @@ async function place() {
     await api.post(`/v1/studies/${study.id}/suggest`, { worker: 'w' });
     const token = await api.post('/v1/tokens', { name: 'victim', scope: 'agent' }, 201);
     const federation = await api.post('/v1/federations', federationBody, 201);
+    await api.post(`/v1/federations/${federation.id}/agents`, { name: 'first' }, 201);
     return { study: study.id, number: 1, id: token.id, federation: federation.id, round: 1, agent: 1 };
 }
 
@@ -29,7 +30,7 @@ function bodyFor(operation) {
     const bodies = {
         study_create: { name: 's', metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
         token_create: { name: 't', scope: 'agent' },
-        game_observe: { round: 1, actions: {} },
+        game_observe: { round: 1, actions: {} }, trial_report: { step: 1, value: 0.5 },
         trial_observe: { trial: 1, value: 1.5 }, trial_queue: { points: [{ x: 1 }] }, study_predict: { points: [{ x: 1 }] },
         study_import: { observations: [{ point: { x: 1 }, value: 1 }] }, candidates_declare: manifestOf(file, 2, 2),
         federation_create: federationBody, agent_register: { name: 'a' }, message_put: [0.5],

@@ -315,6 +315,9 @@ static const char *spec_for(const struct policy *policy)
 {
     if (policy->spaces & SPACE_PARAMETERS)
         return "{" SPACE(LR) "}";
+    if (policy->spaces & SPACE_GRAPH)
+        return "{" GRAPH(",\"start\":4,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
+                         "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
     if (policy->spaces & SPACE_CANDIDATES)
         return "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "}}";
     if (policy->spaces & SPACE_GRAPH)

@@ -46,6 +46,7 @@
     X(bos2)              \
     X(graph)             \
     X(macro)             \
+    X(meta)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
