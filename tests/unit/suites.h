@@ -36,6 +36,7 @@
     X(release_kernel)    \
     X(stopping)          \
     X(stop_rule)         \
+    X(judge)             \
     X(accountant)        \
     X(region)            \
     X(broadcast)         \
