@@ -119,10 +119,13 @@ static void run_in(struct world *w, void (*test)(struct world *), const struct o
                option == NULL ? "" : option->choices[k]);
 }
 
-/* Choices are tried over the first space of each kind. */
-static bool tries_choices(size_t space)
+/* Choices are tried over the first space of each kind; those of the algorithms that learn from earlier studies, which
+ * share most of what they do, over candidates only. */
+static bool tries_choices(const struct policy *policy, size_t space)
 {
     size_t first = 0;
+    if (policy->read_meta != NULL && spaces[space].kind != SPACE_CANDIDATES)
+        return false;
     while (spaces[first].kind != spaces[space].kind)
         first++;
     return first == space;
@@ -146,7 +149,7 @@ static void for_each_world(void (*test)(struct world *))
             for (size_t len = 1; len <= METRICS; len++)
                 if (world_init(&w, list[i], space, -1, 0, len))
                     run_in(&w, test, NULL, 0), tested++;
-            for (int o = 0; list[i]->options[o].name != NULL && tries_choices(space); o++)
+            for (int o = 0; list[i]->options[o].name != NULL && tries_choices(list[i], space); o++)
                 for (int k = 0; k < choices_count(&list[i]->options[o]); k++)
                     if (k != (int)list[i]->options[o].fallback && world_init(&w, list[i], space, o, k, 1))
                         run_in(&w, test, &list[i]->options[o], k);
@@ -556,7 +559,7 @@ static void test_hostile(void)
 static void memory_in(struct world *w)
 {
     size_t refused = 0, worked = 0;
-    for (size_t bytes = 100; bytes < 4000000; bytes = bytes * 3 / 2) {
+    for (size_t bytes = 100; bytes < 4000000; bytes *= 2) {
         struct world    small = *w;
         struct session *session = NULL;
         struct error    err = {0};
