@@ -303,6 +303,7 @@ enum status federation_set_state(struct db_conn *conn, struct federation *federa
     federation->updated_ms = now_ms;
     if (state == FEDERATION_COMPLETED) {
         federation->received = federation->deadline_ms = 0;
+        federation->version++;
         TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, federation->id));
         TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, federation->id, (int64_t)0, (int64_t)0, now_ms));
     }
