@@ -181,7 +181,8 @@ enum status handle_trials_post(struct call *call, struct error *err)
     return trial_queue(call->app, &call->caller, call->params[0], points, rows, len, &shown->page, err);
 }
 
-static const char *const trial_states[] = {"queued", "running", "completed", "failed", "infeasible", "abandoned", "stopped", NULL};
+static const char *const trial_states[] = {"queued",     "running",   "completed", "failed",
+                                           "infeasible", "abandoned", "stopped",   NULL};
 struct trials_get_input {
     const char *state, *cursor;
     int64_t     limit;

@@ -164,7 +164,8 @@ static bool is_late(void *arg)
     struct plan                *plan = arg;
     const struct suggest_watch *watch = plan->request->watch;
     plan->is_stopped = plan->is_stopped || (watch != NULL && watch->is_stopped(watch->arg));
-    plan->is_late = plan->is_late || plan->is_stopped || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
+    plan->is_late =
+        plan->is_late || plan->is_stopped || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
     return plan->is_late;
 }
 

@@ -18,6 +18,7 @@
     X(kernel)            \
     X(rff)               \
     X(gp)                \
+    X(gp_model)          \
     X(acq)               \
     X(policy_gp)         \
     X(pareto)            \
@@ -35,6 +36,7 @@
     X(release_kernel)    \
     X(stopping)          \
     X(stop_rule)         \
+    X(judge)             \
     X(accountant)        \
     X(region)            \
     X(broadcast)         \
