@@ -201,7 +201,7 @@
     X(FEDERATION_REGISTER, "sii", "",                                                                                  \
       "UPDATE federation SET registered = $2, version = version + 1, updated_ms = $3 WHERE id = $1")                   \
     X(FEDERATION_RECEIVED, "siii", "",                                                                                 \
-      "UPDATE federation SET received = $2, deadline_ms = $3, updated_ms = $4 WHERE id = $1")                          \
+      "UPDATE federation SET received = $2, deadline_ms = $3, version = version + 1, updated_ms = $4 WHERE id = $1")   \
     X(FEDERATION_ROUND, "siidi", "",                                                                                   \
       "UPDATE federation SET round = $3, received = 0, deadline_ms = 0, epsilon = $4, version = version + 1, "         \
       "updated_ms = $5 WHERE id = $1 AND round = $2")                                                                  \

@@ -303,6 +303,7 @@ enum status federation_set_state(struct db_conn *conn, struct federation *federa
     federation->updated_ms = now_ms;
     if (state == FEDERATION_COMPLETED) {
         federation->received = federation->deadline_ms = 0;
+        federation->version++;
         TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, federation->id));
         TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, federation->id, (int64_t)0, (int64_t)0, now_ms));
     }
@@ -413,8 +414,8 @@ enum status federation_register(struct app *app, struct caller *caller, const ch
               .app = app, .caller = caller, .id = id, .agent = out, .federation = &federation, .now_ms = app->now_ms()};
     const struct token_new token = {.name = name, .scope = SCOPE_AGENT, .resource = id};
     TRY(visible(caller, id, err));
+    *out = (struct federation_agent){.name = name};
     TRY(token_draw(app, &token, &out->token, err));
-    out->name = name;
     out->token_id = out->token.id;
     return app_transact(app, caller, add_agent, &work, err);
 }
@@ -482,6 +483,7 @@ enum status federation_renew(struct app *app, struct caller *caller, const char 
     snprintf(name, sizeof name, "%lld", (long long)seat);
     const struct token_new token = {.name = "", .scope = SCOPE_AGENT, .resource = id, .agent = name};
     TRY(visible(caller, id, err));
+    *out = (struct federation_agent){.seat = seat};
     TRY(token_draw(app, &token, &out->token, err));
     TRY(app_transact(app, caller, renew, &work, err));
     token_forget(app);

@@ -301,6 +301,7 @@ enum status federation_take(struct db_conn *conn, struct app *app, struct federa
     TRY(find_message(conn, federation, message, &out->is_repeat, err));
     if (out->is_repeat)
         return STATUS_OK;
+    federation->version++;
     if (federation->received++ == 0)
         federation->deadline_ms = now_ms + federation->spec.round_ms;
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_ADD, federation->id, message->round, message->seat,

@@ -220,10 +220,16 @@ test('the same message again changes nothing; JSON and .npy of the same numbers 
     assert.equal((await send(made, 1, 1, message)).repeated, false);
     const before = await api.get(`/v1/federations/${made.id}`);
     assert.equal(before.received, 1);
+    const tag = async () => (await api.request('GET', `/v1/federations/${made.id}`)).headers.etag;
+    const first = await tag();
+    assert.equal(await tag(), first);
+    await send(made, 1, 2);
+    assert.notEqual(await tag(), first, 'what is shown has changed, and so has its tag');
+    const later = await api.get(`/v1/federations/${made.id}`);
     assert.equal((await send(made, 1, 1, message)).repeated, true);
     const file = npy([message], { shape: '(12,)' });
     assert.equal((await api.expect(200, 'PUT', path(made, 1, 1), { body: file, type: 'application/x-npy', token })).repeated, true);
-    assert.deepEqual(await api.get(`/v1/federations/${made.id}`), before);
+    assert.deepEqual(await api.get(`/v1/federations/${made.id}`), later);
 });
 
 test('when all seats have sent, the round is closed once, whoever asks how often', async () => {
