@@ -72,7 +72,7 @@ static void world_shorten(struct world *w)
         const char *name;
         double      value;
         bool        is_field;
-    } rows[] = {{"samples", 12, false},        {"nodes", 500, false},          {"length_scale", 1.385, true},
+    } rows[] = {{"samples", 12, false},         {"nodes", 500, false},           {"length_scale", 1.385, true},
                 {"signal_variance", 2.5, true}, {"noise_variance", 0.015, true}, {"mean", 0.25, true}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int option = policy_option(w->policy, rows[i].name);
@@ -455,7 +455,7 @@ static void seeds_in(struct world *w)
         CU_ASSERT(is_equal(w, &a.proposal, &b.proposal));
         w->policy->close(session);
     }
-    bool earlier_decide = w->problem.meta_len > 0; /* little may be left to chance, and among rows nothing */
+    bool earlier_decide = w->problem.meta_len > 0; /* where all points can be looked at, nothing is left to chance */
     CU_ASSERT(differ || earlier_decide);
 }
 
