@@ -47,7 +47,8 @@ $(BUILD)/libengine.a: $(ENGINE)
 $(BUILD)/libgnomon.a: $(API) $(SERVICE) $(DB)
 $(BUILD)/%.a:
 	$(call say,pack,$@)rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/engine/%.o: COMPILE += -include engine/purity.h
+# Nothing in the engine reads errno or the floating-point flags; loops that could set them are not vectorised.
+$(BUILD)/engine/%.o: COMPILE += -include engine/purity.h -fno-math-errno -fno-trapping-math
 $(BUILD)/%.o: %.c | $(BUILD)/packages
 	$(call say,cc,$<)mkdir -p $(@D) && $(COMPILE) -c $< -o $@
 $(BUILD)/packages: tests/check/setup

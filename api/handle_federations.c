@@ -186,6 +186,14 @@ enum status handle_agents_post(struct call *call, struct error *err)
                                CALL_RESULT(call, struct federation_agent, 201, render_agent), err);
 }
 
+enum status handle_agent_token(struct call *call, struct error *err)
+{
+    int64_t seat;
+    TRY(handle_federation_number(call, 1, "agent_not_found", &seat, err));
+    return federation_renew(call->app, &call->caller, call->params[0], seat,
+                            CALL_RESULT(call, struct federation_agent, 201, render_agent), err);
+}
+
 static json_t *render_agents(struct call *call, const void *result)
 {
     (void)call;

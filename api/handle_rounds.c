@@ -65,7 +65,8 @@ static const struct field message_put_query[] = {
 };
 const struct form form_message_put = {.query = message_put_query, .bytes = sizeof(struct message_put_input)};
 
-static enum status read_number(const struct call *call, size_t param, const char *code, int64_t *out, struct error *err)
+enum status handle_federation_number(const struct call *call, size_t param, const char *code, int64_t *out,
+                                     struct error *err)
 {
     const char *text = call->params[param];
     *out = strlen(text) < 17 && strspn(text, "0123456789") == strlen(text) ? strtoll(text, NULL, 10) : 0;
@@ -126,8 +127,8 @@ enum status handle_message_put(struct call *call, struct error *err)
     const struct message_put_input *input = call->input;
     struct federation_message       message = {.features_sha256 = input->features};
     double                         *vector = NULL;
-    TRY(read_number(call, 1, "round_not_found", &message.round, err));
-    TRY(read_number(call, 2, "agent_not_found", &message.seat, err));
+    TRY(handle_federation_number(call, 1, "round_not_found", &message.round, err));
+    TRY(handle_federation_number(call, 2, "agent_not_found", &message.seat, err));
     TRY(call->is_npy ? read_npy(call, &vector, &message.len, err) : read_array(call, &vector, &message.len, err));
     message.vector = vector;
     return federation_send(call->app, &call->caller, call->params[0], &message,
@@ -140,7 +141,7 @@ enum status handle_broadcast_get(struct call *call, struct error *err)
 {
     struct federation_file file;
     int64_t                round;
-    TRY(read_number(call, 1, "round_not_found", &round, err));
+    TRY(handle_federation_number(call, 1, "round_not_found", &round, err));
     TRY(federation_broadcast(call->app, &call->caller, call->params[0], round, &file, err));
     const char *head = app_text(&call->arena, "\"round\":%lld,", (long long)round);
     return head == NULL ? app_no_memory(err) : handle_federation_file(call, &file, head, "vectors", err);

@@ -15,7 +15,7 @@
     X(export_get) X(import_post) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
     X(importances_get) X(slice_get) X(residuals_get) X(study_meta_get)                                          \
     X(federations_post) X(federations_get) X(federation_get) X(federation_pause)                 \
-    X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post)              \
+    X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post) X(agent_token) \
     X(agents_get) X(features_get) X(message_put) X(broadcast_get) X(rounds_get)                  \
     X(federation_privacy_get)                                                                    \
     X(operations_get) X(operations_delete)                                                       \

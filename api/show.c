@@ -97,8 +97,8 @@ enum status show_read_points(struct call *call, const struct spec *spec, const j
     if (spec->space.kind == SPACE_CANDIDATES)
         return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has candidates, not points");
     if (len > trial_points_max(&spec->space))
-        return error_set(err, STATUS_INVALID, "out_of_range", where, "at most %zu points of this size are taken at once",
-                         trial_points_max(&spec->space));
+        return error_set(err, STATUS_INVALID, "out_of_range", where,
+                         "at most %zu points of this size are taken at once", trial_points_max(&spec->space));
     *points = ARENA_NEW(&call->arena, double, len *point_len);
     if (*points == NULL)
         return app_no_memory(err);

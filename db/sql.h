@@ -213,6 +213,8 @@
     X(FEDERATION_AGENT_LIST, "sii", "issSi",                                                                           \
       "SELECT seat, name, token, study, created_ms FROM federation_agent WHERE federation = $1 AND seat > $2 "         \
       "ORDER BY seat LIMIT $3")                                                                                        \
+    X(FEDERATION_AGENT_TOKEN, "sis", "",                                                                               \
+      "UPDATE federation_agent SET token = $3 WHERE federation = $1 AND seat = $2")                                    \
     X(FEDERATION_AGENT_HOST, "sis", "",                                                                                \
       "UPDATE federation_agent SET study = $3 WHERE federation = $1 AND seat = $2 AND study IS NULL")                  \
     X(FEDERATION_HOSTED, "s", "i",                                                                                     \

@@ -43,13 +43,31 @@ static size_t width_of(const struct partition *partition, size_t j)
     return partition->start[j + 1] - partition->start[j];
 }
 
-/* X: group after group [n][coordinates]. */
+/* X [dims][n]: coordinate after coordinate, in the order of the groups. */
 static void gather(const struct partition *partition, const double *U, size_t n, double *X)
 {
-    for (size_t j = 0; j < partition->groups; j++)
+    for (size_t k = 0; k < partition->dims; k++)
         for (size_t i = 0; i < n; i++)
-            for (size_t k = partition->start[j]; k < partition->start[j + 1]; k++)
-                *X++ = U[i * partition->dims + partition->order[k]];
+            *X++ = U[i * partition->dims + partition->order[k]];
+}
+
+/* out [len]: squared distances between z [width] and the first len of the n points of X [width][n]. */
+static void distances(const double *X, size_t n, size_t width, const double *z, size_t len, double *restrict out)
+{
+    memset(out, 0, len * sizeof *out);
+    for (size_t k = 0; k < width; k++) {
+        const double *restrict x = X + k * n;
+        for (size_t i = 0; i < len; i++)
+            out[i] += (z[k] - x[i]) * (z[k] - x[i]);
+    }
+}
+
+/* The same from point number i of X; z [width] is overwritten. */
+static void distances_from(const double *X, size_t n, size_t width, size_t i, double *z, double *out)
+{
+    for (size_t k = 0; k < width; k++)
+        z[k] = X[k * n + i];
+    distances(X, n, width, z, i + 1, out);
 }
 
 /* ---- likelihood ---- */
@@ -65,27 +83,26 @@ struct search {
 static enum status search_init(struct search *search, const struct partition *partition,
                                const struct additive_data *data, struct arena *scratch, struct error *err)
 {
-    size_t  n = data->known, widest = partition->dims / partition->groups + 1;
+    size_t  n = data->known;
     double *X = arena_alloc(scratch, n, partition->dims * sizeof *X);
-    double *scales = ARENA_NEW(scratch, double, widest);
+    double *z = ARENA_NEW(scratch, double, partition->dims);
     double *matrices = arena_alloc(scratch, n * n, (partition->groups + 2) * sizeof *matrices);
     *search = (struct search){.n = n, .groups = partition->groups, .y = data->y, .squares = matrices};
     search->alpha = ARENA_NEW(scratch, double, 2 * n);
-    if (X == NULL || scales == NULL || matrices == NULL || search->alpha == NULL)
+    if (X == NULL || z == NULL || matrices == NULL || search->alpha == NULL)
         return no_memory(err);
     search->row = search->alpha + n;
     search->K = matrices + n * n * partition->groups;
     search->slope = search->K + n * n;
     gather(partition, data->U, n, X);
     for (size_t j = 0; j < partition->groups; j++) {
-        size_t        width = width_of(partition, j);
-        struct kernel kernel = {KERNEL_MATERN52, width, 1.0, scales};
-        double       *squares = matrices + n * n * j;
-        for (size_t k = 0; k < width; k++)
-            scales[k] = sqrt((double)width);
-        for (size_t i = 0; i < n; i++)
-            kernel_distances(&kernel, X + i * width, X, i + 1, squares + i * n);
-        X += n * width;
+        size_t  width = width_of(partition, j);
+        double *squares = matrices + n * n * j;
+        for (size_t i = 0; i < n; i++) {
+            distances_from(X + n * partition->start[j], n, width, i, z, squares + i * n);
+            for (size_t k = 0; k <= i; k++)
+                squares[i * n + k] /= (double)width;
+        }
     }
     return STATUS_OK;
 }
@@ -178,8 +195,8 @@ enum status additive_fit(const struct partition *partition, const struct additiv
                                  .function = objective,
                                  .arg = &search,
                                  .evaluations = fit->evaluations,
-                                 .f_tolerance = 1e-5,
-                                 .x_tolerance = 1e-3,
+                                 .f_tolerance = 1e-4,
+                                 .x_tolerance = 1e-2,
                                  .late = fit->late,
                                  .late_arg = fit->late_arg};
     memcpy(theta, fit->warm != NULL ? fit->warm : start, ADDITIVE_HYPER * sizeof *theta);
@@ -192,12 +209,10 @@ enum status additive_fit(const struct partition *partition, const struct additiv
 
 /* ---- posterior ---- */
 
-static struct kernel kernel_of(const struct additive *model, size_t j)
+/* 1 / l_j^2 */
+static double inverse_of(const struct additive *model, size_t j)
 {
-    size_t width = width_of(model->partition, j);
-    for (size_t k = 0; k < width; k++)
-        model->scales[k] = model->length * sqrt((double)width);
-    return (struct kernel){KERNEL_MATERN52, width, model->variance, model->scales};
+    return 1.0 / (model->length * model->length * (double)width_of(model->partition, j));
 }
 
 static const double *points_of(const struct additive *model, size_t j)
@@ -205,15 +220,26 @@ static const double *points_of(const struct additive *model, size_t j)
     return model->X + model->n * model->partition->start[j];
 }
 
-static void factor_fill(const struct additive *model, double *group)
+/* k_j between z and the first len points. */
+static void covariances(const struct additive *model, size_t j, const double *z, size_t len, double *out)
+{
+    double inverse = inverse_of(model, j);
+    distances(points_of(model, j), model->n, width_of(model->partition, j), z, len, out);
+    for (size_t i = 0; i < len; i++)
+        out[i] = model->variance * kernel_value(KERNEL_MATERN52, out[i] * inverse);
+}
+
+static void factor_fill(const struct additive *model, double *row, double *z)
 {
     size_t n = model->n;
     memset(model->L, 0, n * n * sizeof *model->L);
     for (size_t j = 0; j < model->partition->groups; j++) {
-        struct kernel kernel = kernel_of(model, j);
-        kernel_matrix(&kernel, points_of(model, j), n, group, n);
-        for (size_t i = 0; i < n; i++)
-            mat_axpy(i + 1, 1.0, group + i * n, model->L + i * n);
+        double inverse = inverse_of(model, j);
+        for (size_t i = 0; i < n; i++) {
+            distances_from(points_of(model, j), n, width_of(model->partition, j), i, z, row);
+            for (size_t k = 0; k <= i; k++)
+                model->L[i * n + k] += model->variance * kernel_value(KERNEL_MATERN52, row[k] * inverse);
+        }
     }
     for (size_t i = 0; i < n; i++)
         model->L[i * n + i] += model->noise_variance;
@@ -232,16 +258,11 @@ enum status additive_condition(struct additive *model, const struct partition *p
     model->X = arena_alloc(arena, n, partition->dims * sizeof(double));
     model->L = arena_alloc(arena, n, n * sizeof(double));
     model->alpha = ARENA_NEW(arena, double, n);
-    model->scales = ARENA_NEW(arena, double, partition->dims / partition->groups + 1);
-    if (model->X == NULL || model->L == NULL || model->alpha == NULL || model->scales == NULL)
-        return no_memory(err);
-    struct arena_mark mark = arena_mark(arena);
-    double           *group = arena_alloc(arena, n, n * sizeof *group);
-    if (group == NULL)
+    double *z = ARENA_NEW(arena, double, partition->dims);
+    if (model->X == NULL || model->L == NULL || model->alpha == NULL || z == NULL)
         return no_memory(err);
     gather(partition, data->U, n, model->X);
-    factor_fill(model, group);
-    arena_release(arena, mark);
+    factor_fill(model, model->alpha, z);
     TRY(mat_cholesky(model->L, n, n, model->alpha, &model->jitter, err));
     memset(model->alpha, 0, n * sizeof *model->alpha);
     memcpy(model->alpha, data->y, known * sizeof *model->alpha);
@@ -256,13 +277,16 @@ enum status additive_group(const struct additive *model, size_t j, const double 
                            struct arena *scratch, struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
-    struct kernel     kernel = kernel_of(model, j);
-    size_t            n = model->n;
-    double           *V = arena_alloc(scratch, n, m * sizeof *V);
-    if (V == NULL)
+    size_t            n = model->n, width = width_of(model->partition, j);
+    double           *V = arena_alloc(scratch, n, m * sizeof *V), *row = ARENA_NEW(scratch, double, n);
+    if (V == NULL || row == NULL)
         return no_memory(err);
-    kernel_cross(&kernel, points_of(model, j), n, Z, m, V);
-    mat_vector(V, n, m, true, model->alpha, mean);
+    for (size_t k = 0; k < m; k++) {
+        covariances(model, j, Z + k * width, n, row);
+        mean[k] = mat_dot(row, model->alpha, n);
+        for (size_t i = 0; i < n; i++)
+            V[i * m + k] = row[i];
+    }
     mat_solve_lower_many(model->L, n, n, V, m, m);
     for (size_t k = 0; k < m; k++)
         var[k] = model->variance;
@@ -278,24 +302,24 @@ enum status additive_group(const struct additive *model, size_t j, const double 
 double additive_group_ucb(const struct additive *model, size_t j, const double *z, double sqrt_beta, double *gradient,
                           double *work)
 {
-    struct kernel kernel = kernel_of(model, j);
-    size_t        n = model->n, width = kernel.dims;
+    size_t        n = model->n, width = width_of(model->partition, j);
     const double *X = points_of(model, j);
-    double       *slope = work, *solved = work + n, mean = 0.0, scale = 2.0 / (model->scales[0] * model->scales[0]);
-    kernel_distances(&kernel, z, X, n, slope);
+    double       *slope = work, *solved = work + n, inverse = inverse_of(model, j), mean = 0.0;
+    distances(X, n, width, z, n, slope);
     for (size_t i = 0; i < n; i++) {
-        solved[i] = model->variance * kernel_value(kernel.kind, slope[i]);
-        slope[i] = model->variance * kernel_slope(kernel.kind, slope[i]) * scale;
+        solved[i] = model->variance * kernel_value(KERNEL_MATERN52, slope[i] * inverse);
+        slope[i] = model->variance * kernel_slope(KERNEL_MATERN52, slope[i] * inverse) * 2.0 * inverse;
         mean += solved[i] * model->alpha[i];
     }
     mat_solve_lower(model->L, n, n, solved);
     double sd = sqrt(fmax(model->variance - mat_dot(solved, solved, n), 1e-12 * model->variance));
     mat_solve_upper(model->L, n, n, solved);
-    memset(gradient, 0, width * sizeof *gradient);
-    for (size_t i = 0; i < n; i++) {
-        double weight = (model->alpha[i] - sqrt_beta / sd * solved[i]) * slope[i];
-        for (size_t k = 0; k < width; k++)
-            gradient[k] += weight * (z[k] - X[i * width + k]);
+    for (size_t i = 0; i < n; i++)
+        slope[i] *= model->alpha[i] - sqrt_beta / sd * solved[i];
+    for (size_t k = 0; k < width; k++) {
+        gradient[k] = 0.0;
+        for (size_t i = 0; i < n; i++)
+            gradient[k] += slope[i] * (z[k] - X[k * n + i]);
     }
     return mean + sqrt_beta * sd;
 }
@@ -307,10 +331,9 @@ void additive_posterior(const struct additive *model, const double *u, double *w
     double                 *sum = work, *row = work + n, *z = work + 2 * n;
     memset(sum, 0, n * sizeof *sum);
     for (size_t j = 0; j < partition->groups; j++) {
-        struct kernel kernel = kernel_of(model, j);
-        for (size_t k = 0; k < kernel.dims; k++)
-            z[k] = u[partition->order[partition->start[j] + k]];
-        kernel_row(&kernel, z, points_of(model, j), n, row);
+        for (size_t k = partition->start[j]; k < partition->start[j + 1]; k++)
+            z[k] = u[partition->order[k]];
+        covariances(model, j, z + partition->start[j], n, row);
         mat_axpy(n, 1.0, row, sum);
     }
     *mean = mat_dot(sum, model->alpha, n);

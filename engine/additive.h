@@ -38,10 +38,9 @@ struct additive {
     const struct partition *partition;
     size_t                  n;
     double                  length, variance, noise_variance, jitter; /* variance: of one group */
-    double                 *X;      /* group after group [n][coordinates of the group] */
-    double                 *L;      /* [n][n], lower triangle */
-    double                 *alpha;  /* [n], 0 from known on */
-    double                 *scales; /* [largest group] the length-scale of the group in use, repeated */
+    double                 *X;     /* group after group [n][coordinates of the group] */
+    double                 *L;     /* [n][n], lower triangle */
+    double                 *alpha; /* [n], 0 from known on */
 };
 
 /* Log marginal likelihood of the known rows and its gradient [ADDITIVE_HYPER] (NULL: not wanted) at theta.

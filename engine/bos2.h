@@ -16,18 +16,18 @@
 #include "engine/policy.h"
 #include "engine/trial_log.h"
 
-enum { BOS2_INITIAL_SIZES = 3 };
+enum { BOS2_INITIAL_SIZES = 3, DECOMPOSITIONS_MAX = 100 };
 
 struct bos2_settings {
     size_t initial, steps, warm_up, groups, decompositions;
-    double sqrt_beta;
+    double sqrt_beta, margin;
     bool   stops;
 };
 
 /* What a proposal leaves in its note, before the coordinates u of its size. */
 struct bos2_note {
-    uint64_t first;     /* number of the loop's first trial: keys the decompositions */
-    double   incumbent; /* the best value before the loop; -infinity: none */
+    uint64_t first; /* number of the loop's first trial: keys the decompositions */
+    double   goal;  /* what the loop is to come to, see policy_bos2.c; -infinity in loop 0 */
     double   theta[ADDITIVE_HYPER];
     uint32_t loop, size, decomposition, fitted; /* fitted: how many values theta was estimated from */
 };
@@ -99,7 +99,7 @@ struct bos2_search {
     const struct bos2_settings *settings;
     const struct ask           *ask;
     uint64_t                    seed;
-    bool                        is_new;   /* the loop begins: note has first, loop, size and incumbent */
+    bool                        is_new;   /* the loop begins: note has first, loop, size and goal */
     struct bos2_note            note;     /* in and out: decomposition, theta, fitted */
     double                     *u;        /* [dims of the size] out */
     double                      mean, sd; /* out, in the units of values */

@@ -9,12 +9,13 @@
 enum {
     ROWS_MAX = 600, /* values in the model: the most recent, and the best */
     PENDING_MAX = 200,
-    REFIT = 5, /* values between two estimates of theta */
-    FIT_EVALUATIONS = 40,
+    REFIT = 5,          /* values between two estimates of theta */
+    FIT_ROWS_MAX = 128, /* values that hyper-parameters and decompositions are judged by */
+    FIT_EVALUATIONS = 25,
     CANDIDATES = 96, /* scored in each group */
-    STARTS = 3,      /* of them refined */
+    STARTS = 2,      /* of them refined */
     ANCHORS = 4,     /* best points whose coordinates are candidates */
-    EVALUATIONS = 25,
+    EVALUATIONS = 20,
 };
 
 struct rows {
@@ -116,9 +117,7 @@ static enum status rows_make(const struct bos2_log *log, size_t size, struct row
 
 static enum status draw(const struct bos2_search *search, size_t which, struct partition *partition, struct error *err)
 {
-    struct rng rng = rng_at(search->seed, search->note.first, RNG_PARTITION);
-    for (size_t k = 0; k < which; k++) /* its own stream each: the numbers before are not needed */
-        rng = rng_at(rng_u64(&rng), search->note.first, RNG_PARTITION);
+    struct rng rng = rng_at(search->seed, search->note.first * DECOMPOSITIONS_MAX + which, RNG_PARTITION);
     return partition_draw(partition, bos2_dims(search->log, search->note.size), search->settings->groups, &rng,
                           search->scratch, err);
 }
@@ -133,7 +132,7 @@ static enum status fit(struct bos2_search *search, const struct partition *parti
 {
     const struct additive_fit settings = {
         .warm = warm, .evaluations = FIT_EVALUATIONS, .late = search->ask->late, .late_arg = search->ask->late_arg};
-    search->note.fitted = (uint32_t)data->known;
+    search->note.fitted = (uint32_t)search->log->log.count[LOG_OBSERVED];
     return additive_fit(partition, data, &settings, search->note.theta, search->scratch, err);
 }
 
@@ -162,24 +161,43 @@ static enum status decompose(struct bos2_search *search, const struct additive_d
     return STATUS_OK;
 }
 
+/* Every k-th row up to the last, so that there are not too many. */
+static enum status thin(const struct additive_data *all, size_t dims, struct additive_data *out, struct arena *scratch,
+                        struct error *err)
+{
+    size_t  step = (all->known + FIT_ROWS_MAX - 1) / FIT_ROWS_MAX, n = (all->known + step - 1) / step;
+    double *U = arena_alloc(scratch, n, dims * sizeof *U), *y = ARENA_NEW(scratch, double, n);
+    if (U == NULL || y == NULL)
+        return no_memory(err);
+    for (size_t k = 0; k < n; k++) {
+        size_t i = all->known - 1 - (n - 1 - k) * step;
+        memcpy(U + k * dims, all->U + i * dims, dims * sizeof *U);
+        y[k] = all->y[i];
+    }
+    *out = (struct additive_data){.n = n, .known = n, .U = U, .y = y};
+    return STATUS_OK;
+}
+
 static double now_ms(const struct bos2_search *search)
 {
     return search->ask->clock_ms == NULL ? NAN : search->ask->clock_ms();
 }
 
 /* Everything of the note, and the partition it stands for. */
-static enum status learn(struct bos2_search *search, const struct additive_data *data, struct partition *partition,
+static enum status learn(struct bos2_search *search, const struct additive_data *all, struct partition *partition,
                          struct error *err)
 {
-    double began = now_ms(search);
-    bool   is_due = search->is_new || data->known >= search->note.fitted + REFIT;
+    double               began = now_ms(search);
+    struct additive_data data;
+    TRY(thin(all, bos2_dims(search->log, search->note.size), &data, search->scratch, err));
+    bool is_due = search->is_new || search->log->log.count[LOG_OBSERVED] >= search->note.fitted + REFIT;
     if (search->is_new)
-        TRY(decompose(search, data, err));
+        TRY(decompose(search, &data, err));
     TRY(draw(search, search->note.decomposition, partition, err));
     search->fit_ms = NAN;
     if (!is_due)
         return STATUS_OK;
-    TRY(fit(search, partition, data, search->note.theta, err));
+    TRY(fit(search, partition, &data, search->note.theta, err));
     search->fit_ms = now_ms(search) - began;
     return STATUS_OK;
 }
@@ -241,8 +259,8 @@ static enum status maximise(struct group *group, const struct rows *rows, struct
                                .function = minus_ucb,
                                .arg = group,
                                .evaluations = EVALUATIONS,
-                               .f_tolerance = 1e-6,
-                               .x_tolerance = 1e-4};
+                               .f_tolerance = 1e-5,
+                               .x_tolerance = 1e-3};
     for (size_t k = 0; k < width; k++)
         bounds[k] = -1.0, bounds[width + k] = 1.0;
     fill_candidates(group, rows, rng, Z);

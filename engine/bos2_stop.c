@@ -40,7 +40,7 @@ enum status bos2_is_stopped(const struct bos2_loop *loop, const struct bos2_sett
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the stopping rule");
     if (!settings->stops || loop->note.loop == 0 || n <= warm_up || n >= settings->steps)
         return STATUS_OK;
-    double best = loop->values[0], goal = loop->note.incumbent, top = 2.0 * goal - best;
+    double best = loop->values[0], goal = loop->note.goal, top = 2.0 * goal - best;
     for (size_t i = 0; i < n; i++) {
         best = fmax(best, loop->values[i]);
         errors[i] = START * (top - best) / (top - loop->values[0]);

@@ -14,7 +14,8 @@
  * Options of both: features (M), features_seed (an integer below 2^53), length_scale, noise, centre, spread, schedule,
  * initial, repeat; of dp-fts-de also regions (P) and region (the agent's own, from 0).
  * phi are the shared features, of the unit cube of the space: count, length-scale, noise and seed are options and the
- * same for all agents, as are centre and spread: a value enters a message as (value - centre) / spread, public numbers.
+ * same for all agents, as are centre and spread, public numbers in the metric's own units: a value enters a message as
+ * (value - centre) / spread, with its sign turned where less is better.
  *
  * policy->message draws omega ~ N(nu, noise Sigma^-1) (rff.h) from all observed values and the stream of (seed, round):
  * the same log and round give the same message, and a message may be sent for any round.  It holds no raw value, but

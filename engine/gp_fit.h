@@ -29,9 +29,11 @@ enum { FIT_DEFAULT = 1, FIT_NOISY = 2, FIT_WARPED = 4 };
 /* Where the search starts when nothing is known; noisy and warped differ from it by much noise and a strong warp. */
 void gp_fit_default(const struct gp_fit *fit, double *theta);
 
-/* Log prior density at theta, and its gradient [groups + HYPER] (NULL: not wanted).
+/* Log prior density at theta, up to a constant, and its gradient [groups + HYPER] (NULL: not wanted).
  *   length-scale    log-normal(sqrt2 + log(groups) / 2, sqrt3)     Hvarfner, Hellsten & Nardi 2024, section 4
- *   variance        log-normal, weak;  noise variance   log-normal, favours little noise
+ *                   times normal densities of sd 0.6 of log l_j about the mean of all log l: parameters are alike
+ *                   until values tell them apart
+ *   variance        log-normal, weak;  noise variance   normal in its logarithm, sd 4: little is likelier
  *   a               log-normal, weak */
 double gp_fit_prior(const struct gp_fit *fit, const double *theta, double *gradient);
 

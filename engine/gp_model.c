@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double NOISE_MAX = 1e12; /* of a value with a stddev, in units of the spread squared */
@@ -157,12 +158,27 @@ static const struct log_trial *trial_of(const struct gp_model *model, size_t k)
     return &model->log->trials[model->row[k]];
 }
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The standard deviation, or twice the distance of the median from the best where that is less: then a few of the worst
+ * make the deviation, and in its units all others would look the same to the warp.  values [len > 0] are sorted. */
+static double robust_spread(double *values, size_t len, double deviation)
+{
+    qsort(values, len, sizeof *values, by_value);
+    double distance = 2.0 * (values[len - 1] - values[len / 2]);
+    return distance > 1e-10 * deviation && distance < deviation ? distance : deviation;
+}
+
 /* From the observed of the base (of all, when none of the base is), unit first, so that neither huge nor tiny values
  * leave the range of doubles.  *worst: of all rows, in units. */
 static void find_units(struct gp_model *model, double *worst)
 {
     double largest = 0.0, sum = 0.0, squares = 0.0, count = 0.0;
-    size_t n = model->base;
+    size_t n = model->base, len = 0;
     for (size_t k = 0; k < model->n; k++)
         if (trial_of(model, k)->state == LOG_OBSERVED)
             largest = fmax(largest, fabs(trial_of(model, k)->value));
@@ -178,8 +194,11 @@ static void find_units(struct gp_model *model, double *worst)
     }
     model->centre = sum / count;
     for (size_t k = 0; k < n; k++)
-        squares += isnan(model->y[k]) ? 0.0 : (model->y[k] - model->centre) * (model->y[k] - model->centre);
-    model->spread = sqrt(squares / count);
+        if (!isnan(model->y[k])) {
+            squares += (model->y[k] - model->centre) * (model->y[k] - model->centre);
+            model->z[len++] = model->y[k]; /* not in use yet */
+        }
+    model->spread = robust_spread(model->z, len, sqrt(squares / count));
     if (!(model->spread > 1e-13))
         model->spread = 1.0;
 }

@@ -4,8 +4,8 @@
  * Rows come in the order in which their trials finished.  The first `base` of them are those the fit knew: the
  * transform of the values is made from them, and they are factored at once; later rows are appended one by one.  So a
  * factor that was kept (gp_cache) and one that is made anew are the same bit by bit.
- * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (or 0 when all
- * are equal), and then z by the warp of the fit.  An infeasible trial counts as the worst value seen.  Pending trials,
+ * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (more when a
+ * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  An infeasible trial counts as the worst value seen.  Pending trials,
  * and failed ones, stand with the posterior mean as their value (kriging believer): means stay as they are, variances
  * shrink there.  A failed trial says nothing about its point, but without this the same point would come next.  An
  * abandoned trial does not count.

@@ -69,13 +69,18 @@ static void mirror(double *A, size_t n, size_t ld, bool save)
                 }
 }
 
+static void restore(double *A, size_t n, size_t ld, const double *diagonal, double jitter)
+{
+    mirror(A, n, ld, false);
+    for (size_t i = 0; i < n; i++)
+        A[i * ld + i] = diagonal[i] + jitter;
+}
+
 enum status mat_cholesky(double *A, size_t n, size_t ld, double *spare, double *jitter, struct error *err)
 {
     *jitter = 0.0;
     if (n == 0)
         return STATUS_OK;
-    if (!is_lower_finite(A, n, ld))
-        return error_set(err, STATUS_NUMERIC, "not_finite", "", "the matrix has an entry that is not finite");
     double mean = 0.0;
     for (size_t i = 0; i < n; i++) {
         spare[i] = A[i * ld + i];
@@ -84,11 +89,12 @@ enum status mat_cholesky(double *A, size_t n, size_t ld, double *spare, double *
     mirror(A, n, ld, true);
     if (factor(A, n, ld))
         return STATUS_OK;
+    restore(A, n, ld, spare, 0.0);
+    if (!is_lower_finite(A, n, ld)) /* only looked for when it matters: it is a pass over the matrix */
+        return error_set(err, STATUS_NUMERIC, "not_finite", "", "the matrix has an entry that is not finite");
     for (int power = -10; power <= -4; power++) {
         *jitter = mean * pow(10.0, power);
-        mirror(A, n, ld, false);
-        for (size_t i = 0; i < n; i++)
-            A[i * ld + i] = spare[i] + *jitter;
+        restore(A, n, ld, spare, *jitter);
         if (factor(A, n, ld))
             return STATUS_OK;
     }
@@ -128,7 +134,7 @@ void mat_solve_lower_many(const double *L, size_t n, size_t ld, double *B, size_
 
 enum status mat_inverse_from_cholesky(const double *L, size_t n, size_t ld, double *out, struct error *err)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && out != L; i++)
         memmove(out + i * n, L + i * ld, (i + 1) * sizeof *out);
     if (n > 0 && LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', to_int(n), out, to_int(n)) != 0)
         return error_set(err, STATUS_NUMERIC, "singular", "", "the factor has a zero pivot");

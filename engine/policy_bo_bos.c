@@ -34,15 +34,13 @@ enum {
     CURVE_HIGH,
     PATHS,
     ACQUISITION,
-    KERNEL,
     BETA,
     REPEAT
 };
 enum { SPACED = 5, FINAL = 1023, ROW_NUMBERS = 1024, INNER_OPTIONS_MAX = 16 };
 static const double K1_MAX = 1e12;
 
-static const char *const acquisitions[] = {"log-ei", "ucb", "thompson", NULL};         /* as of gp */
-static const char *const kernels[] = {"matern52", "matern32", "matern12", "se", NULL}; /* as of gp */
+static const char *const acquisitions[] = {"log-ei", "ucb", NULL}; /* the first of those of gp */
 
 static const struct option options[] = {
     [EPOCHS] = {.name = "epochs",
@@ -90,7 +88,7 @@ static const struct option options[] = {
                .kind = OPTION_REAL,
                .min = 0.01,
                .max = 1,
-               .fallback = 0.95,
+               .fallback = 0.99,
                .help = "k1 grows by 1 / gamma with each trial that has a value"},
     [NOISE] = {.name = "noise",
                .kind = OPTION_REAL,
@@ -127,15 +125,10 @@ static const struct option options[] = {
                .help = "simulated curves of a stopping problem"},
     [ACQUISITION] = {.name = "acquisition",
                      .kind = OPTION_CHOICE,
-                     .max = 2,
+                     .max = 1,
                      .fallback = 1,
                      .choices = acquisitions,
                      .help = "as of gp, at epoch N"},
-    [KERNEL] = {.name = "kernel",
-                .kind = OPTION_CHOICE,
-                .max = 3,
-                .choices = kernels,
-                .help = "covariance function over parameters and epoch"},
     [BETA] = {.name = "beta",
               .kind = OPTION_REAL,
               .min = 0,
@@ -228,7 +221,7 @@ static enum status open_inner(struct session *session, size_t memory_bytes, stru
     for (size_t i = 0; i < INNER_OPTIONS_MAX; i++)
         session->inner_options[i] = NAN;
     set_inner_option(session, "acquisition", option_value(problem, ACQUISITION));
-    set_inner_option(session, "kernel", option_value(problem, KERNEL));
+    set_inner_option(session, "kernel", 0); /* Matern 5/2 */
     set_inner_option(session, "repeat", option_value(problem, REPEAT));
     set_inner_option(session, "initial", 0);
     session->inner_problem = (struct problem){.space = &session->extended,

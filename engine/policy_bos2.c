@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { INITIAL, STEPS, GROUPS, DECOMPOSITIONS, BETA, STOPPING };
+enum { INITIAL, STEPS, GROUPS, DECOMPOSITIONS, BETA, STOPPING, MARGIN };
 enum { WARM_UP_PART = 5 }; /* of a loop's steps, before which it is not stopped */
 _Static_assert(sizeof(struct bos2_note) + SPACE_LATENT_MAX * sizeof(double) <= POLICY_NOTE_MAX, "a note has room");
 
@@ -18,12 +18,15 @@ static const struct option options[] = {
                .help = "trials in one latent size before a size is chosen again"},
     [GROUPS] = {.name = "groups", .kind = OPTION_INT, .min = 1, .max = ADDITIVE_GROUPS_MAX, .fallback = 12,
                 .help = "parts of the additive model"},
-    [DECOMPOSITIONS] = {.name = "decompositions", .kind = OPTION_INT, .min = 1, .max = 100, .fallback = 20,
+    [DECOMPOSITIONS] = {.name = "decompositions", .kind = OPTION_INT, .min = 1, .max = DECOMPOSITIONS_MAX, .fallback = 20,
                         .help = "random decompositions of which the likeliest is used"},
     [BETA] = {.name = "beta", .kind = OPTION_REAL, .min = 0, .max = 1e6, .fallback = 4,
               .help = "weight of the variance: each part's mean + sqrt(beta) sd is maximised"},
     [STOPPING] = {.name = "stopping", .kind = OPTION_BOOL, .max = 1, .fallback = 1,
                   .help = "leave a latent size early when Bayesian optimal stopping expects nothing better from it"},
+    [MARGIN] = {.name = "margin", .kind = OPTION_REAL, .min = 0, .max = 1000, .fallback = 1.5,
+                .help = "stopping: how much better than all before a latent size has to become, in standard deviations of "
+                        "the values so far; 0 as in the thesis"},
     {.name = NULL},
 };
 // clang-format on
@@ -67,6 +70,7 @@ static enum status open_session(const struct problem *problem, struct session **
                                                .groups = (size_t)given[GROUPS],
                                                .decompositions = (size_t)given[DECOMPOSITIONS],
                                                .sqrt_beta = sqrt(given[BETA]),
+                                               .margin = given[MARGIN],
                                                .stops = given[STOPPING] != 0};
     if (bos2_log_init(&session->log, problem->space, &session->kept, err) != STATUS_OK) {
         close_session(session);
@@ -96,13 +100,20 @@ struct situation {
     double           *u;    /* [SPACE_LATENT_MAX] */
 };
 
-static double best_value(const struct trial_log *log)
+/* A loop is worth its trials if it gets beyond the best value before it by a margin.  With the data of all sizes behind
+ * it nearly every loop gets beyond that value itself, which would leave nothing to stop. */
+static double goal_of(const struct trial_log *log, double margin)
 {
-    double best = -HUGE_VAL;
+    double best = -HUGE_VAL, n = (double)log->count[LOG_OBSERVED], mean = 0.0, square = 0.0;
+    for (size_t i = 0; i < log->len; i++)
+        if (log->trials[i].state == LOG_OBSERVED) {
+            best = fmax(best, log->trials[i].value);
+            mean += log->trials[i].value / n;
+        }
     for (size_t i = 0; i < log->len; i++)
         if (log->trials[i].state == LOG_OBSERVED)
-            best = fmax(best, log->trials[i].value);
-    return best;
+            square += (log->trials[i].value - mean) * (log->trials[i].value - mean) / n;
+    return best + margin * sqrt(square);
 }
 
 /* A corner of the cube, which tells more of a nearly linear function than a point inside. */
@@ -128,7 +139,7 @@ static enum status begin_loop(struct session *session, struct situation *now, st
     size_t size;
     TRY(bos2_choose_size(&session->log, &session->settings, &size, &session->scratch, err));
     now->note = (struct bos2_note){.first = now->ask->trial,
-                                   .incumbent = best_value(&session->log.log),
+                                   .goal = goal_of(&session->log.log, session->settings.margin),
                                    .loop = now->loop.note.loop + 1,
                                    .size = (uint32_t)size};
     return STATUS_OK;
@@ -176,8 +187,7 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
     now.note = now.loop.note;
     enum status status = STATUS_OK;
     if (is_initial(session, &now.loop)) {
-        now.note =
-            (struct bos2_note){.first = now.loop.has_any ? now.loop.note.first : ask->trial, .incumbent = -HUGE_VAL};
+        now.note = (struct bos2_note){.first = now.loop.has_any ? now.loop.note.first : ask->trial, .goal = -HUGE_VAL};
         now.note.size = (uint32_t)bos2_initial_size(session->problem->space, now.loop.taken, session->settings.initial);
         draw_point(session, &now);
     } else if (session->log.log.count[LOG_OBSERVED] < 2) {

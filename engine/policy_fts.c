@@ -4,6 +4,8 @@
  * that maximises one of them names its serial in its note, and once suggested that one is used up.  A proposal from the
  * agent's own posterior has its fit in its note when it made one.  So all is a function of (problem, log, trial). */
 #include "engine/fts.h"
+#include "engine/fts_inbox.h"
+#include "engine/fts_options.h"
 #include "engine/gp_insight.h"
 #include "engine/mat.h"
 #include "engine/policy.h"
@@ -13,92 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEATURES, SEED, LENGTH_SCALE, NOISE, CENTRE, SPREAD, SCHEDULE, REPEAT, INITIAL, REGIONS, REGION };
 enum { OWN_FEATURES = 100, OWN_SAMPLES = 600, RECEIVED_SAMPLES = 2000, FEW = 60 };
 static const double NOISE_MIN = 1e-5; /* of the own posterior: below it the features' error dominates anyway */
-
-#define SHARED_OPTIONS                                                                                       \
-    [FEATURES] = {.name = "features",                                                                        \
-                  .kind = OPTION_INT,                                                                        \
-                  .min = FTS_FEATURES_MIN,                                                                   \
-                  .max = FTS_FEATURES_MAX,                                                                   \
-                  .fallback = 100,                                                                           \
-                  .help = "how many random features the agents share; a message has as many numbers"},       \
-    [SEED] = {.name = "features_seed",                                                                       \
-              .kind = OPTION_INT,                                                                            \
-              .max = 9007199254740991.0,                                                                     \
-              .fallback = 0,                                                                                 \
-              .help = "seed of the shared features, the same for all agents"},                               \
-    [LENGTH_SCALE] = {.name = "length_scale",                                                                \
-                      .kind = OPTION_REAL,                                                                   \
-                      .min = 1e-3,                                                                           \
-                      .max = 10,                                                                             \
-                      .fallback = 0.1,                                                                       \
-                      .help = "of the shared features, in the unit cube of the parameters"},                 \
-    [NOISE] = {.name = "noise",                                                                              \
-               .kind = OPTION_REAL,                                                                          \
-               .min = 1e-6,                                                                                  \
-               .max = 1,                                                                                     \
-               .fallback = 0.01,                                                                             \
-               .help = "variance of the noise in messages, in units of spread squared"},                     \
-    [CENTRE] = {.name = "centre",                                                                            \
-                .kind = OPTION_REAL,                                                                         \
-                .min = -1e100,                                                                               \
-                .max = 1e100,                                                                                \
-                .fallback = 0,                                                                               \
-                .help = "public: a value enters a message as (value - centre) / spread"},                    \
-    [SPREAD] = {.name = "spread",                                                                            \
-                .kind = OPTION_REAL,                                                                         \
-                .min = 1e-100,                                                                               \
-                .max = 1e100,                                                                                \
-                .fallback = 1,                                                                               \
-                .help = "public: see centre"},                                                               \
-    [SCHEDULE] = {.name = "schedule",                                                                        \
-                  .kind = OPTION_CHOICE,                                                                     \
-                  .max = 2,                                                                                  \
-                  .choices = fts_schedules,                                                                  \
-                  .help = "probability of an own draw at iteration t: 1 - 1/sqrt(t), 1 - 1/t or 1 - 1/t^2"}, \
-    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP}
-
-static const struct option fts_options[] = {
-    SHARED_OPTIONS,
-    [INITIAL] = {.name = "initial",
-                 .kind = OPTION_INT,
-                 .min = 1,
-                 .max = 10000,
-                 .fallback = 5,
-                 .help = "quasi-random trials before the first iteration; at least until one has a value"},
-    {.name = NULL},
-};
-
-static const struct option dp_options[] = {
-    SHARED_OPTIONS,
-    [INITIAL] = {.name = "initial",
-                 .kind = OPTION_INT,
-                 .min = 1,
-                 .max = 10000,
-                 .fallback = 10,
-                 .help = "quasi-random trials in the agent's region before the first iteration; at least until one "
-                         "has a value"},
-    [REGIONS] = {.name = "regions",
-                 .kind = OPTION_INT,
-                 .min = 1,
-                 .max = REGIONS_MAX,
-                 .fallback = 1,
-                 .help = "boxes of equal volume into which the space is cut"},
-    [REGION] = {.name = "region",
-                .kind = OPTION_INT,
-                .max = REGIONS_MAX - 1,
-                .fallback = 0,
-                .help = "the one in which this agent's initial trials are, from 0"},
-    {.name = NULL},
-};
-
-struct received {
-    uint64_t sender, serial;
-    bool     is_used;
-    double  *vectors; /* [regions][M] */
-};
 
 struct session {
     const struct problem *problem;
@@ -113,10 +31,8 @@ struct session {
     size_t                fitted;   /* ... and how many values it was made from; 0: none */
     struct rff            shared;
     struct regions        regions;
-    struct received      *received; /* [received_len] */
-    size_t                received_len, received_room;
-    uint64_t              serial, round; /* of the last that was received; of the last broadcast, plus 1 */
-    double               *v;             /* [params_len] scratch */
+    struct fts_inbox      inbox;
+    double               *v; /* [params_len] scratch */
 };
 
 static double option_of(const struct problem *problem, const struct option *options, size_t option)
@@ -171,6 +87,7 @@ static enum status open_parts(struct session *session, struct error *err)
     finite_init(&session->used, kept, space, option_value(session, REPEAT) == 1);
     size_t regions = session->is_broadcast ? (size_t)option_value(session, REGIONS) : 1;
     TRY(regions_init(&session->regions, space, regions, kept, err));
+    fts_inbox_init(&session->inbox, kept, regions * (size_t)option_value(session, FEATURES), session->is_broadcast);
     const struct fts_shared shared = {.count = (size_t)option_value(session, FEATURES),
                                       .seed = (uint64_t)option_value(session, SEED),
                                       .length_scale = option_value(session, LENGTH_SCALE)};
@@ -273,8 +190,7 @@ static enum status note_read(struct session *session, const struct event *event,
     memcpy(&head, event->note, sizeof head);
     if (memcmp(head.tag, NOTE_TAG, sizeof head.tag) != 0)
         return STATUS_OK;
-    for (size_t i = 0; i < session->received_len && head.serial > 0; i++)
-        session->received[i].is_used |= session->received[i].serial == head.serial;
+    fts_inbox_use(&session->inbox, head.serial);
     if (head.fitted == 0 || event->note_bytes != sizeof head + theta_bytes)
         return STATUS_OK;
     double *theta = arena_alloc(&session->kept, 1, theta_bytes);
@@ -289,56 +205,10 @@ static enum status note_read(struct session *session, const struct event *event,
     return STATUS_OK;
 }
 
-/* --- what was received --- */
-
-/* The sender's place, a new one if need be. */
-static enum status place_of(struct session *session, uint64_t sender, struct received **out, struct error *err)
-{
-    size_t i = 0, doubles = session->regions.count * session->shared.count;
-    while (i < session->received_len && session->received[i].sender != sender)
-        i++;
-    if (i == session->received_room) {
-        size_t           room = 2 * session->received_room + 1;
-        struct received *larger = ARENA_NEW(&session->kept, struct received, room);
-        if (larger == NULL)
-            return no_memory(err);
-        if (i > 0)
-            memcpy(larger, session->received, i * sizeof *larger);
-        session->received = larger;
-        session->received_room = room;
-    }
-    *out = &session->received[i];
-    if (i < session->received_len)
-        return STATUS_OK;
-    **out = (struct received){.sender = sender, .vectors = ARENA_NEW(&session->kept, double, doubles)};
-    if ((*out)->vectors == NULL)
-        return no_memory(err);
-    session->received_len++;
-    return STATUS_OK;
-}
-
-static enum status receive(struct session *session, const struct event *event, struct error *err)
-{
-    size_t           doubles = session->regions.count * session->shared.count;
-    struct received *place;
-    if (event->vectors_len != doubles || !mat_is_finite(event->vectors, doubles))
-        return error_set(err, STATUS_INVALID, "bad_vectors", "", "what an agent receives is %zu finite numbers",
-                         doubles);
-    session->serial++;
-    if (session->is_broadcast && event->round < session->round)
-        return STATUS_OK;
-    session->round = event->round + 1;
-    TRY(place_of(session, session->is_broadcast ? 0 : event->sender, &place, err));
-    place->serial = session->serial;
-    place->is_used = false;
-    memcpy(place->vectors, event->vectors, doubles * sizeof *place->vectors);
-    return STATUS_OK;
-}
-
 static enum status tell(struct session *session, const struct event *event, struct error *err)
 {
     if (event->kind == EVENT_RECEIVED)
-        return receive(session, event, err);
+        return fts_inbox_put(&session->inbox, event, err);
     TRY(trial_log_tell(&session->log, event, err));
     TRY(finite_add(&session->used, event->point, err));
     return event->kind == EVENT_SUGGESTED ? note_read(session, event, err) : STATUS_OK;
@@ -362,7 +232,7 @@ static struct acq_search search_of(const struct session *session, const struct a
 }
 
 static enum status propose_received(struct session *session, const struct ask *ask, const struct space *view,
-                                    const struct received *received, struct proposal *out, struct error *err)
+                                    const struct fts_received *received, struct proposal *out, struct error *err)
 {
     double           *point = ARENA_NEW(&session->scratch, double, view->params_len);
     struct acq_search search = search_of(session, ask, view, RECEIVED_SAMPLES);
@@ -432,11 +302,6 @@ static enum status anchors_of(struct session *session, const struct gp_model *mo
     return STATUS_OK;
 }
 
-static double now(const struct ask *ask)
-{
-    return ask->clock_ms == NULL ? NAN : ask->clock_ms();
-}
-
 /* Where the model and the draw see the point; out is changed from here on only. */
 static enum status describe(struct session *session, const struct ask *ask, const struct gp_model *model,
                             struct rff_search *function, const double *point, struct proposal *out, struct error *err)
@@ -473,9 +338,9 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     bool    is_new;
     if (theta == NULL || point == NULL)
         return no_memory(err);
-    double began = now(ask);
+    double began = ask_clock_ms(ask);
     TRY(find_theta(session, &model, &fit, theta, &is_new, err));
-    double fit_ms = is_new ? now(ask) - began : NAN;
+    double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
     TRY(gp_model_condition(&model, &fit, theta, true, &session->cache, err));
     TRY(anchors_of(session, &model, &anchors, err));
     TRY(draw_own(session, ask, &model, &rff, &omega, err));
@@ -525,28 +390,20 @@ static bool quasi_random_point(const struct session *session, const struct ask *
 }
 
 /* What this iteration maximises: something received, or NULL for a draw of its own. */
-static const struct received *choose(const struct session *session, const struct ask *ask)
+static const struct fts_received *choose(const struct session *session, const struct ask *ask)
 {
     struct rng        rng = rng_at(session->problem->seed, ask->trial, RNG_AGENT);
     enum fts_schedule schedule = (enum fts_schedule)option_value(session, SCHEDULE);
     double            t = fmax((double)tried(session) - option_value(session, INITIAL), 0.0) + 1.0;
-    size_t            unused = 0;
     if (rng_uniform(&rng) < fts_own_probability(schedule, !session->is_broadcast, (uint64_t)t))
         return NULL;
-    for (size_t i = 0; i < session->received_len; i++)
-        unused += !session->received[i].is_used;
-    if (unused == 0)
-        return NULL;
-    size_t skip = rng_below(&rng, unused), i = 0;
-    while (session->received[i].is_used || skip-- > 0)
-        i++;
-    return &session->received[i];
+    return fts_inbox_pick(&session->inbox, &rng);
 }
 
 static enum status propose(struct session *session, const struct ask *ask, const struct space *view,
                            struct proposal *out, struct error *err)
 {
-    const struct received *received = choose(session, ask);
+    const struct fts_received *received = choose(session, ask);
     begin_scratch(session);
     enum status status = received == NULL ? propose_own(session, ask, view, out, err)
                                           : propose_received(session, ask, view, received, out, err);
@@ -577,9 +434,7 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
 {
     struct space      view;
     struct arena_mark mark = arena_mark(&session->kept);
-    out->fallback = NULL;
-    out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
+    proposal_clear(out);
     TRY(space_hold(session->problem->space, ask->fixed, &session->kept, &view, err));
     enum status status = ask_point(session, ask, &view, out, err);
     arena_release(&session->kept, mark);

@@ -12,7 +12,7 @@
 #include <math.h>
 
 enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
-enum { INITIAL_MAX = 12 };
+enum { INITIAL_MAX = 8 };
 
 static const char *const      kernels[] = {"matern52", "matern32", "matern12", "se", NULL};
 static const enum kernel_kind kernel_kinds[] = {KERNEL_MATERN52, KERNEL_MATERN32, KERNEL_MATERN12, KERNEL_SE};
@@ -42,7 +42,7 @@ static const struct option options[] = {
                  .max = 10000,
                  .fallback = NAN,
                  .help = "trials before the model is asked (Sobol points, or random candidates); at least until one "
-                         "has a value; when not given min(2 d + 2, 12) for d parameters, 5 for candidates"},
+                         "has a value; when not given min(2 d + 2, 8) for d parameters, 5 for candidates"},
     [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
     {.name = NULL},
 };

@@ -38,9 +38,9 @@ static enum status judge_median(const struct stop_rule *rule, const struct curve
         return STATUS_OK;
     for (size_t i = 0; i < curves->len; i++) {
         const struct curve *curve = &curves->items[i];
-        size_t              upto = curve->state == CURVE_COMPLETED ? curve_upto(curve, (double)step) : 0;
-        if (upto > 0)
-            means[n++] = curve->sums[upto - 1] / (double)upto;
+        size_t              known = curve->state == CURVE_COMPLETED ? curve_upto(curve, (double)step) : 0;
+        if (known > 0)
+            means[n++] = curve->sums[known - 1] / (double)known;
     }
     out->reason = "few_trials";
     if (n < rule->min_trials)

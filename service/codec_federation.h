@@ -17,8 +17,9 @@ MUST_CHECK enum status codec_federation_parse(const char *text, struct arena *ar
 json_t *codec_federation_spec_json(const struct federation_spec *spec);
 json_t *codec_federation_json(const struct federation *federation);
 
-/* Has the study the federation's space and goal? */
-bool codec_federation_fits(const struct federation_spec *spec, const struct spec *study);
+/* INVALID "wrong_space" unless the study has the federation's space and goal. */
+MUST_CHECK enum status codec_federation_fits(const struct federation_spec *spec, const struct spec *study,
+                                             struct error *err);
 /* The study's specification as it is stored, in the arena; NULL when out of memory. */
 const char *codec_federation_study_text(const struct spec *study, struct arena *arena);
 

@@ -369,8 +369,7 @@ static enum status read_stop(struct reading *in, const struct member *member, co
 
 static json_t *stop_json(const struct spec *spec)
 {
-    return isnan(spec->better_than) ? json_null()
-                                    : json_pack("{s:o}", "better_than", codec_number(spec->better_than));
+    return isnan(spec->better_than) ? json_null() : json_pack("{s:o}", "better_than", codec_number(spec->better_than));
 }
 
 /* ---- the whole ---- */
@@ -400,9 +399,8 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
                        struct error *err)
 {
     struct reading   in = {.arena = arena, .err = err};
-    struct spec_form form = {.spec = {.better_than = NAN, .is_shareable = true},
-                             .seed = (int64_t)default_seed,
-                             .lease_s = LEASE_DEFAULT_S};
+    struct spec_form form = {
+        .spec = {.better_than = NAN, .is_shareable = true}, .seed = (int64_t)default_seed, .lease_s = LEASE_DEFAULT_S};
     TRY(codec_read_object(&in, spec_members, members, "", &form));
     form.spec.seed = (uint64_t)form.seed;
     form.spec.lease_ms = form.lease_s * 1000;

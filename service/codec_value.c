@@ -385,8 +385,8 @@ static json_t *curve_json(const struct trial *trial)
     json_t *list = trial->curve_len == 0 ? NULL : json_array();
     for (size_t i = 0; i < trial->curve_len && list != NULL; i++) {
         const struct curve_point *point = &trial->curve[i];
-        json_t *item = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)point->step, "value",
-                                 codec_number(point->value), "at", codec_time_json(point->at_ms));
+        json_t                   *item = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)point->step, "value",
+                                                   codec_number(point->value), "at", codec_time_json(point->at_ms));
         if (json_array_append_new(list, item) != 0)
             json_decref(list), list = NULL;
     }
@@ -399,8 +399,8 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
     json_t *place = trial->point == NULL ? json_null()
                     : is_graph           ? codec_graph_point_json(spec, trial->point)
                                          : codec_point_json(spec, trial->point);
-    return json_pack("{s:I, s:s, s:o, s:o*, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o, s:o*}", "number",
-                     (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
+    return json_pack("{s:I, s:s, s:o, s:o*, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o, s:o*}",
+                     "number", (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
                      is_graph ? json_null() : place, "sites", is_graph ? place : NULL, "candidate",
                      trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease",
                      lease_json(trial), "value", codec_number(trial->value), "values", values_json(spec, trial, 0),

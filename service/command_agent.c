@@ -454,7 +454,7 @@ static int run(char **arguments)
     if (process_is_stopped())
         status = error_set(&err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
     if (status == STATUS_OK)
-        fprintf(stderr, "gnomon: done: %lld trials, best %.17g\n", (long long)a->log.trials, a->log.best);
+        fprintf(stderr, "gnomon: done: %lld trials, best %.10g\n", (long long)a->log.trials, a->log.best);
     client_close(a->client);
     agent_log_close(&a->log);
     arena_fini(&a->arena);

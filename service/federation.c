@@ -432,6 +432,62 @@ static enum status read_agent(const struct db_rows *rows, const struct federatio
     return failed ? app_no_memory(err) : STATUS_OK;
 }
 
+static enum status find_agent(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(find(conn, work, err));
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, work->id, work->after, (int64_t)1));
+    struct token token = work->agent->token;
+    enum status  status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && (!more || db_int(&rows, 0) != work->after + 1))
+        status = error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent has this seat");
+    if (status == STATUS_OK)
+        status = read_agent(&rows, &work->federation->spec, work->caller->arena, work->agent, err);
+    db_done(&rows);
+    work->agent->token = token;
+    return status;
+}
+
+static enum status renew(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work             *work = arg;
+    struct federation_agent *agent = work->agent;
+    int64_t                  changes = 0;
+    TRY(find_agent(conn, work, err));
+    if (agent->study != NULL)
+        return error_set(err, STATUS_CONFLICT, "seat_taken", "", "a study has this seat");
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, agent->token_id, work->now_ms));
+    if (changes > 0)
+        TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD, work->now_ms, "token.revoked", NULL, (int64_t)0, (int64_t)0,
+                    work->caller->token_id, agent->token_id));
+    agent->token_id = agent->token.id;
+    agent->token.name = agent->name;
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_TOKEN, work->id, agent->seat, agent->token.id));
+    return token_add(conn, work->caller, &agent->token, err);
+}
+
+enum status federation_renew(struct app *app, struct caller *caller, const char *id, int64_t seat,
+                             struct federation_agent *out, struct error *err)
+{
+    char              name[24];
+    struct federation federation;
+    struct work       work = {.app = app,
+                              .caller = caller,
+                              .id = id,
+                              .agent = out,
+                              .federation = &federation,
+                              .after = seat - 1,
+                              .now_ms = app->now_ms()};
+    snprintf(name, sizeof name, "%lld", (long long)seat);
+    const struct token_new token = {.name = "", .scope = SCOPE_AGENT, .resource = id, .agent = name};
+    TRY(visible(caller, id, err));
+    TRY(token_draw(app, &token, &out->token, err));
+    TRY(app_transact(app, caller, renew, &work, err));
+    token_forget(app);
+    return STATUS_OK;
+}
+
 static enum status list_agents(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work                  *work = arg;

@@ -102,7 +102,11 @@ struct federation_agent_page {
 /* Takes the next free seat and makes its token.  CONFLICT "federation_full", "wrong_state". */
 MUST_CHECK enum status federation_register(struct app *app, struct caller *caller, const char *id, const char *name,
                                            struct federation_agent *out, struct error *err);
-/* The same inside a transaction of another use case, for a study that the service hosts: without a token. */
+/* A new token for a seat; the one before is revoked.  NOT_FOUND "agent_not_found"; CONFLICT "seat_taken" (a study). */
+MUST_CHECK enum status federation_renew(struct app *app, struct caller *caller, const char *id, int64_t seat,
+                                        struct federation_agent *out, struct error *err);
+/* The seat's half of registering, inside a transaction of another use case: for a study that the service hosts, which
+ * needs no token. */
 MUST_CHECK enum status federation_seat(struct db_conn *conn, struct federation *federation,
                                        struct federation_agent *agent, const char *actor, int64_t now_ms,
                                        struct error *err);

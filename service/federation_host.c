@@ -18,9 +18,7 @@ static enum status check_study(const struct federation *federation, const struct
     if (study->policy != own->policy)
         return error_set(err, STATUS_INVALID, "wrong_algorithm", "/algorithm/name", "the federation's algorithm is %s",
                          own->policy->name);
-    if (study->metrics_len != 1 || !codec_federation_fits(&federation->spec, study))
-        return error_set(err, STATUS_INVALID, "wrong_space", "/space",
-                         "an agent has the space and the goal of its federation");
+    TRY(codec_federation_fits(&federation->spec, study, err));
     for (size_t i = 0; own->policy->options[i].name != NULL; i++)
         if (memcmp(&study->options[i], &own->policy->options[i].fallback, sizeof(double)) != 0)
             return error_set(err, STATUS_INVALID, "bad_combination", "/algorithm",

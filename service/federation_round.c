@@ -67,14 +67,15 @@ struct secret {
     struct broadcast plan;
     struct sampler   sampler;
     uint8_t         *subset;
-    int64_t         *k, *sums;
+    int64_t         *k, *sums, *spare; /* spare: what was not drawn goes there */
 };
 
+/* Every message costs the same time, drawn or not. */
 static void add_drawn(struct closing *closing, void *arg, size_t seat)
 {
     struct secret *secret = arg;
-    if (broadcast_has(secret->subset, seat))
-        (void)broadcast_add(&secret->plan, seat, closing->message, secret->k, secret->sums);
+    int64_t       *sums = broadcast_has(secret->subset, seat) ? secret->sums : secret->spare;
+    (void)broadcast_add(&secret->plan, seat, closing->message, secret->k, sums);
 }
 
 static enum status plan_round(const struct closing *closing, struct broadcast *plan, struct error *err)
@@ -100,7 +101,8 @@ static enum status aggregate(struct closing *closing, struct error *err)
     secret.subset = arena_zalloc(closing->arena, subset_bytes, 1);
     secret.k = ARENA_NEW(closing->arena, int64_t, features);
     secret.sums = arena_zalloc(closing->arena, sums_bytes, 1);
-    if (secret.subset == NULL || secret.k == NULL || secret.sums == NULL)
+    secret.spare = arena_zalloc(closing->arena, sums_bytes, 1);
+    if (secret.subset == NULL || secret.k == NULL || secret.sums == NULL || secret.spare == NULL)
         return app_no_memory(err);
     sampler_init(&secret.sampler, draw_bits, NULL);
     enum status status = broadcast_draw(&secret.plan, &secret.sampler, secret.subset, err);
@@ -111,6 +113,7 @@ static enum status aggregate(struct closing *closing, struct error *err)
     sampler_wipe(&secret.sampler);
     random_wipe(secret.subset, subset_bytes);
     random_wipe(secret.sums, sums_bytes);
+    random_wipe(secret.spare, sums_bytes);
     random_wipe(secret.k, features * sizeof(int64_t));
     return status;
 }

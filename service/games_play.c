@@ -428,7 +428,7 @@ static enum status list_rounds(struct look *look, int64_t after, int64_t limit, 
     int64_t left = after < game->rounds ? game->rounds - after : 0, len = left < limit ? left : limit;
     *out = (struct game_rounds){.spec = game->spec, .rounds = all + (left > 0 ? after : 0), .len = (size_t)len};
     if (len < left)
-        out->next_cursor = app_text(look->caller->arena, "%lld", (long long)(after + len));
+        out->next_cursor = app_text(look->caller->arena, "%lld", (long long)after + (long long)len);
     return len < left && out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 

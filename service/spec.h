@@ -36,13 +36,13 @@ struct spec {
     size_t                    first;       /* objective: the metric that value and stddev of a trial are of */
     struct space              space;       /* candidates: rows == NULL here; the session has the matrix */
     const char *const *const *values;      /* [params_len] the strings of each categorical, NULL for the others */
-    const int64_t *site_ids;               /* graph: [sites_len] the client's names of the sites; NULL: their numbers */
-    const struct named_site *sites_named;  /* the same by name: codec_graph's own */
-    bool                     is_directed;  /* graph: edges lead one way */
+    const int64_t            *site_ids;    /* graph: [sites_len] the client's names of the sites; NULL: their numbers */
+    const struct named_site  *sites_named; /* the same by name: codec_graph's own */
+    bool                      is_directed; /* graph: edges lead one way */
     bool                      is_private;  /* candidates: only a release with its signed manifest is accepted */
     const char               *curator_key; /* private: whose manifest, as 43 characters of base64url; otherwise NULL */
     const struct policy      *policy;
-    const double             *options; /* as struct problem */
+    const double             *options;    /* as struct problem */
     const char               *federation; /* of an agent that the service hosts: its federation, or NULL */
     int64_t                   agent;      /* its seat there; 0: the next one that is free */
     uint64_t                  seed;

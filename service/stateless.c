@@ -102,8 +102,8 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     struct trial_page *out, struct error *err)
 {
     if ((size_t)request->count > trial_points_max(&request->spec.space))
-        return error_set(err, STATUS_INVALID, "out_of_range", "/count", "at most %zu points of this size go into a reply",
-                         trial_points_max(&request->spec.space));
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply", trial_points_max(&request->spec.space));
     if (request->spec.federation != NULL)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/federation",
                          "nothing is kept here: an agent of a federation is a study");

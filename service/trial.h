@@ -9,16 +9,16 @@ struct curve_point {
     double  value;
 };
 struct trial {
-    int64_t          number; /* from 1, without gaps */
-    enum trial_state state;
-    const double    *point;                         /* [space_point_len] or NULL */
-    int64_t          row;                           /* candidates; -1 */
-    const char      *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
-    int64_t          lease_ms;                      /* wall clock at which the lease ends; 0: none */
-    double           value, stddev;                 /* of the first objective; NaN when there is none */
-    const double    *values;                        /* of all metrics, as spec_is_feasible has them (graph: of the
+    int64_t                   number; /* from 1, without gaps */
+    enum trial_state          state;
+    const double             *point;                         /* [space_point_len] or NULL */
+    int64_t                   row;                           /* candidates; -1 */
+    const char               *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
+    int64_t                   lease_ms;                      /* wall clock at which the lease ends; 0: none */
+    double                    value, stddev;                 /* of the first objective; NaN when there is none */
+    const double             *values; /* of all metrics, as spec_is_feasible has them (graph: of the
                                                        sites, NaN where not measured), or NULL */
-    int64_t          created_ms, finished_ms;
+    int64_t                   created_ms, finished_ms;
     const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
     size_t                    curve_len;
     struct { /* how the point was chosen; policy is NULL for a point of the user's */
@@ -54,11 +54,11 @@ struct suggest_watch {
     void *arg;
 };
 struct suggest_request {
-    int64_t       count;
-    const char   *worker;
-    const double *fixed;       /* [params_len], NaN where free; NULL */
-    int64_t       deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
-    const struct suggest_watch *watch; /* or NULL */
+    int64_t                     count;
+    const char                 *worker;
+    const double               *fixed;       /* [params_len], NaN where free; NULL */
+    int64_t                     deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
+    const struct suggest_watch *watch;       /* or NULL */
 };
 enum { SUGGEST_PLAN_MS = 30000 };
 struct suggest_reply {

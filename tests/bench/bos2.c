@@ -1,8 +1,9 @@
 /* Targeted perturbations of small image classifiers: how often and after how many queries a search finds one.
- *   bos2 [MODEL] [INSTANCES] [BUDGET] [SEED]
- * MODEL is digits8x8_mlp32 or mnist28x28_mlp32 of tests/data/image_classifiers; an instance is one of its 50 test
+ *   bos2 [MODEL] [INSTANCES] [BUDGET] [BOUND] [SEED]
+ * MODEL is mnist28x28_mlp32 or digits8x8_mlp32 of tests/data/image_classifiers; an instance is one of its 50 test
  * images and one of the nine wrong classes; a query succeeds when the classifier prefers that class for the perturbed
- * image.  The same instances and seeds for each search; a search that fails counts as more queries than any. */
+ * image.  bos2 is compared with itself without early stopping and in one latent size: the same instances and seeds for
+ * each, and a search that fails counts as more queries than any. */
 #include "engine/policy.h"
 #include "engine/rng.h"
 
@@ -13,19 +14,16 @@
 
 enum { HIDDEN = 32, CLASSES = 10, IMAGES = 50, PIXELS_MAX = 784, INSTANCES_MAX = 450, OPTIONS_MAX = 16 };
 
+enum { SIZES = 7, MIDDLE = 4 }; /* the thesis' sizes for 28 x 28; that in which it starts besides both ends */
 struct classifier {
-    const char         *name;
-    size_t              side;
-    double              scale; /* of a pixel */
-    double              bound;
-    const struct latent *latents;
-    size_t              latents_len;
+    const char   *name;
+    size_t        side;
+    double        scale; /* of a pixel */
+    struct latent latents[SIZES];
 };
-static const struct latent small[] = {{2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}, {7, 7}, {8, 8}};
-static const struct latent large[] = {{6, 6}, {8, 8}, {10, 10}, {12, 12}, {14, 14}, {16, 16}, {18, 18}};
 static const struct classifier classifiers[] = {
-    {"digits8x8_mlp32", 8, 16, 0.3, small, 7},
-    {"mnist28x28_mlp32", 28, 255, 0.3, large, 7},
+    {"mnist28x28_mlp32", 28, 255, {{6, 6}, {8, 8}, {10, 10}, {12, 12}, {14, 14}, {16, 16}, {18, 18}}},
+    {"digits8x8_mlp32", 8, 16, {{2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}, {7, 7}, {8, 8}}},
 };
 
 struct model {
@@ -91,58 +89,80 @@ static double score(const struct model *model, size_t image, size_t target, cons
 
 struct variant {
     const char *name;
-    const char *options[4]; /* name, value .. */
-    size_t      fixed;      /* 0: all sizes; otherwise only this one, from 1 */
+    bool        stops;
+    size_t      first, len; /* of the sizes */
+};
+static const struct variant variants[] = {
+    {"bos2", true, 0, SIZES},
+    {"no early stopping", false, 0, SIZES},
+    {"one size, the middle one", true, MIDDLE, 1},
+    {"one size, the smallest", true, 0, 1},
+    {"one size, the largest", true, SIZES - 1, 1},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants, REQUIRED = 3 }; /* the first of them are those of the target */
+
+struct run {
+    const struct model *model;
+    size_t              instances, budget;
+    double              bound;
+    uint64_t            seed;
 };
 
-/* How many queries until success; 0: none within the budget. */
-static size_t attack(const struct model *model, const struct variant *variant, size_t instance, size_t budget,
-                     uint64_t seed)
+static void tell(const struct policy *policy, struct session *session, const struct event *event)
+{
+    if (policy->tell(session, event, NULL) != STATUS_OK)
+        exit(2);
+}
+
+/* One query; its score. */
+static double query(const struct run *run, const struct policy *policy, struct session *session, uint64_t trial,
+                    size_t instance)
 {
     static struct proposal proposal;
     static double          point[PIXELS_MAX];
-    const struct policy   *policy = policy_find("bos2");
-    const struct classifier *kind = model->kind;
-    struct space           space = {.kind = SPACE_IMAGE, .height = kind->side, .width = kind->side, .channels = 1,
-                                    .bound = kind->bound, .latents = kind->latents, .latents_len = kind->latents_len};
-    double                 options[OPTIONS_MAX];
-    size_t                 image = instance / 9, label = (size_t)model->labels[image * 13 + 2], found = 0;
+    size_t                 image = instance / 9, label = (size_t)run->model->labels[image * 13 + 2];
     size_t                 target = instance % 9 + (instance % 9 >= label);
-    if (variant->fixed > 0) {
-        space.latents += variant->fixed - 1;
-        space.latents_len = 1;
-    }
+    proposal.point = point;
+    if (policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL) != STATUS_OK)
+        exit(2);
+    struct event event = {.kind = EVENT_SUGGESTED,
+                          .trial = trial,
+                          .point = point,
+                          .note = proposal.note,
+                          .note_bytes = proposal.note_bytes};
+    tell(policy, session, &event);
+    event.kind = EVENT_OBSERVED;
+    event.value = score(run->model, image, target, point);
+    tell(policy, session, &event);
+    return event.value;
+}
+
+/* How many queries until success; more than the budget: none. */
+static size_t search(const struct run *run, const struct variant *variant, size_t instance)
+{
+    const struct policy     *policy = policy_find("bos2");
+    const struct classifier *kind = run->model->kind;
+    struct space             space = {.kind = SPACE_IMAGE,
+                                      .height = kind->side,
+                                      .width = kind->side,
+                                      .channels = 1,
+                                      .bound = run->bound,
+                                      .latents = kind->latents + variant->first,
+                                      .latents_len = variant->len};
+    double                   options[OPTIONS_MAX];
     for (int i = 0; policy->options[i].name != NULL; i++)
         options[i] = policy->options[i].fallback;
-    for (int i = 0; i < 4 && variant->options[i] != NULL; i += 2)
-        options[policy_option(policy, variant->options[i])] = strtod(variant->options[i + 1], NULL);
-    struct problem  problem = {.space = &space, .options = options, .seed = seed + instance, .memory_bytes = 1 << 28};
+    options[policy_option(policy, "stopping")] = variant->stops;
+    struct problem problem = {
+        .space = &space, .options = options, .seed = run->seed + instance, .memory_bytes = (size_t)1 << 29};
     struct session *session;
+    size_t          trial = 1;
     if (policy->open(&problem, &session, NULL) != STATUS_OK)
         exit(2);
-    proposal.point = point;
-    for (uint64_t trial = 1; trial <= budget && found == 0; trial++) {
-        const struct ask ask = {.trial = trial};
-        if (policy->ask(session, &ask, &proposal, NULL) != STATUS_OK)
-            exit(2);
-        struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .point = point, .note = proposal.note,
-                              .note_bytes = proposal.note_bytes};
-        if (policy->tell(session, &event, NULL) != STATUS_OK)
-            exit(2);
-        event.kind = EVENT_OBSERVED;
-        event.value = score(model, image, target, point);
-        if (getenv("TRACE"))
-            printf("%s %zu %d size %u loop %u fitted %u theta %.2f %.2f %.2f mean %.2f sd %.2f y %.3f %s\n", variant->name, instance, (int)trial,
-                *(uint32_t*)(proposal.note + 52), *(uint32_t*)(proposal.note+48), *(uint32_t*)(proposal.note+60),
-                *(double*)(proposal.note+24),*(double*)(proposal.note+32),*(double*)(proposal.note+40),
-                proposal.mean, proposal.sd, event.value, proposal.fallback ? proposal.fallback : "");
-        if (policy->tell(session, &event, NULL) != STATUS_OK)
-            exit(2);
-        if (event.value > 0.0)
-            found = trial;
-    }
+    while (trial <= run->budget && query(run, policy, session, trial, instance) <= 0.0)
+        trial++;
     policy->close(session);
-    return found;
+    return trial;
 }
 
 static int compare(const void *a, const void *b)
@@ -151,37 +171,49 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+struct result {
+    double success, median, mean; /* of all instances; a failed search has budget + 1 queries in the mean */
+};
+
+static struct result measure(const struct run *run, const struct variant *variant)
+{
+    static double queries[INSTANCES_MAX];
+    struct result result = {0};
+    double        n = (double)run->instances;
+    for (size_t i = 0; i < run->instances; i++) {
+        size_t used = search(run, variant, i * INSTANCES_MAX / run->instances);
+        result.success += (used <= run->budget) / n;
+        result.mean += (double)used / n;
+        queries[i] = (double)used;
+    }
+    qsort(queries, run->instances, sizeof *queries, compare);
+    result.median = (queries[(run->instances - 1) / 2] + queries[run->instances / 2]) / 2.0;
+    printf("%s, bound %.2f,%s,success %.3f,median %.1f,mean %.1f\n", run->model->kind->name, run->bound, variant->name,
+           result.success, result.median, result.mean);
+    fflush(stdout);
+    return result;
+}
+
 int main(int argc, char **argv)
 {
     static struct model model;
-    static double       queries[INSTANCES_MAX];
-    static const struct variant variants[] = {
-        {"bos2", {NULL}, 0},
-        {"no stopping", {"stopping", "0"}, 0},
-        {"fixed size 1", {NULL}, 1},
-        {"fixed size 3", {NULL}, 3},
-        {"fixed size 5", {NULL}, 5},
-        {"fixed size 7", {NULL}, 7},
-    };
-    const char *name = argc > 1 ? argv[1] : "digits8x8_mlp32";
-    size_t instances = argc > 2 ? strtoul(argv[2], NULL, 10) : 50, budget = argc > 3 ? strtoul(argv[3], NULL, 10) : 900;
-    uint64_t seed = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
-    load(&model, &classifiers[strcmp(name, "mnist28x28_mlp32") == 0]);
-    if (getenv("BOUND")) { static struct classifier k; k = *model.kind; k.bound = atof(getenv("BOUND")); model.kind = &k; }
-    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
-        size_t found = 0;
-        double sum = 0;
-        if (getenv("ONLY") && !strchr(getenv("ONLY"), '0' + (int)v)) continue;
-        for (size_t i = 0; i < instances; i++) {
-            size_t used = attack(&model, &variants[v], i * INSTANCES_MAX / instances, budget, seed);
-            found += used > 0;
-            queries[i] = used > 0 ? (double)used : HUGE_VAL;
-            sum += used > 0 ? (double)used : (double)budget;
-        }
-        qsort(queries, instances, sizeof *queries, compare);
-        printf("%s,%s,success %.3f,median %.1f, q1 %.0f q3 %.0f, mean %.1f\n", name, variants[v].name, (double)found / (double)instances,
-               queries[instances / 2], queries[instances / 4], queries[instances * 3 / 4], sum / (double)instances);
-        fflush(stdout);
+    struct run          run = {.model = &model,
+                               .instances = argc > 2 ? strtoul(argv[2], NULL, 10) : 60,
+                               .budget = argc > 3 ? strtoul(argv[3], NULL, 10) : 150,
+                               .bound = argc > 4 ? strtod(argv[4], NULL) : 0.25,
+                               .seed = argc > 5 ? strtoul(argv[5], NULL, 10) : 0};
+    struct result       results[VARIANTS];
+    int                 code = 0;
+    load(&model, &classifiers[argc > 1 && strcmp(argv[1], classifiers[1].name) == 0]);
+    if (run.instances < 1 || run.instances > INSTANCES_MAX)
+        return 2;
+    for (size_t v = 0; v < VARIANTS; v++)
+        results[v] = measure(&run, &variants[v]);
+    for (size_t v = 1; v < REQUIRED; v++) {
+        bool is_good = results[0].success >= results[v].success && results[0].median < results[v].median;
+        printf("bos2 against %s: success %.3f >= %.3f and median %.1f < %.1f,%s\n", variants[v].name,
+               results[0].success, results[v].success, results[0].median, results[v].median, is_good ? "ok" : "not");
+        code |= !is_good;
     }
-    return 0;
+    return code;
 }

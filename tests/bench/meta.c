@@ -1,6 +1,7 @@
 /* The synthetic experiment of RM-GP-UCB and RM-GP-TS (Dai, thesis, D.2.1.1 and 7.6.1): functions drawn from a Gaussian
  * process on 1,000 points of [0, 1], four earlier studies of 20 points with known gaps, 50 queries.
- * usage: meta [--functions N] [--only TEXT]      N defaults to 40, the full table has 200; TEXT: rows that contain it
+ * usage: meta [--functions N] [--from K] [--only TEXT]      N functions from number K on; 40 unless said otherwise, the
+ *                                                         full table has 200.  TEXT: rows whose name contains it
  * Prints one CSV line per row and time: simple regret, reference of an independent implementation, z = (mean -
  * reference) / sqrt(se^2 + reference_se^2).  The exit code is 1 when some z exceeds 3.6, when more exceed 2 than 99 % of
  * samples of independent cells would, when an order of TARGETS is broken, or when the weights of the unlike studies
@@ -278,7 +279,7 @@ static int binomial_limit(int n, double p)
     return k;
 }
 
-static int run_rows(int functions, const char *only)
+static int run_rows(int functions, int from, const char *only)
 {
     static struct result results[ROWS];
     static double        f[POINTS];
@@ -289,8 +290,8 @@ static int run_rows(int functions, const char *only)
             continue;
         results[i].regret = doubles((size_t)functions * TIMES);
         for (int run = 0; run < functions; run++) {
-            draw_function((uint64_t)run + 1, f);
-            run_function(&rows[i], (uint64_t)run + 1, f, &results[i]);
+            draw_function((uint64_t)(from + run), f);
+            run_function(&rows[i], (uint64_t)(from + run), f, &results[i]);
         }
         results[i].done = true;
         report(&rows[i], &results[i], &counted, &beyond);
@@ -306,19 +307,21 @@ static int run_rows(int functions, const char *only)
 
 int main(int argc, char **argv)
 {
-    int         functions = 40;
+    int         functions = 40, from = 1;
     const char *only = NULL;
     for (int i = 1; i < argc; i += 2) {
         bool has_value = i + 1 < argc;
         if (has_value && strcmp(argv[i], "--functions") == 0 && atoi(argv[i + 1]) > 1 &&
             atoi(argv[i + 1]) <= FUNCTIONS_MAX)
             functions = atoi(argv[i + 1]);
+        else if (has_value && strcmp(argv[i], "--from") == 0 && atoi(argv[i + 1]) > 0)
+            from = atoi(argv[i + 1]);
         else if (has_value && strcmp(argv[i], "--only") == 0)
             only = argv[i + 1];
         else
-            return fprintf(stderr, "usage: meta [--functions 2..%d] [--only TEXT]\n", FUNCTIONS_MAX), 2;
+            return fprintf(stderr, "usage: meta [--functions 2..%d] [--from K] [--only TEXT]\n", FUNCTIONS_MAX), 2;
     }
     mat_use_one_thread();
     make_factor();
-    return run_rows(functions, only) == 0 ? 0 : 1;
+    return run_rows(functions, from, only) == 0 ? 0 : 1;
 }

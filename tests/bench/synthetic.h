@@ -58,6 +58,14 @@ static inline void synthetic_draw(const struct synthetic *s, struct rng *rng, do
     mat_vector(s->F[0], s->rank, POINTS, true, z, f);
 }
 
+/* n draws of the prior: f [n][POINTS]; z [n][RANK_MAX] is scratch. */
+static inline void synthetic_draws(const struct synthetic *s, struct rng *rng, size_t n, double *z, double *f)
+{
+    for (size_t i = 0; i < n * s->rank; i++)
+        z[i] = rng_normal(rng);
+    mat_multiply(z, s->F[0], n, s->rank, POINTS, f);
+}
+
 /* A draw, scaled to [0, 1]. */
 static inline void synthetic_function(const struct synthetic *s, struct rng *rng, double *f)
 {

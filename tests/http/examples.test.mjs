@@ -107,7 +107,7 @@ const setups = {
     study_privacy: declared('private', 'private'), study_meta: create('earlier'),
     study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
     federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),
-    federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'),
+    federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'), agent_token: federation('open'),
     agent_list: federation('private'), random_features: federation('open'), message_put: federation('private'),
     round_list: closedRound, broadcast_get: closedRound, federation_privacy: closedRound,
     game_get: game, game_delete: game, game_complete: game, game_token: game, game_suggest: game, game_observe: game,

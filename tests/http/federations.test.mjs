@@ -138,6 +138,19 @@ test('seats are given out in order, once, and their tokens are good for one agen
         { json: { name: 't', scope: 'read', resource: 'fed_aaaaaaaaaaaaaaaa' } });
 });
 
+test('an agent gets a new token, and its old one is good for nothing', async () => {
+    const made = await federation(privateBody), old = made.agents[1];
+    const renewed = await api.post(`/v1/federations/${made.id}/agents/2/token`, {}, 201);
+    const { token, token_id: id, ...same } = renewed;
+    assert.deepEqual(same, (({ token: _, token_id: __, ...rest }) => rest)(old));
+    assert.notEqual(token, old.token);
+    await api.expect([401, 'unauthorised'], 'GET', '/v1/whoami', { token: old.token });
+    await api.expect(200, 'PUT', path(made, 1, 2), { json: vector(), token });
+    assert.equal((await api.get(`/v1/federations/${made.id}/agents`)).agents[1].token_id, id);
+    await api.expect([404, 'agent_not_found'], 'POST', `/v1/federations/${made.id}/agents/4/token`, { json: {} });
+    await api.expect([404, 'federation_not_found'], 'POST', '/v1/federations/fed_aaaaaaaaaaaaaaaa/agents/1/token', { json: {} });
+});
+
 test('a registration that is repeated under its key takes no second seat and does not show the token again', async () => {
     const made = await api.post('/v1/federations', privateBody, 201);
     const register = () => api.request('POST', `/v1/federations/${made.id}/agents`,
@@ -396,6 +409,7 @@ test('a study can be an agent: it sends before it asks, and others receive what 
         [`${made.id} 1`]);
     await api.expect([409, 'federation_full'], 'POST', '/v1/studies', { json: { name: 'third', metrics, space: square,
         algorithm: { name: 'fts', federation: made.id } } });
+    await api.expect([409, 'seat_taken'], 'POST', `/v1/federations/${made.id}/agents/2/token`, { json: {} });
     await api.expect([409, 'federation_has_studies'], 'DELETE', `/v1/federations/${made.id}`);
     await api.expect([422, 'not_supported'], 'POST', '/v1/suggest', { json: { metrics, space: square,
         algorithm: { name: 'fts', federation: made.id } } });

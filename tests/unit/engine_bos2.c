@@ -108,6 +108,7 @@ static void test_loops(void)
 {
     struct study *s = study_new();
     set(s, "stopping", 0);
+    set(s, "margin", 0);
     s->session = session_open(s);
     static const uint32_t initial[] = {0, 0, 2, 2, 3, 3};
     uint64_t              first = 0;
@@ -123,7 +124,7 @@ static void test_loops(void)
         if (k >= 6)
             CU_ASSERT(note.loop == 1 + (k - 6) / 20 && note.first == first);
         if (k >= 6 && (k - 6) % 20 == 0)
-            CU_ASSERT(note.incumbent == best);
+            CU_ASSERT(note.goal == best);
         if (k >= 6)
             CU_ASSERT(isfinite(s->proposals[k].mean) && s->proposals[k].sd >= 0);
         CU_ASSERT(k < 6 || note.fitted + 5 > s->proposals[k].observations);
@@ -201,12 +202,13 @@ static void test_replay(void)
     study_free(s);
 }
 
-/* How long the first loop is when its k-th value is value(k); the incumbent is 1. */
-static size_t first_loop(double (*value)(size_t), bool stops)
+/* How long the first loop is when its k-th value is value(k); the best before it is 1, the standard deviation 0.32. */
+static size_t first_loop(double (*value)(size_t), bool stops, double margin)
 {
     struct study *s = study_new();
     size_t        len = 0;
     set(s, "stopping", stops);
+    set(s, "margin", margin);
     s->session = session_open(s);
     for (size_t k = 0; k < 6; k++) {
         suggest(s);
@@ -229,12 +231,20 @@ static double rising(size_t k)
 {
     return 1.5 - 8 * exp(-0.25 * (double)k);
 }
+static double little_better(size_t k)
+{
+    return 1.0625 + 0.001 * (double)(k % 3);
+}
 static void test_stopping(void)
 {
-    CU_ASSERT_EQUAL(first_loop(flat, true), 5); /* one step after the warm-up of 20 / 5 */
-    CU_ASSERT_EQUAL(first_loop(flat, false), 20);
-    CU_ASSERT_EQUAL(first_loop(better, true), 20);
-    CU_ASSERT_EQUAL(first_loop(rising, true), 20);
+    CU_ASSERT_EQUAL(first_loop(flat, true, 0), 5); /* one step after the warm-up of 20 / 5 */
+    CU_ASSERT_EQUAL(first_loop(flat, true, 1.5), 5);
+    CU_ASSERT_EQUAL(first_loop(flat, false, 0), 20);
+    CU_ASSERT_EQUAL(first_loop(better, true, 0), 20);
+    CU_ASSERT_EQUAL(first_loop(better, true, 1.5), 20);
+    CU_ASSERT_EQUAL(first_loop(rising, true, 0), 20);
+    CU_ASSERT_EQUAL(first_loop(little_better, true, 0), 20);
+    CU_ASSERT_EQUAL(first_loop(little_better, true, 1.5), 5);
 }
 
 /* Sizes whose loops did better are chosen; one size needs no model. */

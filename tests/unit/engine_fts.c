@@ -167,7 +167,7 @@ static void test_features(void)
 /* The message against the posterior computed here, and what it does not depend on. */
 static void test_message(void)
 {
-    struct agent         a, moved;
+    struct agent         a, moved, cost; /* the same values in other units, and as something to be minimised */
     struct arena         arena;
     struct rff           rff;
     struct rff_posterior posterior;
@@ -180,6 +180,11 @@ static void test_message(void)
     set(&moved, "centre", -31.5);
     set(&moved, "spread", 4);
     agent_open(&moved);
+    agent_init(&cost, "fts", 2385);
+    set(&cost, "centre", 31.5);
+    set(&cost, "spread", 4);
+    cost.problem.is_minimized = true;
+    agent_open(&cost);
     CU_ASSERT(a.policy->message(a.session, 11, sent, &err) == STATUS_CONFLICT);
     CU_ASSERT(strcmp(err.code, "no_observations") == 0);
     for (size_t k = 0; k < 6; k++) {
@@ -187,6 +192,7 @@ static void test_message(void)
         space_encode(&plane, a.point, U + 2 * k);
         y[k] = objective(a.point);
         agent_tell(&moved, k + 1, a.point, 4 * y[k] - 31.5);
+        agent_tell(&cost, k + 1, a.point, 4 * y[k] - 31.5);
     }
     arena_init(&arena, 1 << 20);
     shared_features(&rff, &arena);
@@ -201,6 +207,9 @@ static void test_message(void)
     CU_ASSERT(moved.policy->message(moved.session, 11, again, NULL) == STATUS_OK);
     for (size_t i = 0; i < FEATURES; i++)
         CHECK_NEAR(again[i], expected[i], 1e-9);
+    CU_ASSERT(cost.policy->message(cost.session, 11, again, NULL) == STATUS_OK);
+    for (size_t i = 0; i < FEATURES; i++)
+        CHECK_NEAR(again[i], expected[i], 1e-9);
     CU_ASSERT(a.policy->message(a.session, 12, again, NULL) == STATUS_OK);
     CU_ASSERT(memcmp(sent, again, sizeof sent) != 0);
     agent_tell(&a, 100, a.point, 1e300); /* what is out of all proportion has no message */
@@ -209,6 +218,7 @@ static void test_message(void)
     arena_fini(&arena);
     a.policy->close(a.session);
     moved.policy->close(moved.session);
+    cost.policy->close(cost.session);
 }
 
 /* With probability 1 - p_t one of the senders not yet used, each once, and again after it sent anew. */

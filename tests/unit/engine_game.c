@@ -163,35 +163,47 @@ static void test_regret(void)
     game_close(game);
 }
 
-/* The formula of EXP3 with its own elimination, on the waves that the seed draws. */
-static void exp3_reference(double waves[4][4], double *p)
+static void exp3_probabilities(const double *gains, double *p)
 {
-    double gains[4] = {0};
-    for (size_t round = 1; round < 7; round++) { // the second one is the last of the initial ones
-        double A[4][5] = {{0}}, total = 0;
-        for (size_t i = 0; i < 4; i++)
-            total += p[i] = exp(given.learning_rate * gains[i]);
-        for (size_t i = 0; i < 4; i++)
-            p[i] = given.uniform_share / 4 + (1 - given.uniform_share) * p[i] / total;
-        for (size_t f = 0; f < 4; f++) {
-            for (size_t g = 0; g < 4; g++)
-                for (size_t i = 0; i < 4; i++)
-                    A[f][g] += p[i] * waves[i][f] * waves[i][g];
-            A[f][4] = waves[pair_rows[round][1]][f];
-        }
-        for (size_t k = 0; k < 4; k++)
-            for (size_t r = 0; r < 4; r++)
-                for (size_t c = 5; c-- > k && r != k;)
-                    A[r][c] -= A[r][k] / A[k][k] * A[k][c];
-        for (size_t i = 0; i < 4; i++)
-            for (size_t f = 0; f < 4; f++)
-                gains[i] += waves[i][f] * A[f][4] / A[f][f] * pair_payoffs[round][1];
-    }
     double total = 0;
     for (size_t i = 0; i < 4; i++)
         total += p[i] = exp(given.learning_rate * gains[i]);
     for (size_t i = 0; i < 4; i++)
         p[i] = given.uniform_share / 4 + (1 - given.uniform_share) * p[i] / total;
+}
+
+/* x := A^-1 x by elimination without pivots; A is overwritten. */
+static void eliminate(double A[4][4], double *x)
+{
+    for (size_t k = 0; k < 4; k++)
+        for (size_t r = 0; r < 4; r++) {
+            double factor = r == k ? 0 : A[r][k] / A[k][k];
+            for (size_t c = 0; c < 4; c++)
+                A[r][c] -= factor * A[k][c];
+            x[r] -= factor * x[k];
+        }
+    for (size_t k = 0; k < 4; k++)
+        x[k] /= A[k][k];
+}
+
+/* The formula of EXP3 on the waves that the seed draws. */
+static void exp3_reference(double waves[4][4], double *p)
+{
+    double gains[4] = {0};
+    for (size_t round = 1; round < 7; round++) { // the second one is the last of the initial ones
+        double Q[4][4] = {{0}}, weights[4];
+        exp3_probabilities(gains, p);
+        for (size_t f = 0; f < 4; f++)
+            for (size_t g = 0; g < 4; g++)
+                for (size_t i = 0; i < 4; i++)
+                    Q[f][g] += p[i] * waves[i][f] * waves[i][g];
+        memcpy(weights, waves[pair_rows[round][1]], sizeof weights);
+        eliminate(Q, weights);
+        for (size_t i = 0; i < 4; i++)
+            for (size_t f = 0; f < 4; f++)
+                gains[i] += waves[i][f] * weights[f] * pair_payoffs[round][1];
+    }
+    exp3_probabilities(gains, p);
 }
 
 static void test_exp3(void)

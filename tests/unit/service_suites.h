@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #define SERVICE_SUITES(X) \
+    X(agent_log)          \
     X(cases)              \
     X(codec)              \
     X(codec_value)        \

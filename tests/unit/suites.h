@@ -18,6 +18,7 @@
     X(kernel)            \
     X(rff)               \
     X(gp)                \
+    X(gp_model)          \
     X(acq)               \
     X(policy_gp)         \
     X(pareto)            \
@@ -33,6 +34,9 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(stopping)          \
+    X(stop_rule)         \
+    X(judge)             \
     X(accountant)        \
     X(region)            \
     X(broadcast)         \
@@ -43,6 +47,7 @@
     X(bos2)              \
     X(graph)             \
     X(macro)             \
+    X(meta)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];
