@@ -39,7 +39,7 @@ static const struct {
     {AGENT("H=1 beta=1", "macro-bo", {"horizon", 1}, {"beta", 1}), .332, .035, 1.381, .037},
     {AGENT("H=2 N=100 beta=.3", "macro-bo", {"horizon", 2}, {"beta", .3}), .553, .035, 1.217, .035},
     {AGENT("H=2 N=100 beta=10", "macro-bo", {"horizon", 2}, {"beta", 10}), .018, .035, 1.671, .035},
-    {AGENT("anytime H=3", "macro-bo-anytime", {"horizon", 3}, {"nodes", 1e5}), NAN, NAN, NAN, NAN},
+    {AGENT("anytime H=3", "macro-bo-anytime", {"horizon", 3}, {"nodes", 1e6}), NAN, NAN, NAN, NAN},
     {AGENT("anytime H=4", "macro-bo-anytime", {"horizon", 4}, {"nodes", 1e6}), NAN, NAN, NAN, NAN},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
