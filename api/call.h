@@ -12,7 +12,7 @@
 
 struct route;
 
-enum { CALL_PARAMS_MAX = 2, CALL_QUERY_MAX = 16 };
+enum { CALL_PARAMS_MAX = 3, CALL_QUERY_MAX = 16, CALL_RESULT_BYTES = 2048 };
 enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
 
 struct reply {
@@ -41,12 +41,13 @@ struct call {
     const char         *params[CALL_PARAMS_MAX]; /* decoded path parameters, in order */
     struct query_item   query[CALL_QUERY_MAX];
     size_t              query_len;
-    const char         *token, *if_match, *idempotency_key; /* or NULL */
+    const char         *token, *if_match, *idempotency_key, *prefer; /* or NULL */
 
     const char *body; /* or the piece of a streamed body; never NULL */
     size_t      body_bytes;
-    bool        is_csv;
-    int64_t     offset, total; /* streamed: where the piece starts, and the whole length */
+    bool        is_csv, is_npy; /* the body is; else JSON */
+    bool        wants_npy;      /* Accept names it */
+    int64_t     offset, total;  /* streamed: where the piece starts, and the whole length */
     json_t     *json, *query_json;
     void       *input; /* the struct of the route's form */
 
@@ -55,7 +56,7 @@ struct call {
     bool            for_store; /* the reply being rendered is kept for a repeat: no secrets */
     struct problems problems;
     struct reply    reply;
-    _Alignas(16) unsigned char result[1024]; /* last: only what a handler asks for is cleared */
+    _Alignas(16) unsigned char result[CALL_RESULT_BYTES]; /* last: only what a handler asks for is cleared */
 };
 
 /* What a handler reads and how: the tables of its body and of its query, and the struct that both fill. */
@@ -64,8 +65,11 @@ struct form {
     size_t              bytes;
 };
 
-/* Announces what will be shown, and how: returns the zeroed result, which the service call then fills. */
+/* Announces what will be shown, and how: returns the zeroed result, which the service call then fills.
+ * A struct that does not fit does not compile. */
 void *call_result(struct call *call, int http, json_t *(*render)(struct call *, const void *), size_t bytes);
-#define CALL_RESULT(call, type, http, render) ((type *)call_result(call, http, render, sizeof(type)))
+#define CALL_RESULT(call, type, http, render) \
+    ((type *)call_result(call, http, render,  \
+                         sizeof(type) + 0 * sizeof(char[sizeof(type) <= CALL_RESULT_BYTES ? 1 : -1])))
 
 #endif

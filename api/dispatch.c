@@ -39,12 +39,14 @@ static enum status check_type(struct call *call, const char *type, struct error 
 {
     enum body_kind kind = call->route->body;
     call->is_csv = kind == BODY_IMPORT && type != NULL && is_type(type, "text/csv");
-    bool good = type != NULL && (kind == BODY_NPY ? is_type(type, "application/x-npy")
-                                                  : call->is_csv || is_type(type, "application/json"));
+    call->is_npy = (kind == BODY_NPY || kind == BODY_VECTOR) && type != NULL && is_type(type, "application/x-npy");
+    bool good = type != NULL &&
+                (kind == BODY_NPY ? call->is_npy : call->is_csv || call->is_npy || is_type(type, "application/json"));
     return good ? STATUS_OK
                 : error_set(err, STATUS_INVALID, "unsupported_media_type", "", "the body must be %s",
                             kind == BODY_NPY      ? "application/x-npy"
                             : kind == BODY_IMPORT ? "application/json or text/csv"
+                            : kind == BODY_VECTOR ? "application/json or application/x-npy"
                                                   : "application/json");
 }
 
@@ -104,6 +106,8 @@ static enum status keep_headers(struct call *call, const struct gate_headers *he
             return bad_request(err, "an Idempotency-Key has 1 to 128 visible characters");
     TRY(keep(call, key, &call->idempotency_key, err));
     TRY(keep(call, headers->if_match, &call->if_match, err));
+    call->wants_npy = headers->accept != NULL && strstr(headers->accept, "application/x-npy") != NULL;
+    TRY(keep(call, headers->prefer, &call->prefer, err));
     bool is_bearer = token != NULL && strncasecmp(token, "Bearer ", 7) == 0 && strlen(token) <= TOKEN_MAX;
     return is_bearer ? keep(call, token + 7, &call->token, err) : STATUS_OK;
 }
@@ -122,6 +126,23 @@ enum status dispatch_head(struct call *call, const struct gate_headers *headers,
     return keep_headers(call, headers, err);
 }
 
+/* What a bound token may not see is not there. */
+static enum status check_resource(const struct call *call, struct error *err)
+{
+    static const struct {
+        const char *parameter, *code, *text;
+    } resources[] = {
+        {"{study}", "study_not_found", "there is no such study"},
+        {"{federation}", "federation_not_found", "there is no such federation"},
+        {"{game}", "game_not_found", "there is no such game"},
+    };
+    for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++)
+        if (strstr(call->route->path, resources[i].parameter) != NULL &&
+            strcmp(call->params[0], call->caller.resource) != 0)
+            return error_set(err, STATUS_NOT_FOUND, resources[i].code, "", "%s", resources[i].text);
+    return STATUS_OK;
+}
+
 enum status dispatch_authorise(struct call *call, bool cached_only, struct error *err)
 {
     const struct route *route = call->route;
@@ -135,12 +156,10 @@ enum status dispatch_authorise(struct call *call, bool cached_only, struct error
     if (call->token == NULL)
         return error_set(err, STATUS_UNAUTHORISED, "unauthorised", "", "a valid bearer token is required");
     TRY(token_check(call->app, call->token, cached_only, &call->caller, err));
-    bool is_bound = call->caller.study[0] != '\0';
+    bool is_bound = call->caller.resource[0] != '\0';
     if (!(route->scopes & 1u << call->caller.scope) || (is_bound && route->flags & ROUTE_GLOBAL))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token's scope does not allow that");
-    if (is_bound && strstr(route->path, "{study}") != NULL && strcmp(call->params[0], call->caller.study) != 0)
-        return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
-    return STATUS_OK;
+    return is_bound ? check_resource(call, err) : STATUS_OK;
 }
 
 /* Path, query and body become the input struct. */
@@ -159,10 +178,12 @@ static enum status read_input(struct call *call, struct error *err)
         return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter %s: %s", wrong.items[0].path + 1,
                          wrong.items[0].text);
     TRY(problems_first(&call->problems, err));
-    if (call->route->body == BODY_NONE || call->route->body == BODY_NPY || call->is_csv)
+    if (call->route->body == BODY_NONE || call->is_npy || call->is_csv)
         return STATUS_OK;
     bool is_empty = call->body_bytes == 0 && call->route->body == BODY_OPTIONAL;
     TRY(codec_parse(is_empty ? "{}" : call->body, is_empty ? 2 : call->body_bytes, &call->json, err));
+    if (call->route->body == BODY_VECTOR) // the handler reads the array
+        return STATUS_OK;
     schema_read(form->body, call->json, "", call->input, &call->problems);
     return problems_first(&call->problems, err);
 }

@@ -17,6 +17,7 @@ static const struct {
     {HEADER("Authorization"), offsetof(struct gate_headers, authorization)},
     {HEADER("If-Match"), offsetof(struct gate_headers, if_match)},
     {HEADER("Idempotency-Key"), offsetof(struct gate_headers, idempotency_key)},
+    {HEADER("Prefer"), offsetof(struct gate_headers, prefer)},
     {HEADER("Content-Range"), offsetof(struct gate_headers, content_range)},
 };
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
@@ -65,6 +66,8 @@ void gate_header(struct gate_headers *headers, const char *name, size_t name_len
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (known[i].length == name_length && strncasecmp(known[i].name, name, name_length) == 0)
             keep(headers, known[i].offset, value);
+    if (headers->accept == NULL && name_length == 6 && strncasecmp("Accept", name, name_length) == 0)
+        headers->accept = value;
 }
 
 /* At most 18 digits, so that it cannot overflow; -1 when it is not a number. */

@@ -13,7 +13,8 @@
 /* The headers that are looked at, each allowed once; NULL when absent.  Borrowed. */
 struct gate_headers {
     const char *host, *content_length, *transfer_encoding, *content_type, *expect;
-    const char *authorization, *if_match, *idempotency_key, *content_range;
+    const char *authorization, *if_match, *idempotency_key, *content_range, *prefer;
+    const char *accept;  /* the first; there may be more */
     const char *problem; /* the first thing wrong with them, or NULL */
 };
 

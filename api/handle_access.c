@@ -29,31 +29,31 @@ enum status handle_number(struct call *call, size_t param, int64_t *out, struct 
 /* ---- tokens ---- */
 
 struct tokens_post_input {
-    const char *name, *scope, *study;
+    const char *name, *scope, *resource;
     int64_t     expires_in_seconds;
 };
 static const struct field tokens_post_body[] = {
     {AT(tokens_post_input, name), .kind = FIELD_STRING, .required = true, .min = 1, .max = 200},
     {AT(tokens_post_input, scope), .kind = FIELD_CHOICE, .required = true, .choices = scopes},
-    {AT(tokens_post_input, study), .kind = FIELD_STRING, .nullable = true, .min = 20, .max = 20},
+    {AT(tokens_post_input, resource), .kind = FIELD_STRING, .nullable = true, .min = 20, .max = 20},
     {AT(tokens_post_input, expires_in_seconds), .kind = FIELD_INT, .nullable = true, .min = 1, .max = 3153600000.0,
      .fallback = 90 * 86400},
     {.name = NULL},
 };
 const struct form form_tokens_post = {.body = tokens_post_body, .bytes = sizeof(struct tokens_post_input)};
 
-static const char *study_or_null(const struct token *token)
+static const char *or_null(const char *text)
 {
-    return token->study[0] == '\0' ? NULL : token->study;
+    return text[0] == '\0' ? NULL : text;
 }
 
 static json_t *render_created(struct call *call, const void *result)
 {
     const struct token *token = result;
-    return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:o, s:s?}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "study", study_or_null(token), "created_at",
-                     codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms), "token",
-                     call->for_store ? NULL : token->secret);
+    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:o, s:s?}", "id", token->id, "name", token->name, "scope",
+                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
+                     "created_at", codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms),
+                     "token", call->for_store ? NULL : token->secret);
 }
 
 enum status handle_tokens_post(struct call *call, struct error *err)
@@ -61,17 +61,17 @@ enum status handle_tokens_post(struct call *call, struct error *err)
     const struct tokens_post_input *input = call->input;
     const struct token_new new = {.name = input->name,
                                   .scope = scope_find(input->scope),
-                                  .study = input->study,
+                                  .resource = input->resource,
                                   .expires_in_ms = input->expires_in_seconds * 1000};
     return token_create(call->app, &call->caller, &new, CALL_RESULT(call, struct token, 201, render_created), err);
 }
 
 static json_t *token_json(const struct token *token)
 {
-    return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:o, s:o}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "study", study_or_null(token), "created_at",
-                     codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms), "revoked_at",
-                     codec_time_json(token->revoked_ms));
+    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:o, s:o}", "id", token->id, "name", token->name, "scope",
+                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
+                     "created_at", codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms),
+                     "revoked_at", codec_time_json(token->revoked_ms));
 }
 
 static json_t *render_tokens(struct call *call, const void *result)
@@ -104,9 +104,9 @@ static json_t *render_whoami(struct call *call, const void *result)
 {
     (void)call;
     const struct token *token = result;
-    return json_pack("{s:s, s:s, s:s, s:s?, s:o}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "study", study_or_null(token), "expires_at",
-                     codec_time_json(token->expires_ms));
+    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o}", "id", token->id, "name", token->name, "scope",
+                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
+                     "expires_at", codec_time_json(token->expires_ms));
 }
 
 enum status handle_whoami_get(struct call *call, struct error *err)
@@ -139,7 +139,7 @@ enum status handle_events_get(struct call *call, struct error *err)
 {
     const struct events_get_input *input = call->input;
     const struct event_filter      filter = {input->study, input->cursor, input->limit};
-    if (input->study == NULL && (call->caller.scope != SCOPE_ADMIN || call->caller.study[0] != '\0'))
+    if (input->study == NULL && (call->caller.scope != SCOPE_ADMIN || call->caller.resource[0] != '\0'))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "only an admin sees the events of all studies");
     return event_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct event_page, 200, render_events), err);
 }

@@ -92,8 +92,9 @@ static json_t *option_json(const struct option *option)
                        : is_choice             ? json_string(option->choices[(size_t)option->fallback])
                        : is_number             ? number_json(option, option->fallback)
                                                : json_boolean(option->fallback != 0);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s}", "name", option->name, "type", types[option->kind],
-                     "minimum", is_number ? number_json(option, option->min) : json_null(), "maximum",
+    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "name", option->name, "type", types[option->kind],
+                     "required", option->required, "minimum",
+                     is_number ? number_json(option, option->min) : json_null(), "maximum",
                      is_number ? number_json(option, option->max) : json_null(), "default", fallback, "enum",
                      is_choice ? choices_json(option) : json_null(), "description", option->help);
 }
@@ -105,6 +106,10 @@ static json_t *policy_json(const struct policy *policy)
         (void)json_array_append_new(spaces, json_string("parameters"));
     if (policy->spaces & SPACE_CANDIDATES)
         (void)json_array_append_new(spaces, json_string("candidates"));
+    if (policy->spaces & SPACE_IMAGE)
+        (void)json_array_append_new(spaces, json_string("image"));
+    if (policy->spaces & SPACE_GRAPH)
+        (void)json_array_append_new(spaces, json_string("graph"));
     for (const struct option *option = policy->options; option != NULL && option->name != NULL; option++)
         (void)json_array_append_new(options, option_json(option));
     return json_pack("{s:s, s:s, s:o, s:o}", "name", policy->name, "help", policy->help, "spaces", spaces, "options",
@@ -119,11 +124,11 @@ static json_t *render_meta(struct call *call, const void *result)
     json_t                     *list = json_array();
     for (size_t i = 0; i < len; i++)
         (void)json_array_append_new(list, policy_json(policies[i]));
-    json_t *limits =
-        json_pack("{s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "body_bytes", (json_int_t)call->body_limit,
-                  "json_depth", 32, "json_tokens", 400000, "json_containers", 60000, "parameters", SPACE_PARAMS_MAX,
-                  "candidate_rows", SPACE_CANDIDATES_MAX, "candidate_columns", SPACE_COLUMNS_MAX, "observations", 10000,
-                  "suggestions", 100, "page_items", 1000);
+    json_t *limits = json_pack(
+        "{s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "body_bytes", (json_int_t)call->body_limit,
+        "json_depth", 32, "json_tokens", 400000, "json_containers", 60000, "parameters", SPACE_PARAMS_MAX,
+        "candidate_rows", SPACE_CANDIDATES_MAX, "candidate_columns", SPACE_COLUMNS_MAX, "observations", 10000,
+        "suggestions", 100, "page_items", 1000, "image_numbers", SPACE_IMAGE_MAX, "latent_numbers", SPACE_LATENT_MAX);
     return json_pack("{s:s, s:o, s:o}", "version", GNOMON_VERSION, "limits", limits, "policies", list);
 }
 

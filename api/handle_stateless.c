@@ -34,7 +34,8 @@ struct shown_suggestions {
 static json_t *suggestion_json(const struct spec *spec, const struct trial *trial)
 {
     json_t     *json = codec_trial_json(spec, trial);
-    const char *place = trial->point != NULL ? "point" : "candidate";
+    bool        is_graph = spec->space.kind == SPACE_GRAPH;
+    const char *place = is_graph ? "sites" : trial->point != NULL ? "point" : "candidate";
     json_t *own = json_pack("{s:O, s:O}", place, json_object_get(json, place), "model", json_object_get(json, "model"));
     json_decref(json);
     return own;
@@ -146,7 +147,7 @@ static enum status read_pending(struct call *call, const json_t *list, struct st
         return STATUS_OK;
     TRY(show_check_list(list, "/pending", PENDING_MAX, err));
     request->pending_len = json_array_size(list);
-    if (request->spec.space.kind == SPACE_PARAMETERS) {
+    if (request->spec.space.kind != SPACE_CANDIDATES) {
         TRY(show_read_points(call, &request->spec, list, "/pending", &points, err));
         request->pending = points;
         return STATUS_OK;

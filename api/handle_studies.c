@@ -10,7 +10,7 @@
 
 struct studies_post_input {
     const char   *name, *notes;
-    const json_t *metrics, *space, *algorithm, *seed, *lease_seconds, *labels;
+    const json_t *metrics, *space, *algorithm, *stopping, *seed, *lease_seconds, *labels, *stop_when, *shareable;
     int64_t       trials;
 };
 static const struct field budget_fields[] = {
@@ -22,11 +22,14 @@ static const struct field studies_post_body[] = {
     {AT(studies_post_input, metrics), .kind = FIELD_JSON, .required = true},
     {AT(studies_post_input, space), .kind = FIELD_JSON, .required = true},
     {AT(studies_post_input, algorithm), .kind = FIELD_JSON},
+    {AT(studies_post_input, stopping), .kind = FIELD_JSON},
     {AT(studies_post_input, seed), .kind = FIELD_JSON},
     {.name = "budget", .kind = FIELD_OBJECT, .nullable = true, .fields = budget_fields},
     {AT(studies_post_input, labels), .kind = FIELD_JSON},
     {AT(studies_post_input, notes), .kind = FIELD_STRING, .max = 10000},
     {AT(studies_post_input, lease_seconds), .kind = FIELD_JSON},
+    {AT(studies_post_input, stop_when), .kind = FIELD_JSON},
+    {AT(studies_post_input, shareable), .kind = FIELD_JSON},
     {.name = NULL},
 };
 const struct form form_studies_post = {.body = studies_post_body, .bytes = sizeof(struct studies_post_input)};

@@ -2,11 +2,13 @@
 #include "api/handlers.h"
 #include "api/reply.h"
 #include "api/show.h"
+#include "service/codec_meta.h"
 #include "service/codec_read.h"
+#include "service/meta.h"
 
 #include <string.h>
 
-enum { IMPORT_MAX = 10000, EXPORT_PAGE = 1000 };
+enum { IMPORT_MAX = 10000, EXPORT_PAGE = 1000, EXPORT_NUMBERS_MAX = 1 << 21 };
 
 static const char *const formats[] = {"json", "csv", NULL};
 
@@ -22,15 +24,18 @@ const struct form form_export_get = {.query = export_get_query, .bytes = sizeof(
 /* ---- export ---- */
 
 struct shown_export {
-    struct study      study;
-    struct event_page events;
-    struct trial_page trials;
+    struct study        study;
+    struct meta_sources meta;
+    struct event_page   events;
+    struct trial_page   trials;
 };
 
-/* What would create the study again. */
-static json_t *study_json(const struct study *study)
+/* What would create the study again, with the data of the earlier studies that it learns from. */
+static json_t *study_json(const struct study *study, const struct meta_sources *meta)
 {
-    json_t *json = codec_spec_json(&study->spec);
+    json_t *json = codec_spec_json(&study->spec), *algorithm = json_object_get(json, "algorithm");
+    if (meta->len > 0 && codec_meta_write_whole(&study->spec, meta->studies, meta->len, algorithm) != 0)
+        json_decref(json), json = NULL;
     json_t *labels = study->labels == NULL ? json_object() : json_loads(study->labels, 0, NULL);
     json_t *budget =
         study->budget_trials == 0 ? json_null() : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials);
@@ -48,17 +53,20 @@ static json_t *render_export(struct call *call, const void *result)
 {
     (void)call;
     const struct shown_export *shown = result;
-    return json_pack("{s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "study", study_json(&shown->study), "events",
-                     show_events(&shown->events), "trials",
+    return json_pack("{s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "study",
+                     study_json(&shown->study, &shown->meta), "events", show_events(&shown->events), "trials",
                      show_trials(&shown->study.spec, shown->trials.trials, shown->trials.len));
 }
 
 /* Every trial that there was when the study was read. */
 static enum status read_trials(struct call *call, struct shown_export *shown, struct error *err)
 {
-    size_t              room = (size_t)shown->study.trials_total;
+    size_t              room = (size_t)shown->study.trials_total, len = space_point_len(&shown->study.spec.space);
     struct trial_filter filter = {.limit = EXPORT_PAGE};
     struct trial_page   page;
+    if (shown->study.spec.space.kind == SPACE_IMAGE && room > EXPORT_NUMBERS_MAX / len)
+        return error_set(err, STATUS_TOO_LARGE, "export_too_large", "",
+                         "%zu images are too much for one document: read the trials page by page", room);
     shown->trials.trials = ARENA_NEW(&call->arena, struct trial, room + 1);
     if (shown->trials.trials == NULL)
         return app_no_memory(err);
@@ -88,6 +96,7 @@ enum status handle_export_get(struct call *call, struct error *err)
     struct shown_export      *shown = CALL_RESULT(call, struct shown_export, 200, render_export);
     const struct event_filter filter = {.study = call->params[0]};
     TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    TRY(meta_find(call->app, &call->caller, call->params[0], &shown->study.spec, &shown->meta, err));
     TRY(event_list(call->app, &call->caller, &filter, &shown->events, err));
     return read_trials(call, shown, err);
 }
@@ -131,9 +140,12 @@ static json_t *trial_observation(const json_t *trial)
 {
     static const char *const one[] = {"point", "candidate", "value", "stddev", "reason", "external_id"};
     static const char *const several[] = {"point", "candidate", "values", "stddevs", "reason", "external_id"};
+    static const char *const graph[] = {"sites", "values", "reason", "external_id", "sites", "sites"};
+    bool                     is_graph = json_is_array(json_object_get(trial, "sites"));
     const char *const       *members = json_object_size(json_object_get(trial, "values")) > 1 ? several : one;
-    const char              *state = json_string_value(json_object_get(trial, "state"));
-    bool                     is_value = state != NULL && strcmp(state, "completed") == 0;
+    members = is_graph ? graph : members;
+    const char *state = json_string_value(json_object_get(trial, "state"));
+    bool        is_value = state != NULL && strcmp(state, "completed") == 0;
     if (!is_value && (state == NULL || (strcmp(state, "failed") != 0 && strcmp(state, "infeasible") != 0)))
         return NULL;
     json_t *observation = is_value ? json_object() : json_pack("{s:s}", "state", state);

@@ -1,7 +1,10 @@
 /* The two calls that everyone uses, and what surrounds them. */
 #include "api/handlers.h"
+#include "api/reply.h"
 #include "api/show.h"
+#include "service/candidates.h"
 
+#include <float.h>
 #include <string.h>
 
 enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000, SUGGESTIONS_MAX = 100 };
@@ -40,6 +43,10 @@ enum status handle_suggest_post(struct call *call, struct error *err)
         TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
         TRY(show_read_fixed(call, &study.spec, input->fixed, &request.fixed, err));
     }
+    bool is_taken;
+    TRY(handle_suggest_behind(call, &request, &is_taken, err));
+    if (is_taken)
+        return STATUS_OK;
     return trial_suggest(call->app, &call->caller, call->params[0], &request,
                          CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
 }
@@ -60,6 +67,7 @@ static const struct field observe_post_body[] = {
     ADMITTED("trial"),
     ADMITTED("point"),
     ADMITTED("candidate"),
+    ADMITTED("sites"),
     ADMITTED("value"),
     ADMITTED("values"),
     ADMITTED("stddev"),
@@ -115,31 +123,51 @@ static json_t *render_queued(struct call *call, const void *result)
 }
 
 struct trials_post_input {
-    const json_t *points, *candidates;
+    const json_t *points, *candidates, *macro_actions, *sites;
 };
 static const struct field trials_post_body[] = {
     {AT(trials_post_input, points), .kind = FIELD_JSON},
     {AT(trials_post_input, candidates), .kind = FIELD_JSON},
+    {AT(trials_post_input, macro_actions), .kind = FIELD_JSON},
+    {.name = NULL},
+};
+static const struct field predict_post_body[] = {
+    {AT(trials_post_input, points), .kind = FIELD_JSON},
+    {AT(trials_post_input, candidates), .kind = FIELD_JSON},
+    {AT(trials_post_input, sites), .kind = FIELD_JSON},
     {.name = NULL},
 };
 const struct form form_trials_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
-const struct form form_predict_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
+const struct form form_predict_post = {.body = predict_post_body, .bytes = sizeof(struct trials_post_input)};
 
-/* Exactly one of two lists: *points or *rows is set, [*len]. */
+/* Exactly one of the lists: *points or *rows is set, [*len]; the macro-actions of a graph are its points, its sites the
+ * rows. */
 static enum status read_places(struct call *call, const struct spec *spec, double **points, int64_t **rows, size_t *len,
                                struct error *err)
 {
     const struct trials_post_input *input = call->input;
-    const json_t                   *list = input->points != NULL ? input->points : input->candidates;
-    const char                     *where = input->points != NULL ? "/points" : "/candidates";
+    const json_t *lists[] = {input->points, input->candidates, input->macro_actions, input->sites}, *list = NULL;
+    static const char *const names[] = {"/points", "/candidates", "/macro_actions", "/sites"};
+    size_t                   which = 0, given = 0;
     *points = NULL;
     *rows = NULL;
-    if ((input->points == NULL) == (input->candidates == NULL))
-        return error_set(err, STATUS_INVALID, "missing_member", "/points", "there must be either points or candidates");
-    TRY(show_check_list(list, where, LIST_MAX, err));
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        which = lists[i] != NULL ? i : which;
+        given += lists[i] != NULL;
+    }
+    list = lists[which];
+    if (given != 1)
+        return error_set(err, STATUS_INVALID, "missing_member", "/points",
+                         "there must be exactly one list: points, candidates, or what a graph has");
+    TRY(show_check_list(list, names[which], LIST_MAX, err));
     *len = json_array_size(list);
-    return input->points != NULL ? show_read_points(call, spec, list, where, points, err)
-                                 : show_read_rows(call, spec, list, where, rows, err);
+    if (list == input->sites)
+        return show_read_sites(call, spec, list, names[which], rows, err);
+    if (list == input->candidates)
+        return show_read_rows(call, spec, list, names[which], rows, err);
+    if ((list == input->macro_actions) != (spec->space.kind == SPACE_GRAPH))
+        return error_set(err, STATUS_INVALID, "wrong_space", names[which], "the space has no such points");
+    return show_read_points(call, spec, list, names[which], points, err);
 }
 
 enum status handle_trials_post(struct call *call, struct error *err)
@@ -153,7 +181,8 @@ enum status handle_trials_post(struct call *call, struct error *err)
     return trial_queue(call->app, &call->caller, call->params[0], points, rows, len, &shown->page, err);
 }
 
-static const char *const trial_states[] = {"queued", "running", "completed", "failed", "infeasible", "abandoned", NULL};
+static const char *const trial_states[] = {"queued",     "running",   "completed", "failed",
+                                           "infeasible", "abandoned", "stopped",   NULL};
 struct trials_get_input {
     const char *state, *cursor;
     int64_t     limit;
@@ -203,12 +232,43 @@ static enum status begin_trial(struct call *call, struct shown_trial **shown, in
     return handle_number(call, 1, number, err);
 }
 
+static const char *const trial_formats[] = {"json", "npy", NULL};
+struct trial_get_input {
+    const char *format;
+};
+static const struct field trial_get_query[] = {
+    {AT(trial_get_input, format), .kind = FIELD_CHOICE, .choices = trial_formats},
+    {.name = NULL},
+};
+const struct form form_trial_get = {.query = trial_get_query, .bytes = sizeof(struct trial_get_input)};
+
+/* The point alone, as a matrix of height rows. */
+static enum status show_npy(struct call *call, const struct shown_trial *shown, struct error *err)
+{
+    const struct space *space = &shown->study.spec.space;
+    unsigned char       header[128];
+    if (space->kind != SPACE_IMAGE)
+        return error_set(err, STATUS_CONFLICT, "wrong_space", "", "only points of images are given as npy");
+    size_t length = npy_write_header(space->height, space->width * space->channels, NPY_F8, header);
+    size_t bytes = space_point_len(space) * sizeof *shown->trial.point;
+    char  *text = arena_alloc(&call->arena, length + bytes, 1);
+    if (text == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    memcpy(text, header, length);
+    memcpy(text + length, shown->trial.point, bytes);
+    call->render = NULL; // this is the reply, not what the trial looks like as JSON
+    reply_text(call, "application/x-npy", text, length + bytes);
+    return STATUS_OK;
+}
+
 enum status handle_trial_get(struct call *call, struct error *err)
 {
-    struct shown_trial *shown;
-    int64_t             number;
+    const struct trial_get_input *input = call->input;
+    struct shown_trial           *shown;
+    int64_t                       number;
     TRY(begin_trial(call, &shown, &number, err));
-    return trial_find(call->app, &call->caller, call->params[0], number, &shown->trial, err);
+    TRY(trial_find(call->app, &call->caller, call->params[0], number, &shown->trial, err));
+    return input->format != NULL && strcmp(input->format, "npy") == 0 ? show_npy(call, shown, err) : STATUS_OK;
 }
 
 enum status handle_trial_heartbeat(struct call *call, struct error *err)
@@ -235,6 +295,34 @@ enum status handle_trial_abandon(struct call *call, struct error *err)
     int64_t                           number;
     TRY(begin_trial(call, &shown, &number, err));
     return trial_abandon(call->app, &call->caller, call->params[0], number, input->reason, &shown->trial, err);
+}
+
+struct trial_report_input {
+    int64_t step;
+    double  value;
+};
+static const struct field trial_report_body[] = {
+    {AT(trial_report_input, step), .kind = FIELD_INT, .required = true, .min = 1, .max = 1000000},
+    {AT(trial_report_input, value), .kind = FIELD_NUMBER, .required = true, .min = -DBL_MAX, .max = DBL_MAX},
+    {.name = NULL},
+};
+const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct trial_report_input)};
+
+static json_t *render_report(struct call *call, const void *result)
+{
+    (void)call;
+    const struct report_reply *reply = result;
+    return json_pack("{s:s, s:s, s:o}", "decision", reply->stop ? "stop" : "continue", "reason", reply->reason,
+                     "next_check_step", reply->next_step == 0 ? json_null() : json_integer(reply->next_step));
+}
+
+enum status handle_trial_report(struct call *call, struct error *err)
+{
+    const struct trial_report_input *input = call->input;
+    struct report_request            request = {.step = input->step, .value = input->value};
+    struct report_reply             *reply = CALL_RESULT(call, struct report_reply, 200, render_report);
+    TRY(handle_number(call, 1, &request.trial, err));
+    return trial_report(call->app, &call->caller, call->params[0], &request, reply, err);
 }
 
 /* ---- insight ---- */

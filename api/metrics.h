@@ -9,7 +9,7 @@
 
 struct app;
 
-enum { METRICS_ROUTES_MAX = 64, METRICS_BUCKETS = 12 };
+enum { METRICS_ROUTES_MAX = 128, METRICS_BUCKETS = 12 };
 
 struct route_metrics {
     _Atomic uint64_t replies[6];                   /* by the first digit of the status */

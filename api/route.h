@@ -11,7 +11,8 @@ enum body_kind {
     BODY_JSON,
     BODY_OPTIONAL, /* JSON or nothing, which is {} */
     BODY_IMPORT,   /* JSON or CSV */
-    BODY_NPY       /* streamed: the handler gets it in pieces */
+    BODY_NPY,      /* streamed: the handler gets it in pieces */
+    BODY_VECTOR    /* a JSON array or .npy, whole */
 };
 enum route_flags {
     ROUTE_PUBLIC = 1,  /* no token */

@@ -1,6 +1,7 @@
 /* See show.h. */
 #include "api/show.h"
 
+#include "service/codec_graph.h"
 #include "service/codec_read.h"
 #include "service/random.h"
 
@@ -57,7 +58,8 @@ static enum status random_seed(uint64_t *seed, struct error *err)
 
 enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
 {
-    static const char *const members[] = {"metrics", "algorithm", "seed", "lease_seconds"};
+    static const char *const members[] = {"metrics", "algorithm",     "stopping", "stop_when",
+                                          "seed",    "lease_seconds", "shareable"};
     uint64_t                 seed;
     TRY(random_seed(&seed, err));
     json_t *own = json_object();
@@ -90,16 +92,19 @@ static enum status keep(struct call *call, enum status status, const struct erro
 enum status show_read_points(struct call *call, const struct spec *spec, const json_t *list, const char *where,
                              double **points, struct error *err)
 {
-    size_t params_len = spec->space.params_len, len = json_array_size(list);
+    size_t point_len = space_point_len(&spec->space), len = json_array_size(list);
     char   path[CODEC_PATH_MAX];
-    if (spec->space.kind != SPACE_PARAMETERS)
+    if (spec->space.kind == SPACE_CANDIDATES)
         return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has candidates, not points");
-    *points = ARENA_NEW(&call->arena, double, len *params_len);
+    if (len > trial_points_max(&spec->space))
+        return error_set(err, STATUS_INVALID, "out_of_range", where,
+                         "at most %zu points of this size are taken at once", trial_points_max(&spec->space));
+    *points = ARENA_NEW(&call->arena, double, len *point_len);
     if (*points == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, where, i);
-        TRY(keep(call, codec_point(spec, json_array_get(list, i), false, path, *points + i * params_len, err), err));
+        TRY(keep(call, codec_point(spec, json_array_get(list, i), false, path, *points + i * point_len, err), err));
     }
     return problems_first(&call->problems, err);
 }
@@ -129,6 +134,25 @@ enum status show_read_rows(struct call *call, const struct spec *spec, const jso
     return problems_first(&call->problems, err);
 }
 
+enum status show_read_sites(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+                            int64_t **sites, struct error *err)
+{
+    size_t   len = json_array_size(list);
+    uint32_t site = 0;
+    char     path[CODEC_PATH_MAX];
+    if (spec->space.kind != SPACE_GRAPH)
+        return error_set(err, STATUS_INVALID, "wrong_space", where, "the space is not a graph");
+    *sites = ARENA_NEW(&call->arena, int64_t, len);
+    if (*sites == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        codec_read_path_item(path, where, i);
+        TRY(keep(call, codec_graph_site(spec, json_array_get(list, i), path, &site, err), err));
+        (*sites)[i] = site;
+    }
+    return problems_first(&call->problems, err);
+}
+
 enum status show_read_fixed(struct call *call, const struct spec *spec, const json_t *json, const double **fixed,
                             struct error *err)
 {
@@ -136,7 +160,7 @@ enum status show_read_fixed(struct call *call, const struct spec *spec, const js
     if (point == NULL)
         return app_no_memory(err);
     if (spec->space.kind != SPACE_PARAMETERS)
-        return error_set(err, STATUS_INVALID, "wrong_space", "/fixed", "candidates have no parameters to fix");
+        return error_set(err, STATUS_INVALID, "wrong_space", "/fixed", "the space has no parameters to fix");
     *fixed = point;
     return codec_fixed(spec, json, &call->arena, point, err);
 }

@@ -6,9 +6,9 @@
 // clang-format off
 #define SQL_STUDY_COLUMNS                                                                                              \
     "id, name, state, reason, spec, labels, notes, budget, revision, version, total, queued, running, completed, "     \
-    "failed, infeasible, abandoned, best_trial, best_value, created_ms, updated_ms"
+    "failed, infeasible, abandoned, stopped, best_trial, best_value, created_ms, updated_ms"
 // clang-format on
-#define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiDii"
+#define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiiDii"
 // clang-format off
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
@@ -16,13 +16,22 @@
 // clang-format on
 #define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiSB"
 
+// clang-format off
+#define SQL_FEDERATION_COLUMNS                                                                                         \
+    "id, name, state, reason, spec, features_sha256, version, registered, round, received, deadline_ms, epsilon, "     \
+    "created_ms, updated_ms"
+// clang-format on
+#define SQL_FEDERATION_RESULTS "sssSssiiiiidii"
+#define SQL_OPERATION_COLUMNS "id, study, state, trials, revision, code, detail, created_ms, finished_ms"
+#define SQL_OPERATION_RESULTS "sssBiSSii"
+
 /* name, parameters, results, text */
 // clang-format off
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_ADD, "ssssssiii", "",                                                                                      \
       "INSERT INTO study(id, name, state, spec, labels, notes, budget, created_ms, updated_ms, revision, version, "    \
-      "total, queued, running, completed, failed, infeasible, abandoned, best_trial) "                                 \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0)")                                     \
+      "total, queued, running, completed, failed, infeasible, abandoned, stopped, best_trial) "                        \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                     \
     X(STUDY_GET, "s", SQL_STUDY_RESULTS, "SELECT " SQL_STUDY_COLUMNS " FROM study WHERE id = $1")                      \
     X(STUDY_LIST, "sssissi", SQL_STUDY_RESULTS,                                                                       \
       "SELECT " SQL_STUDY_COLUMNS " FROM study "                                                                       \
@@ -35,9 +44,9 @@
       "WHERE id = $1")                                                                                                 \
     X(STUDY_STATE, "sssi", "",                                                                                         \
       "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
-    X(STUDY_COUNT, "siiiiiiiii", "",                                                                                   \
+    X(STUDY_COUNT, "siiiiiiiiii", "",                                                                                  \
       "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
-      "infeasible = $8, abandoned = $9, updated_ms = $10 WHERE id = $1")                                               \
+      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11 WHERE id = $1")                                               \
     X(STUDY_BEST, "sid", "", "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                        \
     X(STUDY_DELETE, "s", "", "DELETE FROM study WHERE id = $1")                                                        \
     X(TRIAL_ADD, "sisbisisssiiDDdbis", "",                                                                             \
@@ -74,6 +83,22 @@
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 "             \
       "ORDER BY number")                                                                                               \
     X(TRIAL_HAS_ROW, "si", "i", "SELECT number FROM trial WHERE study = $1 AND row = $2 LIMIT 1")                      \
+    X(TRIAL_NEWEST_VISIT, "s", SQL_TRIAL_RESULTS,                                                                      \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state IN ('queued', 'running', 'completed') "      \
+      "ORDER BY number DESC LIMIT 1")                                                                                  \
+    X(OPERATION_ADD, "sssisbii", "",                                                                                   \
+      "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
+      "finished_ms) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0)")                                         \
+    X(OPERATION_GET, "s", SQL_OPERATION_RESULTS, "SELECT " SQL_OPERATION_COLUMNS " FROM operation WHERE id = $1")      \
+    X(OPERATION_OF_WORKER, "ss", SQL_OPERATION_RESULTS,                                                                \
+      "SELECT " SQL_OPERATION_COLUMNS " FROM operation WHERE study = $1 AND state = 'running' AND worker = $2 "        \
+      "ORDER BY created_ms LIMIT 1")                                                                                   \
+    X(OPERATION_LEFT, "", "sssisBi",                                                                                   \
+      "SELECT id, study, actor, count, worker, fixed, deadline_ms FROM operation WHERE state = 'running' "             \
+      "ORDER BY created_ms DESC, id LIMIT 64")                                                                         \
+    X(OPERATION_END, "ssbissi", "",                                                                                    \
+      "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7 "         \
+      "WHERE id = $1 AND state = 'running'")                                                                           \
     X(EVENT_ADD, "issiiss", "",                                                                                        \
       "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
     X(EVENT_LIST, "ii", "iisSiisS",                                                                                    \
@@ -82,17 +107,37 @@
     X(EVENT_OF_STUDY, "sii", "iisSiisS",                                                                               \
       "SELECT seq, at_ms, kind, study, revision, trial, actor, detail FROM event WHERE study = $1 AND seq > $2 "       \
       "ORDER BY seq LIMIT $3")                                                                                         \
-    X(EVENT_REPLAY, "si", "iisiBiDDBB",                                                                                \
-      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, t.row, t.value, t.stddev, t.note, t.outcome FROM event e "             \
-      "JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                      \
-      "WHERE e.study = $1 AND e.seq > $2 AND e.trial > 0 ORDER BY e.seq")                                              \
-    X(TOKEN_ADD, "sbsssii", "",                                                                                        \
-      "INSERT INTO token(id, hash, name, scope, study, created_ms, expires_ms, revoked_ms) "                           \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, 0)")                                                                        \
-    X(TOKEN_GET, "s", "sbssSiii",                                                                                      \
-      "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token WHERE id = $1")              \
-    X(TOKEN_LIST, "sisi", "sbssSiii",                                                                                  \
-      "SELECT id, hash, name, scope, study, created_ms, expires_ms, revoked_ms FROM token "                            \
+    X(EVENT_REPLAY, "si", "iisiBiDDBBIDBS",                                                                             \
+      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1), t.value, t.stddev, t.note, t.outcome, "              \
+      "m.step, m.value, m.note, e.detail FROM event e "                                                                \
+      "LEFT JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                 \
+      "LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision "                                      \
+      "WHERE e.study = $1 AND e.seq > $2 AND (t.number IS NOT NULL OR e.kind = 'federation.received') "                \
+      "ORDER BY e.seq")                                                                                                \
+    X(MEASUREMENT_ADD, "siidiiisib", "",                                                                               \
+      "INSERT INTO measurement(study, trial, step, value, revision, at_ms, stop, reason, next_step, note) "            \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")                                                              \
+    X(MEASUREMENT_GET, "sii", "disi",                                                                                  \
+      "SELECT value, stop, reason, next_step FROM measurement WHERE study = $1 AND trial = $2 AND step = $3")          \
+    X(MEASUREMENT_LAST, "si", "i",                                                                                     \
+      "SELECT coalesce(max(step), 0) FROM measurement WHERE study = $1 AND trial = $2")                                \
+    X(MEASUREMENT_LIST, "si", "idi",                                                                                   \
+      "SELECT step, value, at_ms FROM measurement WHERE study = $1 AND trial = $2 ORDER BY step")                      \
+    X(META_ADD, "sissiisbb", "",                                                                                       \
+      "INSERT INTO meta(study, position, source, name, revision, skipped, matrix, points, data) "                      \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)")                                                                   \
+    X(META_LIST, "s", "iSsiisbb",                                                                                      \
+      "SELECT position, source, name, revision, skipped, matrix, points, data FROM meta WHERE study = $1 "             \
+      "ORDER BY position")                                                                                             \
+    X(META_NOTES, "sii", "ib",                                                                                         \
+      "SELECT number, note FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER BY number LIMIT $3") \
+    X(TOKEN_ADD, "sbsssiis", "",                                                                                        \
+      "INSERT INTO token(id, hash, name, scope, resource, created_ms, expires_ms, agent, revoked_ms) "                           \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)")                                                                        \
+    X(TOKEN_GET, "s", "sbssSiiis",                                                                                      \
+      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token WHERE id = $1")              \
+    X(TOKEN_LIST, "sisi", "sbssSiiis",                                                                                  \
+      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token "                            \
       "WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > $3)) ORDER BY created_ms, id LIMIT $4")          \
     X(TOKEN_REVOKE, "si", "", "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                     \
     X(IDEMPOTENCY_GET, "ssi", "sis",                                                                                   \
@@ -119,9 +164,84 @@
     X(CANDIDATES_RELEASE_GET, "ss", "ssS",                                                                             \
       "SELECT r.study, r.sha256, s.id FROM candidates_release r LEFT JOIN study s ON s.id = r.study "                  \
       "WHERE r.curator_key = $1 AND r.dataset_tag = $2")                                                               \
+    X(GAME_ADD, "sssssiii", "",                                                                                        \
+      "INSERT INTO game(id, name, state, reason, spec, budget, rounds, created_ms, updated_ms) "                       \
+      "VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)")                                                                    \
+    X(GAME_GET, "s", "sssSsiiii",                                                                                      \
+      "SELECT id, name, state, reason, spec, budget, rounds, created_ms, updated_ms FROM game WHERE id = $1")          \
+    X(GAME_LIST, "issi", "sssSsiiii",                                                                                  \
+      "SELECT id, name, state, reason, spec, budget, rounds, created_ms, updated_ms FROM game "                        \
+      "WHERE ($1 = 0 OR created_ms < $1 OR (created_ms = $1 AND id < $2)) AND ($3 = '' OR id = $3) "                   \
+      "ORDER BY created_ms DESC, id DESC LIMIT $4")                                                                    \
+    X(GAME_SAVE, "sssii", "",                                                                                          \
+      "UPDATE game SET state = $2, reason = $3, rounds = $4, updated_ms = $5 WHERE id = $1")                           \
+    X(GAME_DELETE, "s", "", "DELETE FROM game WHERE id = $1")                                                          \
+    X(PLAY_PUT, "siibiDi", "",                                                                                         \
+      "INSERT INTO game_play(game, round, agent, point, row, payoff, at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) "      \
+      "ON CONFLICT (game, round, agent) DO UPDATE SET payoff = excluded.payoff")                                       \
+    X(PLAY_LIST, "sii", "iiBiDi",                                                                                      \
+      "SELECT round, agent, point, row, payoff, at_ms FROM game_play WHERE game = $1 AND round > $2 AND round <= $3 "  \
+      "ORDER BY round, agent")                                                                                         \
     X(CANDIDATES_RELEASE_PUT, "ssss", "",                                                                              \
       "INSERT INTO candidates_release(curator_key, dataset_tag, study, sha256) VALUES ($1, $2, $3, $4) "               \
-      "ON CONFLICT (curator_key, dataset_tag) DO UPDATE SET study = excluded.study")
+      "ON CONFLICT (curator_key, dataset_tag) DO UPDATE SET study = excluded.study")                                   \
+    X(FEDERATION_ADD, "ssssbsi", "",                                                                                   \
+      "INSERT INTO federation(id, name, state, spec, features, features_sha256, created_ms, updated_ms, "              \
+      "version, registered, round, received, deadline_ms, epsilon) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, 1, "        \
+      "0, 1, 0, 0, 0.0)")                                                                                              \
+    X(FEDERATION_GET, "s", SQL_FEDERATION_RESULTS,                                                                     \
+      "SELECT " SQL_FEDERATION_COLUMNS " FROM federation WHERE id = $1")                                               \
+    X(FEDERATION_LIST, "sisi", SQL_FEDERATION_RESULTS,                                                                 \
+      "SELECT " SQL_FEDERATION_COLUMNS " FROM federation WHERE ($1 = '' OR state = $1) AND ($2 = 0 OR created_ms < $2 OR (created_ms = " \
+      "$2 AND id < $3)) ORDER BY created_ms DESC, id DESC LIMIT $4")                                                   \
+    X(FEDERATION_FEATURES, "s", "bs",                                                                                  \
+      "SELECT features, features_sha256 FROM federation WHERE id = $1")                                                \
+    X(FEDERATION_STATE, "sssi", "",                                                                                    \
+      "UPDATE federation SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")           \
+    X(FEDERATION_REGISTER, "sii", "",                                                                                  \
+      "UPDATE federation SET registered = $2, version = version + 1, updated_ms = $3 WHERE id = $1")                   \
+    X(FEDERATION_RECEIVED, "siii", "",                                                                                 \
+      "UPDATE federation SET received = $2, deadline_ms = $3, updated_ms = $4 WHERE id = $1")                          \
+    X(FEDERATION_ROUND, "siidi", "",                                                                                   \
+      "UPDATE federation SET round = $3, received = 0, deadline_ms = 0, epsilon = $4, version = version + 1, "         \
+      "updated_ms = $5 WHERE id = $1 AND round = $2")                                                                  \
+    X(FEDERATION_DELETE, "s", "",                                                                                      \
+      "DELETE FROM federation WHERE id = $1")                                                                          \
+    X(FEDERATION_AGENT_ADD, "sisssi", "",                                                                              \
+      "INSERT INTO federation_agent(federation, seat, name, token, study, created_ms) VALUES ($1, $2, $3, $4, "        \
+      "$5, $6)")                                                                                                       \
+    X(FEDERATION_AGENT_LIST, "sii", "issSi",                                                                           \
+      "SELECT seat, name, token, study, created_ms FROM federation_agent WHERE federation = $1 AND seat > $2 "         \
+      "ORDER BY seat LIMIT $3")                                                                                        \
+    X(FEDERATION_AGENT_TOKEN, "sis", "",                                                                               \
+      "UPDATE federation_agent SET token = $3 WHERE federation = $1 AND seat = $2")                                    \
+    X(FEDERATION_AGENT_HOST, "sis", "",                                                                                \
+      "UPDATE federation_agent SET study = $3 WHERE federation = $1 AND seat = $2 AND study IS NULL")                  \
+    X(FEDERATION_HOSTED, "s", "i",                                                                                     \
+      "SELECT count(*) FROM federation_agent a JOIN study s ON s.id = a.study WHERE a.federation = $1")                \
+    X(FEDERATION_MESSAGE_ADD, "siibi", "",                                                                             \
+      "INSERT INTO federation_message(federation, round, seat, data, at_ms) VALUES ($1, $2, $3, $4, $5)")              \
+    X(FEDERATION_MESSAGE_GET, "sii", "b",                                                                              \
+      "SELECT data FROM federation_message WHERE federation = $1 AND round = $2 AND seat = $3")                        \
+    X(FEDERATION_MESSAGE_LIST, "si", "ib",                                                                             \
+      "SELECT seat, data FROM federation_message WHERE federation = $1 AND round = $2 ORDER BY seat")                  \
+    X(FEDERATION_MESSAGE_DROP, "s", "",                                                                                \
+      "DELETE FROM federation_message WHERE federation = $1")                                                          \
+    X(FEDERATION_LEDGER_ADD, "sisDDDsi", "",                                                                           \
+      "INSERT INTO federation_ledger(federation, round, mechanism, epsilon, delta, total, sha256, at_ms) "             \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")                                                                       \
+    X(FEDERATION_LEDGER_COUNT, "s", "i",                                                                               \
+      "SELECT count(*) FROM federation_ledger WHERE federation = $1")                                                  \
+    X(FEDERATION_BROADCAST_ADD, "siibi", "",                                                                           \
+      "INSERT INTO federation_broadcast(federation, round, messages, data, at_ms) VALUES ($1, $2, $3, $4, $5)")        \
+    X(FEDERATION_BROADCAST_GET, "si", "b",                                                                             \
+      "SELECT data FROM federation_broadcast WHERE federation = $1 AND round = $2")                                    \
+    X(FEDERATION_ROUNDS, "sii", "iissDDi",                                                                             \
+      "SELECT b.round, b.messages, l.mechanism, l.sha256, l.epsilon, l.total, b.at_ms FROM "                           \
+      "federation_broadcast b JOIN federation_ledger l ON l.federation = b.federation AND l.round = b.round "          \
+      "WHERE b.federation = $1 AND b.round > $2 ORDER BY b.round LIMIT $3")                                            \
+    X(TOKEN_REVOKE_RESOURCE, "si", "", \
+      "UPDATE token SET revoked_ms = $2 WHERE resource = $1 AND revoked_ms = 0")
 // clang-format on
 
 enum sql {

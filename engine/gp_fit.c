@@ -179,6 +179,8 @@ static void start_at(const struct gp_fit *fit, int k, const double *warm, double
         theta[fit->groups + 1] = -1.0;
     if (1u << k >> 1 == FIT_WARPED)
         theta[fit->groups + 2] = -1.0;
+    if (fit->is_linear)
+        theta[fit->groups + 2] = priors[WARP].upper;
 }
 
 static enum status search_all(struct search *search, const double *warm, double *theta, struct arena *scratch,
@@ -191,6 +193,8 @@ static enum status search_all(struct search *search, const double *warm, double 
         lower[i] = priors[prior_of(fit, i)].lower;
         upper[i] = upper_bound(fit, i);
     }
+    if (fit->is_linear)
+        lower[len - 1] = upper[len - 1];
     struct minimize problem = {.dims = len,
                                .lower = lower,
                                .upper = upper,

@@ -180,10 +180,21 @@ void mat_multiply(const double *A, const double *B, size_t m, size_t k, size_t n
                     to_int(n), 0.0, C, to_int(n));
 }
 
-void mat_subtract_gram(const double *V, size_t n, size_t m, double *C)
+static void add_gram(double factor, const double *V, size_t n, size_t m, double *C)
 {
     if (n > 0 && m > 0)
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, to_int(m), to_int(n), -1.0, V, to_int(m), 1.0, C, to_int(m));
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, to_int(m), to_int(n), factor, V, to_int(m), 1.0, C,
+                    to_int(m));
+}
+
+void mat_subtract_gram(const double *V, size_t n, size_t m, double *C)
+{
+    add_gram(-1.0, V, n, m, C);
+}
+
+void mat_add_gram(const double *V, size_t n, size_t m, double *C)
+{
+    add_gram(1.0, V, n, m, C);
 }
 
 void mat_multiply_lower(const double *L, size_t n, size_t ld, double *x)

@@ -4,12 +4,22 @@
 #include <math.h>
 #include <string.h>
 
-#define POLICY_LIST(X) \
-    X(policy_random)   \
-    X(policy_sobol)    \
-    X(policy_gp)       \
-    X(policy_turbo)    \
-    X(policy_po_gp_ucb)
+#define POLICY_LIST(X)  \
+    X(policy_random)    \
+    X(policy_sobol)     \
+    X(policy_gp)        \
+    X(policy_turbo)     \
+    X(policy_po_gp_ucb) \
+    X(policy_rm_gp_ucb) \
+    X(policy_rm_gp_ts)  \
+    X(policy_rgpe)      \
+    X(policy_taf)       \
+    X(policy_fts)       \
+    X(policy_dp_fts_de) \
+    X(policy_bo_bos)    \
+    X(policy_bos2) \
+    X(policy_macro_bo)  \
+    X(policy_macro_bo_anytime)
 
 #define X(record) extern const struct policy record;
 POLICY_LIST(X)

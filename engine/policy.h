@@ -25,6 +25,7 @@ struct option {
     enum option_kind   kind;
     double             min, max; /* inclusive; OPTION_BOOL: 0 and 1 */
     double             fallback; /* NaN: left to the algorithm ("estimated", ...), as help says */
+    bool               required; /* there is no fallback: clients must say it */
     const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
 };
@@ -33,13 +34,26 @@ struct option {
 enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
 enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
 
+/* What is known of an earlier study, for the algorithms that learn from some: a snapshot, which never changes. */
+struct meta_study {
+    const char   *name;
+    const double *points; /* [n][params_len] of the problem's space, natural units; NULL on candidates */
+    const size_t *rows;   /* [n] candidates */
+    const double *values; /* [n] finite, larger is better */
+    size_t        n;      /* > 0 */
+};
+enum { META_STUDIES_MAX = 256, META_VALUES_MAX = 500 /* of one study */ };
+
 struct problem {
     const struct space *space;
     const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
     uint64_t      seed;
-    size_t        memory_bytes;          /* limit of the session's arenas together */
-    const enum metric_kind *metrics;     /* [metrics_len] */
-    size_t                  metrics_len; /* 0 or 1: one objective */
+    size_t        memory_bytes;            /* limit of the session's arenas together */
+    const enum metric_kind  *metrics;      /* [metrics_len] */
+    size_t                   metrics_len;  /* 0 or 1: one objective */
+    bool                     is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    const struct meta_study *meta; /* [meta_len] earlier studies; only an algorithm with read_meta looks at them */
+    size_t                   meta_len;
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -48,20 +62,52 @@ enum event_kind {
     EVENT_OBSERVED,   /* completed with a value */
     EVENT_INFEASIBLE, /* finished: permanently without a value */
     EVENT_FAILED,     /* finished: no value, says nothing about the point */
-    EVENT_ABANDONED   /* given up */
+    EVENT_ABANDONED,  /* given up */
+    /* Only where the policy judges; to others a stopped trial is observed with its last measurement. */
+    EVENT_MEASURED, /* the value after a step of a running trial */
+    EVENT_STOPPED,  /* finished early: its last measurement stands */
+    EVENT_RECEIVED  /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {
     enum event_kind kind;
     uint64_t        trial;  /* number within the study, from 1 */
-    const double   *point;  /* [params_len] natural units, every kind of event; NULL on candidates */
+    const double   *point;  /* [space_point_len] natural units, every kind of event; NULL on candidates */
     size_t          row;    /* candidates */
     double          value;  /* EVENT_OBSERVED: finite, larger is better; the first objective's */
     double          stddev; /* of value; 0: not given */
     const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
-                               given); may be NULL when there is one metric */
-    const void     *note;   /* EVENT_SUGGESTED: the proposal's note, or NULL */
+                               given); may be NULL when there is one metric.  Graph: the value at each site of the
+                               point [space_point_len], NaN from the first on that was not measured */
+    const void     *note;   /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
     size_t          note_bytes;
+    size_t          step; /* EVENT_MEASURED: from 1, larger than before in the same trial */
+    /* EVENT_RECEIVED, see fts.h */
+    uint64_t      round, sender;
+    const double *vectors; /* [vectors_len] finite */
+    size_t        vectors_len;
+};
+
+/* The value after a step of a running trial, which its session has not been told yet. */
+struct measurement {
+    uint64_t trial;
+    size_t   step;  /* from 1 to the budget of epochs */
+    double   value; /* finite, larger is better */
+};
+
+/* Whether the trial shall stop here. */
+struct verdict {
+    bool          stop;
+    const char   *reason;                /* stable, snake_case */
+    size_t        next_step;             /* before it no measurement can stop the trial; 0: none will */
+    unsigned char note[POLICY_NOTE_MAX]; /* comes back with the EVENT_MEASURED */
+    size_t        note_bytes;
+};
+
+/* How far a plan ahead came. */
+struct plan_state {
+    double nodes, gap; /* gap NaN: no bounds */
+    size_t horizon;    /* stages; 0: there was no plan */
 };
 
 /* What the model behind a proposal looked like.  Lengths are in the unit cube (candidates: in the matrix's own units),
@@ -72,7 +118,12 @@ struct diagnostics {
     double      signal_variance, noise_variance, jitter;
     double      condition;        /* a lower bound of the covariance matrix's condition number */
     double      fit_milliseconds; /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
-    double     *length_scales;    /* [params_len] (candidates: [1]) storage by the caller */
+    double     *length_scales;    /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */
+    struct {                      /* of a plan ahead */
+        struct plan_state state;
+        double            samples, samples_needed; /* a stage; needed for the epsilon that was asked for, or NaN */
+        const char       *stopped;                 /* "finished", "deadline", "nodes", "gap" or "memory" */
+    } plan;
 };
 
 struct ask {
@@ -83,17 +134,20 @@ struct ask {
     void               *late_arg;
     struct diagnostics *diagnostics; /* out; NULL: not wanted */
     double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
+    uint64_t remaining; /* how many trials the budget still allows, this one included; 0: there is no budget */
+    void (*report)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
 };
 
 /* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
 double ask_clock_ms(const struct ask *ask);
 
 struct proposal {
-    double       *point;        /* [params_len] out, storage by the caller */
+    double       *point;        /* [space_point_len] out, storage by the caller */
     size_t        row;          /* out, candidates */
     const char   *fallback;     /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
     size_t        observations; /* how many the model saw */
-    double        mean, sd; /* posterior at the point, signed as values; of the first objective; NaN without a model */
+    double        mean, sd; /* posterior at the point (graph: of its sites' average), signed as values; of the first
+                               objective; NaN without a model */
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes;
 };
@@ -109,6 +163,15 @@ struct residual {
     double   log_density; /* of the prediction at value, in the units of values */
 };
 
+/* How far an algorithm trusted each earlier study when it made a proposal. */
+struct meta_state {
+    double nu;                     /* share of all earlier studies together, in [0, 1]; the rest is the study's own */
+    size_t rounds;                 /* values that the estimates were made from */
+    size_t len;                    /* earlier studies */
+    double gaps[META_STUDIES_MAX]; /* estimated distance, in standardised units; NaN: not estimated */
+    double weights[META_STUDIES_MAX]; /* >= 0; their sum is 1 unless all are 0 */
+};
+
 struct session;
 struct policy {
     const char          *name;
@@ -116,6 +179,7 @@ struct policy {
     unsigned             spaces;             /* of enum space_kind */
     unsigned             several_metrics;    /* of enum space_kind: where it takes more than one metric */
     bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
+    bool                 plans_ahead;        /* a proposal may take minutes */
     const struct option *options;
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
     enum status (*check)(const struct problem *, struct error *);
@@ -134,8 +198,18 @@ struct policy {
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
-    size_t (*bytes)(const struct session *); /* what the session holds now */
-    void (*close)(struct session *);         /* NULL is allowed */
+    /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
+     * any, and problem.meta is not for it. */
+    bool (*read_meta)(const void *note, size_t note_bytes, struct meta_state *out);
+    /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
+     * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
+    enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);
+    /* Whether a running trial shall stop, given all measurements told before and this one; NULL when the algorithm
+     * never stops one.  A function of (problem, log, measurement) that changes nothing.  Errors: NO_MEMORY. */
+    enum status (*judge)(struct session *, const struct measurement *, struct verdict *out, struct error *);
+    size_t (*epochs)(const struct problem *); /* the largest step it accepts; NULL without judge */
+    size_t (*bytes)(const struct session *);  /* what the session holds now */
+    void (*close)(struct session *);          /* NULL is allowed */
 };
 
 /* Every algorithm, in the order of the documentation; *count receives how many. */

@@ -3,6 +3,8 @@
 
 #include "engine/space_check.h"
 
+#include <stdio.h>
+
 static const double COUNT_MAX = 9007199254740992.0; /* 2^53 */
 
 static enum status candidates_check(const struct space *space, struct error *err)
@@ -15,11 +17,51 @@ static enum status candidates_check(const struct space *space, struct error *err
     return STATUS_OK;
 }
 
+static enum status latents_check(const struct space *space, struct error *err)
+{
+    if (space->latents_len == 0 || space->latents_len > SPACE_LATENTS_MAX)
+        return error_set(err, STATUS_INVALID, "bad_size", "/space/latent_sizes", "there must be 1 to %d sizes",
+                         SPACE_LATENTS_MAX);
+    for (size_t i = 0; i < space->latents_len; i++) {
+        const struct latent *size = &space->latents[i];
+        char                 path[64];
+        snprintf(path, sizeof path, "/space/latent_sizes/%zu", i);
+        if (size->height == 0 || size->width == 0 || size->height > space->height || size->width > space->width)
+            return error_set(err, STATUS_INVALID, "bad_size", path, "must be within the image, %zu x %zu",
+                             space->height, space->width);
+        if (size->height * size->width > SPACE_LATENT_MAX / space->channels)
+            return error_set(err, STATUS_INVALID, "bad_size", path, "must have at most %d numbers with all channels",
+                             SPACE_LATENT_MAX);
+        for (size_t k = 0; k < i; k++)
+            if (space->latents[k].height == size->height && space->latents[k].width == size->width)
+                return error_set(err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+    }
+    return STATUS_OK;
+}
+
+static enum status image_check(const struct space *space, struct error *err)
+{
+    static const char *const paths[] = {"/space/height", "/space/width", "/space/channels"};
+    const size_t             sizes[] = {space->height, space->width, space->channels};
+    size_t                   left = SPACE_IMAGE_MAX;
+    for (size_t i = 0; i < 3; left /= sizes[i++])
+        if (sizes[i] == 0 || sizes[i] > left)
+            return error_set(err, STATUS_INVALID, "bad_size", paths[i], "an image has 1 to %d numbers",
+                             SPACE_IMAGE_MAX);
+    if (!(space->bound > 0) || !isfinite(space->bound))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/space/bound", "must be above 0");
+    return latents_check(space, err);
+}
+
 enum status space_init(struct space *space, struct error *err)
 {
     space->dims = 0;
     if (space->kind == SPACE_CANDIDATES)
         return candidates_check(space, err);
+    if (space->kind == SPACE_IMAGE)
+        return image_check(space, err);
+    if (space->kind == SPACE_GRAPH)
+        return graph_check(space->graph, err);
     if (space->params_len == 0 || space->params_len > SPACE_PARAMS_MAX)
         return error_set(err, STATUS_INVALID, "bad_size", "/space/parameters", "1 to %d parameters are allowed",
                          SPACE_PARAMS_MAX);
@@ -36,6 +78,12 @@ enum status space_init(struct space *space, struct error *err)
 
 bool space_has(const struct space *space, const double *point)
 {
+    if (space->kind == SPACE_IMAGE) {
+        size_t i = 0, len = space_point_len(space);
+        while (i < len && fabs(point[i]) <= space->bound)
+            i++;
+        return i == len;
+    }
     for (size_t i = 0; i < space->params_len; i++)
         if (space_is_active(space, point, i) ? !param_has(&space->params[i], point[i]) : !isnan(point[i]))
             return false;
@@ -127,6 +175,8 @@ size_t space_count(const struct space *space)
 {
     if (space->kind == SPACE_CANDIDATES)
         return space->rows_len;
+    if (space->kind == SPACE_IMAGE || space->kind == SPACE_GRAPH)
+        return SIZE_MAX;
     double count = grid_count(space);
     if (count == 0)
         return SIZE_MAX;

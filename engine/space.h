@@ -1,6 +1,8 @@
 /* Search spaces: what a point is, and how it is laid out for a model.
  * A parameter point is p doubles in natural units (param.h), NaN for a parameter that does not exist in it because of
- * the values of others; linear constraints may cut the box.  A candidate point is a row number.  A model sees the unit
+ * the values of others; linear constraints may cut the box.  A candidate point is a row number.  An image point is
+ * height * width * channels numbers within +-bound, row by row, the channels of a pixel together.  A point of a graph
+ * is a macro-action (graph.h).  A model sees the unit
  * cube: one coordinate for a number on its scale, one per value (one-hot) for a categorical, the middle for no value.
  *   space.c             points and the unit cube, counting
  *   space_condition.c   which parameters exist in a point; the walk over a finite space
@@ -10,6 +12,7 @@
 #define GNOMON_ENGINE_SPACE_H
 
 #include "engine/arena.h"
+#include "engine/graph.h"
 #include "engine/param.h"
 #include "engine/status.h"
 
@@ -17,7 +20,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum space_kind { SPACE_PARAMETERS = 1, SPACE_CANDIDATES = 2 }; /* flags: struct policy.spaces */
+enum space_kind { /* flags: struct policy.spaces */
+    SPACE_PARAMETERS = 1,
+    SPACE_CANDIDATES = 2,
+    SPACE_IMAGE = 4,
+    SPACE_GRAPH = 8
+};
 
 enum { SPACE_PARAMS_MAX = 1000, SPACE_DIMS_MAX = 4000, SPACE_CANDIDATES_MAX = 1000000, SPACE_COLUMNS_MAX = 1024 };
 enum {
@@ -26,6 +34,13 @@ enum {
     SPACE_CONSTRAINTS_MAX = 32,
     SPACE_CONSTRAINED_MAX = 100, /* different parameters of all constraints */
     SPACE_WALK_MAX = 65536       /* points of the grid up to which a finite space is walked to count its points */
+};
+
+enum { SPACE_IMAGE_MAX = 196608, SPACE_LATENTS_MAX = 32, SPACE_LATENT_MAX = 1024 }; /* numbers, sizes, numbers of one */
+
+/* A size to which an image is reduced for the search: at most the image's. */
+struct latent {
+    size_t height, width;
 };
 
 /* min <= sum of coefficient times value <= max, in natural units, added up in the order of the terms.  Either bound
@@ -51,7 +66,20 @@ struct space {
     size_t        constrained_len;
     const double *rows; /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
     size_t        rows_len, columns;
+    size_t               height, width, channels; /* SPACE_IMAGE */
+    double               bound;                   /* of every number of a point, > 0 */
+    const struct latent *latents;                 /* [latents_len] by size */
+    size_t               latents_len;
+    const struct graph *graph; /* SPACE_GRAPH */
 };
+
+/* How many doubles a stored point has (a graph: the sites of the longest macro-action); 0 where points are rows. */
+static inline size_t space_point_len(const struct space *space)
+{
+    if (space->kind == SPACE_GRAPH)
+        return space->graph->steps > GRAPH_DIMS_MAX ? space->graph->steps : GRAPH_DIMS_MAX;
+    return space->kind == SPACE_IMAGE ? space->height * space->width * space->channels : space->params_len;
+}
 
 /* Checks every parameter (param_check), conditions (earlier parents that are no doubles, values of theirs, some way
  * for all to hold), constraints, sizes, and sets space->dims.  A space with constraints is of use after space_hold.

@@ -83,6 +83,12 @@ enum status trial_log_tell(struct trial_log *log, const struct event *event, str
     return STATUS_OK;
 }
 
+bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at)
+{
+    *at = place_of(log, number);
+    return *at < log->len && log->trials[*at].number == number;
+}
+
 size_t trial_log_finished(const struct trial_log *log)
 {
     return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE];

@@ -29,6 +29,9 @@ void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_le
  * O(log len), or O(len) for a trial with a smaller number than another. */
 MUST_CHECK enum status trial_log_tell(struct trial_log *log, const struct event *event, struct error *err);
 
+/* Where a trial stands in the log; false: it is not there.  O(log len). */
+bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at);
+
 /* How many trials are observed or infeasible. */
 size_t trial_log_finished(const struct trial_log *log);
 

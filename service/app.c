@@ -2,6 +2,7 @@
 #include "service/app.h"
 
 #include "service/gate.h"
+#include "service/operation.h"
 #include "service/random.h"
 #include "service/session.h"
 #include "service/study.h"
@@ -45,9 +46,12 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     app->sessions = session_cache_new();
     app->tokens = token_cache_new();
     app->studies = study_cache_new();
+    app->operations = operations_new();
     app->compute = gate_new(options->compute_slots);
+    app->plans = gate_new(options->compute_slots);
     enum status status = STATUS_OK;
-    if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL)
+    if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL ||
+        app->plans == NULL || app->operations == NULL)
         status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
     const struct db_options db = {options->folder, options->synchronous, READERS + options->compute_slots};
     if (status == STATUS_OK)
@@ -64,11 +68,15 @@ void app_close(struct app *app)
 {
     if (app == NULL)
         return;
+    if (app->operations != NULL)
+        operations_stop(app);
     db_close(app->db);
+    operations_free(app->operations);
     session_cache_free(app->sessions);
     token_cache_free(app->tokens);
     study_cache_free(app->studies);
     gate_free(app->compute);
+    gate_free(app->plans);
     free(app);
 }
 

@@ -15,6 +15,7 @@
 struct session_cache; /* service/session.h */
 struct token_cache;   /* service/token.h */
 struct study_cache;   /* service/study.h */
+struct operations;    /* service/operation.h */
 struct gate;          /* limits how many computations run at once: service/gate.h */
 
 struct app_options {
@@ -27,6 +28,7 @@ struct app_options {
 
 struct app_counters { /* monotonic; read by /metrics */
     _Atomic uint64_t suggestions, observations, fallbacks, session_hits, session_misses, session_evictions;
+    _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
 };
 
 struct app {
@@ -35,7 +37,9 @@ struct app {
     struct session_cache *sessions;
     struct token_cache   *tokens;
     struct study_cache   *studies;
+    struct operations    *operations;
     struct gate          *compute;
+    struct gate          *plans; /* the same for those that plan ahead, so that nobody else waits for them */
     struct app_counters   counters;
     int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970; tests replace it */
     int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */
@@ -63,8 +67,9 @@ struct idempotency {
 struct caller {
     char               token_id[16]; /* "local" for the command line */
     enum scope         scope;
-    char               study[24]; /* the token's only study, or "" */
-    struct arena      *arena;     /* of the request: everything returned lives here */
+    char               resource[24]; /* the token's only study, federation or game, or "" */
+    char               agent[64];    /* of it, whom the token speaks for, or "" */
+    struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;
     bool               dry_run;   /* app_transact undoes what succeeded: CONFLICT "dry_run" */
     bool               is_import; /* trial_observe logs "study.imported" beside the results */

@@ -35,6 +35,8 @@ MUST_CHECK enum status codec_fixed(const struct spec *spec, const json_t *json, 
                                    struct error *err);
 json_t                *codec_point_json(const struct spec *spec, const double *point);
 
+int64_t codec_site_id(const struct spec *spec, size_t site); /* the client's name of a graph's site */
+
 /* One observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */
 MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
                                          struct arena *arena, struct observation *out, struct error *err);

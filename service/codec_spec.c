@@ -2,8 +2,12 @@
  * One table per kind of object; which members an algorithm has is the policy's own option table.  What the engine
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
 #include "service/codec.h"
+#include "service/codec_graph.h"
+#include "service/codec_image.h"
+#include "service/codec_meta.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
+#include "service/codec_stopping.h"
 #include "service/sign.h"
 
 #include <math.h>
@@ -103,10 +107,10 @@ static enum status read_metrics(struct reading *in, const struct member *member,
     return STATUS_OK;
 }
 
-/* ---- the two kinds of space ---- */
+/* ---- the kinds of space ---- */
 
-static const char *const     space_names[] = {"parameters", "candidates", NULL};
-static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES};
+static const char *const     space_names[] = {"parameters", "candidates", "image", "graph", NULL};
+static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES, SPACE_IMAGE, SPACE_GRAPH};
 
 struct space_form {
     int64_t       rows, columns;
@@ -184,8 +188,12 @@ static enum status read_space(struct reading *in, const struct member *member, c
     int               type;
     (void)member;
     TRY(codec_read_type(in, json, where, space_names, &type));
-    TRY(codec_read_object(in, space_members[type], json, where, &form));
     spec->space.kind = space_kinds[type];
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_space(in, json, where, spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph(in, json, where, spec_sign(spec), spec);
+    TRY(codec_read_object(in, space_members[type], json, where, &form));
     if (spec->space.kind == SPACE_PARAMETERS)
         return read_parameters(in, &form, where, spec);
     spec->space.rows_len = (size_t)form.rows;
@@ -224,13 +232,34 @@ static enum status read_option(struct reading *in, const struct option *option, 
     return STATUS_OK;
 }
 
+/* An agent of a federation: which one, and its seat there. */
+static bool is_membership(const char *key)
+{
+    return strcmp(key, "federation") == 0 || strcmp(key, "agent") == 0;
+}
+
+static enum status read_membership(struct reading *in, const json_t *json, struct spec *spec)
+{
+    static const struct member federation_member = {.min = 20, .max = 20}, agent_member = {.min = 1, .max = 1e6};
+    const json_t *federation = json_object_get(json, "federation"), *agent = json_object_get(json, "agent");
+    if (spec->policy->message == NULL)
+        return STATUS_OK;
+    if (federation != NULL)
+        TRY(codec_read_text(in, &federation_member, federation, "/algorithm/federation", &spec->federation));
+    if (agent != NULL && federation == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", "/algorithm/federation",
+                         "an agent has a federation");
+    return agent == NULL ? STATUS_OK : codec_read_integer(in, &agent_member, agent, "/algorithm/agent", &spec->agent);
+}
+
 static enum status read_options(struct reading *in, const json_t *json, const struct policy *policy, double *options)
 {
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
-        if (strcmp(key, "name") == 0)
+        if (strcmp(key, "name") == 0 || (policy->message != NULL && is_membership(key)) ||
+            (policy->read_meta != NULL && codec_meta_is_member(key)))
             continue;
         codec_read_path(path, "/algorithm", key);
         int i = policy_option(policy, key);
@@ -242,10 +271,11 @@ static enum status read_options(struct reading *in, const json_t *json, const st
     return STATUS_OK;
 }
 
-static enum status find_policy(struct reading *in, const json_t *json, const struct policy **policy)
+static enum status find_policy(struct reading *in, const json_t *json, enum space_kind kind,
+                               const struct policy **policy)
 {
     static const struct member name_member = {.min = 1, .max = NAME_MAX_CHARACTERS};
-    const char                *name = "gp";
+    const char                *name = kind == SPACE_IMAGE ? "bos2" : "gp";
     if (json != NULL) {
         if (!json_is_object(json))
             return error_set(in->err, STATUS_INVALID, "wrong_type", "/algorithm", "must be an object");
@@ -260,10 +290,21 @@ static enum status find_policy(struct reading *in, const json_t *json, const str
     return STATUS_OK;
 }
 
+static enum status check_required(struct reading *in, const struct policy *policy, const double *options)
+{
+    char path[CODEC_PATH_MAX];
+    for (size_t i = 0; policy->options[i].name != NULL; i++) {
+        codec_read_path(path, "/algorithm", policy->options[i].name);
+        if (policy->options[i].required && isnan(options[i]))
+            return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+    }
+    return STATUS_OK;
+}
+
 /* json NULL: the default.  After the space, which decides what is acceptable. */
 static enum status read_algorithm(struct reading *in, const json_t *json, struct spec *spec)
 {
-    TRY(find_policy(in, json, &spec->policy));
+    TRY(find_policy(in, json, spec->space.kind, &spec->policy));
     if ((spec->policy->spaces & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "wrong_space", "/algorithm/name",
                          "%s does not work on this type of space", spec->policy->name);
@@ -278,6 +319,11 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     spec->options = options;
     if (json != NULL)
         TRY(read_options(in, json, spec->policy, options));
+    if (json != NULL)
+        TRY(read_membership(in, json, spec));
+    TRY(check_required(in, spec->policy, options));
+    if (spec->policy->read_meta != NULL)
+        TRY(codec_meta_read(in, json, spec));
     if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
                          "%s takes one metric on this type of space", spec->policy->name);
@@ -290,23 +336,62 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
     return spec->policy->check != NULL ? spec->policy->check(&problem, in->err) : STATUS_OK;
 }
 
+/* ---- when it is done ---- */
+
+struct stop_form {
+    double better_than;
+};
+static const struct member stop_members[] = {
+    {.name = "better_than",
+     .required = true,
+     .read = codec_read_number,
+     .offset = offsetof(struct stop_form, better_than),
+     .min = -INFINITY,
+     .max = INFINITY},
+    {.name = NULL},
+};
+
+/* After the metrics, which are before it in the table. */
+static enum status read_stop(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                             void *out)
+{
+    (void)member;
+    struct spec     *spec = out;
+    struct stop_form form;
+    if (json_is_null(json))
+        return STATUS_OK;
+    TRY(codec_read_object(in, stop_members, json, where, &form));
+    if (spec->objectives > 1)
+        return error_set(in->err, STATUS_INVALID, "not_supported", where, "is for studies of one objective");
+    spec->better_than = form.better_than;
+    return STATUS_OK;
+}
+
+static json_t *stop_json(const struct spec *spec)
+{
+    return isnan(spec->better_than) ? json_null() : json_pack("{s:o}", "better_than", codec_number(spec->better_than));
+}
+
 /* ---- the whole ---- */
 
 struct spec_form {
     struct spec   spec;
     int64_t       seed, lease_s;
-    const json_t *algorithm;
+    const json_t *algorithm, *stopping;
 };
 static const struct member spec_members[] = {
     {.name = "metrics", .required = true, .read = read_metrics, .offset = offsetof(struct spec_form, spec)},
     {.name = "space", .required = true, .read = read_space, .offset = offsetof(struct spec_form, spec)},
     {.name = "algorithm", .read = codec_read_kept, .offset = offsetof(struct spec_form, algorithm)},
+    {.name = "stopping", .read = codec_read_kept, .offset = offsetof(struct spec_form, stopping)},
+    {.name = "stop_when", .read = read_stop, .offset = offsetof(struct spec_form, spec)},
     {.name = "seed", .read = codec_read_integer, .offset = offsetof(struct spec_form, seed), .min = 0, .max = seed_max},
     {.name = "lease_seconds",
      .read = codec_read_integer,
      .offset = offsetof(struct spec_form, lease_s),
      .min = 1,
      .max = LEASE_MAX_S},
+    {.name = "shareable", .read = codec_read_bool, .offset = offsetof(struct spec_form, spec.is_shareable)},
     {.name = NULL},
 };
 
@@ -314,11 +399,13 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
                        struct error *err)
 {
     struct reading   in = {.arena = arena, .err = err};
-    struct spec_form form = {.seed = (int64_t)default_seed, .lease_s = LEASE_DEFAULT_S};
+    struct spec_form form = {
+        .spec = {.better_than = NAN, .is_shareable = true}, .seed = (int64_t)default_seed, .lease_s = LEASE_DEFAULT_S};
     TRY(codec_read_object(&in, spec_members, members, "", &form));
     form.spec.seed = (uint64_t)form.seed;
     form.spec.lease_ms = form.lease_s * 1000;
     TRY(read_algorithm(&in, form.algorithm, &form.spec));
+    TRY(codec_stopping(&in, form.stopping, &form.spec));
     *out = form.spec;
     return STATUS_OK;
 }
@@ -341,6 +428,10 @@ static json_t *space_json(const struct spec *spec)
 {
     if (spec->space.kind == SPACE_PARAMETERS)
         return codec_space_json(spec);
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_space_json(spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph_json(spec);
     return json_pack("{s:s, s:I, s:I, s:b, s:s*}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
                      "columns", (json_int_t)spec->space.columns, "private", spec->is_private, "curator_key",
                      spec->curator_key);
@@ -359,11 +450,15 @@ static json_t *option_json(const struct option *option, double value)
 
 static json_t *algorithm_json(const struct spec *spec)
 {
-    json_t              *object = json_pack("{s:s}", "name", spec->policy->name);
+    json_t              *object = json_pack("{s:s, s:s*}", "name", spec->policy->name, "federation", spec->federation);
     const struct option *options = spec->policy->options;
     for (size_t i = 0; options[i].name != NULL && object != NULL; i++)
         if (json_object_set_new(object, options[i].name, option_json(&options[i], spec->options[i])) != 0)
             json_decref(object), object = NULL;
+    if (object != NULL && spec->agent > 0 && json_object_set_new(object, "agent", json_integer(spec->agent)) != 0)
+        json_decref(object), object = NULL;
+    if (object != NULL && codec_meta_write(spec, object) != 0)
+        json_decref(object), object = NULL;
     return object;
 }
 
@@ -383,7 +478,8 @@ static json_t *metrics_json(const struct spec *spec)
 
 json_t *codec_spec_json(const struct spec *spec)
 {
-    return json_pack("{s:o, s:o, s:o, s:I, s:I}", "metrics", metrics_json(spec), "space", space_json(spec), "algorithm",
-                     algorithm_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
-                     (json_int_t)(spec->lease_ms / 1000));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b}", "metrics", metrics_json(spec), "space",
+                     space_json(spec), "algorithm", algorithm_json(spec), "stopping", codec_stopping_json(spec),
+                     "stop_when", stop_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
+                     (json_int_t)(spec->lease_ms / 1000), "shareable", spec->is_shareable);
 }

@@ -1,5 +1,7 @@
 /* Points, observations, trials and studies <-> JSON. */
 #include "service/codec.h"
+#include "service/codec_graph.h"
+#include "service/codec_image.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
 
@@ -60,6 +62,10 @@ static enum status check_constraints(const struct spec *spec, const double *poin
 enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where, double *point,
                         struct error *err)
 {
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_point(spec, json, where, point, err);
+    if (spec->space.kind == SPACE_GRAPH && !partial)
+        return codec_graph_point(spec, json, where, point, err);
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, spec->is_private ? "private_study" : "wrong_space", where,
                          spec->is_private ? "a private study accepts no points" : "the space has no parameters");
@@ -88,6 +94,8 @@ enum status codec_fixed(const struct spec *spec, const json_t *json, struct aren
 
 json_t *codec_point_json(const struct spec *spec, const double *point)
 {
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_point_json(spec, point);
     json_t *object = json_object();
     for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
         if (!isnan(point[i]) &&
@@ -100,7 +108,7 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
 
 struct observation_form {
     int64_t       trial, row;
-    const json_t *point, *values, *stddevs;
+    const json_t *point, *sites, *values, *stddevs;
     double        value, stddev;
     int           state; /* -1: none */
     const char   *reason, *external_id;
@@ -112,6 +120,7 @@ static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 static const struct member observation_members[] = {
     {.name = "trial", .read = codec_read_integer, AT(trial), .min = 1, .max = trial_max},
     {.name = "point", .read = codec_read_kept, AT(point)},
+    {.name = "sites", .read = codec_read_kept, AT(sites)},
     {.name = "candidate", .read = codec_read_integer, AT(row), .min = 0, .max = SPACE_CANDIDATES_MAX - 1},
     {.name = "value", .read = codec_read_number, AT(value), .min = -INFINITY, .max = INFINITY},
     {.name = "values", .read = codec_read_kept, AT(values)},
@@ -161,6 +170,30 @@ static enum status read_values(struct reading *in, const struct observation_form
     return STATUS_OK;
 }
 
+static enum status read_site_values(struct reading *in, const struct observation_form *form, const char *where,
+                                    struct observation *out)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, "values");
+    return codec_graph_values(in, form->values, path, out);
+}
+
+/* A graph is measured site by site, and nothing else is. */
+static enum status check_graph(const struct spec *spec, const struct observation_form *form, const char *where,
+                               struct error *err)
+{
+    bool is_graph = spec->space.kind == SPACE_GRAPH;
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, form->sites != NULL ? "sites" : form->point != NULL ? "point" : "value");
+    if (!is_graph && form->sites != NULL)
+        return error_set(err, STATUS_INVALID, "wrong_space", path, "the space is not a graph");
+    if (is_graph && form->point != NULL)
+        return error_set(err, STATUS_INVALID, "wrong_space", path, "a graph has no points: give sites");
+    if (is_graph && !(isnan(form->value) && isnan(form->stddev) && form->stddevs == NULL))
+        return error_set(err, STATUS_INVALID, "bad_combination", path, "a graph takes values, one for each site");
+    return STATUS_OK;
+}
+
 /* Several metrics are observed together. */
 static enum status check_metrics(const struct spec *spec, const struct observation_form *form, const char *where,
                                  struct error *err)
@@ -179,11 +212,11 @@ static enum status check_metrics(const struct spec *spec, const struct observati
 /* Exactly one of trial, point and candidate; exactly one of value, values and state; stddev and reason fit them. */
 static enum status check_combination(const struct observation_form *form, const char *where, struct error *err)
 {
-    int subjects = (form->trial != 0) + (form->point != NULL) + (form->row >= 0);
+    int subjects = (form->trial != 0) + (form->point != NULL) + (form->sites != NULL) + (form->row >= 0);
     int outcomes_given = !isnan(form->value) + (form->values != NULL) + (form->state >= 0);
     if (subjects != 1)
         return error_set(err, STATUS_INVALID, "bad_combination", where,
-                         "exactly one of trial, point and candidate is needed");
+                         "exactly one of trial, point, sites and candidate is needed");
     if (outcomes_given != 1)
         return error_set(err, STATUS_INVALID, "bad_combination", where,
                          "exactly one of value, values and state is needed");
@@ -216,8 +249,10 @@ static enum status read_point(struct reading *in, const json_t *json, const char
     char path[CODEC_PATH_MAX];
     if (json == NULL)
         return STATUS_OK;
-    codec_read_path(path, where, "point");
-    double *point = ARENA_NEW(in->arena, double, in->spec->space.params_len + 1);
+    codec_read_path(path, where, in->spec->space.kind == SPACE_GRAPH ? "sites" : "point");
+    if (in->spec->space.kind == SPACE_IMAGE)
+        TRY(codec_image_check(in->spec, json, path, in->err));
+    double *point = ARENA_NEW(in->arena, double, space_point_len(&in->spec->space) + 1);
     if (point == NULL)
         return error_set(in->err, STATUS_NO_MEMORY, "no_memory", path, "out of memory");
     *out = point;
@@ -232,13 +267,15 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
     *out = (struct observation){.row = -1, .stddev = NAN, .value = NAN};
     TRY(codec_read_object(&in, observation_members, json, where, &form));
     TRY(check_combination(&form, where, err));
+    TRY(check_graph(spec, &form, where, err));
     TRY(check_metrics(spec, &form, where, err));
     TRY(check_row(spec, form.row, where, err));
-    TRY(read_point(&in, form.point, where, &out->point));
+    TRY(read_point(&in, form.sites != NULL ? form.sites : form.point, where, &out->point));
     out->value = form.value;
     out->stddev = form.stddev;
     if (form.values != NULL)
-        TRY(read_values(&in, &form, where, out));
+        TRY(spec->space.kind == SPACE_GRAPH ? read_site_values(&in, &form, where, out)
+                                            : read_values(&in, &form, where, out));
     out->trial = form.trial;
     out->row = form.row;
     out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
@@ -253,8 +290,16 @@ enum { LENGTH_SCALES_MAX = 100, DIGITS = 6 };
 
 static json_t *length_scales_json(const struct spec *spec, const double *length_scales)
 {
+    static const char *const axes[GRAPH_DIMS_MAX] = {"x", "y", "z"};
     if (spec->space.kind == SPACE_CANDIDATES)
         return json_pack("{s:o}", "columns", codec_number(length_scales[0]));
+    if (spec->space.kind == SPACE_IMAGE)
+        return json_pack("{s:o}", "latent", codec_number(length_scales[0]));
+    json_t *by_axis = spec->space.kind == SPACE_GRAPH ? json_object() : NULL;
+    for (size_t j = 0; by_axis != NULL && j < spec->space.graph->dims; j++)
+        (void)json_object_set_new(by_axis, axes[j], codec_number(length_scales[j]));
+    if (spec->space.kind == SPACE_GRAPH)
+        return by_axis;
     if (spec->space.params_len > LENGTH_SCALES_MAX)
         return json_null();
     json_t *object = json_object();
@@ -262,6 +307,17 @@ static json_t *length_scales_json(const struct spec *spec, const double *length_
         if (json_object_set_new(object, spec->space.params[i].name, codec_number(length_scales[i])) != 0)
             json_decref(object), object = NULL;
     return object;
+}
+
+static const char *const warning = "epsilon needs more samples than can be drawn: the loss is not bounded by it";
+
+static json_t *plan_json(const struct diagnostics *d)
+{
+    bool is_short = d->plan.samples_needed > d->plan.samples; // false for NaN
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:s, s:s?}", "horizon", (json_int_t)d->plan.state.horizon, "nodes",
+                     codec_number(d->plan.state.nodes), "gap", codec_number(d->plan.state.gap), "samples",
+                     codec_number(d->plan.samples), "samples_needed", codec_number(d->plan.samples_needed), "stopped",
+                     d->plan.stopped, "warning", is_short ? warning : NULL);
 }
 
 enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *d, struct arena *arena,
@@ -276,6 +332,8 @@ enum status codec_diagnostics(const struct spec *spec, const struct diagnostics 
                   "noise_variance", codec_number(d->noise_variance), "jitter", codec_number(d->jitter), "condition",
                   codec_number(d->condition), "fit_milliseconds", codec_number(d->fit_milliseconds), "acquisition",
                   d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
+    if (json != NULL && d->plan.state.horizon > 0)
+        (void)json_object_set_new(json, "plan", plan_json(d));
     char *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
     if (dump != NULL)
         *text = arena_strndup(arena, dump, strlen(dump));
@@ -301,9 +359,11 @@ static json_t *lease_json(const struct trial *trial)
     return trial->lease_ms == 0 ? json_null() : json_pack("{s:o}", "expires_at", codec_time_json(trial->lease_ms));
 }
 
-/* Values (at 0) or standard deviations (at 1) by metric; null when there is none. */
+/* Values (at 0) or standard deviations (at 1) by metric, or values by site; null when there is none. */
 static json_t *values_json(const struct spec *spec, const struct trial *trial, size_t at)
 {
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph_values_json(spec, at == 0 ? trial->values : NULL);
     const double own[2] = {trial->value, trial->stddev}, *values = trial->values == NULL ? own : trial->values;
     size_t       len = trial->values == NULL ? 1 : spec->metrics_len;
     bool         has_any = false;
@@ -319,16 +379,35 @@ static json_t *values_json(const struct spec *spec, const struct trial *trial, s
     return object;
 }
 
+/* NULL: there is none. */
+static json_t *curve_json(const struct trial *trial)
+{
+    json_t *list = trial->curve_len == 0 ? NULL : json_array();
+    for (size_t i = 0; i < trial->curve_len && list != NULL; i++) {
+        const struct curve_point *point = &trial->curve[i];
+        json_t                   *item = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)point->step, "value",
+                                                   codec_number(point->value), "at", codec_time_json(point->at_ms));
+        if (json_array_append_new(list, item) != 0)
+            json_decref(list), list = NULL;
+    }
+    return list;
+}
+
 json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
 {
-    return json_pack("{s:I, s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o}", "number",
-                     (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
-                     trial->point == NULL ? json_null() : codec_point_json(spec, trial->point), "candidate",
+    bool    is_graph = spec->space.kind == SPACE_GRAPH;
+    json_t *place = trial->point == NULL ? json_null()
+                    : is_graph           ? codec_graph_point_json(spec, trial->point)
+                                         : codec_point_json(spec, trial->point);
+    return json_pack("{s:I, s:s, s:o, s:o*, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o, s:o*}",
+                     "number", (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
+                     is_graph ? json_null() : place, "sites", is_graph ? place : NULL, "candidate",
                      trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease",
                      lease_json(trial), "value", codec_number(trial->value), "values", values_json(spec, trial, 0),
                      "stddev", codec_number(trial->stddev), "stddevs", values_json(spec, trial, 1), "reason",
                      trial->reason, "external_id", trial->external_id, "model", model_json(trial), "created_at",
-                     codec_time_json(trial->created_ms), "finished_at", codec_time_json(trial->finished_ms));
+                     codec_time_json(trial->created_ms), "finished_at", codec_time_json(trial->finished_ms), "curve",
+                     curve_json(trial));
 }
 
 /* ---- studies ---- */

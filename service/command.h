@@ -19,7 +19,7 @@ struct command {
 };
 
 extern const struct command command_serve, command_run, command_demo, command_token, command_project, command_curate,
-    command_export, command_import, command_routes, command_key, command_ledger, command_audit;
+    command_agent, command_export, command_import, command_routes, command_key, command_ledger, command_audit;
 
 /* Exit codes; the numbers are those of sysexits.h. */
 enum {

@@ -7,6 +7,7 @@
 #include "service/codec.h"
 #include "service/command.h"
 #include "service/log.h"
+#include "service/operation.h"
 #include "service/version.h"
 
 #include <errno.h>
@@ -212,9 +213,13 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .body_limit = options->body_bytes},
                      &server, err));
     announce(&address, server);
+    struct error left;
+    if (operations_resume(app, &left) != STATUS_OK)
+        log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
     while (read(wait_fd, &byte, 1) < 0 && errno == EINTR)
         continue;
     log_event(LOG_INFO, "draining", "port=%d", server_port(server));
+    operations_stop(app);
     server_drain(server);
     server_stop(server);
     return STATUS_OK;

@@ -14,7 +14,7 @@
 enum { ATTEMPTS = 50, ATTEMPT_PAUSE_MS = 100, ARENA_BYTES = 64 << 20, PAGE = 1000, DAY_S = 86400 };
 
 struct token_options {
-    const char *data, *name, *scope, *study;
+    const char *data, *name, *scope, *resource;
     int64_t     expires_in_days;
 };
 
@@ -28,7 +28,11 @@ static const struct config_row options_table[] = {
      MEMBER(scope),
      .choices = "admin|write|read|curator|agent",
      .help = "create: what the token may do"},
-    {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .help = "create: the only study it may see"},
+    {.flag = "resource",
+     .value = "ID",
+     .kind = CONFIG_TEXT,
+     MEMBER(resource),
+     .help = "create: the only study it may see"},
     {.flag = "expires-in-days",
      .value = "D",
      .kind = CONFIG_INT,
@@ -41,12 +45,12 @@ static const struct config_row options_table[] = {
 };
 
 struct line {
-    const char *id, *scope, *study, *expires, *revoked, *name;
+    const char *id, *scope, *resource, *expires, *revoked, *name;
 };
 
 static void print_line(const struct line *line)
 {
-    printf("%s\t%s\t%s\texpires %s\t%s%s\t%s\n", line->id, line->scope, line->study, line->expires,
+    printf("%s\t%s\t%s\texpires %s\t%s%s\t%s\n", line->id, line->scope, line->resource, line->expires,
            line->revoked[0] != '\0' ? "revoked " : "valid", line->revoked, line->name);
 }
 
@@ -57,8 +61,8 @@ static enum status create_remote(struct client *client, const struct token_optio
     const char *secret = "";
     json_t     *reply = NULL;
     json_t     *body = json_pack("{s:s, s:s}", "name", options->name, "scope", options->scope);
-    if (options->study != NULL)
-        json_object_set_new(body, "study", json_string(options->study));
+    if (options->resource != NULL)
+        json_object_set_new(body, "resource", json_string(options->resource));
     json_object_set_new(body, "expires_in_seconds",
                         options->expires_in_days > 0 ? json_integer(options->expires_in_days * DAY_S) : json_null());
     TRY(client_json(client, "POST", "/v1/tokens", body, &reply, err));
@@ -71,13 +75,13 @@ static enum status create_remote(struct client *client, const struct token_optio
 
 static void print_json(json_t *token)
 {
-    struct line line = {.study = "any study", .expires = "never", .revoked = ""};
+    struct line line = {.resource = "everything", .expires = "never", .revoked = ""};
     if (json_unpack(token, "{s:s, s:s, s:s}", "id", &line.id, "scope", &line.scope, "name", &line.name) != 0)
         return;
     const struct {
         const char  *member;
         const char **to;
-    } optional[] = {{"study", &line.study}, {"expires_at", &line.expires}, {"revoked_at", &line.revoked}};
+    } optional[] = {{"resource", &line.resource}, {"expires_at", &line.expires}, {"revoked_at", &line.revoked}};
     for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
         if (json_is_string(json_object_get(token, optional[i].member)))
             *optional[i].to = json_string_value(json_object_get(token, optional[i].member));
@@ -124,7 +128,7 @@ static enum status create_local(struct app *app, struct caller *caller, const st
     TRY(token_create(app, caller,
                      &(struct token_new){.name = options->name,
                                          .scope = scope_find(options->scope),
-                                         .study = options->study,
+                                         .resource = options->resource,
                                          .expires_in_ms = options->expires_in_days * DAY_S * 1000},
                      &token, err));
     puts(token.secret);
@@ -144,7 +148,7 @@ static enum status list_local(struct app *app, struct caller *caller, struct err
             if (token->revoked_ms > 0)
                 codec_time(token->revoked_ms, revoked);
             print_line(&(struct line){token->id, scope_names[token->scope],
-                                      token->study[0] != '\0' ? token->study : "any study", expires, revoked,
+                                      token->resource[0] != '\0' ? token->resource : "everything", expires, revoked,
                                       token->name});
         }
     } while (page.next_cursor != NULL);

@@ -73,7 +73,7 @@ static enum status read_state(struct line *line, const char *cell)
         {"", OUTCOME_VALUE, true},           {"completed", OUTCOME_VALUE, true},
         {"failed", OUTCOME_FAILED, true},    {"infeasible", OUTCOME_INFEASIBLE, true},
         {"queued", OUTCOME_VALUE, false},    {"running", OUTCOME_VALUE, false},
-        {"abandoned", OUTCOME_VALUE, false},
+        {"abandoned", OUTCOME_VALUE, false}, {"stopped", OUTCOME_VALUE, false},
     };
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (strcmp(states[i].name, cell) != 0)
@@ -236,6 +236,9 @@ static enum status read_header(const struct csv_table *table, struct line *line,
     size_t values = 0, metrics = line->spec->metrics_len;
     bool   has_candidate = false;
     line->number = 1;
+    line->column = "sites";
+    if (line->spec->space.kind == SPACE_GRAPH)
+        return refuse(line, "not_supported", "the trials of a graph are imported as JSON");
     for (size_t i = 0; i < table->columns; i++) {
         const char          *name = line->column = csv_table_name(table, i);
         const struct column *known = find_known(name);
@@ -351,6 +354,8 @@ enum status import_csv(const struct spec *spec, const char *text, size_t length,
     *len = 0;
     if (spec->is_private)
         return error_set(err, STATUS_INVALID, "private_study", "", "a private study accepts no rows by number");
+    if (spec->space.kind == SPACE_IMAGE)
+        return error_set(err, STATUS_INVALID, "wrong_space", "", "images are imported as JSON, not as CSV");
     if (length == 0)
         return error_set(err, STATUS_INVALID, "csv_header", "/lines/1", "there is no header");
     if (!codec_is_utf8(text, length))
@@ -416,6 +421,8 @@ static void write_header(FILE *out, const struct spec *spec)
     }
     if (spec->space.kind == SPACE_CANDIDATES)
         fputs("candidate,", out);
+    if (spec->space.kind == SPACE_GRAPH)
+        fputs("sites,values,", out);
     for (size_t k = 0; k < spec->metrics_len && spec->metrics_len > 1; k++) {
         char column[sizeof stddev_prefix + 4 * 128];
         snprintf(column, sizeof column, "%s%s", value_prefix, spec->metrics[k].name);
@@ -441,6 +448,15 @@ static void write_place(FILE *out, const struct spec *spec, const struct trial *
     }
     if (spec->space.kind == SPACE_CANDIDATES)
         fprintf(out, "%lld,", (long long)trial->row);
+    size_t steps = spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 0;
+    for (size_t i = 0; i < steps && !isnan(trial->point[i]); i++)
+        fprintf(out, "%s%lld", i > 0 ? " " : "", (long long)codec_site_id(spec, (size_t)trial->point[i]));
+    fputs(steps > 0 ? "," : "", out);
+    for (size_t i = 0; i < steps && trial->values != NULL && !isnan(trial->values[i]); i++) {
+        fputs(i > 0 ? " " : "", out);
+        write_number(out, trial->values[i]);
+    }
+    fputs(steps > 0 ? "," : "", out);
 }
 
 static void write_trial(FILE *out, const struct spec *spec, const struct trial *trial)
@@ -449,7 +465,7 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
     write_place(out, spec, trial);
     const double own[2] = {trial->value, trial->stddev};
     for (size_t i = 0; i < 2 * spec->metrics_len; i++) {
-        write_number(out, trial->values != NULL ? trial->values[i] : own[i % 2]);
+        write_number(out, trial->values != NULL && spec->space.kind != SPACE_GRAPH ? trial->values[i] : own[i % 2]);
         fputc(',', out);
     }
     write_text(out, trial->worker);
@@ -502,9 +518,11 @@ enum status export_csv(struct app *app, struct caller *caller, const char *study
                        struct error *err)
 {
     struct export work = {.caller = caller, .id = study};
-    if (caller->study[0] != '\0' && strcmp(caller->study, study) != 0)
+    if (caller->resource[0] != '\0' && strcmp(caller->resource, study) != 0)
         return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
     TRY(db_read(app->db, read_export, &work, err));
+    if (work.study.spec.space.kind == SPACE_IMAGE)
+        return error_set(err, STATUS_CONFLICT, "wrong_space", "", "images are exported as JSON, not as CSV");
     char *written = write_export(&work, length);
     *text = written == NULL ? NULL : arena_strndup(caller->arena, written, *length);
     free(written);

@@ -79,7 +79,7 @@ enum status event_list(struct app *app, struct caller *caller, const struct even
 {
     struct task task = {.caller = caller, .filter = filter, .out = out};
     *out = (struct event_page){0};
-    if (caller->study[0] != '\0' && (filter->study == NULL || strcmp(filter->study, caller->study) != 0))
+    if (caller->resource[0] != '\0' && (filter->study == NULL || strcmp(filter->study, caller->resource) != 0))
         return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
     if (filter->limit == 0)
         task.limit = ALL_MAX;

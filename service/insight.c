@@ -42,7 +42,7 @@ static enum status check_parameters(const struct study *study, struct error *err
 {
     if (study->spec.space.kind == SPACE_PARAMETERS)
         return STATUS_OK;
-    return error_set(err, STATUS_CONFLICT, "no_parameters", "", "candidates have no parameters to vary");
+    return error_set(err, STATUS_CONFLICT, "no_parameters", "", "the space has no parameters to vary");
 }
 
 /* ---- importances ---- */

@@ -176,16 +176,39 @@ static enum status find_dictionary(const unsigned char *bytes, size_t length, st
     return STATUS_OK;
 }
 
-enum status npy_header(const void *bytes, size_t length, struct npy *out, struct error *err)
+/* Any shape but an empty one. */
+static enum status read_header(const void *bytes, size_t length, struct header *out, size_t *data_offset,
+                               struct error *err)
 {
     struct scan   scan = {0};
     struct header header = {0};
     TRY(find_dictionary(bytes, length, &scan, err));
-    size_t data_offset = (size_t)(scan.end - (const char *)bytes);
+    *data_offset = (size_t)(scan.end - (const char *)bytes);
     if (!take_dictionary(&scan, &header))
         return not_npy(err, "its header is not a descr of '<f8', '<f4', '<i4' or '<i8', a fortran_order and a shape");
     if (header.is_fortran)
         return not_npy(err, "it is in Fortran order");
+    *out = header;
+    return STATUS_OK;
+}
+
+enum status npy_vector(const void *bytes, size_t length, struct npy *out, struct error *err)
+{
+    struct header header;
+    size_t        data_offset;
+    TRY(read_header(bytes, length, &header, &data_offset, err));
+    if (header.dims < 1 || header.dims > 2 || (header.dims == 2 && header.sizes[0] != 1))
+        return error_set(err, STATUS_INVALID, "wrong_shape", "", "the array is not a vector");
+    *out = (struct npy){
+        .rows = 1, .columns = header.sizes[header.dims - 1], .data_offset = data_offset, .type = header.type};
+    return STATUS_OK;
+}
+
+enum status npy_header(const void *bytes, size_t length, struct npy *out, struct error *err)
+{
+    struct header header;
+    size_t        data_offset;
+    TRY(read_header(bytes, length, &header, &data_offset, err));
     if (header.dims != 2 || header.sizes[0] == 0 || header.sizes[1] == 0)
         return error_set(err, STATUS_INVALID, "wrong_shape", "", "the array has not two dimensions, or is empty");
     *out = (struct npy){

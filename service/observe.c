@@ -5,6 +5,7 @@
 
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/visits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ struct batch {
     struct observe_reply     *out;
     struct study              study;
     int64_t                   now_ms;
+    bool                      has_reached; /* a value of this batch is what the study was to stop at */
 };
 
 // clang-format off
@@ -40,7 +42,7 @@ static bool same_number(double a, double b)
 static bool same_values(const struct spec *spec, const double *a, const double *b)
 {
     bool same = (a == NULL) == (b == NULL);
-    for (size_t i = 0; same && a != NULL && i < 2 * spec->metrics_len; i++)
+    for (size_t i = 0; same && a != NULL && i < spec_values_len(spec); i++)
         same = same_number(a[i], b[i]);
     return same;
 }
@@ -57,7 +59,7 @@ static bool same_place(const struct batch *batch, const struct trial *trial, con
         return trial->number == item->trial;
     if (item->point == NULL)
         return trial->row == item->row;
-    size_t bytes = batch->study.spec.space.params_len * sizeof *item->point;
+    size_t bytes = space_point_len(&batch->study.spec.space) * sizeof *item->point;
     return trial->point != NULL && memcmp(trial->point, item->point, bytes) == 0;
 }
 
@@ -84,8 +86,10 @@ static enum status check_place(struct db_conn *conn, struct batch *batch, const 
     if (spec->is_private && item->trial == 0)
         return error_set(err, STATUS_INVALID, "private_study", item->point != NULL ? "/point" : "/candidate",
                          "a private study takes results by trial number only");
-    if (item->trial > 0 || item->point != NULL)
+    if (item->trial > 0)
         return STATUS_OK;
+    if (item->point != NULL)
+        return visits_check(conn, &batch->study, item->point, "/sites", batch->caller->arena, err);
     if (batch->study.state == STUDY_AWAITING_CANDIDATES)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
     return rows_check_row(conn, &batch->study, item->row, "/candidate", err);
@@ -103,8 +107,9 @@ static enum status add_reported(struct db_conn *conn, struct batch *batch, const
                                 struct trial *trial, struct error *err)
 {
     const struct spec *spec = &batch->study.spec;
-    *trial = (struct trial){.number = batch->study.trials_total + 1, .state = TRIAL_RUNNING, .value = NAN};
-    size_t bytes = item->point == NULL ? 0 : spec->space.params_len * sizeof *item->point;
+    *trial = (struct trial){
+        .number = batch->study.trials_total + 1, .state = TRIAL_RUNNING, .value = NAN, .point = item->point};
+    size_t bytes = item->point == NULL ? 0 : space_point_len(&spec->space) * sizeof *item->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, batch->id, trial->number, trial_state_names[TRIAL_RUNNING], item->point,
                 bytes, item->point == NULL ? item->row : (int64_t)-1, "", (int64_t)0, NULL, NULL, NULL, (int64_t)0,
                 (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, batch->now_ms, NULL));
@@ -132,13 +137,17 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
     enum trial_state   to = outcomes[item->outcome].state;
     const struct spec *spec = &batch->study.spec;
     bool               is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
-    size_t             bytes = item->values == NULL ? 0 : 2 * spec->metrics_len * sizeof *item->values;
+    size_t             bytes = item->values == NULL ? 0 : spec_values_len(spec) * sizeof *item->values;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, batch->id, trial->number, trial_state_names[to], item->value,
                 item->stddev, item->reason, item->external_id, batch->now_ms, item->values, bytes,
                 (int64_t)is_feasible));
     rows_count(&batch->study, trial->state, to);
     TRY(log_trial(conn, batch, outcomes[item->outcome].kind, trial->number, item->reason, err));
-    return is_feasible ? keep_best(conn, batch, trial->number, item->value, err) : STATUS_OK;
+    if (!is_feasible)
+        return STATUS_OK;
+    double sign = spec_sign(spec);
+    batch->has_reached |= !isnan(spec->better_than) && sign * item->value > sign * spec->better_than;
+    return keep_best(conn, batch, trial->number, item->value, err);
 }
 
 static enum status observe_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
@@ -156,12 +165,14 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
         batch->out->duplicates++;
         return STATUS_OK;
     }
-    if (item->trial > 0 && (trial.state == TRIAL_COMPLETED || trial.state == TRIAL_INFEASIBLE))
+    bool extends = item->trial > 0 && visits_extends(&batch->study.spec, &trial, item->values);
+    if (!extends && item->trial > 0 && (trial.state == TRIAL_COMPLETED || trial.state == TRIAL_INFEASIBLE))
         return error_set(err, STATUS_CONFLICT, "trial_finished", "/trial", "trial %lld is %s with another result",
                          (long long)trial.number, trial_state_names[trial.state]);
     TRY(check_place(conn, batch, item, err));
     if (item->trial == 0)
         TRY(add_reported(conn, batch, item, &trial, err));
+    TRY(visits_check_values(conn, &batch->study, &trial, item->values, batch->caller->arena, err));
     batch->out->accepted++;
     return finish(conn, batch, item, &trial, err);
 }
@@ -206,16 +217,15 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
     return first;
 }
 
-static enum status complete_if_spent(struct db_conn *conn, struct batch *batch, struct error *err)
+static enum status complete_if_reached(struct db_conn *conn, struct batch *batch, struct error *err)
 {
     struct study *study = &batch->study;
-    int64_t       finished = study->trials[TRIAL_COMPLETED] + study->trials[TRIAL_INFEASIBLE];
-    int64_t       open = study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING];
-    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
+    if (!batch->has_reached || (study->state != STUDY_ACTIVE && study->state != STUDY_PAUSED))
         return STATUS_OK;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], "budget_exhausted",
+    study->state = STUDY_COMPLETED;
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[study->state], "target_reached",
                 batch->now_ms));
-    return log_trial(conn, batch, "study.completed", 0, "budget_exhausted", err);
+    return log_trial(conn, batch, "study.completed", 0, "target_reached", err);
 }
 
 static enum status observe(struct db_conn *conn, void *arg, struct error *err)
@@ -223,6 +233,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     struct batch         *batch = arg;
     struct observe_reply *out = batch->out;
     *out = (struct observe_reply){0};
+    batch->has_reached = false; // a transaction may run twice
     struct spec spec = batch->study.spec;
     TRY(rows_study_get(conn, batch->id, false, batch->caller->arena, &batch->study, err));
     batch->study.spec = spec;
@@ -230,7 +241,8 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     if (out->accepted > 0) {
         if (batch->caller->is_import)
             TRY(log_trial(conn, batch, "study.imported", 0, NULL, err));
-        TRY(complete_if_spent(conn, batch, err));
+        TRY(complete_if_reached(conn, batch, err));
+        TRY(rows_complete_if_spent(conn, &batch->study, batch->caller->token_id, batch->now_ms, err));
         TRY(rows_study_save(conn, &batch->study, batch->now_ms, err));
     }
     out->revision = batch->study.revision;

@@ -23,6 +23,11 @@ enum status random_bytes(void *out, size_t length, struct error *err)
     return STATUS_OK;
 }
 
+void random_wipe(void *secret, size_t length)
+{
+    OPENSSL_cleanse(secret, length);
+}
+
 static double uniform(uint64_t word)
 {
     return (double)((word >> 11) + 1) * 0x1p-53; /* never 0: its logarithm is taken */

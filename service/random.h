@@ -17,6 +17,9 @@ MUST_CHECK enum status random_normals(double *out, size_t n, struct error *err);
 /* out [n]: a uniformly random permutation of 0 .. n-1 (Fisher and Yates, without modulo bias).  n < 2^32. */
 MUST_CHECK enum status random_permutation(uint32_t *out, size_t n, struct error *err);
 
+/* Overwrites a secret; no compiler leaves this out. */
+void random_wipe(void *secret, size_t length);
+
 /* digits lower-case hexadecimal characters and a NUL. */
 MUST_CHECK enum status random_hex(char *out, size_t digits, struct error *err);
 

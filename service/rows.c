@@ -18,6 +18,7 @@ const char *const study_state_names[STUDY_STATE_COUNT] = {
 const char *const trial_state_names[TRIAL_STATE_COUNT] = {
     [TRIAL_QUEUED] = "queued",       [TRIAL_RUNNING] = "running",       [TRIAL_COMPLETED] = "completed",
     [TRIAL_FAILED] = "failed",       [TRIAL_INFEASIBLE] = "infeasible", [TRIAL_ABANDONED] = "abandoned",
+    [TRIAL_STOPPED] = "stopped",
 };
 // clang-format on
 
@@ -73,10 +74,10 @@ enum status rows_study(const struct db_rows *rows, bool with_spec, struct arena 
     out->trials_total = db_int(rows, 10);
     for (int i = 0; i < TRIAL_STATE_COUNT; i++)
         out->trials[i] = db_int(rows, 11 + i);
-    out->best_trial = db_int(rows, 17);
-    out->best_value = number(rows, 18);
-    out->created_ms = db_int(rows, 19);
-    out->updated_ms = db_int(rows, 20);
+    out->best_trial = db_int(rows, 18);
+    out->best_value = number(rows, 19);
+    out->created_ms = db_int(rows, 20);
+    out->updated_ms = db_int(rows, 21);
     if (failed)
         return app_no_memory(err);
     return with_spec ? codec_spec_parse(db_text(rows, 4), arena, &out->spec, err) : STATUS_OK;
@@ -171,6 +172,34 @@ enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial 
     return status;
 }
 
+enum status rows_curve(struct db_conn *conn, const char *study, struct arena *arena, struct trial *trial,
+                       struct error *err)
+{
+    struct db_rows      rows;
+    struct curve_point *points = NULL;
+    size_t              room = 0;
+    bool                more;
+    enum status         status;
+    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LIST, study, trial->number));
+    for (trial->curve_len = 0; (status = db_next(&rows, &more, err)) == STATUS_OK && more; trial->curve_len++) {
+        if (trial->curve_len == room) {
+            room = room == 0 ? 64 : 2 * room;
+            struct curve_point *grown = ARENA_NEW(arena, struct curve_point, room);
+            if (grown == NULL) {
+                status = app_no_memory(err);
+                break;
+            }
+            if (points != NULL)
+                memcpy(grown, points, trial->curve_len * sizeof *grown);
+            points = grown;
+        }
+        points[trial->curve_len] = (struct curve_point){db_int(&rows, 0), db_int(&rows, 2), db_double(&rows, 1)};
+    }
+    db_done(&rows);
+    trial->curve = points;
+    return status;
+}
+
 enum status rows_check_row(struct db_conn *conn, const struct study *study, int64_t row, const char *path,
                            struct error *err)
 {
@@ -203,10 +232,24 @@ void rows_count(struct study *study, enum trial_state from, enum trial_state to)
     study->trials[to]++;
 }
 
+enum status rows_complete_if_spent(struct db_conn *conn, struct study *study, const char *actor, int64_t now_ms,
+                                   struct error *err)
+{
+    const int64_t *trials = study->trials;
+    int64_t        finished = trials[TRIAL_COMPLETED] + trials[TRIAL_INFEASIBLE] + trials[TRIAL_STOPPED];
+    int64_t        open = trials[TRIAL_QUEUED] + trials[TRIAL_RUNNING];
+    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
+        return STATUS_OK;
+    struct change change = {"study.completed", actor, "budget_exhausted", 0, now_ms};
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], "budget_exhausted",
+                now_ms));
+    return rows_log(conn, study, &change, err);
+}
+
 enum status rows_study_save(struct db_conn *conn, const struct study *study, int64_t at_ms, struct error *err)
 {
     const int64_t *trials = study->trials;
     return db_exec(conn, NULL, err, SQL_STUDY_COUNT, study->id, study->revision, study->trials_total,
                    trials[TRIAL_QUEUED], trials[TRIAL_RUNNING], trials[TRIAL_COMPLETED], trials[TRIAL_FAILED],
-                   trials[TRIAL_INFEASIBLE], trials[TRIAL_ABANDONED], at_ms);
+                   trials[TRIAL_INFEASIBLE], trials[TRIAL_ABANDONED], trials[TRIAL_STOPPED], at_ms);
 }

@@ -21,6 +21,10 @@ MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const char *study, i
 MUST_CHECK enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len,
                                    struct error *err);
 
+/* The trial's measurements, into trial->curve. */
+MUST_CHECK enum status rows_curve(struct db_conn *conn, const char *study, struct arena *arena, struct trial *trial,
+                                  struct error *err);
+
 /* CONFLICT "row_taken" when the policy uses each row once and a trial has this one. */
 MUST_CHECK enum status rows_check_row(struct db_conn *conn, const struct study *study, int64_t row, const char *path,
                                       struct error *err);
@@ -34,6 +38,9 @@ MUST_CHECK enum status rows_log(struct db_conn *conn, struct study *study, const
                                 struct error *err);
 /* Moves a trial between the study's counters; from TRIAL_STATE_COUNT: a new trial. */
 void rows_count(struct study *study, enum trial_state from, enum trial_state to);
+/* An active study whose budget of trials is spent, and of which none is open, is completed. */
+MUST_CHECK enum status rows_complete_if_spent(struct db_conn *conn, struct study *study, const char *actor,
+                                              int64_t now_ms, struct error *err);
 /* Writes revision and counters back: once, at the end of a transaction that used rows_log. */
 MUST_CHECK enum status rows_study_save(struct db_conn *conn, const struct study *study, int64_t at_ms,
                                        struct error *err);

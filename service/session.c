@@ -3,8 +3,11 @@
  * the log up to seq plus the suggestions up to told, and anything else makes it forget. */
 #include "service/session.h"
 
+#include "engine/game.h"
 #include "service/candidates.h"
+#include "service/federation_host.h"
 #include "service/gate.h"
+#include "service/meta.h"
 #include "service/rows.h"
 
 #include <math.h>
@@ -20,7 +23,9 @@ struct entry {
     pthread_rwlock_t lock;
     size_t           users, bytes; /* under the cache's mutex */
     uint64_t         used_at;
-    bool             is_dropped; /* not in the table any more; freed by its last user */
+    bool             is_dropped;  /* not in the table any more; freed by its last user */
+    size_t           plans;       /* users that plan, or wait for it; under the cache's mutex */
+    bool             is_planning; /* the one who has the lock; under the lock */
     struct entry    *next;
 };
 struct session_cache {
@@ -100,20 +105,28 @@ enum status session_lock(struct app *app, const char *study, enum session_use us
     struct session_cache *cache = app->sessions;
     pthread_mutex_lock(&cache->mutex);
     struct entry *entry = entry_find(app, study);
-    if (entry != NULL)
+    bool          plans = use == SESSION_PLAN || use == SESSION_QUEUE;
+    bool          may = entry != NULL && (use == SESSION_QUEUE || entry->plans == 0);
+    if (may) {
         entry->users++;
+        entry->plans += plans;
+    }
     pthread_mutex_unlock(&cache->mutex);
     if (entry == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "there is no memory for the study's model");
-    if (use == SESSION_ALONE)
-        pthread_rwlock_wrlock(&entry->lock);
-    else
+    if (!may)
+        return error_set(err, STATUS_BUSY, "planning", "", "a plan for this study is being made: ask again");
+    if (use == SESSION_SHARED)
         pthread_rwlock_rdlock(&entry->lock);
+    else
+        pthread_rwlock_wrlock(&entry->lock);
+    if (plans)
+        entry->is_planning = true;
     *out = &entry->live;
     return STATUS_OK;
 }
 
-/* cache->mutex is held, nobody uses the entry. */
+/* cache->mutex is held.  The last user of the entry frees it. */
 static void entry_unlink(struct session_cache *cache, struct entry *gone)
 {
     for (struct entry **link = bucket_of(cache, gone->live.study); *link != NULL; link = &(*link)->next)
@@ -139,7 +152,9 @@ static struct entry *oldest_idle(struct session_cache *cache)
 
 static size_t live_bytes(const struct live *live)
 {
-    size_t bytes = sizeof(struct entry) + live->arena.taken_bytes;
+    size_t bytes = sizeof(struct entry) + live->arena.taken_bytes + live->curves_arena.taken_bytes;
+    if (live->game != NULL)
+        return bytes + game_bytes(live->game);
     return live->session == NULL ? bytes : bytes + live->spec.policy->bytes(live->session);
 }
 
@@ -149,6 +164,10 @@ void session_unlock(struct app *app, struct live *live)
     struct session_cache *cache = app->sessions;
     size_t                bytes = live_bytes(live);
     pthread_mutex_lock(&cache->mutex); // before the next user can change what was measured
+    if (entry->is_planning) {
+        entry->is_planning = false;
+        entry->plans--;
+    }
     pthread_rwlock_unlock(&entry->lock);
     entry->users--;
     entry->used_at = ++cache->clock;
@@ -173,23 +192,26 @@ void session_forget(struct live *live)
     if (live->session != NULL)
         live->spec.policy->close(live->session);
     live->session = NULL;
+    game_close(live->game);
+    live->game = NULL;
     arena_fini(&live->arena);
-    live->seq = live->revision = live->told = live->observations = 0;
+    arena_fini(&live->curves_arena);
+    live->seq = live->revision = live->told = live->observations = live->round = live->sent = 0;
 }
 
 void session_drop(struct app *app, const char *study)
 {
-    struct live *live;
-    struct error ignored;
-    if (session_lock(app, study, SESSION_ALONE, &live, &ignored) != STATUS_OK)
-        return;
-    session_forget(live);
     struct session_cache *cache = app->sessions;
     pthread_mutex_lock(&cache->mutex);
-    if (!((struct entry *)live)->is_dropped)
-        entry_unlink(cache, (struct entry *)live);
+    struct entry *entry = *bucket_of(cache, study);
+    while (entry != NULL && strcmp(entry->live.study, study) != 0)
+        entry = entry->next;
+    bool is_idle = entry != NULL && entry->users == 0;
+    if (entry != NULL)
+        entry_unlink(cache, entry);
     pthread_mutex_unlock(&cache->mutex);
-    session_unlock(app, live);
+    if (is_idle)
+        entry_free(entry);
 }
 
 void session_stats(struct app *app, struct session_stats *out)
@@ -206,14 +228,43 @@ void session_stats(struct app *app, struct session_stats *out)
 static const struct { const char *kind; enum event_kind event; } kinds[] = {
     {"trial.suggested", EVENT_SUGGESTED}, {"trial.queued", EVENT_SUGGESTED},   {"trial.reported", EVENT_SUGGESTED},
     {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
-    {"trial.abandoned", EVENT_ABANDONED},
+    {"trial.abandoned", EVENT_ABANDONED}, {"trial.measured", EVENT_MEASURED}, {"trial.stopped", EVENT_STOPPED},
 };
 // clang-format on
+
+static enum status tell_policy(struct live *live, struct event *event, struct error *err)
+{
+    bool judges = live->spec.policy->judge != NULL;
+    if (event->kind == EVENT_MEASURED && !judges)
+        return STATUS_OK;
+    if (event->kind == EVENT_STOPPED && !judges)
+        event->kind = EVENT_OBSERVED;
+    return live->spec.policy->tell(live->session, event, err);
+}
+
+/* A measurement, or the end of a trial that was stopped at its last one. */
+static enum status tell_measured(struct live *live, const struct db_rows *rows, struct event *event, struct error *err)
+{
+    if (event->kind == EVENT_MEASURED) {
+        event->step = (size_t)db_int(rows, 10);
+        event->value = spec_sign(&live->spec) * db_double(rows, 11);
+        event->note = db_blob(rows, 12, &event->note_bytes);
+    } else {
+        const struct curve *curve = curves_find(&live->curves, event->trial);
+        if (curve == NULL)
+            return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a stopped trial has no measurement");
+        event->value = curve->values[curve->len - 1];
+        event->stddev = 0;
+        live->observations++;
+    }
+    TRY(curves_tell(&live->curves, event, err));
+    return tell_policy(live, event, err);
+}
 
 static enum status tell_row(struct live *live, const struct db_rows *rows, struct error *err)
 {
     const char *kind = db_text(rows, 2);
-    double      values[2 * METRICS_MAX];
+    double      values[SPEC_EVENT_VALUES];
     size_t      i = 0, count = sizeof kinds / sizeof *kinds, bytes;
     while (i < count && strcmp(kinds[i].kind, kind) != 0)
         i++;
@@ -223,9 +274,14 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
         .row = (size_t)db_int(rows, 5),
         .stddev = db_is_null(rows, 7) ? 0 : db_double(rows, 7),
     };
+    if (strcmp(kind, "federation.received") == 0)
+        return federation_host_tell(rows->conn, live, db_text(rows, 13), err);
     if (i == count)
         return STATUS_OK;
     event.kind = kinds[i].event;
+    if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
+        return tell_measured(live, rows, &event, err);
+    TRY(curves_tell(&live->curves, &event, err));
     if (event.kind == EVENT_SUGGESTED) {
         if ((int64_t)event.trial <= live->told)
             return STATUS_OK;
@@ -289,8 +345,13 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     TRY(rows_study_get(conn, live->study, true, &live->arena, &study, err));
     live->spec = study.spec;
     TRY(load_candidates(conn, live, err));
+    struct meta_sources meta;
+    TRY(meta_load(conn, live->study, &live->spec, &live->arena, &meta, err));
     struct problem *problem = ARENA_NEW(&live->arena, struct problem, 1);
-    if (problem == NULL || live->arena.taken_bytes >= app->options.session_bytes)
+    size_t          curves_bytes = live->spec.stopping.kind == STOP_RULE_OFF ? 0 : app->options.session_bytes / 8;
+    arena_init(&live->curves_arena, curves_bytes);
+    curves_init(&live->curves, &live->curves_arena);
+    if (problem == NULL || live->arena.taken_bytes + curves_bytes >= app->options.session_bytes)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's model does not fit");
     *problem = (struct problem){
         .space = &live->spec.space,
@@ -298,7 +359,10 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .seed = live->spec.seed,
         .metrics = live->spec.kinds,
         .metrics_len = live->spec.metrics_len,
-        .memory_bytes = app->options.session_bytes - live->arena.taken_bytes,
+        .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
+        .is_minimized = spec_sign(&live->spec) < 0,
+        .meta = meta.studies,
+        .meta_len = meta.len,
     };
     return live->spec.policy->open(problem, &live->session, err);
 }

@@ -12,16 +12,22 @@ struct live {
     struct arena    arena;         /* specification and matrix */
     struct spec     spec;          /* with the rows, once the session was needed */
     struct session *session;       /* NULL until then */
+    struct game    *game;          /* of a game; seq is then the last round it was told */
     int64_t         seq, revision; /* of the log: told up to here */
     int64_t         told;          /* trials up to this number were told as suggested */
     int64_t         observations;
+    struct arena    curves_arena; /* studies with stopping: what was measured of running trials */
+    struct curves   curves;
+    int64_t         round, sent; /* agents of federations: the last broadcast it was told, the last round sent for */
 };
 
 struct session_cache *session_cache_new(void);
 void                  session_cache_free(struct session_cache *cache);
 
-/* The study's entry, locked; SESSION_SHARED: only the lock, the model is not to be touched.  NO_MEMORY. */
-enum session_use { SESSION_SHARED, SESSION_ALONE };
+/* The study's entry, locked; SESSION_SHARED: only the lock, the model is not to be touched.  NO_MEMORY.
+ * SESSION_PLAN is for what may take minutes: whoever comes meanwhile gets BUSY "planning" instead of waiting;
+ * SESSION_QUEUE is the same for those that can wait for the end of another plan. */
+enum session_use { SESSION_SHARED, SESSION_ALONE, SESSION_PLAN, SESSION_QUEUE };
 MUST_CHECK enum status session_lock(struct app *app, const char *study, enum session_use use, struct live **out,
                                     struct error *err);
 /* Unlocks; the oldest entries over the limit go. */
@@ -30,7 +36,7 @@ void session_unlock(struct app *app, struct live *live);
 MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, struct live *live, struct error *err);
 /* Forgets the model: it was told something that the log does not say. */
 void session_forget(struct live *live);
-/* As session_lock + session_forget for a study that is gone. */
+/* Of a study that is gone; who still uses its model finds out when it writes. */
 void session_drop(struct app *app, const char *study);
 
 struct session_stats {

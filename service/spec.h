@@ -5,6 +5,7 @@
 
 #include "engine/policy.h"
 #include "engine/space.h"
+#include "engine/stop_rule.h"
 #include "engine/status.h"
 
 #include <math.h>
@@ -18,6 +19,16 @@ struct metric {
     double      min, max; /* GOAL_CONSTRAIN: NaN where there is no bound; never both */
 };
 
+/* What an algorithm is to learn from, as the client wrote it.  service/meta.h makes the problem's earlier studies of it;
+ * those are stored beside the specification, whose text has the names and the defaults only. */
+struct spec_meta {
+    const char *const       *ids; /* [ids_len] studies of the store */
+    size_t                   ids_len;
+    const struct meta_study *given; /* [given_len] that came with the request; values signed */
+    size_t                   given_len;
+    const double            *defaults; /* [params_len] of what an earlier study lacks; NaN: none; or NULL */
+};
+
 struct spec {
     struct metric             metrics[METRICS_MAX];
     enum metric_kind          kinds[METRICS_MAX];
@@ -25,12 +36,21 @@ struct spec {
     size_t                    first;       /* objective: the metric that value and stddev of a trial are of */
     struct space              space;       /* candidates: rows == NULL here; the session has the matrix */
     const char *const *const *values;      /* [params_len] the strings of each categorical, NULL for the others */
+    const int64_t            *site_ids;    /* graph: [sites_len] the client's names of the sites; NULL: their numbers */
+    const struct named_site  *sites_named; /* the same by name: codec_graph's own */
+    bool                      is_directed; /* graph: edges lead one way */
     bool                      is_private;  /* candidates: only a release with its signed manifest is accepted */
     const char               *curator_key; /* private: whose manifest, as 43 characters of base64url; otherwise NULL */
     const struct policy      *policy;
-    const double             *options; /* as struct problem */
+    const double             *options;    /* as struct problem */
+    const char               *federation; /* of an agent that the service hosts: its federation, or NULL */
+    int64_t                   agent;      /* its seat there; 0: the next one that is free */
     uint64_t                  seed;
     int64_t                   lease_ms;
+    struct spec_meta          meta;
+    bool                      is_shareable; /* later studies may learn from it */
+    struct stop_rule          stopping;     /* kind OFF: nothing is measured of running trials */
+    double                    better_than;  /* the study is done with a better feasible value; NaN: never */
 };
 
 /* Larger is better inside; the user's own sign outside. */
@@ -49,18 +69,33 @@ static inline double spec_value(const struct spec *spec, size_t k, double value)
     return metric->goal == GOAL_MAXIMIZE ? value : -value;
 }
 
+/* How many doubles are stored of a trial's values: of each metric two; of a graph one for each site of a point. */
+static inline size_t spec_values_len(const struct spec *spec)
+{
+    return spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 2 * spec->metrics_len;
+}
+
 /* values [metrics_len][2], value and standard deviation (NaN: none) of each metric; NULL when there is one metric. */
 static inline bool spec_is_feasible(const struct spec *spec, const double *values)
 {
     bool feasible = true;
+    if (spec->space.kind == SPACE_GRAPH)
+        return true;
     for (size_t k = 0; k < spec->metrics_len && values != NULL; k++)
         feasible = feasible && (spec->kinds[k] == METRIC_OBJECTIVE || spec_value(spec, k, values[2 * k]) >= 0.0);
     return feasible;
 }
 
-/* The same as an event has them: out [2 * METRICS_MAX]; NULL for NULL. */
+/* The same as an event has them: out [SPEC_EVENT_VALUES]; NULL for NULL. */
+enum { SPEC_EVENT_VALUES = GRAPH_STEPS_MAX };
+_Static_assert(SPEC_EVENT_VALUES >= 2 * METRICS_MAX, "room for all metrics");
 static inline const double *spec_event_values(const struct spec *spec, const double *values, double *out)
 {
+    if (spec->space.kind == SPACE_GRAPH) {
+        for (size_t i = 0; i < space_point_len(&spec->space) && values != NULL; i++)
+            out[i] = spec_sign(spec) * values[i];
+        return values == NULL ? NULL : out;
+    }
     for (size_t k = 0; k < spec->metrics_len && values != NULL; k++) {
         out[k] = spec_value(spec, k, values[2 * k]);
         out[spec->metrics_len + k] = isnan(values[2 * k + 1]) ? 0.0 : values[2 * k + 1];

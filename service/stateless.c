@@ -3,6 +3,7 @@
 
 #include "service/codec.h"
 #include "service/gate.h"
+#include "service/meta.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static enum status tell_all(const struct stateless_request *request, struct sess
     const struct spec *spec = &request->spec;
     for (size_t i = 0; i < request->observations_len; i++) {
         const struct observation *item = &request->observations[i];
-        double                    values[2 * METRICS_MAX];
+        double                    values[SPEC_EVENT_VALUES];
         struct event              event = {.kind = kinds[item->outcome],
                                            .trial = ++*number,
                                            .point = item->point,
@@ -39,7 +40,7 @@ static enum status tell_all(const struct stateless_request *request, struct sess
         if (request->pending_rows != NULL)
             event.row = request->pending_rows[i];
         else
-            event.point = request->pending + i * spec->space.params_len;
+            event.point = request->pending + i * space_point_len(&spec->space);
         TRY(tell_one(spec, session, &event, false, err));
     }
     return STATUS_OK;
@@ -49,12 +50,12 @@ static enum status ask_one(const struct stateless_request *request, struct sessi
                            struct arena *arena, struct trial *out, struct error *err)
 {
     const struct spec *spec = &request->spec;
-    double            *point = ARENA_NEW(arena, double, 2 * (spec->space.params_len + 1));
+    double            *point = ARENA_NEW(arena, double, 2 * (space_point_len(&spec->space) + 1));
     struct proposal   *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (point == NULL || proposal == NULL)
         return app_no_memory(err);
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
-    struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
+    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     const struct ask   ask = {.trial = number, .fixed = request->fixed, .diagnostics = &diagnostics};
     TRY(spec->policy->ask(session, &ask, proposal, err));
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
@@ -100,15 +101,27 @@ static enum status run(const struct stateless_request *request, struct session *
 enum status trial_suggest_stateless(struct app *app, struct caller *caller, const struct stateless_request *request,
                                     struct trial_page *out, struct error *err)
 {
+    if ((size_t)request->count > trial_points_max(&request->spec.space))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply", trial_points_max(&request->spec.space));
+    if (request->spec.federation != NULL)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/federation",
+                         "nothing is kept here: an agent of a federation is a study");
     *out = (struct trial_page){.trials = ARENA_NEW(caller->arena, struct trial, (size_t)request->count)};
     if (out->trials == NULL)
         return app_no_memory(err);
+    struct meta_sources meta;
+    TRY(meta_collect(app, caller, &request->spec, &meta, err));
+    TRY(meta_check_rows(&request->spec, &meta, err));
     const struct problem problem = {.space = &request->spec.space,
                                     .options = request->spec.options,
                                     .seed = request->spec.seed,
                                     .metrics = request->spec.kinds,
                                     .metrics_len = request->spec.metrics_len,
-                                    .memory_bytes = app->options.session_bytes};
+                                    .memory_bytes = app->options.session_bytes,
+                                    .is_minimized = spec_sign(&request->spec) < 0,
+                                    .meta = meta.studies,
+                                    .meta_len = meta.len};
     const struct policy *policy = request->spec.policy;
     struct session      *session = NULL;
     gate_enter(app->compute);

@@ -3,6 +3,8 @@
 
 #include "service/candidates.h"
 #include "service/codec.h"
+#include "service/federation_host.h"
+#include "service/meta.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/token.h"
@@ -15,7 +17,7 @@ enum { LIST_MAX = 1000 };
 
 enum status study_visible(const struct caller *caller, const char *id, struct error *err)
 {
-    if (caller->study[0] == '\0' || strcmp(caller->study, id) == 0)
+    if (caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
 }
@@ -26,7 +28,8 @@ struct create {
     struct app    *app;
     struct caller *caller;
     const struct study_new *new;
-    struct study *out;
+    struct meta_sources meta;
+    struct study       *out;
 };
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
@@ -34,16 +37,21 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     struct create *work = arg;
     const struct study_new *new = work->new;
     struct study *out = work->out;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD, out->id, new->name, study_state_names[out->state], new->spec_text,
+    const char   *spec_text = new->spec_text;
+    if (new->spec.federation != NULL)
+        TRY(federation_host(conn, work->caller, new, out, &spec_text, err));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD, out->id, new->name, study_state_names[out->state], spec_text,
                 out->labels, out->notes, new->budget_trials, out->created_ms, out->created_ms));
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, out->created_ms, "study.created", out->id, (int64_t)0, (int64_t)0,
-                   work->caller->token_id, NULL);
+    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD, out->created_ms, "study.created", out->id, (int64_t)0, (int64_t)0,
+                work->caller->token_id, NULL));
+    const struct change change = {.actor = work->caller->token_id, .at_ms = out->created_ms};
+    return meta_store(conn, out, &work->meta, &change, err);
 }
 
 enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
                          struct error *err)
 {
-    if (caller->study[0] != '\0')
+    if (caller->resource[0] != '\0')
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
     int64_t now = app->now_ms();
     *out = (struct study){
@@ -58,7 +66,8 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
         .updated_ms = now,
     };
     TRY(app_id(out->id, sizeof out->id, "std_", 16, err));
-    struct create work = {app, caller, new, out};
+    struct create work = {.app = app, .caller = caller, .new = new, .out = out};
+    TRY(meta_collect(app, caller, &new->spec, &work.meta, err));
     return app_transact(app, caller, create, &work, err);
 }
 
@@ -135,7 +144,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct list               *work = arg;
     const struct study_filter *filter = work->filter;
-    const char                *bound = work->caller->study;
+    const char                *bound = work->caller->resource;
     int64_t                    created_ms;
     char                       id[24];
     TRY(read_cursor(filter->cursor, &created_ms, id, err));

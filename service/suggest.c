@@ -5,6 +5,7 @@
 #include "service/trial.h"
 
 #include "service/codec.h"
+#include "service/federation_host.h"
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
@@ -28,6 +29,7 @@ struct plan {
     size_t                       *note_bytes;
     size_t                        fresh_len;
     bool                          is_late;     /* the deadline passed while proposing */
+    bool                          is_stopped;  /* ... or nobody wants the result any more */
     int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
     const char                   *exhausted;   /* why there are no more, or NULL */
 };
@@ -41,6 +43,15 @@ static enum status check_state(const struct study *study, struct error *err)
     if (study->state == STUDY_COMPLETED && study->reason != NULL && strcmp(study->reason, "requested") != 0)
         return error_set(err, STATUS_CONFLICT, study->reason, "", "the study is completed");
     return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s", study_state_names[study->state]);
+}
+
+/* What a worker finds that comes back to a trial, or takes over another's. */
+static enum status load_curves(struct db_conn *conn, const struct plan *plan, struct trial *trials, size_t len,
+                               struct error *err)
+{
+    for (size_t i = 0; i < len && plan->study.spec.stopping.kind != STOP_RULE_OFF; i++)
+        TRY(rows_curve(conn, plan->id, plan->caller->arena, &trials[i], err));
+    return STATUS_OK;
 }
 
 static enum status append(struct plan *plan, const struct trial *trials, size_t len)
@@ -97,6 +108,7 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     size_t         len;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->now_ms, missing(plan)));
     TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
+    TRY(load_curves(conn, plan, trials, len, err));
     return append(plan, trials, len);
 }
 
@@ -107,6 +119,7 @@ static enum status take_queued(struct db_conn *conn, struct plan *plan, struct e
     size_t         len;
     TRY(db_query(conn, &rows, err, SQL_TRIAL_IN_STATE, plan->id, "queued", missing(plan)));
     TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
+    TRY(load_curves(conn, plan, trials, len, err));
     for (size_t i = 0; i < len; i++) {
         trials[i].state = TRIAL_RUNNING;
         trials[i].worker = plan->request->worker;
@@ -129,6 +142,9 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     plan->now_ms = plan->app->now_ms();
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
     TRY(check_state(&plan->study, err));
+    if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply", trial_points_max(&plan->study.spec.space));
     TRY(find_expired(conn, plan, expired, &expired_len, err));
     plan->waiting = plan->study.trials[TRIAL_QUEUED] + (int64_t)expired_len;
     return take_own(conn, plan, err);
@@ -145,9 +161,19 @@ static int64_t allowance(const struct study *study)
 
 static bool is_late(void *arg)
 {
-    struct plan *plan = arg;
-    plan->is_late = plan->is_late || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
+    struct plan                *plan = arg;
+    const struct suggest_watch *watch = plan->request->watch;
+    plan->is_stopped = plan->is_stopped || (watch != NULL && watch->is_stopped(watch->arg));
+    plan->is_late =
+        plan->is_late || plan->is_stopped || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
     return plan->is_late;
+}
+
+static void report(void *arg, const struct plan_state *state)
+{
+    const struct suggest_watch *watch = ((struct plan *)arg)->request->watch;
+    if (watch != NULL)
+        watch->report(watch->arg, state);
 }
 
 static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double milliseconds,
@@ -196,17 +222,26 @@ static double clock_ms(void)
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
+/* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
+static uint64_t remaining(const struct plan *plan)
+{
+    int64_t left = allowance(&plan->study);
+    return left == INT64_MAX ? 0 : (uint64_t)(left - (int64_t)plan->fresh_len);
+}
+
 static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
-    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (spec->space.params_len + 1));
+    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
     if (point == NULL)
         return app_no_memory(err);
-    struct diagnostics diagnostics = {.length_scales = point + spec->space.params_len + 1};
+    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
                             .fixed = plan->request->fixed,
                             .late = is_late,
+                            .remaining = remaining(plan),
+                            .report = report,
                             .late_arg = plan,
                             .diagnostics = &diagnostics,
                             .clock_ms = clock_ms};
@@ -227,11 +262,18 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
     struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || proposal == NULL)
         return app_no_memory(err);
-    gate_enter(plan->app->compute);
+    // what goes on behind its request takes no slot: there are few of these at once, and they would keep it for long
+    bool         is_behind = plan->request->watch != NULL, plans = plan->live->spec.policy->plans_ahead;
+    struct gate *gate = plans ? plan->app->plans : plan->app->compute;
+    if (!(is_behind && plans))
+        gate_enter(gate);
     enum status status = STATUS_OK;
     while (status == STATUS_OK && (int64_t)plan->fresh_len < count)
         status = ask_one(plan, proposal, err);
-    gate_leave(plan->app->compute);
+    if (!(is_behind && plans))
+        gate_leave(gate);
+    if (plan->is_stopped)
+        return error_set(err, STATUS_BUSY, "stopped", "", "the operation was stopped");
     if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0) {
         plan->exhausted = "search_space_exhausted";
         return STATUS_OK;
@@ -246,7 +288,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     struct trial *trial = &plan->fresh[i];
     trial->created_ms = plan->now_ms;
     trial->lease_ms = plan->now_ms + plan->study.spec.lease_ms;
-    size_t bytes = trial->point == NULL ? 0 : plan->study.spec.space.params_len * sizeof *trial->point;
+    size_t bytes = trial->point == NULL ? 0 : space_point_len(&plan->study.spec.space) * sizeof *trial->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state], trial->point,
                 bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy, trial->model.fallback,
                 trial->model.revision, trial->model.observations, trial->model.mean, trial->model.sd,
@@ -277,6 +319,9 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->study.spec = spec;
     TRY(check_state(&plan->study, err));
     int64_t before = plan->study.revision;
+    bool    has_moved = spec.space.kind == SPACE_GRAPH && before != plan->live->revision;
+    if (plan->fresh_len > 0 && has_moved) // the agent may stand elsewhere than the plan took it to
+        return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
     TRY(put_back_expired(conn, plan, err));
     TRY(take_own(conn, plan, err));
     TRY(take_queued(conn, plan, err));
@@ -289,6 +334,8 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     if (plan->out->len == 0)
         return nothing_left(plan, err);
     plan->out->revision = plan->study.revision;
+    if (plan->request->watch != NULL)
+        TRY(plan->request->watch->end(conn, plan->request->watch->arg, plan->out, err));
     return plan->study.revision == before ? STATUS_OK : rows_study_save(conn, &plan->study, plan->now_ms, err);
 }
 
@@ -315,6 +362,8 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
     int64_t count = missing(plan) - plan->waiting;
     if (count > allowance(&plan->study))
         count = allowance(&plan->study);
+    if (count > 0 && plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(plan->app, plan->caller, plan->live, err));
     if (count > 0)
         TRY(propose(plan, count, err));
     int64_t before = plan->study.trials_total;
@@ -346,10 +395,14 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
     if (request->deadline_ms > 0)
         plan.deadline_ms = app->monotonic_ms() + request->deadline_ms;
     TRY(begin(&plan, err));
-    bool has_key = caller->idempotency.key != NULL;
+    bool has_key = caller->idempotency.key != NULL || request->watch != NULL;
     if (caller->idempotency.replayed || (!has_key && missing(&plan) == 0))
         return STATUS_OK;
-    TRY(session_lock(app, id, SESSION_ALONE, &plan.live, err));
+    bool plans = plan.study.spec.policy->plans_ahead;
+    if (plans && plan.deadline_ms == 0 && request->watch == NULL)
+        plan.deadline_ms = app->monotonic_ms() + SUGGEST_PLAN_MS;
+    enum session_use use = !plans ? SESSION_ALONE : request->watch != NULL ? SESSION_QUEUE : SESSION_PLAN;
+    TRY(session_lock(app, id, use, &plan.live, err));
     out->len = 0;
     enum status status = db_read(app->db, look, &plan, err); // again: the lock may have been long in coming
     if (status == STATUS_OK)

@@ -31,7 +31,7 @@ struct cached {
     char          id[16];
     unsigned char hash[SHA256_BYTES];
     enum scope    scope;
-    char          study[24];
+    char          resource[24], agent[64];
     int64_t       expires_ms;
 };
 struct token_cache {
@@ -118,7 +118,8 @@ static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
             memcpy(out->hash, hash, length);
         snprintf(out->id, sizeof out->id, "%s", db_text(&rows, 0));
         out->scope = scope_find(db_text(&rows, 3));
-        snprintf(out->study, sizeof out->study, "%s", db_is_null(&rows, 4) ? "" : db_text(&rows, 4));
+        snprintf(out->resource, sizeof out->resource, "%s", db_is_null(&rows, 4) ? "" : db_text(&rows, 4));
+        snprintf(out->agent, sizeof out->agent, "%s", db_text(&rows, 8));
         out->expires_ms = db_int(&rows, 6);
     }
     db_done(&rows);
@@ -150,7 +151,8 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     if (token.expires_ms != 0 && app->now_ms() >= token.expires_ms)
         return unauthorised(err);
     memcpy(caller->token_id, token.id, sizeof caller->token_id);
-    memcpy(caller->study, token.study, sizeof caller->study);
+    memcpy(caller->resource, token.resource, sizeof caller->resource);
+    memcpy(caller->agent, token.agent, sizeof caller->agent);
     caller->scope = token.scope;
     return STATUS_OK;
 }
@@ -158,45 +160,61 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
 /* ---- making, listing, revoking ---- */
 
 struct token_work {
-    struct app    *app;
-    struct caller *caller;
-    const struct token_new *new;
+    struct app        *app;
+    struct caller     *caller;
     struct token      *out;
-    unsigned char      hash[SHA256_BYTES];
     struct token_page *page;
     const char        *id, *cursor;
     int64_t            limit, now_ms;
 };
 
-static enum status log_token(struct db_conn *conn, const struct token_work *work, const char *kind, const char *id,
-                             struct error *err)
+static enum status log_token(struct db_conn *conn, const struct caller *caller, const char *kind, const char *id,
+                             int64_t now_ms, struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, work->now_ms, kind, NULL, (int64_t)0, (int64_t)0,
-                   work->caller->token_id, id);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD, now_ms, kind, NULL, (int64_t)0, (int64_t)0, caller->token_id, id);
 }
 
-static enum status study_exists(struct db_conn *conn, const char *id, struct error *err)
+enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token, struct error *err)
+{
+    unsigned char hash[SHA256_BYTES];
+    sha256(token->secret, strlen(token->secret), hash);
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD, token->id, hash, sizeof hash, token->name, scope_names[token->scope],
+                token->resource[0] == '\0' ? NULL : token->resource, token->created_ms, token->expires_ms,
+                token->agent));
+    return log_token(conn, caller, "token.created", token->id, token->created_ms, err);
+}
+
+/* What a token may be bound to, by the prefix of its id; the last one is what other ids are taken for. */
+static const struct {
+    const char *prefix, *code, *text;
+    enum sql    sql;
+} resources[] = {
+    {"fed_", "federation_not_found", "there is no such federation", SQL_FEDERATION_GET},
+    {"gam_", "game_not_found", "there is no such game", SQL_GAME_GET},
+    {"", "study_not_found", "there is no such study", SQL_STUDY_GET},
+};
+
+static enum status resource_exists(struct db_conn *conn, const char *id, struct error *err)
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_STUDY_GET, id));
+    size_t         kind = 0;
+    while (strncmp(id, resources[kind].prefix, strlen(resources[kind].prefix)) != 0)
+        kind++;
+    TRY(db_query(conn, &rows, err, resources[kind].sql, id));
     enum status status = db_next(&rows, &more, err);
     db_done(&rows);
     if (status == STATUS_OK && !more)
-        return error_set(err, STATUS_INVALID, "study_not_found", "/study", "there is no such study");
+        return error_set(err, STATUS_INVALID, resources[kind].code, "/resource", "%s", resources[kind].text);
     return status;
 }
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct token_work  *work = arg;
-    const struct token *out = work->out;
-    const char         *study = out->study[0] == '\0' ? NULL : out->study;
-    if (study != NULL)
-        TRY(study_exists(conn, study, err));
-    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD, out->id, work->hash, sizeof work->hash, out->name,
-                scope_names[out->scope], study, out->created_ms, out->expires_ms));
-    return log_token(conn, work, "token.created", out->id, err);
+    struct token_work *work = arg;
+    if (work->out->resource[0] != '\0')
+        TRY(resource_exists(conn, work->out->resource, err));
+    return token_add(conn, work->caller, work->out, err);
 }
 
 /* 32 bytes as 43 characters of base64url. */
@@ -214,27 +232,32 @@ static void base64url(const unsigned char bytes[SECRET_BYTES], char out[44])
     out[length] = '\0';
 }
 
-enum status token_create(struct app *app, struct caller *caller, const struct token_new *new, struct token *out,
-                         struct error *err)
+enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err)
 {
-    struct token_work work = {.app = app, .caller = caller, .new = new, .out = out, .now_ms = app->now_ms()};
-    if (caller->study[0] != '\0')
-        return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
-    *out = (struct token){.name = new->name, .scope = new->scope, .created_ms = work.now_ms};
-    if (new->expires_in_ms > 0)
-        out->expires_ms = work.now_ms + new->expires_in_ms;
-    if (new->study != NULL)
-        snprintf(out->study, sizeof out->study, "%s", new->study);
     unsigned char bytes[SECRET_BYTES];
     char          text[44];
+    *out = (struct token){.name = new->name, .scope = new->scope, .created_ms = app->now_ms()};
+    if (new->expires_in_ms > 0)
+        out->expires_ms = out->created_ms + new->expires_in_ms;
+    if (new->resource != NULL)
+        snprintf(out->resource, sizeof out->resource, "%s", new->resource);
+    if (new->agent != NULL)
+        snprintf(out->agent, sizeof out->agent, "%s", new->agent);
     TRY(random_bytes(bytes, sizeof bytes, err));
     TRY(app_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
     base64url(bytes, text);
     snprintf(out->secret, sizeof out->secret, "gno_%s_%s", out->id + 4, text);
-    sha256(out->secret, strlen(out->secret), work.hash);
-    TRY(app_transact(app, caller, create, &work, err));
-    cache_clear(app->tokens);
     return STATUS_OK;
+}
+
+enum status token_create(struct app *app, struct caller *caller, const struct token_new *new, struct token *out,
+                         struct error *err)
+{
+    if (caller->resource[0] != '\0')
+        return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to %s", caller->resource);
+    TRY(token_draw(app, new, out, err));
+    struct token_work work = {.app = app, .caller = caller, .out = out, .now_ms = out->created_ms};
+    return app_transact(app, caller, create, &work, err);
 }
 
 static enum status read_token(const struct db_rows *rows, struct arena *arena, struct token *out, struct error *err)
@@ -245,7 +268,8 @@ static enum status read_token(const struct db_rows *rows, struct arena *arena, s
                           .expires_ms = db_int(rows, 6),
                           .revoked_ms = db_int(rows, 7)};
     snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
-    snprintf(out->study, sizeof out->study, "%s", db_is_null(rows, 4) ? "" : db_text(rows, 4));
+    snprintf(out->resource, sizeof out->resource, "%s", db_is_null(rows, 4) ? "" : db_text(rows, 4));
+    snprintf(out->agent, sizeof out->agent, "%s", db_text(rows, 8));
     return out->name == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -298,7 +322,12 @@ static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, work->id, work->now_ms));
     if (changes == 0)
         return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no such token in force");
-    return log_token(conn, work, "token.revoked", work->id, err);
+    return log_token(conn, work->caller, "token.revoked", work->id, work->now_ms, err);
+}
+
+void token_forget(struct app *app)
+{
+    cache_clear(app->tokens);
 }
 
 enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err)

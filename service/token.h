@@ -14,15 +14,15 @@ struct token {
     char        id[16];
     const char *name;
     enum scope  scope;
-    char        study[24];
+    char        resource[24], agent[64];            /* or "": see struct caller */
     int64_t     created_ms, expires_ms, revoked_ms; /* 0: never */
     char        secret[64];                         /* only right after creation */
 };
 struct token_new {
     const char *name;
     enum scope  scope;
-    const char *study;         /* or NULL */
-    int64_t     expires_in_ms; /* 0: never */
+    const char *resource, *agent; /* or NULL */
+    int64_t     expires_in_ms;    /* 0: never */
 };
 struct token_page {
     struct token *tokens;
@@ -32,9 +32,16 @@ struct token_page {
 
 MUST_CHECK enum status token_create(struct app *app, struct caller *caller, const struct token_new *new,
                                     struct token *out, struct error *err);
+/* The two halves of it, for use cases that make a token in a transaction of their own: a token that is not stored yet,
+ * and its row and event. */
+MUST_CHECK enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err);
+MUST_CHECK enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token,
+                                 struct error *err);
 MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
                                   struct token_page *out, struct error *err);
 MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
+/* After a use case of its own has revoked tokens. */
+void token_forget(struct app *app);
 /* Fills caller->token_id, scope and study.  UNAUTHORISED without detail.  cached_only: no query is made; BUSY when the
  * token is not in memory yet (the caller asks again from a thread that may wait). */
 MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller,

@@ -4,6 +4,7 @@
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/visits.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +55,8 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task *task = arg;
     TRY(load_study(conn, task, err));
-    return rows_trial_get(conn, task->id, task->number, task->caller->arena, task->trial, err);
+    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, task->trial, err));
+    return rows_curve(conn, task->id, task->caller->arena, task->trial, err);
 }
 
 enum status trial_find(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,
@@ -71,6 +73,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct trial_page *out = task->page;
     struct db_rows     rows;
     TRY(load_study(conn, task, err));
+    if (task->limit > (int64_t)trial_points_max(&task->study.spec.space))
+        task->limit = (int64_t)trial_points_max(&task->study.spec.space);
     TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, task->id, task->after,
                  task->filter->state == NULL ? "" : task->filter->state, task->limit + 1));
     TRY(rows_trials(&rows, task->caller->arena, &out->trials, &out->len, err));
@@ -195,12 +199,14 @@ enum status trial_abandon(struct app *app, struct caller *caller, const char *id
 
 static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, struct error *err)
 {
-    size_t        p = task->study.spec.space.params_len;
+    size_t        p = space_point_len(&task->study.spec.space);
     struct trial *trial = &task->page->trials[i];
     char          path[40];
-    snprintf(path, sizeof path, "/candidates/%zu", i);
+    snprintf(path, sizeof path, "/%s/%zu", task->rows != NULL ? "candidates" : "macro_actions", i);
     if (task->rows != NULL)
         TRY(rows_check_row(conn, &task->study, task->rows[i], path, err));
+    else
+        TRY(visits_check(conn, &task->study, task->points + i * p, path, task->caller->arena, err));
     *trial = (struct trial){
         .number = task->study.trials_total + 1,
         .state = TRIAL_QUEUED,
@@ -268,7 +274,8 @@ static enum status predict_locked(struct task *task, struct live *live, const si
     const struct policy *policy = live->spec.policy;
     if (policy->predict == NULL)
         return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
-    if (live->observations == 0)
+    const struct graph *graph = live->spec.space.graph; // may have prior observations
+    if (live->observations == 0 && (graph == NULL || graph->prior_len == 0))
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
     gate_enter(app->compute);
     enum status status = policy->predict(live->session, task->points, rows, task->len, out->mean, out->sd, err);

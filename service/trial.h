@@ -4,16 +4,23 @@
 
 #include "service/study.h"
 
+struct curve_point {
+    int64_t step, at_ms;
+    double  value;
+};
 struct trial {
-    int64_t          number; /* from 1, without gaps */
-    enum trial_state state;
-    const double    *point;                         /* [params_len] or NULL */
-    int64_t          row;                           /* candidates; -1 */
-    const char      *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
-    int64_t          lease_ms;                      /* wall clock at which the lease ends; 0: none */
-    double           value, stddev;                 /* of the first objective; NaN when there is none */
-    const double    *values;                        /* of all metrics, as spec_is_feasible has them, or NULL */
-    int64_t          created_ms, finished_ms;
+    int64_t                   number; /* from 1, without gaps */
+    enum trial_state          state;
+    const double             *point;                         /* [space_point_len] or NULL */
+    int64_t                   row;                           /* candidates; -1 */
+    const char               *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
+    int64_t                   lease_ms;                      /* wall clock at which the lease ends; 0: none */
+    double                    value, stddev;                 /* of the first objective; NaN when there is none */
+    const double             *values; /* of all metrics, as spec_is_feasible has them (graph: of the
+                                                       sites, NaN where not measured), or NULL */
+    int64_t                   created_ms, finished_ms;
+    const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
+    size_t                    curve_len;
     struct { /* how the point was chosen; policy is NULL for a point of the user's */
         const char *policy, *fallback;
         int64_t     revision, observations;
@@ -29,12 +36,31 @@ struct trial_page {
     const char   *next_cursor;
 };
 
-struct suggest_request {
-    int64_t       count;
-    const char   *worker;
-    const double *fixed;       /* [params_len], NaN where free; NULL */
-    int64_t       deadline_ms; /* 0: none */
+/* How many points go into one request or reply: 1000, or fewer of large images. */
+static inline size_t trial_points_max(const struct space *space)
+{
+    enum { NUMBERS_MAX = 1 << 20, POINTS_MAX = 1000 };
+    size_t len = space_point_len(space), most = len == 0 ? POINTS_MAX : NUMBERS_MAX / len;
+    return most < POINTS_MAX ? most : POINTS_MAX;
+}
+
+/* Of a suggest that goes on behind its request: see operation.h. */
+struct suggest_reply;
+struct suggest_watch {
+    bool (*is_stopped)(void *arg); /* polled; true: nothing is written, BUSY "stopped" */
+    void (*report)(void *arg, const struct plan_state *state);
+    /* In the transaction that writes the trials, after them; failing undoes them. */
+    enum status (*end)(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err);
+    void *arg;
 };
+struct suggest_request {
+    int64_t                     count;
+    const char                 *worker;
+    const double               *fixed;       /* [params_len], NaN where free; NULL */
+    int64_t                     deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
+    const struct suggest_watch *watch;       /* or NULL */
+};
+enum { SUGGEST_PLAN_MS = 30000 };
 struct suggest_reply {
     struct spec   spec;
     struct trial *trials;
@@ -42,7 +68,8 @@ struct suggest_reply {
     int64_t       revision;
 };
 /* This worker's own running trials first, then queued ones, then the policy.
- * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted". */
+ * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted"; BUSY "planning"
+ * while another plan for the study is being made. */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);
@@ -54,7 +81,7 @@ struct observation {
     int64_t       row;   /* or -1 */
     enum outcome  outcome;
     double        value, stddev;        /* of the first objective; stddev NaN: not given */
-    const double *values;               /* several metrics: of all, as in struct trial; otherwise NULL */
+    const double *values;               /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
     const char   *reason, *external_id; /* or NULL */
     size_t        line;                 /* of the CSV file it came from, for its errors */
 };
@@ -91,6 +118,22 @@ MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, c
 MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, int64_t number,
                                      const char *reason, struct trial *out, struct error *err);
 
+/* A measurement of a running trial, and whether it shall go on.  The measurement is stored; it renews the lease; a trial
+ * that shall stop is `stopped` with this value.  The same step and value again: the same answer, nothing stored.
+ * Errors: CONFLICT "no_epochs" (the study has no epoch budget), "trial_not_running", "step_reported" (with another
+ * value), "step_out_of_order"; INVALID "out_of_range" (beyond the budget). */
+struct report_request {
+    int64_t trial, step;
+    double  value;
+};
+struct report_reply {
+    bool        stop;
+    const char *reason;
+    int64_t     next_step; /* before it no report can stop the trial; 0: none will */
+};
+MUST_CHECK enum status trial_report(struct app *app, struct caller *caller, const char *study,
+                                    const struct report_request *request, struct report_reply *out, struct error *err);
+
 struct history_item {
     int64_t trial, at_ms;
     double  value, best;
@@ -120,7 +163,8 @@ struct predict_reply {
     double *mean, *sd;
     int64_t revision, observations;
 };
-/* Posterior at points [len][params_len] or rows [len].  CONFLICT "no_model", "no_observations". */
+/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
+ * CONFLICT "no_model", "no_observations". */
 MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study, const double *points,
                                      const size_t *rows, size_t len, struct predict_reply *out, struct error *err);
 
@@ -129,7 +173,7 @@ struct stateless_request {
     struct spec               spec; /* candidates: spec.space.rows is set */
     const struct observation *observations;
     size_t                    observations_len;
-    const double             *pending; /* [pending_len][params_len] */
+    const double             *pending; /* [pending_len][space_point_len] */
     const size_t             *pending_rows;
     size_t                    pending_len;
     int64_t                   count;

@@ -1,4 +1,5 @@
-/* The header of an .npy file: what is accepted has two dimensions and its numbers start inside the input. */
+/* The header of an .npy file: what is accepted has two dimensions, or is a vector, and its numbers start inside the
+ * input. */
 #include "tests/fuzz/target.h"
 
 #include "service/candidates.h"
@@ -8,6 +9,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     struct error  err;
     struct npy    npy, again;
     unsigned char header[128];
+    if (npy_vector(bytes, length, &npy, &err) == STATUS_OK)
+        assert(npy.rows == 1 && npy.data_offset <= length);
+    else
+        assert(err.status == STATUS_INVALID);
     if (npy_header(bytes, length, &npy, &err) != STATUS_OK) {
         assert(err.status == STATUS_INVALID);
         return 0;

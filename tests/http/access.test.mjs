@@ -6,15 +6,24 @@ import { begin, Client, manifestOf, npy, plain, scopes, tokenFor } from './harne
 
 const { server, api } = await begin(after);
 const file = npy([[0.5, 1.5], [2.5, 3.5]]);
-const missing = { study: 'std_aaaaaaaaaaaaaaaa', id: 'tok_aaaaaaaa', number: 1 };
+const missing = { study: 'std_aaaaaaaaaaaaaaaa', id: 'tok_aaaaaaaa', number: 1,
+    federation: 'fed_aaaaaaaaaaaaaaaa', game: 'gam_aaaaaaaaaaaaaaaa', round: 1, agent: 1 };
 
 // A study with a running trial, and what else an address may name.
 async function place() {
     const study = await api.study();
     await api.post(`/v1/studies/${study.id}/suggest`, { worker: 'w' });
     const token = await api.post('/v1/tokens', { name: 'victim', scope: 'agent' }, 201);
-    return { study: study.id, number: 1, id: token.id };
+    const federation = await api.post('/v1/federations', federationBody, 201);
+    await api.post(`/v1/federations/${federation.id}/agents`, { name: 'first' }, 201);
+    const game = await api.post('/v1/games', gameBody, 201);
+    return { study: study.id, number: 1, id: token.id, game: game.id, federation: federation.id, round: 1, agent: 1 };
 }
+
+const federationBody = { name: 'f', metrics: [{ name: 'm', goal: 'minimize' }], space: plain, seats: 2, rounds: 3,
+    algorithm: { name: 'fts', features: 10 } };
+
+const gameBody = { name: 'g', agents: ['a', 'b'].map((name) => ({ name, actions: { type: 'candidates', rows: [[0], [1]] } })) };
 
 // A body that is well-formed; whether it is acceptable is not the question here.
 function bodyFor(operation) {
@@ -24,8 +33,10 @@ function bodyFor(operation) {
     const bodies = {
         study_create: { name: 's', metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
         token_create: { name: 't', scope: 'agent' },
+        game_create: gameBody, game_observe: { round: 1, actions: {} }, trial_report: { step: 1, value: 0.5 },
         trial_observe: { trial: 1, value: 1.5 }, trial_queue: { points: [{ x: 1 }] }, study_predict: { points: [{ x: 1 }] },
         study_import: { observations: [{ point: { x: 1 }, value: 1 }] }, candidates_declare: manifestOf(file, 2, 2),
+        federation_create: federationBody, agent_register: { name: 'a' }, message_put: [0.5],
         suggest_stateless: { metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
     };
     const headers = operation.id === 'study_patch' ? { 'if-match': '"1"' } : {};
@@ -33,7 +44,9 @@ function bodyFor(operation) {
 }
 
 const guarded = operations.filter((operation) => operation.scopes !== null);
-const denied = (reply) => [401, 403].includes(reply.status) || reply.json?.code === 'study_not_found';
+// other_agent: the scope may send messages, but only the token of the seat
+const denied = (reply) => ([401, 403].includes(reply.status) && reply.json?.code !== 'other_agent') ||
+    ['study_not_found', 'federation_not_found'].includes(reply.json?.code);
 
 for (const scope of scopes) {
     test(`scope ${scope}: allowed where the contract says so, 403 elsewhere`, async () => {
@@ -91,7 +104,7 @@ test('a bound token sees its study alone in lists, and its own events only', asy
     await api.expect(403, 'GET', '/v1/events', { token });
     await api.expect(403, 'GET', '/v1/tokens', { token });
     await api.expect(403, 'GET', '/metrics', { token });
-    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).study, own.study);
+    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).resource, own.study);
 });
 
 test('tokens that are not good get 401 without detail, and nothing changes', async () => {
@@ -136,8 +149,8 @@ test('the command line makes tokens while the server runs', async () => {
         assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).scope, scope);
     }
     const { study } = await place();
-    const bound = server.commandToken('curator', '--study', study);
-    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token: bound })).study, study);
+    const bound = server.commandToken('curator', '--resource', study);
+    assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token: bound })).resource, study);
 });
 
 test('no secret shows in the log or in a reply', async () => {

@@ -62,7 +62,7 @@ export function find(method, address) {
 export function addressOf(operation, place) {
     const query = (operation.operation.parameters ?? []).map((parameter) => resolve(parameter).object)
         .filter((parameter) => parameter.in === 'query' && parameter.required)
-        .map((parameter) => `${parameter.name}=${encodeURIComponent(parameter.example)}`);
+        .map((parameter) => `${parameter.name}=${encodeURIComponent(place[parameter.name] ?? parameter.example)}`);
     const path = operation.path.replace(/\{([a-z]+)\}/g, (_, key) => place[key]);
     return query.length === 0 ? path : `${path}?${query.join('&')}`;
 }

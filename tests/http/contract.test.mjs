@@ -9,7 +9,8 @@ import { begin, gnomon, scopes } from './harness.mjs';
 const { api } = await begin(after);
 
 const bodyWords = { '-': [], json: ['application/json'], 'json?': ['application/json'],
-    'json,csv': ['application/json', 'text/csv'], npy: ['application/x-npy'] };
+    'json,csv': ['application/json', 'text/csv'], npy: ['application/x-npy'],
+    'json,npy': ['application/json', 'application/x-npy'] };
 
 test('every route is documented, with its body and its scopes, and nothing else is', () => {
     const lines = execFileSync(gnomon, ['routes'], { encoding: 'utf8' }).trim().split('\n');

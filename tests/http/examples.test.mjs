@@ -57,23 +57,73 @@ async function patched() {
     return { ...place, headers: { 'if-match': headers.etag } };
 }
 
+// A federation of the examples with an agent whose token may send; and one with a round that is closed.
+const federation = (name, verb) => async () => {
+    const { id, features_sha256: features } = await api.post('/v1/federations', valueOf('federation_create', name), 201);
+    const { token } = await api.post(`/v1/federations/${id}/agents`, { name: 'first' }, 201);
+    if (verb !== undefined) await api.post(`/v1/federations/${id}/${verb}`);
+    return { federation: id, features, round: 1, agent: 1, agentToken: token };
+};
+
+async function closedRound() {
+    const place = await federation('private')();
+    const { token } = await api.post(`/v1/federations/${place.federation}/agents`, { name: 'second' }, 201);
+    for (const [agent, own] of [[1, place.agentToken], [2, token]])
+        await api.expect(200, 'PUT', addressOf(byId.get('message_put'), { ...place, agent }),
+            { json: valueOf('message_put', 'ten'), token: own });
+    return place;
+}
+
+// The study of a graph, with its first trial running or none.
+const graph = (trials) => async () => {
+    const place = await create('graph')();
+    for (let i = 0; i < trials; i++) await api.post(`/v1/studies/${place.study}/suggest`, {});
+    return place;
+};
+
+// A plan that takes long enough to be cancelled.
+async function planning() {
+    const body = { ...valueOf('study_create', 'graph'), algorithm: { name: 'macro-bo', horizon: 8, samples: 5000,
+        length_scale: 2.5, signal_variance: 0.6, noise_variance: 0.06, mean: 17.9 }, budget: null };
+    const { id } = await api.post('/v1/studies', body, 201);
+    const { json } = await api.request('POST', `/v1/studies/${id}/suggest`, { json: {}, headers: { prefer: 'respond-async' } });
+    return { study: id, operation: json.id };
+}
+
+async function measured() {
+    const { study } = await create('stopping')();
+    await api.post(`/v1/studies/${study}/suggest`, {});
+    return { study, number: 1 };
+}
+
+const game = async () => ({ game: (await api.post('/v1/games', valueOf('game_create', 'constant'), 201)).id, agent: 'attacker' });
+
 // What must be there before the operation (or one of its examples) is sent.
 const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
     'trial_queue candidates': openRows, study_predict: observed, 'study_predict candidates': observedRows,
     'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
-    study_privacy: declared('private', 'private'),
-    study_importances: observed, study_slice: observed, study_residuals: observed,
+    study_privacy: declared('private', 'private'), study_meta: create('earlier'),
+    study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
+    federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),
+    federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'), agent_token: federation('open'),
+    agent_list: federation('private'), random_features: federation('open'), message_put: federation('private'),
+    round_list: closedRound, broadcast_get: closedRound, federation_privacy: closedRound,
+    game_get: game, game_delete: game, game_complete: game, game_token: game, game_suggest: game, game_observe: game,
+    game_rounds: game,
+    'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
+    'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
     token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 
 async function send(operation, name, type, example) {
     const place = await (setups[`${operation.id} ${name}`] ?? setups[operation.id] ?? running)();
     const path = addressOf(operation, place);
-    const body = example === null ? undefined : example.externalValue ? file
+    const body = example === null ? undefined : example.externalValue ? Buffer.from(example.externalValue.split('base64,')[1], 'base64')
         : type === 'application/json' ? JSON.stringify(example.value) : example.value;
-    const reply = await api.request(operation.method, path, { body, type, headers: place.headers });
+    const reply = await api.request(operation.method, path, { body, type, headers: place.headers,
+        token: operation.id === 'message_put' ? place.agentToken : undefined });
     assert.ok(reply.status >= 200 && reply.status < 300, `${operation.id} ${name}: ${reply.status} ${reply.text}`);
 }
 

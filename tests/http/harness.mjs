@@ -158,8 +158,8 @@ export async function begin(after, extra = []) {
     return { server, api };
 }
 
-export async function tokenFor(api, scope, study, members = {}) {
-    const made = await api.post('/v1/tokens', { name: `test-${scope}`, scope, ...(study ? { study } : {}), ...members }, 201);
+export async function tokenFor(api, scope, resource, members = {}) {
+    const made = await api.post('/v1/tokens', { name: `test-${scope}`, scope, ...(resource ? { resource } : {}), ...members }, 201);
     return made.token;
 }
 

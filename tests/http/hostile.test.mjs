@@ -99,7 +99,7 @@ test('studies that are wrong are not made', async () => {
         [space({ name: 'c', type: 'categorical', values: ['a', 'a'] }), 'duplicate_name'], [space({ name: 'c', type: 'categorical' }), 'missing_member'],
         [space({ name: 'n', type: 'int', min: 1.5, max: 3 }), 'wrong_type'], [space({ name: '', type: 'int', min: 1, max: 3 }), 'out_of_range'],
         [space({ name: 'x', type: 'float', min: 1, max: 3 }), 'unknown_value'], [{ ...good, space: { type: 'parameters', parameters: [lr, lr] } }, 'duplicate_name'],
-        [{ ...good, space: { type: 'parameters', parameters: [] } }, 'out_of_range'], [{ ...good, space: { type: 'image' } }, 'unknown_value'],
+        [{ ...good, space: { type: 'parameters', parameters: [] } }, 'out_of_range'], [{ ...good, space: { type: 'sphere' } }, 'unknown_value'],
         [{ ...good, space: { type: 'candidates', rows: 1000001, columns: 2 } }, 'out_of_range'], [{ ...good, space: { type: 'candidates', rows: 2, columns: 0 } }, 'out_of_range'],
         [{ ...good, space: { type: 'parameters', parameters: Array.from({ length: 10000 }, (_, i) => ({ ...lr, name: `p${i}` })) } }, 'out_of_range'],
         [{ ...good, space: { type: 'parameters', parameters: Array.from({ length: 5 }, (_, i) => ({ name: `c${i}`, type: 'categorical', values: Array.from({ length: 1000 }, (_, v) => `v${v}`) })) } }, 'bad_size'],

@@ -18,7 +18,7 @@ test('a study shows what it was made from, with defaults resolved', async () => 
     assert.deepEqual([study.budget, study.best, study.reason, study.labels, study.notes], [null, null, null, {}, '']);
     assert.deepEqual(study.space.parameters[0], mixed.parameters[0]);
     assert.deepEqual(study.space.parameters[1], { ...mixed.parameters[1], scale: 'linear' });
-    assert.deepEqual(study.trials, { total: 0, queued: 0, running: 0, completed: 0, failed: 0, infeasible: 0, abandoned: 0 });
+    assert.deepEqual(study.trials, { total: 0, queued: 0, running: 0, completed: 0, failed: 0, infeasible: 0, abandoned: 0, stopped: 0 });
     const again = await api.request('GET', `/v1/studies/${study.id}`);
     assert.deepEqual(again.json, study);
     assert.equal(again.headers.etag, reply.headers.etag);
@@ -140,7 +140,7 @@ test('a budget ends the study when its last trial is finished, and a larger one 
     await api.post(`${path}/observe`, { observations: [{ trial: trials[1].number, value: 1.5 }, { trial: 3, value: 2.5 }, { trial: 4, state: 'infeasible' }] });
     const study = await api.get(path);
     assert.deepEqual([study.state, study.reason], ['completed', 'budget_exhausted']);
-    assert.deepEqual(study.trials, { total: 4, queued: 0, running: 0, completed: 2, failed: 1, infeasible: 1, abandoned: 0 });
+    assert.deepEqual(study.trials, { total: 4, queued: 0, running: 0, completed: 2, failed: 1, infeasible: 1, abandoned: 0, stopped: 0 });
 });
 
 test('a search space that is exhausted says so', async () => {
@@ -306,5 +306,5 @@ test('tokens are listed, shown once, and end', async () => {
     await api.expect(404, 'DELETE', '/v1/tokens/tok_aaaaaaaa');
     for (const bad of [{}, { name: 'x' }, { name: '', scope: 'read' }, { name: 'x', scope: 'root' }, { name: 'x', scope: 'read', expires_in_seconds: 0 }, { name: 'x', scope: 'read', role: 'admin' }])
         await api.expect(422, 'POST', '/v1/tokens', { json: bad });
-    await api.expect([422, 'study_not_found'], 'POST', '/v1/tokens', { json: { name: 'x', scope: 'read', study: 'std_aaaaaaaaaaaaaaaa' } });
+    await api.expect([422, 'study_not_found'], 'POST', '/v1/tokens', { json: { name: 'x', scope: 'read', resource: 'std_aaaaaaaaaaaaaaaa' } });
 });

@@ -75,7 +75,7 @@ test('values, failures and repeats', async () => {
     assert.equal((await observe(id, { trial: 2, value: 1.5 })).accepted, 1, 'the late result of a failed trial');
     assert.equal((await api.get(`/v1/studies/${id}/trials/2`)).state, 'completed');
     assert.deepEqual((await observe(id, { trial: 4, values: { loss: 0.75 } })).best, { trial: 4, value: 0.75 });
-    assert.deepEqual((await api.get(`/v1/studies/${id}`)).trials, { total: 4, queued: 0, running: 0, completed: 3, failed: 0, infeasible: 1, abandoned: 0 });
+    assert.deepEqual((await api.get(`/v1/studies/${id}`)).trials, { total: 4, queued: 0, running: 0, completed: 3, failed: 0, infeasible: 1, abandoned: 0, stopped: 0 });
 });
 
 test('a result by point makes a trial, once for each external id', async () => {
@@ -178,7 +178,7 @@ test('lists of trials are filtered and paged', async () => {
         cursor = page.next_cursor;
     }
     assert.deepEqual(numbers, [1, 2, 4, 5, 7]);
-    for (const bad of ['state=stopped', 'cursor=x', 'limit=0', 'x=1'])
+    for (const bad of ['state=halted', 'cursor=x', 'limit=0', 'x=1'])
         assert.ok([400, 422].includes((await api.request('GET', `/v1/studies/${id}/trials?${bad}`)).status), bad);
 });
 

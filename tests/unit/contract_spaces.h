@@ -1,5 +1,5 @@
 /* The search spaces that the contract of the algorithms is tested on: a box, finite and extreme ones, conditions,
- * constraints, priors, and candidates.  For engine_contract.c alone. */
+ * constraints, priors, candidates, and an image.  For engine_contract.c alone. */
 #ifndef GNOMON_TESTS_CONTRACT_SPACES_H
 #define GNOMON_TESTS_CONTRACT_SPACES_H
 
@@ -92,7 +92,34 @@ static const struct param prior_params[] = {
      .values = widths,
      .prior = {PRIOR_BETA, 0.5, 0.75}},
 };
+static double              candidate_rows[ROWS * COLUMNS];
+static const struct latent latents[] = {{2, 2}, {1, 2}, {1, 1}};
 static double candidate_rows[ROWS * COLUMNS];
+static const uint32_t prior_sites[] = {3, 60, 17, 44, 30, 9};
+static const double   prior_values[] = {0.385, -1.25, 2.5, 0.75, 1.125, -0.5};
+static const struct graph prior_graph = {.moves = MOVES_FOUR,
+                                         .sites_len = 64,
+                                         .dims = 2,
+                                         .width = 8,
+                                         .height = 8,
+                                         .spacing = 0.75,
+                                         .steps = 3,
+                                         .most = 6,
+                                         .start = 27,
+                                         .prior_sites = prior_sites,
+                                         .prior_values = prior_values,
+                                         .prior_len = 6,
+                                         .sign = 1};
+static const struct graph straight_graph = {.moves = MOVES_STRAIGHT,
+                                            .sites_len = 99,
+                                            .dims = 2,
+                                            .width = 11,
+                                            .height = 9,
+                                            .spacing = 0.5,
+                                            .steps = 2,
+                                            .most = 4,
+                                            .start = 49,
+                                            .sign = -1};
 
 static struct space spaces[] = {
     {.kind = SPACE_PARAMETERS, .params = mixed_params, .params_len = 4},
@@ -112,8 +139,18 @@ static struct space spaces[] = {
      .constraints_len = 1},
     {.kind = SPACE_PARAMETERS, .params = prior_params, .params_len = 4},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
+    {.kind = SPACE_IMAGE, .height = 2, .width = 2, .channels = 1, .bound = 0.375, .latents = latents, .latents_len = 3},
+    {.kind = SPACE_GRAPH, .graph = &prior_graph},
+    {.kind = SPACE_GRAPH, .graph = &straight_graph},
 };
 enum { SPACES = sizeof spaces / sizeof spaces[0] };
+
+/* Earlier studies of each space, for the algorithms that learn from some: two alike, one that is constant. */
+enum { META_STUDIES = 3, META_VALUES = 7 };
+static double            meta_points[SPACES][META_STUDIES][META_VALUES * PARAMS_MAX];
+static double            meta_values[META_STUDIES][META_VALUES];
+static size_t            meta_rows[META_STUDIES][META_VALUES];
+static struct meta_study meta_studies[SPACES][META_STUDIES];
 
 /* What some trials of the fixed-value test hold, of each space. */
 static const double fixed_values[SPACES][PARAMS_MAX] = {

@@ -19,6 +19,30 @@ struct world {
     double               options[OPTIONS_MAX];
 };
 
+/* Points at random quantiles, so of every kind that there is; after spaces_init. */
+static void meta_studies_init(void)
+{
+    struct rng rng = rng_at(43, 1, RNG_TEST);
+    for (size_t space = 0; space < SPACES; space++)
+        for (size_t i = 0; i < META_STUDIES; i++) {
+            bool on_rows = spaces[space].kind == SPACE_CANDIDATES;
+            for (size_t j = 0; j < META_VALUES; j++) {
+                double v[PARAMS_MAX];
+                for (size_t k = 0; k < PARAMS_MAX; k++)
+                    v[k] = rng_uniform(&rng);
+                if (!on_rows)
+                    (void)space_quantile(&spaces[space], v, meta_points[space][i] + j * spaces[space].params_len);
+                meta_rows[i][j] = rng_below(&rng, ROWS);
+                meta_values[i][j] = i == 1 ? -2.385 : sin(3.0 * (double)(j + i)) + 11.5;
+            }
+            meta_studies[space][i] = (struct meta_study){.name = "earlier",
+                                                         .points = on_rows ? NULL : meta_points[space][i],
+                                                         .rows = on_rows ? meta_rows[i] : NULL,
+                                                         .values = meta_values[i],
+                                                         .n = META_VALUES - i};
+        }
+}
+
 /* The arena of the spaces: *arena is empty before. */
 static void spaces_init(struct arena *arena)
 {
@@ -30,21 +54,48 @@ static void spaces_init(struct arena *arena)
         CU_ASSERT_FATAL(space_init(&spaces[i], NULL) == STATUS_OK);
         CU_ASSERT_FATAL(space_hold(&spaces[i], NULL, arena, &spaces[i], NULL) == STATUS_OK);
     }
+    meta_studies_init();
 }
 
 static const enum metric_kind metrics[] = {METRIC_OBJECTIVE, METRIC_CONSTRAINT, METRIC_OBJECTIVE};
 enum { METRICS = sizeof metrics / sizeof metrics[0] };
+
+static bool is_graph(const struct world *w)
+{
+    return w->problem.space->kind == SPACE_GRAPH;
+}
+
+/* Plans ahead are kept small, and know the field where there is nothing to estimate it from. */
+static void world_shorten(struct world *w)
+{
+    static const struct {
+        const char *name;
+        double      value;
+        bool        is_field;
+    } rows[] = {{"samples", 12, false},        {"nodes", 500, false},          {"length_scale", 1.385, true},
+                {"signal_variance", 2.5, true}, {"noise_variance", 0.015, true}, {"mean", 0.25, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int option = policy_option(w->policy, rows[i].name);
+        if (option >= 0 && is_graph(w) && (!rows[i].is_field || w->problem.space->graph->prior_len == 0))
+            w->options[option] = rows[i].value;
+    }
+}
 
 /* The default options; choice option number which (or none) has its k-th value; the first of the metrics. */
 static bool world_init(struct world *w, const struct policy *policy, size_t space, int which, int k, size_t metrics_len)
 {
     *w = (struct world){.policy = policy};
     for (int i = 0; policy->options[i].name != NULL; i++)
-        w->options[i] = i == which ? k : policy->options[i].fallback;
+        w->options[i] = i == which                    ? k
+                        : policy->options[i].required ? fmax(policy->options[i].min, 20)
+                                                      : policy->options[i].fallback;
     w->problem = (struct problem){.space = &spaces[space], .seed = 2385, .memory_bytes = 1 << 26};
     w->problem.options = w->options;
     w->problem.metrics = metrics;
     w->problem.metrics_len = metrics_len;
+    w->problem.meta = meta_studies[space];
+    w->problem.meta_len = policy->read_meta == NULL ? 0 : META_STUDIES;
+    world_shorten(w);
     bool accepts = ((metrics_len > 1 ? policy->several_metrics : policy->spaces) & spaces[space].kind) != 0;
     return accepts && (policy->check == NULL || policy->check(&w->problem, NULL) == STATUS_OK);
 }
@@ -68,7 +119,16 @@ static void run_in(struct world *w, void (*test)(struct world *), const struct o
                option == NULL ? "" : option->choices[k]);
 }
 
-/* Calls test for every policy, space and value of every choice. */
+/* Choices are tried over the first space of each kind. */
+static bool tries_choices(size_t space)
+{
+    size_t first = 0;
+    while (spaces[first].kind != spaces[space].kind)
+        first++;
+    return first == space;
+}
+
+/* Calls test for every policy and space, and every value of every choice; and once more without earlier studies. */
 static void for_each_world(void (*test)(struct world *))
 {
     size_t                      count;
@@ -79,10 +139,14 @@ static void for_each_world(void (*test)(struct world *))
     for (size_t i = 0; i < count; i++)
         for (size_t space = 0; space < SPACES; space++) {
             struct world w;
+            bool         learns = world_init(&w, list[i], space, -1, 0, 1) && w.problem.meta_len > 0;
+            w.problem.meta_len = 0;
+            if (learns && (space == 0 || spaces[space].kind == SPACE_CANDIDATES))
+                run_in(&w, test, NULL, 0), tested++;
             for (size_t len = 1; len <= METRICS; len++)
                 if (world_init(&w, list[i], space, -1, 0, len))
                     run_in(&w, test, NULL, 0), tested++;
-            for (int o = 0; list[i]->options[o].name != NULL; o++)
+            for (int o = 0; list[i]->options[o].name != NULL && tries_choices(space); o++)
                 for (int k = 0; k < choices_count(&list[i]->options[o]); k++)
                     if (k != (int)list[i]->options[o].fallback && world_init(&w, list[i], space, o, k, 1))
                         run_in(&w, test, &list[i]->options[o], k);
@@ -93,6 +157,8 @@ static void for_each_world(void (*test)(struct world *))
 
 /* --- a study with its log --- */
 
+enum { RECEIVED_MAX = 128 };
+
 struct study {
     struct world   *world;
     struct session *session;
@@ -101,6 +167,7 @@ struct study {
     double          points[TRIALS + 2][PARAMS_MAX];  /* of trial number [i] */
     size_t          rows[TRIALS + 2];
     unsigned char  *notes[TRIALS + 2];
+    double          received[TRIALS][RECEIVED_MAX];
     size_t          events_len;
 };
 
@@ -143,6 +210,12 @@ static void study_tell(struct study *study, enum event_kind kind, uint64_t trial
     values[2] = cos(5.0 * (double)trial) - value / 2.0;
     if (study->world->problem.metrics_len > 1)
         event.values = values;
+    if (is_graph(study->world) && kind == EVENT_OBSERVED) { /* by site; sometimes not all are reached */
+        size_t reached = trial % 3 == 0 ? 1 : study->world->problem.space->graph->steps;
+        for (size_t i = 0; i < 2 * METRICS; i++)
+            values[i] = i < reached ? value * (1 + 0.125 * (double)i) : NAN;
+        event.values = values;
+    }
     study->events[study->events_len++] = event;
     CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
 }
@@ -152,7 +225,7 @@ static void study_suggested(struct study *study, uint64_t trial, const struct pr
     if (is_candidates(study->world))
         study->rows[trial] = p->row;
     else
-        memcpy(study->points[trial], p->point, study->world->problem.space->params_len * sizeof *p->point);
+        memcpy(study->points[trial], p->point, space_point_len(study->world->problem.space) * sizeof *p->point);
     if (p->note_bytes > 0) {
         study->notes[trial] = malloc(p->note_bytes);
         CU_ASSERT_FATAL(study->notes[trial] != NULL);
@@ -187,7 +260,13 @@ static enum status ask_trial(const struct world *w, struct session *session, uin
 static void check_sound(const struct world *w, const struct proposal *p)
 {
     const struct space *space = w->problem.space;
-    CU_ASSERT(is_candidates(w) ? p->row < space->rows_len : space_has(space, p->point));
+    if (is_graph(w)) { /* whole, and each site next to the one before */
+        size_t len = graph_point_steps(p->point, space_point_len(space));
+        CU_ASSERT(len == space->graph->steps);
+        CU_ASSERT(graph_allows(space->graph, (size_t)p->point[0], p->point + 1, len - 1));
+    } else {
+        CU_ASSERT(is_candidates(w) ? p->row < space->rows_len : space_has(space, p->point));
+    }
     CU_ASSERT(p->note_bytes <= POLICY_NOTE_MAX);
     CU_ASSERT(isnan(p->mean) == isnan(p->sd));
     CU_ASSERT(isnan(p->sd) || (p->sd >= 0 && isfinite(p->sd) && isfinite(p->mean)));
@@ -199,7 +278,7 @@ static bool is_equal(const struct world *w, const struct proposal *a, const stru
 {
     bool same_place = is_candidates(w)
                           ? a->row == b->row
-                          : memcmp(a->point, b->point, w->problem.space->params_len * sizeof *a->point) == 0;
+                          : memcmp(a->point, b->point, space_point_len(w->problem.space) * sizeof *a->point) == 0;
     bool same_numbers = memcmp(&a->mean, &b->mean, sizeof a->mean) == 0 && memcmp(&a->sd, &b->sd, sizeof a->sd) == 0 &&
                         a->observations == b->observations;
     bool same_note = a->note_bytes == b->note_bytes && memcmp(a->note, b->note, a->note_bytes) == 0;
@@ -215,10 +294,35 @@ static double objective(const struct study *study, uint64_t trial)
     double              u[16], sum = 0;
     if (is_candidates(study->world))
         return sin(candidate_rows[study->rows[trial] * COLUMNS]) + candidate_rows[study->rows[trial] * COLUMNS + 1];
+    for (size_t j = 0; j < space_point_len(space) && space->kind == SPACE_IMAGE; j++)
+        sum -= pow(study->points[trial][j] - 0.125 * (double)j, 2);
+    if (is_graph(study->world))
+        return sin(study->points[trial][0]) + 0.03125 * study->points[trial][1];
     space_encode(space, study->points[trial], u);
     for (size_t j = 0; j < space->dims; j++)
         sum -= pow(u[j] - 0.3 * (double)(j + 1), 2);
     return 12.5 + sum;
+}
+
+/* What an agent of a federation receives: a message or broadcast of its length, with some structure. */
+static void study_receive(struct study *study, uint64_t round)
+{
+    const struct world *w = study->world;
+    if (w->policy->message == NULL)
+        return;
+    int    regions = policy_option(w->policy, "regions");
+    size_t features = (size_t)w->options[policy_option(w->policy, "features")];
+    size_t len = features * (regions < 0 ? 1 : (size_t)w->options[regions]);
+    CU_ASSERT_FATAL(len <= RECEIVED_MAX && round < TRIALS);
+    for (size_t i = 0; i < len; i++)
+        study->received[round][i] = sin((double)(i * round) + 0.25);
+    struct event event = {.kind = EVENT_RECEIVED,
+                          .round = round,
+                          .sender = round % 3,
+                          .vectors = study->received[round],
+                          .vectors_len = len};
+    study->events[study->events_len++] = event;
+    CU_ASSERT(w->policy->tell(study->session, &event, NULL) == STATUS_OK);
 }
 
 /* Finishes trials as the dice say: out of order, some failed, infeasible or abandoned, some never. */
@@ -254,6 +358,23 @@ static void check_replay(struct study *study, uint64_t trial, const struct answe
     w->policy->close(session);
 }
 
+/* A message of the session that lived is bitwise that of one opened on the log. */
+static void check_message(struct study *study, uint64_t round)
+{
+    const struct world *w = study->world;
+    static double       lived[RECEIVED_MAX], replayed[RECEIVED_MAX];
+    if (w->policy->message == NULL || round % 5 != 0)
+        return;
+    struct session *session = session_open(w);
+    for (size_t i = 0; i < study->events_len; i++)
+        CU_ASSERT(w->policy->tell(session, &study->events[i], NULL) == STATUS_OK);
+    enum status status = w->policy->message(study->session, round, lived, NULL);
+    CU_ASSERT(status == STATUS_OK || status == STATUS_CONFLICT);
+    CU_ASSERT(w->policy->message(session, round, replayed, NULL) == status);
+    CU_ASSERT(memcmp(lived, replayed, sizeof lived) == 0);
+    w->policy->close(session);
+}
+
 static void replay_in(struct world *w)
 {
     static struct study study;
@@ -269,7 +390,10 @@ static void replay_in(struct world *w)
             check_replay(&study, trial, &answer);
         study_suggested(&study, trial, &answer.proposal);
         open[trial] = true;
+        if (trial % 3 != 2)
+            study_receive(&study, trial - 1);
         study_finish_some(&study, trial, open, &rng);
+        check_message(&study, trial);
     }
     CU_ASSERT(w->policy->bytes(study.session) <= w->problem.memory_bytes && w->policy->bytes(study.session) > 0);
     study_close(&study);
@@ -328,7 +452,8 @@ static void seeds_in(struct world *w)
         CU_ASSERT(is_equal(w, &a.proposal, &b.proposal));
         w->policy->close(session);
     }
-    CU_ASSERT(differ);
+    bool earlier_decide = w->problem.meta_len > 0; /* little may be left to chance, and among rows nothing */
+    CU_ASSERT(differ || earlier_decide);
 }
 
 static void test_seeds(void)
@@ -495,7 +620,7 @@ static void fixed_in(struct world *w)
 {
     static struct study study;
     const struct space *space = w->problem.space;
-    if (is_candidates(w))
+    if (space->kind != SPACE_PARAMETERS)
         return;
     study_open(&study, w);
     for (uint64_t trial = 1; trial <= 10; trial++) {
@@ -536,13 +661,15 @@ static void predict_in(struct world *w)
         double       points[3 * PARAMS_MAX], mean[3], sd[3], mean_again[3], sd_again[3];
         size_t       rows[3] = {trial, 59, 0};
         struct error err = {0};
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < 3 && space->kind == SPACE_PARAMETERS; i++) {
             const double v[PARAMS_MAX] = {0.1 * (double)trial, 0.3 * (double)i, 0.77, 0.5};
             space_quantile(space, v, points + i * space->params_len);
         }
         if (trial == 1) {
-            CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean, sd, &err) == STATUS_CONFLICT);
-            CU_ASSERT(strcmp(err.code, "no_observations") == 0);
+            enum status status = w->policy->predict(study.session, points, rows, 3, mean, sd, &err);
+            bool        knows = is_graph(w) && space->graph->prior_len > 0;
+            CU_ASSERT(knows ? status == STATUS_OK
+                            : status == STATUS_CONFLICT && strcmp(err.code, "no_observations") == 0);
             ask_trial(w, study.session, trial, &answer);
             study_suggested(&study, trial, &answer.proposal);
             study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
@@ -579,7 +706,7 @@ static void residuals_in(struct world *w)
     struct residual    *a, *b;
     size_t              len, again, told = 0;
     struct arena        arena;
-    CU_ASSERT_EQUAL(w->policy->residuals == NULL, w->policy->predict == NULL);
+    CU_ASSERT(is_graph(w) || (w->policy->residuals == NULL) == (w->policy->predict == NULL));
     if (w->policy->residuals == NULL)
         return;
     arena_init(&arena, 1 << 22);
@@ -643,13 +770,16 @@ static void diagnostics_in(struct world *w)
         study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
         if (d.acquisition == NULL)
             continue;
-        size_t lengths = is_candidates(w) ? 1 : w->problem.space->params_len;
+        size_t lengths = w->problem.space->kind == SPACE_PARAMETERS ? w->problem.space->params_len
+                         : is_graph(w)                              ? w->problem.space->graph->dims
+                                                                    : 1;
         for (size_t i = 0; i < lengths; i++)
             CU_ASSERT(scales[i] > 0 && isfinite(scales[i]));
         CU_ASSERT(d.signal_variance > 0 && d.noise_variance >= 0 && d.jitter >= 0 && d.condition >= 1);
         CU_ASSERT(isfinite(d.condition) && isfinite(d.acquisition_value) && isnan(e.fit_milliseconds));
         CU_ASSERT(isnan(d.fit_milliseconds) || fabs(d.fit_milliseconds - 2.385) < 1e-9);
-        CU_ASSERT(told.proposal.note_bytes == 0 || !isnan(d.fit_milliseconds)); /* a note is a fit */
+        bool is_fit = told.proposal.note_bytes > 0 && w->policy->read_meta == NULL; /* a note is a fit */
+        CU_ASSERT(!is_fit || !isnan(d.fit_milliseconds));
         CU_ASSERT(memcmp(scales, again, sizeof scales) == 0 && d.acquisition == e.acquisition);
         CU_ASSERT(d.acquisition_value == e.acquisition_value && d.condition == e.condition);
     }
@@ -705,11 +835,13 @@ static void test_records(void)
         CU_ASSERT(policy_find(p->name) == p && p->help != NULL && p->spaces != 0);
         CU_ASSERT(p->open != NULL && p->tell != NULL && p->ask != NULL && p->bytes != NULL && p->close != NULL);
         CU_ASSERT(policy_option(p, "no-such-option") == -1);
+        CU_ASSERT((p->judge == NULL) == (p->epochs == NULL));
         for (int o = 0; p->options[o].name != NULL; o++) {
             const struct option *option = &p->options[o];
             CU_ASSERT_FATAL(o < OPTIONS_MAX);
             CU_ASSERT(policy_option(p, option->name) == o && option->help != NULL);
             CU_ASSERT(option->kind == OPTION_CHOICE ? choices_count(option) > 1 : option->min < option->max);
+            CU_ASSERT(!option->required || isnan(option->fallback));
             CU_ASSERT(isnan(option->fallback) || option->kind == OPTION_CHOICE ||
                       (option->fallback >= option->min && option->fallback <= option->max));
         }

@@ -50,6 +50,30 @@ static void test_long_stream(void)
     CU_ASSERT(a.counter[1] == (((uint32_t)RNG_TEST << 24) | 1));
 }
 
+/* Pairs from both branches: mean, variance, fourth moment, and no correlation within or between pairs. */
+static void test_fill_normal(void)
+{
+    enum { N = 200000 };
+    static double x[N];
+    struct rng    rng = rng_at(92, 5, RNG_TEST);
+    double        sum = 0, squares = 0, fourth = 0, within = 0, between = 0;
+    rng_fill_normal(&rng, x, N);
+    for (int i = 0; i < N; i++) {
+        sum += x[i];
+        squares += x[i] * x[i];
+        fourth += pow(x[i], 4);
+        within += i % 2 == 0 ? x[i] * x[i + 1] : 0;
+        between += i % 2 == 1 && i + 1 < N ? x[i] * x[i + 1] : 0;
+    }
+    CHECK_NEAR(sum / N, 0, 4 / sqrt(N));
+    CHECK_NEAR(squares / N, 1, 4 * sqrt(2.0 / N));
+    CHECK_NEAR(fourth / N, 3, 4 * sqrt(96.0 / N));
+    CHECK_NEAR(within / N * 2, 0, 4 / sqrt(N / 2.0));
+    CHECK_NEAR(between / N * 2, 0, 4 / sqrt(N / 2.0));
+    struct rng first = rng_at(92, 5, RNG_TEST);
+    CU_ASSERT(x[0] == rng_normal(&first)); /* its cosine branch */
+}
+
 static void test_uniform(void)
 {
     enum { N = 200000, BINS = 64 };
@@ -117,6 +141,7 @@ CU_TestInfo suite_rng[] = {
     {"a long stream goes on", test_long_stream},
     {"uniform", test_uniform},
     {"normal", test_normal},
+    {"many normals", test_fill_normal},
     {"below", test_below},
     CU_TEST_INFO_NULL,
 };

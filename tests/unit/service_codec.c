@@ -161,6 +161,7 @@ static void test_label_sizes(void)
 
 #define KEY               ",\"curator_key\":\"9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E\""
 #define METRICS           "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}]"
+#define GRAPH(members) METRICS ",\"space\":{\"type\":\"graph\"" members "}"
 #define SPACE(parameters) METRICS ",\"space\":{\"type\":\"parameters\",\"parameters\":[" parameters "]}"
 #define LR                "{\"name\":\"lr\",\"type\":\"double\",\"min\":1e-5,\"max\":0.1,\"scale\":\"log\"}"
 
@@ -223,7 +224,27 @@ static void test_spec_refused(void)
         {"\"metrics\":[{\"name\":\"a\",\"goal\":\"max\"}],\"space\":null", "/metrics/0/goal", "unknown_value"},
         {METRICS ",\"space\":null", "/space", "wrong_type"},
         {METRICS ",\"space\":{}", "/space/type", "missing_member"},
-        {METRICS ",\"space\":{\"type\":\"graph\"}", "/space/type", "unknown_value"},
+        {METRICS ",\"space\":{\"type\":\"lattice\"}", "/space/type", "unknown_value"},
+        {METRICS ",\"space\":{\"type\":\"graph\"}", "/space/start", "missing_member"},
+        {GRAPH(",\"start\":0"), "/space/sites", "bad_combination"},
+        {GRAPH(",\"start\":0,\"sites\":[]"), "/space/sites", "out_of_range"},
+        {GRAPH(",\"start\":0,\"sites\":[[1,2],[3]]"), "/space/sites/1", "wrong_shape"},
+        {GRAPH(",\"start\":0,\"sites\":[[1,2,3,4]]"), "/space/sites", "out_of_range"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]]"), "/space/edges", "bad_combination"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"edges\":[[0,1]]"), "/space/macro_action_length", "missing_member"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,2]]"), "/space/edges/0", "unknown_site"},
+        {GRAPH(",\"start\":5,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]]"), "/space/start", "unknown_site"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":2,\"edges\":[[0,1]]"), "/space/start", "no_macro_action"},
+        {GRAPH(",\"start\":1,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]],\"directed\":true"), "/space/start", "no_macro_action"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"site_ids\":[7,7],\"macro_action_length\":1,\"edges\":[]"), "/space/site_ids", "duplicate_name"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,nine\",\"macro_action_length\":1,\"edges\":[]"), "/space/sites", "csv_value"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a,b\\n7,8\""), "/space/edges", "unknown_site"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a\\n7\""), "/space/edges", "csv_width"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[]}]"), "/space/macro_actions/0/sites", "out_of_range"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[1,2]}]"), "/space/macro_actions/0/sites/1", "unknown_site"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":2,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"knight\"}"), "/space/grid/moves", "unknown_value"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":3,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"straight\"}"), "/space/start", "no_macro_action"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},\"observations\":[{\"site\":9,\"value\":1}]"), "/space/observations/0/site", "unknown_site"},
         {SPACE(""), "/space/parameters", "out_of_range"},
         {SPACE("7"), "/space/parameters/0", "wrong_type"},
         {SPACE("{\"name\":\"x\"}"), "/space/parameters/0/type", "missing_member"},
@@ -271,6 +292,12 @@ static void test_spec_refused(void)
         {SPACE(LR) ",\"seed\":9007199254740992", "/seed", "out_of_range"},
         {SPACE(LR) ",\"seed\":\"7\"", "/seed", "wrong_type"},
         {SPACE(LR) ",\"lease_seconds\":604801", "/lease_seconds", "out_of_range"},
+        {SPACE(LR) ",\"stop_when\":{\"better_than\":true}", "/stop_when/better_than", "wrong_type"},
+        {SPACE(LR) ",\"stop_when\":0.5", "/stop_when", "wrong_type"},
+        {METRICS ",\"space\":{\"type\":\"image\",\"height\":9,\"width\":1000000000,\"bound\":1,\"latent_sizes\":[2]}",
+         "/space/width", "out_of_range"},
+        {METRICS ",\"space\":{\"type\":\"image\",\"height\":9,\"width\":7,\"bound\":1,\"latent_sizes\":[2,[7,8]]}",
+         "/space/latent_sizes/1", "bad_size"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct arena arena;
@@ -284,6 +311,22 @@ static void test_spec_refused(void)
     }
 }
 
+static const char *spec_for(const struct policy *policy)
+{
+    if (policy->spaces & SPACE_PARAMETERS)
+        return "{" SPACE(LR) "}";
+    if (policy->spaces & SPACE_GRAPH)
+        return "{" GRAPH(",\"start\":4,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
+                         "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
+    if (policy->spaces & SPACE_CANDIDATES)
+        return "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "}}";
+    if (policy->spaces & SPACE_GRAPH)
+        return "{" GRAPH(",\"start\":4,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
+                         "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
+    return "{" METRICS ",\"space\":{\"type\":\"image\",\"height\":7,\"width\":9,\"channels\":1,\"bound\":0.3,"
+           "\"latent_sizes\":[3,5]}}";
+}
+
 /* Every option of every algorithm takes the ends of its range and its choices, and nothing beyond. */
 static void check_option(const struct policy *policy, const struct option *option, json_t *value, bool accepted)
 {
@@ -292,11 +335,11 @@ static void check_option(const struct policy *policy, const struct option *optio
     struct error err = {0};
     char         path[128];
     arena_init(&arena, ARENA_BYTES);
-    const char  *space = policy->spaces & SPACE_PARAMETERS
-                             ? "{" SPACE(LR) "}"
-                             : "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "}}";
-    json_auto_t *json = json_loads(space, 0, NULL);
+    json_auto_t *json = json_loads(spec_for(policy), 0, NULL);
     json_object_set_new(json, "algorithm", json_pack("{s:s, s:o}", "name", policy->name, option->name, value));
+    for (const struct option *other = policy->options; other->name != NULL; other++)
+        if (other->required && other != option)
+            json_object_set_new(json_object_get(json, "algorithm"), other->name, json_real(ceil(other->min)));
     enum status status = codec_spec(json, 7, &arena, &spec, &err);
     snprintf(path, sizeof path, "/algorithm/%s", option->name);
     if (!accepted) {

@@ -282,10 +282,12 @@ static void test_study(void)
                "{\"id\":\"std_7f3kq2mavx5d4w2c\",\"name\":\"resnet\",\"state\":\"active\",\"reason\":null,"
                "\"revision\":4,\"metrics\":[{\"name\":\"loss\",\"goal\":\"maximize\"}],"
                "\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3,\"private\":false},"
-               "\"algorithm\":{\"name\":\"random\",\"repeat\":false},\"seed\":42,\"lease_seconds\":3600,\"budget\":{"
+               "\"algorithm\":{\"name\":\"random\",\"repeat\":false},\"stopping\":null,\"stop_when\":null,\"seed\":42,"
+               "\"lease_seconds\":3600,\"shareable\":true,\"budget\":{"
                "\"trials\":100},"
                "\"labels\":{\"team\":\"vision\"},\"notes\":\"\",\"trials\":{\"total\":3,\"queued\":0,\"running\":2,"
-               "\"completed\":0,\"failed\":1,\"infeasible\":0,\"abandoned\":0},\"best\":{\"trial\":2,\"value\":0.75},"
+               "\"completed\":0,\"failed\":1,\"infeasible\":0,\"abandoned\":0,\"stopped\":0},\"best\":{\"trial\":2,"
+               "\"value\":0.75},"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"updated_at\":\"2026-03-01T09:30:01.000Z\"}");
     arena_fini(&arena);
 }

@@ -86,7 +86,7 @@ static void test_refused(void)
         {mixed, HEADER "\n,2,sgd,1\n", "/lines/2", "wrong_type"},
         {mixed, HEADER "\n0.01,2,sgd,\n", "/lines/2", "missing_member"},
         {mixed, HEADER ",state\n0.01,2,sgd,1,failed\n", "/lines/2", "bad_combination"},
-        {mixed, HEADER ",state\n0.01,2,sgd,1,stopped\n", "/lines/2", "unknown_value"},
+        {mixed, HEADER ",state\n0.01,2,sgd,1,halted\n", "/lines/2", "unknown_value"},
         {mixed, HEADER ",stddev\n0.01,2,sgd,1,-0.5\n", "/lines/2", "out_of_range"},
         {mixed, HEADER ",external_id\n0.01,2,sgd,1,\xff\n", "", "csv_unreadable"},
         {mixed, HEADER "\n0.01,2,sgd\n", "", "csv_width"},

@@ -1,4 +1,5 @@
 /* Runs the suites of the service. */
+#include "engine/mat.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/service_suites.h"
 
@@ -10,5 +11,7 @@ static const struct suite suites[] = {
 
 int main(int argc, char **argv)
 {
+    if (!mat_use_one_thread())
+        return 1;
     return runner_main(suites, sizeof suites / sizeof suites[0], argc, argv);
 }

@@ -301,7 +301,7 @@ static void test_patch_states_and_deletion(void)
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "wrong_state");
     struct caller stranger = world->caller;
-    snprintf(stranger.study, sizeof stranger.study, "std_other");
+    snprintf(stranger.resource, sizeof stranger.resource, "std_other");
     CU_ASSERT_EQUAL(study_find(world->app, &stranger, study.id, &out, &world->err), STATUS_NOT_FOUND);
     CU_ASSERT_EQUAL(study_delete(world->app, &world->caller, study.id, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &out, &world->err), STATUS_NOT_FOUND);

@@ -8,11 +8,13 @@
 #include <stdbool.h>
 
 #define SERVICE_SUITES(X) \
+    X(agent_log)          \
     X(cases)              \
     X(codec)              \
     X(codec_value)        \
     X(command)            \
     X(csv_text)           \
+    X(federation)         \
     X(ledger)             \
     X(manifest)           \
     X(npy)                \

@@ -16,6 +16,7 @@
     X(space_forms)       \
     X(mat)               \
     X(kernel)            \
+    X(rff)               \
     X(gp)                \
     X(gp_model)          \
     X(acq)               \
@@ -33,6 +34,20 @@
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
+    X(stopping)          \
+    X(stop_rule)         \
+    X(judge)             \
+    X(accountant)        \
+    X(region)            \
+    X(broadcast)         \
+    X(game)              \
+    X(fts)               \
+    X(image)             \
+    X(additive)          \
+    X(bos2)              \
+    X(graph)             \
+    X(macro)             \
+    X(meta)              \
     X(contract)
 
 #define X(name) extern CU_TestInfo suite_##name[];

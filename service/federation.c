@@ -1,0 +1,568 @@
+/* The federation as a resource.  See federation.h. */
+#include "service/federation.h"
+
+#include "engine/accountant.h"
+#include "engine/fts.h"
+#include "engine/region.h"
+#include "service/candidates.h"
+#include "service/codec_federation.h"
+#include "service/digest.h"
+#include "service/gate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 1000, LIST_DEFAULT = 100, NPY_HEADER_MAX = 128 };
+
+const char *const federation_state_names[FEDERATION_STATES] = {
+    [FEDERATION_ACTIVE] = "active", [FEDERATION_PAUSED] = "paused", [FEDERATION_COMPLETED] = "completed"};
+
+static double option(const struct federation_spec *spec, const char *name)
+{
+    return spec->study.options[policy_option(spec->study.policy, name)];
+}
+
+size_t federation_region(const struct federation_spec *spec, int64_t seat)
+{
+    char name[24];
+    if (!spec->is_private)
+        return 0;
+    snprintf(name, sizeof name, "%lld", (long long)seat);
+    return regions_of_agent((uint64_t)option(spec, "features_seed"), name, spec->broadcast.regions);
+}
+
+void federation_options(const struct federation_spec *spec, int64_t seat, double *options)
+{
+    const struct policy *policy = spec->study.policy;
+    int                  region = policy_option(policy, "region");
+    for (size_t i = 0; policy->options[i].name != NULL; i++)
+        options[i] = spec->study.options[i];
+    if (region >= 0)
+        options[region] = (double)federation_region(spec, seat);
+}
+
+enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon, struct error *err)
+{
+    *epsilon = 0;
+    if (!spec->is_private || broadcasts == 0)
+        return STATUS_OK;
+    const struct accountant_run run = {spec->broadcast.q, spec->broadcast.z, spec->delta, (uint64_t)broadcasts};
+    return accountant_promise(&run, epsilon, err);
+}
+
+enum status federation_estimate(struct app *app, struct caller *caller, const struct federation *federation,
+                                double *epsilon, struct error *err)
+{
+    const struct federation_spec *spec = &federation->spec;
+    const struct accountant_run   run = {spec->broadcast.q, spec->broadcast.z, spec->delta,
+                                         (uint64_t)(federation->round - 1)};
+    struct arena_mark             mark = arena_mark(caller->arena);
+    enum status                   status = STATUS_OK;
+    *epsilon = spec->is_private ? 0 : (double)NAN;
+    if (spec->is_private && run.releases > 0) {
+        gate_enter(app->compute);
+        status = accountant_estimate(&run, epsilon, caller->arena, err);
+        gate_leave(app->compute);
+    }
+    arena_release(caller->arena, mark);
+    if (status == STATUS_NUMERIC) // too large for its grid: the guarantee alone is shown
+        *epsilon = (double)NAN;
+    return status == STATUS_NUMERIC ? STATUS_OK : status;
+}
+
+enum status federation_log(struct db_conn *conn, const char *kind, const char *id, int64_t number, const char *actor,
+                           int64_t now_ms, struct error *err)
+{
+    char detail[64];
+    if (number > 0)
+        snprintf(detail, sizeof detail, "%s %lld", id, (long long)number);
+    else
+        snprintf(detail, sizeof detail, "%s", id);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD, now_ms, kind, NULL, (int64_t)0, (int64_t)0, actor, detail);
+}
+
+static enum status not_found(struct error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, "federation_not_found", "", "there is no such federation");
+}
+
+static enum status visible(const struct caller *caller, const char *id, struct error *err)
+{
+    bool is_visible = caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0;
+    return is_visible ? STATUS_OK : not_found(err);
+}
+
+/* ---- rows ---- */
+
+static enum status read_row(const struct db_rows *rows, struct arena *arena, struct federation *out, struct error *err)
+{
+    int state = FEDERATION_STATES - 1;
+    while (state > 0 && strcmp(federation_state_names[state], db_text(rows, 2)) != 0)
+        state--;
+    *out = (struct federation){.name = db_text_copy(rows, 1, arena),
+                               .reason = db_text_copy(rows, 3, arena),
+                               .state = (enum federation_state)state,
+                               .version = db_int(rows, 6),
+                               .registered = db_int(rows, 7),
+                               .round = db_int(rows, 8),
+                               .received = db_int(rows, 9),
+                               .deadline_ms = db_int(rows, 10),
+                               .epsilon = db_double(rows, 11),
+                               .created_ms = db_int(rows, 12),
+                               .updated_ms = db_int(rows, 13)};
+    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
+    snprintf(out->features_sha256, sizeof out->features_sha256, "%s", db_text(rows, 5));
+    if (out->name == NULL || (out->reason == NULL && !db_is_null(rows, 3)))
+        return app_no_memory(err);
+    return codec_federation_parse(db_text(rows, 4), arena, &out->spec, err);
+}
+
+enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
+                           struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_GET, id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? read_row(&rows, arena, out, err) : not_found(err);
+    db_done(&rows);
+    return status;
+}
+
+/* ---- create ---- */
+
+/* What the use cases hand to their transactions. */
+struct work {
+    struct app    *app;
+    struct caller *caller;
+    const char    *id;
+    const struct federation_new *new;
+    const struct federation_filter *filter;
+    enum federation_verb            verb;
+    struct federation              *federation;
+    struct federation_page         *page;
+    struct federation_agent        *agent;
+    struct federation_agent_page   *agents;
+    struct federation_file         *file;
+    int64_t                         after, limit, now_ms;
+    bool                            is_closed; /* a round was */
+};
+
+static enum status make_features(const struct federation_spec *spec, struct arena *arena, struct federation_file *out,
+                                 struct error *err)
+{
+    const struct fts_shared shared = {spec->features, (uint64_t)option(spec, "features_seed"),
+                                      option(spec, "length_scale")};
+    struct rff              rff;
+    TRY(fts_features(&shared, &spec->study.space, arena, &rff, err));
+    size_t         columns = rff.dims + 1;
+    unsigned char *bytes = arena_alloc(arena, NPY_HEADER_MAX + rff.count * columns * sizeof(double), 1);
+    if (bytes == NULL)
+        return app_no_memory(err);
+    size_t used = npy_write_header(rff.count, columns, NPY_F8, bytes);
+    for (size_t i = 0; i < rff.count; i++) {
+        memcpy(bytes + used, rff.frequencies + i * rff.dims, rff.dims * sizeof(double));
+        used += rff.dims * sizeof(double);
+        memcpy(bytes + used, &rff.phases[i], sizeof(double));
+        used += sizeof(double);
+    }
+    out->bytes = bytes;
+    out->length = used;
+    sha256_hex(bytes, used, out->sha256);
+    return STATUS_OK;
+}
+
+static enum status create(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work             *work = arg;
+    const struct federation *out = work->federation;
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_ADD, out->id, out->name, federation_state_names[out->state],
+                work->new->spec_text, work->file->bytes, work->file->length, work->file->sha256, out->created_ms));
+    return federation_log(conn, "federation.created", out->id, 0, work->caller->token_id, out->created_ms, err);
+}
+
+enum status federation_create(struct app *app, struct caller *caller, const struct federation_new *new,
+                              struct federation *out, struct error *err)
+{
+    struct federation_file file;
+    struct work            work = {
+                   .app = app, .caller = caller, .new = new, .federation = out, .file = &file, .now_ms = app->now_ms()};
+    double epsilon;
+    TRY(federation_cost(&new->spec, 1, &epsilon, err));
+    if (new->spec.is_private && epsilon > new->spec.epsilon)
+        return error_set(err, STATUS_INVALID, "budget_too_small", "/privacy/epsilon", "one broadcast alone costs %.6g",
+                         epsilon);
+    TRY(make_features(&new->spec, caller->arena, &file, err));
+    *out = (struct federation){.name = new->name,
+                               .spec = new->spec,
+                               .version = 1,
+                               .round = 1,
+                               .created_ms = work.now_ms,
+                               .updated_ms = work.now_ms};
+    memcpy(out->features_sha256, file.sha256, sizeof file.sha256);
+    TRY(app_id(out->id, sizeof out->id, "fed_", 16, err));
+    return app_transact(app, caller, create, &work, err);
+}
+
+/* ---- find, list ---- */
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    return federation_get(conn, work->id, work->caller->arena, work->federation, err);
+}
+
+/* A round whose deadline has passed is closed by whoever comes next. */
+static enum status close_due(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(find(conn, arg, err));
+    work->is_closed = federation_is_due(work->federation, work->now_ms);
+    if (!work->is_closed)
+        return STATUS_OK;
+    return federation_close_round(conn, work->app, work->federation, work->caller->arena, err);
+}
+
+enum status federation_find(struct app *app, struct caller *caller, const char *id, struct federation *out,
+                            struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .federation = out, .now_ms = app->now_ms()};
+    TRY(visible(caller, id, err));
+    TRY(db_read(app->db, find, &work, err));
+    if (!federation_is_due(out, work.now_ms))
+        return STATUS_OK;
+    TRY(db_transact(app->db, close_due, &work, err));
+    if (work.is_closed)
+        federation_count_round(app, out);
+    return STATUS_OK;
+}
+
+static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
+{
+    struct federation_page *out = work->page;
+    bool                    more;
+    enum status             status;
+    while ((status = db_next(rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
+        status = read_row(rows, work->caller->arena, &out->federations[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(rows);
+    if (status != STATUS_OK || !more)
+        return status;
+    const struct federation *last = &out->federations[out->len - 1];
+    out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work   *work = arg;
+    struct db_rows rows;
+    long long      created = 0;
+    char           id[24] = "";
+    const char    *cursor = work->filter->cursor;
+    if (cursor != NULL && (sscanf(cursor, "%lld:%23[a-z0-9_]", &created, id) != 2 || created <= 0))
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    work->page->federations = ARENA_NEW(work->caller->arena, struct federation, (size_t)work->limit);
+    if (work->page->federations == NULL)
+        return app_no_memory(err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_LIST, work->filter->state == NULL ? "" : work->filter->state,
+                 (int64_t)created, id, work->limit + 1));
+    return list_rows(&rows, work, err);
+}
+
+static int64_t bounded(int64_t limit)
+{
+    return limit >= 1 && limit <= LIST_MAX ? limit : LIST_DEFAULT;
+}
+
+enum status federation_list(struct app *app, struct caller *caller, const struct federation_filter *filter,
+                            struct federation_page *out, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .filter = filter, .page = out, .limit = bounded(filter->limit)};
+    *out = (struct federation_page){0};
+    return db_read(app->db, list, &work, err);
+}
+
+/* ---- change ---- */
+
+enum status federation_set_state(struct db_conn *conn, struct federation *federation, enum federation_state state,
+                                 const char *reason, const char *actor, int64_t now_ms, struct error *err)
+{
+    static const char *const kinds[FEDERATION_STATES] = {[FEDERATION_ACTIVE] = "federation.resumed",
+                                                         [FEDERATION_PAUSED] = "federation.paused",
+                                                         [FEDERATION_COMPLETED] = "federation.completed"};
+    federation->state = state;
+    federation->reason = reason;
+    federation->version++;
+    federation->updated_ms = now_ms;
+    if (state == FEDERATION_COMPLETED) {
+        federation->received = federation->deadline_ms = 0;
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, federation->id));
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, federation->id, (int64_t)0, (int64_t)0, now_ms));
+    }
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_STATE, federation->id, federation_state_names[state], reason, now_ms));
+    return federation_log(conn, kinds[state], federation->id, 0, actor, now_ms, err);
+}
+
+static const struct {
+    unsigned              from; /* bit set of states */
+    enum federation_state to;
+    const char           *reason;
+} moves[] = {
+    [FEDERATION_PAUSE] = {1u << FEDERATION_ACTIVE, FEDERATION_PAUSED, NULL},
+    [FEDERATION_RESUME] = {1u << FEDERATION_PAUSED, FEDERATION_ACTIVE, NULL},
+    [FEDERATION_COMPLETE] = {1u << FEDERATION_ACTIVE | 1u << FEDERATION_PAUSED, FEDERATION_COMPLETED, "requested"},
+};
+
+static enum status move(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work       *work = arg;
+    struct federation *federation = work->federation;
+    TRY(find(conn, arg, err));
+    if ((moves[work->verb].from >> federation->state & 1u) == 0)
+        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the federation is %s",
+                         federation_state_names[federation->state]);
+    return federation_set_state(conn, federation, moves[work->verb].to, moves[work->verb].reason,
+                                work->caller->token_id, work->now_ms, err);
+}
+
+enum status federation_move(struct app *app, struct caller *caller, const char *id, enum federation_verb verb,
+                            struct federation *out, struct error *err)
+{
+    struct work work = {
+        .app = app, .caller = caller, .id = id, .verb = verb, .federation = out, .now_ms = app->now_ms()};
+    TRY(visible(caller, id, err));
+    return app_transact(app, caller, move, &work, err);
+}
+
+/* The broadcasts are part of what such a study is made from. */
+static enum status check_hosted(struct db_conn *conn, const char *id, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_HOSTED, id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && db_int(&rows, 0) > 0)
+        status = error_set(err, STATUS_CONFLICT, "federation_has_studies", "",
+                           "%lld studies are its agents: delete them first", (long long)db_int(&rows, 0));
+    db_done(&rows);
+    return status;
+}
+
+static enum status remove_row(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(find(conn, arg, err));
+    TRY(check_hosted(conn, work->id, err));
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, work->id, work->now_ms));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, work->id));
+    return federation_log(conn, "federation.deleted", work->id, 0, work->caller->token_id, work->now_ms, err);
+}
+
+enum status federation_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
+{
+    struct federation federation;
+    struct work work = {.app = app, .caller = caller, .id = id, .federation = &federation, .now_ms = app->now_ms()};
+    TRY(visible(caller, id, err));
+    TRY(app_transact(app, caller, remove_row, &work, err));
+    token_forget(app);
+    return STATUS_OK;
+}
+
+/* ---- agents ---- */
+
+enum status federation_seat(struct db_conn *conn, struct federation *federation, struct federation_agent *agent,
+                            const char *actor, int64_t now_ms, struct error *err)
+{
+    if (federation->state == FEDERATION_COMPLETED)
+        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the federation is completed");
+    if (federation->registered >= federation->spec.seats)
+        return error_set(err, STATUS_CONFLICT, "federation_full", "", "all %lld seats are taken",
+                         (long long)federation->spec.seats);
+    agent->seat = ++federation->registered;
+    agent->region = (int64_t)federation_region(&federation->spec, agent->seat);
+    agent->created_ms = now_ms;
+    federation->version++;
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_ADD, federation->id, agent->seat, agent->name, agent->token_id,
+                agent->study, now_ms));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_REGISTER, federation->id, agent->seat, now_ms));
+    return federation_log(conn, "agent.registered", federation->id, agent->seat, actor, now_ms, err);
+}
+
+static enum status add_agent(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work             *work = arg;
+    struct federation_agent *agent = work->agent;
+    TRY(find(conn, arg, err));
+    TRY(federation_seat(conn, work->federation, agent, work->caller->token_id, work->now_ms, err));
+    snprintf(agent->token.agent, sizeof agent->token.agent, "%lld", (long long)agent->seat);
+    return token_add(conn, work->caller, &agent->token, err);
+}
+
+enum status federation_register(struct app *app, struct caller *caller, const char *id, const char *name,
+                                struct federation_agent *out, struct error *err)
+{
+    struct federation federation;
+    struct work       work = {
+              .app = app, .caller = caller, .id = id, .agent = out, .federation = &federation, .now_ms = app->now_ms()};
+    const struct token_new token = {.name = name, .scope = SCOPE_AGENT, .resource = id};
+    TRY(visible(caller, id, err));
+    TRY(token_draw(app, &token, &out->token, err));
+    out->name = name;
+    out->token_id = out->token.id;
+    return app_transact(app, caller, add_agent, &work, err);
+}
+
+static enum status read_agent(const struct db_rows *rows, const struct federation_spec *spec, struct arena *arena,
+                              struct federation_agent *out, struct error *err)
+{
+    *out = (struct federation_agent){.seat = db_int(rows, 0),
+                                     .name = db_text_copy(rows, 1, arena),
+                                     .token_id = db_text_copy(rows, 2, arena),
+                                     .study = db_text_copy(rows, 3, arena),
+                                     .created_ms = db_int(rows, 4)};
+    out->region = (int64_t)federation_region(spec, out->seat);
+    bool failed = out->name == NULL || out->token_id == NULL || (out->study == NULL && !db_is_null(rows, 3));
+    return failed ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status find_agent(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(find(conn, work, err));
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, work->id, work->after, (int64_t)1));
+    struct token token = work->agent->token;
+    enum status  status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && (!more || db_int(&rows, 0) != work->after + 1))
+        status = error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent has this seat");
+    if (status == STATUS_OK)
+        status = read_agent(&rows, &work->federation->spec, work->caller->arena, work->agent, err);
+    db_done(&rows);
+    work->agent->token = token;
+    return status;
+}
+
+static enum status renew(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work             *work = arg;
+    struct federation_agent *agent = work->agent;
+    int64_t                  changes = 0;
+    TRY(find_agent(conn, work, err));
+    if (agent->study != NULL)
+        return error_set(err, STATUS_CONFLICT, "seat_taken", "", "a study has this seat");
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, agent->token_id, work->now_ms));
+    if (changes > 0)
+        TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD, work->now_ms, "token.revoked", NULL, (int64_t)0, (int64_t)0,
+                    work->caller->token_id, agent->token_id));
+    agent->token_id = agent->token.id;
+    agent->token.name = agent->name;
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_TOKEN, work->id, agent->seat, agent->token.id));
+    return token_add(conn, work->caller, &agent->token, err);
+}
+
+enum status federation_renew(struct app *app, struct caller *caller, const char *id, int64_t seat,
+                             struct federation_agent *out, struct error *err)
+{
+    char              name[24];
+    struct federation federation;
+    struct work       work = {.app = app,
+                              .caller = caller,
+                              .id = id,
+                              .agent = out,
+                              .federation = &federation,
+                              .after = seat - 1,
+                              .now_ms = app->now_ms()};
+    snprintf(name, sizeof name, "%lld", (long long)seat);
+    const struct token_new token = {.name = "", .scope = SCOPE_AGENT, .resource = id, .agent = name};
+    TRY(visible(caller, id, err));
+    TRY(token_draw(app, &token, &out->token, err));
+    TRY(app_transact(app, caller, renew, &work, err));
+    token_forget(app);
+    return STATUS_OK;
+}
+
+static enum status list_agents(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work                  *work = arg;
+    struct federation_agent_page *out = work->agents;
+    struct db_rows                rows;
+    bool                          more;
+    enum status                   status;
+    TRY(find(conn, arg, err));
+    out->agents = ARENA_NEW(work->caller->arena, struct federation_agent, (size_t)work->limit);
+    if (out->agents == NULL)
+        return app_no_memory(err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, work->id, work->after, work->limit + 1));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
+        status = read_agent(&rows, &work->federation->spec, work->caller->arena, &out->agents[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(&rows);
+    if (status != STATUS_OK || !more)
+        return status;
+    out->next_cursor = app_text(work->caller->arena, "%lld", (long long)out->agents[out->len - 1].seat);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+enum status federation_number_cursor(const char *cursor, int64_t *after, struct error *err)
+{
+    char *end = NULL;
+    *after = 0;
+    if (cursor == NULL)
+        return STATUS_OK;
+    *after = strtoll(cursor, &end, 10);
+    if (end == cursor || *end != '\0' || *after < 0)
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    return STATUS_OK;
+}
+
+enum status federation_agents(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
+                              struct federation_agent_page *out, struct error *err)
+{
+    struct federation federation;
+    struct work       work = {
+              .app = app, .caller = caller, .id = id, .agents = out, .federation = &federation, .limit = bounded(limit)};
+    *out = (struct federation_agent_page){0};
+    TRY(visible(caller, id, err));
+    TRY(federation_number_cursor(cursor, &work.after, err));
+    return db_read(app->db, list_agents, &work, err);
+}
+
+/* ---- features ---- */
+
+static enum status read_features(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work   *work = arg;
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_FEATURES, work->id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && !more)
+        status = not_found(err);
+    if (status == STATUS_OK) {
+        const void *bytes = db_blob(&rows, 0, &work->file->length);
+        void       *copy = arena_alloc(work->caller->arena, work->file->length, 1);
+        work->file->bytes = copy == NULL ? NULL : memcpy(copy, bytes, work->file->length);
+        snprintf(work->file->sha256, sizeof work->file->sha256, "%s", db_text(&rows, 1));
+        status = copy == NULL ? app_no_memory(err) : STATUS_OK;
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status federation_features(struct app *app, struct caller *caller, const char *id, struct federation_file *out,
+                                struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .file = out};
+    TRY(visible(caller, id, err));
+    return db_read(app->db, read_features, &work, err);
+}

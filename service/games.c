@@ -1,0 +1,291 @@
+/* The use cases of games but for what is played in them (games_play.c).  Each is one transaction; what a token may not
+ * see is not there. */
+#include "service/games.h"
+
+#include "service/codec_game.h"
+#include "service/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LIST_MAX = 100 };
+
+const char *const games_state_names[GAMES_STATE_COUNT] = {[GAMES_ACTIVE] = "active", [GAMES_COMPLETED] = "completed"};
+
+size_t games_agent(const struct game_spec *spec, const char *name)
+{
+    size_t a = 0;
+    while (a < spec->problem.agents_len && strcmp(spec->names[a], name) != 0)
+        a++;
+    return a;
+}
+
+static enum status not_found(struct error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, "game_not_found", "", "there is no such game");
+}
+
+enum status games_visible(const struct caller *caller, const char *id, struct error *err)
+{
+    bool is_nobody = caller->scope == SCOPE_AGENT && caller->agent[0] == '\0';
+    bool is_bound = caller->resource[0] != '\0';
+    return is_nobody || (is_bound && strcmp(caller->resource, id) != 0) ? not_found(err) : STATUS_OK;
+}
+
+/* ---- rows ---- */
+
+static enum status read_row(const struct db_rows *rows, struct arena *arena, struct game_row *out, struct error *err)
+{
+    *out = (struct game_row){.name = db_text_copy(rows, 1, arena),
+                             .state = strcmp(db_text(rows, 2), "active") == 0 ? GAMES_ACTIVE : GAMES_COMPLETED,
+                             .reason = db_text_copy(rows, 3, arena),
+                             .budget_rounds = db_int(rows, 5),
+                             .rounds = db_int(rows, 6),
+                             .created_ms = db_int(rows, 7),
+                             .updated_ms = db_int(rows, 8)};
+    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
+    if (out->name == NULL || (out->reason == NULL && !db_is_null(rows, 3)))
+        return app_no_memory(err);
+    TRY(codec_game_parse(db_text(rows, 4), arena, &out->spec, err));
+    out->viewer = out->spec->problem.agents_len;
+    return STATUS_OK;
+}
+
+static enum status read_open_round(struct db_conn *conn, struct game_row *game, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_PLAY_LIST, game->id, game->rounds, game->rounds + 1));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
+        game->is_in[db_int(&rows, 1)] = true;
+    db_done(&rows);
+    return status;
+}
+
+enum status games_get(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
+                      struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_GAME_GET, id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? read_row(&rows, arena, out, err) : not_found(err);
+    db_done(&rows);
+    return status != STATUS_OK ? status : read_open_round(conn, out, err);
+}
+
+static enum status log_event(struct db_conn *conn, const struct game_row *game, const char *kind,
+                             const struct caller *caller, int64_t now_ms, struct error *err)
+{
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD, now_ms, kind, game->id, game->rounds, (int64_t)0, caller->token_id,
+                   NULL);
+}
+
+enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind, const struct caller *caller,
+                       int64_t now_ms, struct error *err)
+{
+    int64_t most = (int64_t)game_rounds_max(&game->spec->problem);
+    bool    is_spent = game->rounds >= (game->budget_rounds > 0 ? game->budget_rounds : most);
+    bool    completes = is_spent && game->state == GAMES_ACTIVE;
+    if (completes) {
+        game->state = GAMES_COMPLETED;
+        game->reason = "budget_exhausted";
+    }
+    game->updated_ms = now_ms;
+    TRY(db_exec(conn, NULL, err, SQL_GAME_SAVE, game->id, games_state_names[game->state], game->reason, game->rounds,
+                now_ms));
+    TRY(log_event(conn, game, kind, caller, now_ms, err));
+    return completes ? log_event(conn, game, "game.completed", caller, now_ms, err) : STATUS_OK;
+}
+
+/* ---- create ---- */
+
+struct work {
+    struct app    *app;
+    struct caller *caller;
+    const char    *id, *agent;
+    const struct game_new *new;
+    struct game_row  *out;
+    const char       *cursor;
+    int64_t           limit;
+    struct game_page *page;
+    struct token     *token;
+};
+
+static enum status create(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work           *work = arg;
+    const struct game_row *out = work->out;
+    TRY(db_exec(conn, NULL, err, SQL_GAME_ADD, out->id, out->name, games_state_names[out->state], NULL,
+                work->new->spec_text, out->budget_rounds, out->created_ms, out->updated_ms));
+    return log_event(conn, out, "game.created", work->caller, out->created_ms, err);
+}
+
+/* What cannot be held in memory is refused before it is there. */
+static enum status try_open(struct app *app, struct game_spec *spec, struct error *err)
+{
+    struct game *game;
+    spec->problem.memory_bytes = app->options.session_bytes;
+    TRY(game_open(&spec->problem, &game, err));
+    game_close(game);
+    return STATUS_OK;
+}
+
+enum status games_create(struct app *app, struct caller *caller, const struct game_new *new, struct game_row *out,
+                         struct error *err)
+{
+    int64_t now = app->now_ms(), most = (int64_t)game_rounds_max(&new->spec->problem);
+    if (new->budget_rounds > most)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/budget/rounds",
+                         "a game of so many joint actions has at most %lld rounds", (long long)most);
+    *out = (struct game_row){.name = new->name,
+                             .spec = new->spec,
+                             .budget_rounds = new->budget_rounds,
+                             .created_ms = now,
+                             .updated_ms = now,
+                             .viewer = new->spec->problem.agents_len};
+    TRY(try_open(app, new->spec, err));
+    TRY(app_id(out->id, sizeof out->id, "gam_", 16, err));
+    struct work work = {.app = app, .caller = caller, .new = new, .out = out};
+    return app_transact(app, caller, create, &work, err);
+}
+
+/* ---- find, list ---- */
+
+/* A token of an agent sees the game with its eyes. */
+static enum status set_viewer(const struct caller *caller, struct game_row *game, struct error *err)
+{
+    if (caller->agent[0] == '\0')
+        return STATUS_OK;
+    game->viewer = games_agent(game->spec, caller->agent);
+    return game->viewer < game->spec->problem.agents_len ? STATUS_OK : not_found(err);
+}
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(games_get(conn, work->id, work->caller->arena, work->out, err));
+    return set_viewer(work->caller, work->out, err);
+}
+
+enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .out = out};
+    TRY(games_visible(caller, id, err));
+    return db_read(app->db, find, &work, err);
+}
+
+static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
+{
+    struct game_page *out = work->page;
+    bool              more;
+    enum status       status;
+    while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
+        if ((int64_t)out->len == work->limit) {
+            const struct game_row *last = &out->games[out->len - 1];
+            out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+            return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+        }
+        TRY(read_row(rows, work->caller->arena, &out->games[out->len], err));
+        TRY(set_viewer(work->caller, &out->games[out->len++], err));
+    }
+    return status;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    long long    created = 0;
+    char         id[24] = "";
+    if (work->cursor != NULL && (sscanf(work->cursor, "%lld:%23[a-z0-9_]", &created, id) != 2 || created <= 0))
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    *work->page = (struct game_page){.games = ARENA_NEW(work->caller->arena, struct game_row, (size_t)work->limit)};
+    if (work->page->games == NULL)
+        return app_no_memory(err);
+    struct db_rows rows;
+    bool           is_nobody = work->caller->scope == SCOPE_AGENT && work->caller->agent[0] == '\0';
+    const char    *only = is_nobody ? "none" : work->caller->resource;
+    TRY(db_query(conn, &rows, err, SQL_GAME_LIST, (int64_t)created, id, only, work->limit + 1));
+    enum status status = list_rows(&rows, work, err);
+    db_done(&rows);
+    for (size_t i = 0; i < work->page->len && status == STATUS_OK; i++)
+        status = read_open_round(conn, &work->page->games[i], err);
+    return status;
+}
+
+enum status games_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit, struct game_page *out,
+                       struct error *err)
+{
+    struct work work = {.app = app,
+                        .caller = caller,
+                        .cursor = cursor,
+                        .limit = limit >= 1 && limit <= LIST_MAX ? limit : LIST_MAX,
+                        .page = out};
+    return db_read(app->db, list, &work, err);
+}
+
+/* ---- change ---- */
+
+static enum status complete(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work     *work = arg;
+    struct game_row *game = work->out;
+    TRY(games_get(conn, work->id, work->caller->arena, game, err));
+    if (game->state != GAMES_ACTIVE)
+        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the game is completed");
+    game->state = GAMES_COMPLETED;
+    game->reason = "requested";
+    return games_save(conn, game, "game.completed", work->caller, work->app->now_ms(), err);
+}
+
+enum status games_complete(struct app *app, struct caller *caller, const char *id, struct game_row *out,
+                           struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .out = out};
+    TRY(games_visible(caller, id, err));
+    return app_transact(app, caller, complete, &work, err);
+}
+
+static enum status erase(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work    *work = arg;
+    struct game_row game;
+    TRY(games_get(conn, work->id, work->caller->arena, &game, err));
+    TRY(log_event(conn, &game, "game.deleted", work->caller, work->app->now_ms(), err));
+    return db_exec(conn, NULL, err, SQL_GAME_DELETE, work->id);
+}
+
+enum status games_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id};
+    TRY(games_visible(caller, id, err));
+    TRY(app_transact(app, caller, erase, &work, err));
+    session_drop(app, id);
+    return STATUS_OK;
+}
+
+static enum status add_token(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work    *work = arg;
+    struct game_row game;
+    TRY(games_get(conn, work->id, work->caller->arena, &game, err));
+    if (games_agent(game.spec, work->agent) == game.spec->problem.agents_len)
+        return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent of the game has this name");
+    return token_add(conn, work->caller, work->token, err);
+}
+
+enum status games_token(struct app *app, struct caller *caller, const char *id, const char *agent,
+                        int64_t expires_in_ms, struct token *out, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .agent = agent, .token = out};
+    TRY(games_visible(caller, id, err));
+    if (strlen(agent) > GAMES_NAME_MAX)
+        return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent of the game has this name");
+    const struct token_new new = {
+        .name = agent, .scope = SCOPE_AGENT, .resource = id, .agent = agent, .expires_in_ms = expires_in_ms};
+    TRY(token_draw(app, &new, out, err));
+    return app_transact(app, caller, add_token, &work, err);
+}

@@ -1,0 +1,516 @@
+/* See operation.h.
+ * Invariants: a job is in the list from before it is queued until its work is over; its row is running as long as
+ * nobody ended it, and only one UPDATE can do that, so a trial is never written for an operation that was cancelled. */
+#include "service/operation.h"
+
+#include "service/rows.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "service/log.h"
+#include "service/workers.h"
+
+enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5 };
+
+// clang-format off
+const char *const operation_state_names[OPERATION_STATE_COUNT] = {
+    [OPERATION_RUNNING] = "running",     [OPERATION_SUCCEEDED] = "succeeded",
+    [OPERATION_FAILED] = "failed",       [OPERATION_CANCELLED] = "cancelled",
+};
+// clang-format on
+
+struct job {
+    struct app            *app;
+    struct arena           arena;
+    struct caller          caller;
+    char                   id[24], study[24];
+    struct suggest_request request;
+    bool                   is_cancelled, is_over;
+    enum status            status;
+    struct error           error;
+    struct plan_state      progress;
+    size_t                 users; /* who may still look: the list, and each who waits */
+    struct job            *next;
+};
+
+struct operations {
+    pthread_mutex_t lock; /* of everything here and in the jobs */
+    pthread_cond_t  changed;
+    struct workers *workers; /* NULL until something is to be done */
+    struct job     *jobs;
+    bool            is_stopping;
+};
+
+struct operations *operations_new(void)
+{
+    struct operations *operations = calloc(1, sizeof *operations);
+    if (operations == NULL)
+        return NULL;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&operations->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&operations->lock, NULL);
+    return operations;
+}
+
+void operations_stop(struct app *app)
+{
+    struct operations *operations = app->operations;
+    pthread_mutex_lock(&operations->lock);
+    operations->is_stopping = true;
+    struct workers *workers = operations->workers;
+    operations->workers = NULL;
+    pthread_cond_broadcast(&operations->changed);
+    pthread_mutex_unlock(&operations->lock);
+    workers_stop(workers);
+}
+
+void operations_free(struct operations *operations)
+{
+    if (operations == NULL)
+        return;
+    pthread_cond_destroy(&operations->changed);
+    pthread_mutex_destroy(&operations->lock);
+    free(operations);
+}
+
+/* ---- jobs ---- */
+
+/* The lock is held. */
+static void job_leave(struct job *job)
+{
+    if (--job->users > 0)
+        return;
+    arena_fini(&job->arena);
+    free(job);
+}
+
+static struct job *job_new(struct app *app, const char *id, const char *study, const char *actor,
+                           const struct suggest_request *request)
+{
+    struct job *job = calloc(1, sizeof *job);
+    if (job == NULL)
+        return NULL;
+    job->app = app;
+    arena_init(&job->arena, JOB_ARENA_BYTES);
+    snprintf(job->id, sizeof job->id, "%s", id);
+    snprintf(job->study, sizeof job->study, "%s", study);
+    snprintf(job->caller.token_id, sizeof job->caller.token_id, "%s", actor);
+    job->caller.scope = SCOPE_WRITE;
+    job->caller.arena = &job->arena;
+    job->request = *request;
+    job->request.worker = arena_strndup(&job->arena, request->worker, strlen(request->worker));
+    job->users = 1;
+    if (job->request.worker != NULL)
+        return job;
+    job_leave(job);
+    return NULL;
+}
+
+static bool is_stopped(void *arg)
+{
+    struct job        *job = arg;
+    struct operations *operations = job->app->operations;
+    pthread_mutex_lock(&operations->lock);
+    bool stopped = job->is_cancelled || operations->is_stopping;
+    pthread_mutex_unlock(&operations->lock);
+    return stopped;
+}
+
+static void report(void *arg, const struct plan_state *state)
+{
+    struct job *job = arg;
+    pthread_mutex_lock(&job->app->operations->lock);
+    job->progress = *state;
+    pthread_mutex_unlock(&job->app->operations->lock);
+}
+
+/* In the transaction that writes the trials. */
+static enum status end_well(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err)
+{
+    struct job *job = arg;
+    int64_t     changes, *numbers = ARENA_NEW(&job->arena, int64_t, reply->len + 1);
+    if (numbers == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < reply->len; i++)
+        numbers[i] = reply->trials[i].number;
+    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END, job->id, operation_state_names[OPERATION_SUCCEEDED], numbers,
+                reply->len * sizeof *numbers, reply->revision, NULL, NULL, job->app->now_ms()));
+    if (changes == 0)
+        return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation was cancelled");
+    return STATUS_OK;
+}
+
+static enum status end_badly(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct job *job = arg;
+    return db_exec(conn, NULL, err, SQL_OPERATION_END, job->id, operation_state_names[OPERATION_FAILED], NULL,
+                   (size_t)0, (int64_t)0, job->error.code, job->error.text, job->app->now_ms());
+}
+
+static void work(struct job *job)
+{
+    const struct suggest_watch watch = {is_stopped, report, end_well, job};
+    struct suggest_reply       reply;
+    job->request.watch = &watch;
+    for (int i = 0; i < TRIES && !is_stopped(job); i++) {
+        job->status = trial_suggest(job->app, &job->caller, job->study, &job->request, &reply, &job->error);
+        if (job->status != STATUS_BUSY)
+            break; // otherwise something happened to the study while the plan was made
+    }
+    if (job->status == STATUS_OK || is_stopped(job))
+        return;
+    struct error error;
+    if (db_transact(job->app->db, end_badly, job, &error) != STATUS_OK)
+        log_event(LOG_ERROR, "operation_not_ended", "id=%s code=%s", job->id, error.code);
+}
+
+static void run(void *arg)
+{
+    struct job        *job = arg;
+    struct operations *operations = job->app->operations;
+    if (!is_stopped(job))
+        work(job);
+    pthread_mutex_lock(&operations->lock);
+    job->is_over = true;
+    for (struct job **link = &operations->jobs; *link != NULL; link = &(*link)->next)
+        if (*link == job) {
+            *link = job->next;
+            break;
+        }
+    pthread_cond_broadcast(&operations->changed);
+    job_leave(job);
+    pthread_mutex_unlock(&operations->lock);
+}
+
+/* Into the list and the queue.  On failure the job is gone. */
+static enum status submit(struct app *app, struct job *job, bool will_wait, struct error *err)
+{
+    struct operations *operations = app->operations;
+    enum status        status = STATUS_OK;
+    pthread_mutex_lock(&operations->lock);
+    if (operations->is_stopping)
+        status = error_set(err, STATUS_BUSY, "draining", "", "the service is stopping");
+    if (status == STATUS_OK && operations->workers == NULL)
+        status = workers_start(OPERATIONS_AT_ONCE, OPERATIONS_WAITING_MAX, &operations->workers, err);
+    job->users += will_wait;
+    job->next = operations->jobs;
+    if (status == STATUS_OK)
+        status = workers_submit(operations->workers, run, job, err);
+    if (status == STATUS_OK) {
+        operations->jobs = job;
+    } else {
+        job->users = 1;
+        job_leave(job);
+    }
+    pthread_mutex_unlock(&operations->lock);
+    return status;
+}
+
+/* ---- rows ---- */
+
+/* What the transactions here share. */
+struct task {
+    struct app                   *app;
+    struct caller                *caller;
+    const char                   *study;
+    const struct suggest_request *request;
+    struct operation             *out;
+    bool                          is_new;
+};
+
+/* The row on which rows stands, without its trials. */
+static enum status read_row(const struct db_rows *rows, struct arena *arena, struct operation *out,
+                            const int64_t **numbers, struct error *err)
+{
+    size_t      bytes;
+    const char *state = db_text(rows, 2);
+    int         k = 0;
+    *out =
+        (struct operation){.revision = db_int(rows, 4), .created_ms = db_int(rows, 7), .finished_ms = db_int(rows, 8)};
+    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
+    snprintf(out->study, sizeof out->study, "%s", db_text(rows, 1));
+    while (k < OPERATION_STATE_COUNT - 1 && strcmp(operation_state_names[k], state) != 0)
+        k++;
+    out->state = (enum operation_state)k;
+    const void *blob = db_blob(rows, 3, &bytes);
+    out->len = blob == NULL ? 0 : bytes / sizeof(int64_t);
+    int64_t *copy = ARENA_NEW(arena, int64_t, out->len + 1);
+    if (copy == NULL)
+        return app_no_memory(err);
+    if (out->len > 0)
+        memcpy(copy, blob, out->len * sizeof *copy);
+    *numbers = copy;
+    out->code = db_is_null(rows, 5) ? NULL : db_text_copy(rows, 5, arena);
+    out->detail = db_is_null(rows, 6) ? NULL : db_text_copy(rows, 6, arena);
+    return STATUS_OK;
+}
+
+static enum status find_row(struct db_conn *conn, struct task *task, const char *id, const int64_t **numbers,
+                            struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_GET, id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more)
+        status = read_row(&rows, task->caller->arena, task->out, numbers, err);
+    db_done(&rows);
+    TRY(status);
+    struct error hidden;
+    if (!more || study_visible(task->caller, task->out->study, &hidden) != STATUS_OK)
+        return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
+    return STATUS_OK;
+}
+
+/* With its trials. */
+static enum status load(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task   *task = arg;
+    struct arena  *arena = task->caller->arena;
+    const int64_t *numbers;
+    struct study  *study = ARENA_NEW(arena, struct study, 1);
+    char           id[24];
+    if (study == NULL)
+        return app_no_memory(err);
+    memcpy(id, task->out->id, sizeof id);
+    TRY(find_row(conn, task, id, &numbers, err));
+    TRY(rows_study_get(conn, task->out->study, true, arena, study, err));
+    task->out->spec = &study->spec;
+    task->out->trials = ARENA_NEW(arena, struct trial, task->out->len + 1);
+    if (task->out->trials == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < task->out->len; i++)
+        TRY(rows_trial_get(conn, task->out->study, numbers[i], arena, &task->out->trials[i], err));
+    return STATUS_OK;
+}
+
+static void add_progress(struct app *app, struct operation *out)
+{
+    struct operations *operations = app->operations;
+    pthread_mutex_lock(&operations->lock);
+    for (const struct job *job = operations->jobs; job != NULL; job = job->next)
+        if (strcmp(job->id, out->id) == 0)
+            out->progress = job->progress;
+    pthread_mutex_unlock(&operations->lock);
+}
+
+enum status operation_find(struct app *app, struct caller *caller, const char *id, struct operation *out,
+                           struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .out = out};
+    *out = (struct operation){0};
+    if (strlen(id) >= sizeof out->id)
+        return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
+    snprintf(out->id, sizeof out->id, "%s", id);
+    TRY(db_read(app->db, load, &task, err));
+    if (out->state == OPERATION_RUNNING)
+        add_progress(app, out);
+    return STATUS_OK;
+}
+
+/* ---- begin ---- */
+
+static enum status log_operation(struct db_conn *conn, const struct task *task, const char *kind, struct error *err)
+{
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD, task->app->now_ms(), kind, task->out->study, (int64_t)0, (int64_t)0,
+                   task->caller->token_id, task->out->id);
+}
+
+/* The one of this worker that runs, or a new one. */
+static enum status add(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task                  *task = arg;
+    const struct suggest_request *request = task->request;
+    struct operation             *out = task->out;
+    struct db_rows                rows;
+    struct study                 *study = ARENA_NEW(task->caller->arena, struct study, 1);
+    const int64_t                *numbers;
+    bool                          more;
+    if (study == NULL)
+        return app_no_memory(err);
+    TRY(rows_study_get(conn, task->study, true, task->caller->arena, study, err));
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER, task->study, request->worker));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more)
+        status = read_row(&rows, task->caller->arena, out, &numbers, err);
+    db_done(&rows);
+    out->spec = &study->spec;
+    task->is_new = !more;
+    if (status != STATUS_OK || more)
+        return status;
+    *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
+    snprintf(out->study, sizeof out->study, "%s", task->study);
+    TRY(app_id(out->id, sizeof out->id, "op_", 16, err));
+    size_t fixed_bytes = request->fixed == NULL ? 0 : space_point_len(&study->spec.space) * sizeof *request->fixed;
+    TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD, out->id, out->study, task->caller->token_id, request->count,
+                request->worker, request->fixed, fixed_bytes, request->deadline_ms, out->created_ms));
+    return log_operation(conn, task, "operation.created", err);
+}
+
+/* Until the job is over, the time is up, or the service stops. */
+static void wait_for(struct operations *operations, const struct job *job, int64_t wait_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += wait_ms % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (!job->is_over && !operations->is_stopping &&
+           pthread_cond_timedwait(&operations->changed, &operations->lock, &until) == 0)
+        continue;
+}
+
+/* The job of an operation that was there already, with a user more; NULL: it is over. */
+static struct job *join(struct operations *operations, const char *id)
+{
+    pthread_mutex_lock(&operations->lock);
+    struct job *job = operations->jobs;
+    while (job != NULL && strcmp(job->id, id) != 0)
+        job = job->next;
+    if (job != NULL)
+        job->users++;
+    pthread_mutex_unlock(&operations->lock);
+    return job;
+}
+
+/* Starts the job of a new row; a row whose job cannot start is ended at once. */
+static enum status start(struct task *task, struct job **out, struct error *err)
+{
+    struct operation *row = task->out;
+    struct job       *job = job_new(task->app, row->id, row->study, task->caller->token_id, task->request);
+    if (job == NULL)
+        return app_no_memory(err);
+    struct job  failed = {.app = task->app};
+    enum status status = submit(task->app, job, true, &failed.error);
+    *out = job;
+    if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // which a restart takes up
+        *out = status == STATUS_OK ? job : NULL;
+    if (status == STATUS_OK || *out == NULL)
+        return STATUS_OK;
+    memcpy(failed.id, row->id, sizeof failed.id);
+    *out = NULL;
+    TRY(db_transact(task->app->db, end_badly, &failed, err));
+    return error_set(err, failed.error.status, failed.error.code, "", "%s", failed.error.text);
+}
+
+enum status operation_begin(struct app *app, struct caller *caller, const char *study,
+                            const struct suggest_request *request, int64_t wait_ms, struct operation *out,
+                            struct error *err)
+{
+    struct operations *operations = app->operations;
+    struct task        task = {.app = app, .caller = caller, .study = study, .request = request, .out = out};
+    struct job        *job = NULL;
+    *out = (struct operation){0};
+    TRY(study_visible(caller, study, err));
+    TRY(app_transact(app, caller, add, &task, err));
+    if (caller->idempotency.replayed)
+        return STATUS_OK;
+    if (task.is_new)
+        TRY(start(&task, &job, err));
+    else
+        job = join(operations, out->id);
+    enum status status = STATUS_OK;
+    if (job != NULL) {
+        pthread_mutex_lock(&operations->lock);
+        wait_for(operations, job, wait_ms);
+        if (job->is_over && job->status != STATUS_OK && !job->is_cancelled && !operations->is_stopping) {
+            status = job->status;
+            *err = job->error;
+        }
+        job_leave(job);
+        pthread_mutex_unlock(&operations->lock);
+    }
+    TRY(status);
+    char id[24];
+    memcpy(id, out->id, sizeof id);
+    return operation_find(app, caller, id, out, err);
+}
+
+/* ---- cancel ---- */
+
+static enum status cancel(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    int64_t      changes;
+    TRY(load(conn, task, err));
+    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END, task->out->id, operation_state_names[OPERATION_CANCELLED], NULL,
+                (size_t)0, (int64_t)0, NULL, NULL, task->app->now_ms()));
+    if (changes == 0)
+        return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation is %s",
+                         operation_state_names[task->out->state]);
+    return log_operation(conn, task, "operation.cancelled", err);
+}
+
+enum status operation_cancel(struct app *app, struct caller *caller, const char *id, struct operation *out,
+                             struct error *err)
+{
+    struct operations *operations = app->operations;
+    TRY(operation_find(app, caller, id, out, err));
+    struct task task = {.app = app, .caller = caller, .out = out};
+    TRY(app_transact(app, caller, cancel, &task, err));
+    pthread_mutex_lock(&operations->lock);
+    for (struct job *job = operations->jobs; job != NULL; job = job->next)
+        if (strcmp(job->id, id) == 0)
+            job->is_cancelled = true;
+    pthread_mutex_unlock(&operations->lock);
+    return operation_find(app, caller, id, out, err);
+}
+
+/* ---- resume ---- */
+
+struct left_over {
+    struct app *app;
+    struct job *jobs;
+};
+
+static enum status collect(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct left_over *left = arg;
+    struct db_rows    rows;
+    bool              more;
+    enum status       status;
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_LEFT));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        size_t                       bytes;
+        const void                  *fixed = db_blob(&rows, 5, &bytes);
+        const struct suggest_request request = {
+            .count = db_int(&rows, 3), .worker = db_text(&rows, 4), .deadline_ms = db_int(&rows, 6)};
+        struct job *job = job_new(left->app, db_text(&rows, 0), db_text(&rows, 1), db_text(&rows, 2), &request);
+        double     *copy = job == NULL ? NULL : arena_alloc(&job->arena, bytes + 1, 1);
+        status = copy == NULL ? app_no_memory(err) : STATUS_OK;
+        if (copy != NULL && fixed != NULL)
+            job->request.fixed = memcpy(copy, fixed, bytes);
+        if (job != NULL) {
+            job->next = left->jobs;
+            left->jobs = job;
+        }
+        if (status != STATUS_OK)
+            break;
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status operations_resume(struct app *app, struct error *err)
+{
+    struct left_over left = {.app = app};
+    enum status      status = db_read(app->db, collect, &left, err);
+    for (struct job *job = left.jobs, *next; job != NULL; job = next) {
+        struct error own;
+        next = job->next;
+        if (status == STATUS_OK && submit(app, job, false, &own) != STATUS_OK)
+            log_event(LOG_ERROR, "operation_not_resumed", "code=%s", own.code);
+        else if (status != STATUS_OK)
+            job_leave(job);
+    }
+    return status;
+}

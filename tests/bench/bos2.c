@@ -1,0 +1,219 @@
+/* Targeted perturbations of small image classifiers: how often and after how many queries a search finds one.
+ *   bos2 [MODEL] [INSTANCES] [BUDGET] [BOUND] [SEED]
+ * MODEL is mnist28x28_mlp32 or digits8x8_mlp32 of tests/data/image_classifiers; an instance is one of its 50 test
+ * images and one of the nine wrong classes; a query succeeds when the classifier prefers that class for the perturbed
+ * image.  bos2 is compared with itself without early stopping and in one latent size: the same instances and seeds for
+ * each, and a search that fails counts as more queries than any. */
+#include "engine/policy.h"
+#include "engine/rng.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HIDDEN = 32, CLASSES = 10, IMAGES = 50, PIXELS_MAX = 784, INSTANCES_MAX = 450, OPTIONS_MAX = 16 };
+
+enum { SIZES = 7, MIDDLE = 4 }; /* the thesis' sizes for 28 x 28; that in which it starts besides both ends */
+struct classifier {
+    const char   *name;
+    size_t        side;
+    double        scale; /* of a pixel */
+    struct latent latents[SIZES];
+};
+static const struct classifier classifiers[] = {
+    {"mnist28x28_mlp32", 28, 255, {{6, 6}, {8, 8}, {10, 10}, {12, 12}, {14, 14}, {16, 16}, {18, 18}}},
+    {"digits8x8_mlp32", 8, 16, {{2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 6}, {7, 7}, {8, 8}}},
+};
+
+struct model {
+    const struct classifier *kind;
+    size_t                   pixels;
+    double                   W1[PIXELS_MAX * HIDDEN], b1[HIDDEN], W2[HIDDEN * CLASSES], b2[CLASSES];
+    double                   images[IMAGES * PIXELS_MAX], labels[IMAGES * 13];
+};
+
+static void read_csv(const char *name, const char *part, size_t skip_lines, double *out, size_t count)
+{
+    char path[256], cell[64];
+    snprintf(path, sizeof path, "tests/data/image_classifiers/%s_%s.csv", name, part);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        perror(path);
+        exit(2);
+    }
+    for (size_t i = 0; i < skip_lines; i++)
+        while (fgetc(file) != '\n')
+            ;
+    for (size_t i = 0; i < count; i++) {
+        if (fscanf(file, "%63[-+.eE0-9]%*1[,\n]", cell) != 1)
+            exit(2);
+        out[i] = strtod(cell, NULL);
+    }
+    fclose(file);
+}
+
+static void load(struct model *model, const struct classifier *kind)
+{
+    model->kind = kind;
+    model->pixels = kind->side * kind->side;
+    read_csv(kind->name, "W1", 0, model->W1, model->pixels * HIDDEN);
+    read_csv(kind->name, "b1", 0, model->b1, HIDDEN);
+    read_csv(kind->name, "W2", 0, model->W2, HIDDEN * CLASSES);
+    read_csv(kind->name, "b2", 0, model->b2, CLASSES);
+    read_csv(kind->name, "images50", 0, model->images, IMAGES * model->pixels);
+    read_csv(kind->name, "labels50", 1, model->labels, IMAGES * 13);
+}
+
+/* log p_target - log sum of the others, of the image moved by delta and cut to [0, 1].      (5.2) */
+static double score(const struct model *model, size_t image, size_t target, const double *delta)
+{
+    double hidden[HIDDEN], out[CLASSES], rest = 0.0, top = -HUGE_VAL;
+    memcpy(hidden, model->b1, sizeof hidden);
+    memcpy(out, model->b2, sizeof out);
+    for (size_t i = 0; i < model->pixels; i++) {
+        double x = model->images[image * model->pixels + i] / model->kind->scale + delta[i];
+        x = fmin(fmax(x, 0.0), 1.0);
+        for (size_t h = 0; h < HIDDEN; h++)
+            hidden[h] += x * model->W1[i * HIDDEN + h];
+    }
+    for (size_t h = 0; h < HIDDEN; h++)
+        for (size_t c = 0; c < CLASSES && hidden[h] > 0.0; c++)
+            out[c] += hidden[h] * model->W2[h * CLASSES + c];
+    for (size_t c = 0; c < CLASSES; c++)
+        top = c != target ? fmax(top, out[c]) : top;
+    for (size_t c = 0; c < CLASSES; c++)
+        rest += c != target ? exp(out[c] - top) : 0.0;
+    return out[target] - top - log(rest);
+}
+
+struct variant {
+    const char *name;
+    bool        stops;
+    size_t      first, len; /* of the sizes */
+};
+static const struct variant variants[] = {
+    {"bos2", true, 0, SIZES},
+    {"no early stopping", false, 0, SIZES},
+    {"one size, the middle one", true, MIDDLE, 1},
+    {"one size, the smallest", true, 0, 1},
+    {"one size, the largest", true, SIZES - 1, 1},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants, REQUIRED = 3 }; /* the first of them are those of the target */
+
+struct run {
+    const struct model *model;
+    size_t              instances, budget;
+    double              bound;
+    uint64_t            seed;
+};
+
+static void tell(const struct policy *policy, struct session *session, const struct event *event)
+{
+    if (policy->tell(session, event, NULL) != STATUS_OK)
+        exit(2);
+}
+
+/* One query; its score. */
+static double query(const struct run *run, const struct policy *policy, struct session *session, uint64_t trial,
+                    size_t instance)
+{
+    static struct proposal proposal;
+    static double          point[PIXELS_MAX];
+    size_t                 image = instance / 9, label = (size_t)run->model->labels[image * 13 + 2];
+    size_t                 target = instance % 9 + (instance % 9 >= label);
+    proposal.point = point;
+    if (policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL) != STATUS_OK)
+        exit(2);
+    struct event event = {.kind = EVENT_SUGGESTED,
+                          .trial = trial,
+                          .point = point,
+                          .note = proposal.note,
+                          .note_bytes = proposal.note_bytes};
+    tell(policy, session, &event);
+    event.kind = EVENT_OBSERVED;
+    event.value = score(run->model, image, target, point);
+    tell(policy, session, &event);
+    return event.value;
+}
+
+/* How many queries until success; more than the budget: none. */
+static size_t search(const struct run *run, const struct variant *variant, size_t instance)
+{
+    const struct policy     *policy = policy_find("bos2");
+    const struct classifier *kind = run->model->kind;
+    struct space             space = {.kind = SPACE_IMAGE,
+                                      .height = kind->side,
+                                      .width = kind->side,
+                                      .channels = 1,
+                                      .bound = run->bound,
+                                      .latents = kind->latents + variant->first,
+                                      .latents_len = variant->len};
+    double                   options[OPTIONS_MAX];
+    for (int i = 0; policy->options[i].name != NULL; i++)
+        options[i] = policy->options[i].fallback;
+    options[policy_option(policy, "stopping")] = variant->stops;
+    struct problem problem = {
+        .space = &space, .options = options, .seed = run->seed + instance, .memory_bytes = (size_t)1 << 29};
+    struct session *session;
+    size_t          trial = 1;
+    if (policy->open(&problem, &session, NULL) != STATUS_OK)
+        exit(2);
+    while (trial <= run->budget && query(run, policy, session, trial, instance) <= 0.0)
+        trial++;
+    policy->close(session);
+    return trial;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+struct result {
+    double success, median, mean; /* of all instances; a failed search has budget + 1 queries in the mean */
+};
+
+static struct result measure(const struct run *run, const struct variant *variant)
+{
+    static double queries[INSTANCES_MAX];
+    struct result result = {0};
+    double        n = (double)run->instances;
+    for (size_t i = 0; i < run->instances; i++) {
+        size_t used = search(run, variant, i * INSTANCES_MAX / run->instances);
+        result.success += (used <= run->budget) / n;
+        result.mean += (double)used / n;
+        queries[i] = (double)used;
+    }
+    qsort(queries, run->instances, sizeof *queries, compare);
+    result.median = (queries[(run->instances - 1) / 2] + queries[run->instances / 2]) / 2.0;
+    printf("%s, bound %.2f,%s,success %.3f,median %.1f,mean %.1f\n", run->model->kind->name, run->bound, variant->name,
+           result.success, result.median, result.mean);
+    fflush(stdout);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    static struct model model;
+    struct run          run = {.model = &model,
+                               .instances = argc > 2 ? strtoul(argv[2], NULL, 10) : 60,
+                               .budget = argc > 3 ? strtoul(argv[3], NULL, 10) : 150,
+                               .bound = argc > 4 ? strtod(argv[4], NULL) : 0.25,
+                               .seed = argc > 5 ? strtoul(argv[5], NULL, 10) : 0};
+    struct result       results[VARIANTS];
+    int                 code = 0;
+    load(&model, &classifiers[argc > 1 && strcmp(argv[1], classifiers[1].name) == 0]);
+    if (run.instances < 1 || run.instances > INSTANCES_MAX)
+        return 2;
+    for (size_t v = 0; v < VARIANTS; v++)
+        results[v] = measure(&run, &variants[v]);
+    for (size_t v = 1; v < REQUIRED; v++) {
+        bool is_good = results[0].success >= results[v].success && results[0].median < results[v].median;
+        printf("bos2 against %s: success %.3f >= %.3f and median %.1f < %.1f,%s\n", variants[v].name,
+               results[0].success, results[v].success, results[0].median, results[v].median, is_good ? "ok" : "not");
+        code |= !is_good;
+    }
+    return code;
+}

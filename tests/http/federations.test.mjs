@@ -1,0 +1,416 @@
+// Federations: what is refused changes nothing, a round is closed once, its broadcast is the same for ever.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { after, test } from 'node:test';
+import { begin, numbers, npy, sha256, sleep, tokenFor } from './harness.mjs';
+
+const { server, api } = await begin(after);
+const metrics = [{ name: 'auc', goal: 'maximize' }];
+const square = { type: 'parameters', parameters: [
+    { name: 'c', type: 'double', min: 0.001, max: 10, scale: 'log' }, { name: 'gamma', type: 'double', min: -2, max: 3.5 }] };
+const dp = { name: 'dp-fts-de', features: 12, features_seed: 2385, length_scale: 0.35, regions: 2 };
+const budget = { epsilon: 8.5, delta: 0.01, sampling_rate: 0.35, clip: 11.25 };
+const privateBody = { name: 'p', metrics, space: square, algorithm: dp, seats: 3, rounds: 4, round_seconds: 600, privacy: budget };
+const openBody = { name: 'o', metrics, space: square, algorithm: { name: 'fts', features: 12, features_seed: 71 }, seats: 3,
+    rounds: 3 };
+
+const next = numbers(17);
+const vector = (length = 12) => Array.from({ length }, () => 4 * next() - 2);
+const path = (federation, round, agent, features = federation.features_sha256) =>
+    `/v1/federations/${federation.id}/rounds/${round}/messages/${agent}?features=${features}`;
+
+async function federation(body, members = {}) {
+    const made = await api.post('/v1/federations', { ...body, ...members }, 201);
+    made.agents = [];
+    for (let i = 0; i < made.seats; i++)
+        made.agents.push(await api.post(`/v1/federations/${made.id}/agents`, { name: `agent ${i + 1}` }, 201));
+    return made;
+}
+
+const send = (made, round, agent, json = vector(), expected = 200) => api.expect(expected, 'PUT', path(made, round, agent),
+    { json, token: made.agents[agent - 1].token });
+const show = async (made) => [await api.get(`/v1/federations/${made.id}`), await api.get(`/v1/federations/${made.id}/rounds`),
+    await api.get(`/v1/events?limit=1000`)];
+
+async function close(made, round) {
+    for (const { agent } of made.agents) await send(made, round, agent);
+}
+
+// A GET whose bytes matter.
+function bytes(address, accept) {
+    return new Promise((done, fail) => http.get({ host: '127.0.0.1', port: server.port, path: address,
+        headers: { authorization: `Bearer ${api.token}`, ...(accept ? { accept } : {}) } }, (reply) => {
+        const chunks = [];
+        reply.on('data', (chunk) => chunks.push(chunk));
+        reply.on('end', () => done({ status: reply.statusCode, headers: reply.headers, body: Buffer.concat(chunks) }));
+    }).on('error', fail));
+}
+
+// The numbers of an .npy file of doubles.
+function doubles(file) {
+    const start = 10 + file.readUInt16LE(8);
+    return Array.from({ length: (file.length - start) / 8 }, (_, i) => file.readDoubleLE(start + 8 * i));
+}
+
+test('a federation is shown as it was made, with its noise calibrated, and found in lists', async () => {
+    const made = await api.post('/v1/federations', privateBody, 201);
+    assert.ok(made.privacy.noise_multiplier > 0.2 && made.privacy.noise_multiplier < 10, made.privacy.noise_multiplier);
+    const { noise_multiplier: z, noise, ...rest } = made.privacy;
+    assert.deepEqual([rest, noise], [budget, 'joint']);
+    assert.deepEqual([made.state, made.round, made.registered, made.minimum_agents], ['active', 1, 0, 2]);
+    assert.equal(made.algorithm.region, undefined);
+    assert.deepEqual(await api.get(`/v1/federations/${made.id}`), made);
+    const again = await api.post('/v1/federations', { ...privateBody, privacy: { ...budget, noise_multiplier: z } }, 201);
+    assert.equal(again.privacy.noise_multiplier, z);
+    assert.equal(again.features_sha256, made.features_sha256, 'the features follow from their seed');
+    const page = await api.get('/v1/federations?limit=1&state=active');
+    assert.equal(page.federations[0].id, again.id);
+    const second = await api.get(`/v1/federations?limit=1&cursor=${encodeURIComponent(page.next_cursor)}`);
+    assert.equal(second.federations[0].id, made.id);
+});
+
+test('what cannot be a federation is refused with its reason, and nothing is made', async () => {
+    const ints = { type: 'parameters', parameters: [{ name: 'k', type: 'int', min: 1, max: 3 }] };
+    const withPrivacy = (members) => ({ ...privateBody, privacy: { ...budget, ...members } });
+    const withDp = (members) => ({ ...privateBody, algorithm: { ...dp, ...members } });
+    const refused = [
+        [{ ...privateBody, seats: 1 }, 'out_of_range', '/seats'],
+        [{ ...privateBody, seats: 10001 }, 'out_of_range', '/seats'],
+        [{ ...privateBody, seats: 2.5 }, 'wrong_type', '/seats'],
+        [{ ...privateBody, minimum_agents: 4 }, 'bad_combination', '/minimum_agents'],
+        [{ ...privateBody, rounds: 0 }, 'out_of_range', '/rounds'],
+        [{ ...privateBody, round_seconds: 0.01 }, 'out_of_range', '/round_seconds'],
+        [{ ...privateBody, color: 'red' }, 'unknown_member', '/color'],
+        [{ ...privateBody, privacy: undefined }, 'missing_member', '/privacy'],
+        [{ ...privateBody, weights: { a: 1, b: 2 } }, 'bad_combination', '/weights/b'],
+        [{ ...privateBody, weights: { a: 51 } }, 'out_of_range', '/weights/a'],
+        [{ ...privateBody, weights: { b: 1 } }, 'missing_member', '/weights/a'],
+        [withPrivacy({ sampling_rate: 0 }), 'out_of_range', '/privacy/sampling_rate'],
+        [withPrivacy({ sampling_rate: 1.0001 }), 'out_of_range', '/privacy/sampling_rate'],
+        [withPrivacy({ sampling_rate: '0.3' }), 'wrong_type', '/privacy/sampling_rate'],
+        [withPrivacy({ noise_multiplier: 0 }), 'out_of_range', '/privacy/noise_multiplier'],
+        [withPrivacy({ noise_multiplier: -1 }), 'out_of_range', '/privacy/noise_multiplier'],
+        [withPrivacy({ noise_multiplier: 0.001 }), 'bad_noise_multiplier', '/privacy/noise_multiplier'],
+        [withPrivacy({ delta: 0 }), 'out_of_range', '/privacy/delta'],
+        [withPrivacy({ clip: 0 }), 'out_of_range', '/privacy/clip'],
+        [withPrivacy({ noise: 'none' }), 'unknown_value', '/privacy/noise'],
+        [withPrivacy({ epsilon: 0.01, noise_multiplier: 1 }), 'budget_too_small', '/privacy/epsilon'],
+        [withDp({ regions: 65 }), 'out_of_range', '/algorithm/regions'],
+        [withDp({ region: 1 }), 'unknown_member', '/algorithm/region'],
+        [withDp({ features: 3 }), 'out_of_range', '/algorithm/features'],
+        [withDp({ name: 'gp', features: undefined, features_seed: undefined, length_scale: undefined, regions: undefined }),
+            'unknown_algorithm', '/algorithm/name'],
+        [{ ...withDp({ regions: 2 }), space: ints }, 'regions_do_not_divide', '/algorithm/regions'],
+        [{ ...privateBody, space: { type: 'candidates', rows: 5, columns: 2, private: false } }, 'wrong_space', '/algorithm/name'],
+        [{ ...privateBody, metrics: [...metrics, { name: 'cost', goal: 'minimize' }] }, 'not_supported', '/algorithm/name'],
+        [{ ...openBody, privacy: budget }, 'unknown_member', '/privacy'],
+        [{ ...openBody, weights: { a: 1 } }, 'unknown_member', '/weights'],
+        [{ ...openBody, seats: 10000, algorithm: { ...openBody.algorithm, features: 401 } }, 'out_of_range', '/seats'],
+    ];
+    const before = await api.get('/v1/events?limit=1000');
+    for (const [body, code, pointer] of refused) {
+        const problem = await api.expect([422, code], 'POST', '/v1/federations', { json: body });
+        assert.equal(problem.errors?.[0].pointer, pointer, JSON.stringify(body));
+    }
+    assert.deepEqual(await api.get('/v1/events?limit=1000'), before);
+});
+
+test('seats are given out in order, once, and their tokens are good for one agent', async () => {
+    const made = await federation(privateBody);
+    assert.deepEqual(made.agents.map((agent) => agent.agent), [1, 2, 3]);
+    await api.expect([409, 'federation_full'], 'POST', `/v1/federations/${made.id}/agents`, { json: { name: 'one more' } });
+    const list = await api.get(`/v1/federations/${made.id}/agents?limit=2`);
+    assert.deepEqual(list.agents, made.agents.slice(0, 2).map(({ token, ...shown }) => shown));
+    assert.deepEqual((await api.get(`/v1/federations/${made.id}/agents?cursor=${list.next_cursor}`)).agents.length, 1);
+    const token = made.agents[1].token;
+    const who = await api.expect(200, 'GET', '/v1/whoami', { token });
+    assert.deepEqual([who.scope, who.resource, who.agent], ['agent', made.id, '2']);
+    const other = await api.post('/v1/federations', openBody, 201);
+    for (const rest of ['', '/random-features', '/rounds', '/privacy'])
+        await api.expect([404, 'federation_not_found'], 'GET', `/v1/federations/${other.id}${rest}`, { token });
+    for (const [method, address] of [['GET', '/v1/federations'], ['GET', `/v1/federations/${made.id}/agents`],
+        ['DELETE', `/v1/federations/${made.id}`], ['GET', '/v1/studies'], ['GET', '/metrics']])
+        await api.expect([403, 'forbidden'], method, address, { token });
+    const reader = await tokenFor(api, 'read', made.id);
+    await api.expect(200, 'GET', `/v1/federations/${made.id}`, { token: reader });
+    await api.expect([404, 'federation_not_found'], 'GET', `/v1/federations/${other.id}`, { token: reader });
+    await api.expect([422, 'federation_not_found'], 'POST', '/v1/tokens',
+        { json: { name: 't', scope: 'read', resource: 'fed_aaaaaaaaaaaaaaaa' } });
+});
+
+test('an agent gets a new token, and its old one is good for nothing', async () => {
+    const made = await federation(privateBody), old = made.agents[1];
+    const renewed = await api.post(`/v1/federations/${made.id}/agents/2/token`, {}, 201);
+    const { token, token_id: id, ...same } = renewed;
+    assert.deepEqual(same, (({ token: _, token_id: __, ...rest }) => rest)(old));
+    assert.notEqual(token, old.token);
+    await api.expect([401, 'unauthorised'], 'GET', '/v1/whoami', { token: old.token });
+    await api.expect(200, 'PUT', path(made, 1, 2), { json: vector(), token });
+    assert.equal((await api.get(`/v1/federations/${made.id}/agents`)).agents[1].token_id, id);
+    await api.expect([404, 'agent_not_found'], 'POST', `/v1/federations/${made.id}/agents/4/token`, { json: {} });
+    await api.expect([404, 'federation_not_found'], 'POST', '/v1/federations/fed_aaaaaaaaaaaaaaaa/agents/1/token', { json: {} });
+});
+
+test('a registration that is repeated under its key takes no second seat and does not show the token again', async () => {
+    const made = await api.post('/v1/federations', privateBody, 201);
+    const register = () => api.request('POST', `/v1/federations/${made.id}/agents`,
+        { json: { name: 'once' }, headers: { 'idempotency-key': 'seat-1' } });
+    const first = await register(), second = await register();
+    assert.match(first.json.token, /^gno_/);
+    assert.deepEqual(second.json, { ...first.json, token: null });
+    assert.equal((await api.get(`/v1/federations/${made.id}`)).registered, 1);
+});
+
+test('the features are the same as JSON and as a file, and the digest is that of the file', async () => {
+    const made = await api.post('/v1/federations', openBody, 201);
+    const address = `/v1/federations/${made.id}/random-features`;
+    const shown = await api.request('GET', address);
+    const file = await bytes(address, 'application/x-npy');
+    assert.equal(file.headers['content-type'], 'application/x-npy');
+    assert.equal(sha256(file.body), made.features_sha256);
+    assert.deepEqual([shown.headers.etag, file.headers.etag], [`"${made.features_sha256}"`, `"${made.features_sha256}"`]);
+    assert.deepEqual(shown.json.features.flat(), doubles(file.body));
+    assert.deepEqual([shown.json.features.length, shown.json.features[0].length], [12, 3]);
+    for (const row of shown.json.features) assert.ok(row[2] >= 0 && row[2] < 2 * Math.PI, 'a phase');
+});
+
+test('a message that is not acceptable is refused with its reason, and nothing changes', async () => {
+    const made = await federation(privateBody);
+    await send(made, 1, 2);
+    const token = made.agents[0].token, good = vector();
+    const type = 'application/x-npy';
+    const put = (expected, address, options) => api.expect(expected, 'PUT', address, { token, ...options });
+    const before = await show(made);
+    const long = [...good, 1.5], digest = sha256('another file');
+    await put([422, 'wrong_length'], path(made, 1, 1), { json: long });
+    await put([422, 'wrong_length'], path(made, 1, 1), { json: [] });
+    await put([422, 'wrong_length'], path(made, 1, 1), { body: npy([long]), type });
+    await put([422, 'wrong_length'], path(made, 1, 1), { body: npy([good]).subarray(0, -1), type });
+    await put([422, 'wrong_length'], path(made, 1, 1), { body: npy([good], { shape: '(999999999999,)' }), type });
+    await put([422, 'wrong_shape'], path(made, 1, 1), { body: npy([good, good]), type });
+    await put([422, 'not_npy'], path(made, 1, 1), { body: 'no file', type });
+    await put([422, 'not_npy'], path(made, 1, 1), { body: npy([good.map(Math.round)], { descr: '<i8' }), type });
+    for (const bad of [NaN, Infinity, -Infinity])
+        await put([422, 'not_finite'], path(made, 1, 1), { body: npy([[...good.slice(1), bad]]), type });
+    const wrong = await put([422, 'wrong_type'], path(made, 1, 1), { json: [...good.slice(1), '7'] });
+    assert.equal(wrong.errors[0].pointer, '/11');
+    await put([422, 'wrong_type'], path(made, 1, 1), { json: { vector: good } });
+    await put([400, 'malformed_json'], path(made, 1, 1), { body: `[${good.slice(1)},NaN]` });
+    await put([400, 'malformed_json'], path(made, 1, 1), { body: `[${good.slice(1)},1e999]` });
+    await put([415, 'unsupported_media_type'], path(made, 1, 1), { body: `${good}`, type: 'text/csv' });
+    await put([422, 'wrong_features'], path(made, 1, 1, digest), { json: good });
+    await put([400, 'bad_request'], path(made, 1, 1).split('?')[0], { json: good });
+    await put([400, 'bad_request'], path(made, 1, 1, 'abc'), { json: good });
+    await put([403, 'other_agent'], path(made, 1, 2), { json: good });
+    await put([403, 'other_agent'], path(made, 1, 3), { json: good });
+    await put([403, 'other_agent'], path(made, 1, 1), { json: good, token: await tokenFor(api, 'agent') });
+    await put([403, 'forbidden'], path(made, 1, 1), { json: good, token: api.token });
+    await put([404, 'agent_not_found'], path(made, 1, 0), { json: good });
+    await put([404, 'round_not_found'], path(made, 'x', 1), { json: good });
+    await put([409, 'round_not_open'], path(made, 2, 1), { json: good });
+    await put([404, 'federation_not_found'], path({ ...made, id: 'fed_aaaaaaaaaaaaaaaa' }, 1, 1), { json: good });
+    await put([409, 'message_conflict'], path(made, 1, 2), { json: good, token: made.agents[1].token });
+    assert.deepEqual((await show(made)).slice(0, 2), before.slice(0, 2));
+    await api.expect([409, 'round_open'], 'GET', `/v1/federations/${made.id}/rounds/1/broadcast`, { token });
+    await api.expect([404, 'round_not_found'], 'GET', `/v1/federations/${made.id}/rounds/2/broadcast`, { token });
+});
+
+test('the same message again changes nothing; JSON and .npy of the same numbers are the same message', async () => {
+    const made = await federation(privateBody), message = vector(), token = made.agents[0].token;
+    assert.equal((await send(made, 1, 1, message)).repeated, false);
+    const before = await api.get(`/v1/federations/${made.id}`);
+    assert.equal(before.received, 1);
+    assert.equal((await send(made, 1, 1, message)).repeated, true);
+    const file = npy([message], { shape: '(12,)' });
+    assert.equal((await api.expect(200, 'PUT', path(made, 1, 1), { body: file, type: 'application/x-npy', token })).repeated, true);
+    assert.deepEqual(await api.get(`/v1/federations/${made.id}`), before);
+});
+
+test('when all seats have sent, the round is closed once, whoever asks how often', async () => {
+    const made = await federation(privateBody);
+    const last = made.agents.map(({ agent }) => send(made, 1, agent));
+    await Promise.all(last);
+    const address = `/v1/federations/${made.id}/rounds/1/broadcast`;
+    const files = await Promise.all(Array.from({ length: 20 }, () => bytes(address, 'application/x-npy')));
+    const shown = await api.request('GET', address);
+    assert.equal(new Set(files.map((file) => sha256(file.body))).size, 1);
+    const { rounds } = await api.get(`/v1/federations/${made.id}/rounds`);
+    assert.deepEqual(rounds.map((round) => [round.round, round.messages, round.sha256]), [[1, 3, sha256(files[0].body)]]);
+    assert.equal(shown.headers.etag, `"${rounds[0].sha256}"`);
+    assert.deepEqual(shown.json.vectors.flat(), doubles(files[0].body));
+    assert.deepEqual([shown.json.vectors.length, shown.json.vectors[0].length], [2, 12]);
+    const state = await api.get(`/v1/federations/${made.id}`);
+    assert.deepEqual([state.round, state.received, state.deadline_at], [2, 0, null]);
+    await send(made, 1, 1, vector(), [409, 'round_closed']);
+    assert.deepEqual(await api.get(`/v1/federations/${made.id}`), state);
+});
+
+test('a round is closed at its deadline with those who have sent, and after it as soon as enough have', async () => {
+    const made = await federation(privateBody, { round_seconds: 0.3, minimum_agents: 2 });
+    const address = `/v1/federations/${made.id}/rounds/1/broadcast`;
+    await send(made, 1, 3);
+    await sleep(400);
+    await api.expect([409, 'round_open'], 'GET', address);
+    assert.equal((await api.get(`/v1/federations/${made.id}`)).round, 1, 'fewer than the minimum keep the round open');
+    await send(made, 1, 1);
+    await api.expect(200, 'GET', address);
+    const { rounds } = await api.get(`/v1/federations/${made.id}/rounds`);
+    assert.deepEqual(rounds.map((round) => round.messages), [2]);
+    await send(made, 2, 1);
+    await send(made, 2, 2);
+    await sleep(400);
+    await send(made, 2, 3, vector(), [409, 'round_closed']);
+    assert.equal((await api.get(`/v1/federations/${made.id}`)).rounds_closed, 2);
+});
+
+test('the budget ends a federation before the round that would exceed it', async () => {
+    const made = await federation(privateBody, { rounds: 50, privacy: { ...budget, noise_multiplier: 0.7, epsilon: 5.5 } });
+    let round = 1, state;
+    for (; round <= 50; round++) {
+        await close(made, round);
+        state = await api.get(`/v1/federations/${made.id}`);
+        if (state.state === 'completed') break;
+    }
+    assert.deepEqual([state.state, state.reason, state.round], ['completed', 'privacy_budget_exhausted', null]);
+    assert.ok(round > 1 && round < 50, `${round} rounds`);
+    const privacy = await api.get(`/v1/federations/${made.id}/privacy`);
+    const { guarantee, rounds } = privacy;
+    assert.ok(guarantee.epsilon_spent <= 5.5 && guarantee.epsilon_next > 5.5, JSON.stringify(guarantee));
+    assert.ok(privacy.estimate.epsilon > 0 && privacy.estimate.epsilon < guarantee.epsilon_spent);
+    assert.equal(rounds.length, round);
+    assert.equal(rounds.at(-1).epsilon_total, guarantee.epsilon_spent);
+    rounds.reduce((total, item) => {
+        assert.ok(Math.abs(total + item.epsilon - item.epsilon_total) < 1e-9);
+        return item.epsilon_total;
+    }, 0);
+    await send(made, round + 1, 1, vector(), [409, 'privacy_budget_exhausted']);
+    await api.expect([409, 'privacy_budget_exhausted'], 'GET', `/v1/federations/${made.id}/rounds/${round + 1}/broadcast`);
+    assert.equal((await api.get(`/v1/federations/${made.id}/rounds`)).rounds.length, round);
+    await api.expect(200, 'GET', `/v1/federations/${made.id}/rounds/${round}/broadcast`);
+});
+
+test('the last round ends a federation; a paused one takes nothing; a completed one deletes what was sent', async () => {
+    const made = await federation(openBody);
+    await api.post(`/v1/federations/${made.id}/pause`);
+    await send(made, 1, 1, vector(), [409, 'wrong_state']);
+    await api.expect([409, 'wrong_state'], 'POST', `/v1/federations/${made.id}/pause`);
+    await api.post(`/v1/federations/${made.id}/resume`);
+    for (const round of [1, 2, 3]) await close(made, round);
+    const state = await api.get(`/v1/federations/${made.id}`);
+    assert.deepEqual([state.state, state.reason, state.rounds_closed], ['completed', 'rounds_completed', 3]);
+    await send(made, 4, 1, vector(), [409, 'federation_completed']);
+    await api.expect([409, 'wrong_state'], 'POST', `/v1/federations/${made.id}/resume`);
+    const cut = await federation(privateBody);
+    await send(cut, 1, 1);
+    const ended = await api.post(`/v1/federations/${cut.id}/complete`);
+    assert.deepEqual([ended.state, ended.reason, ended.received], ['completed', 'requested', 0]);
+    await api.expect([409, 'wrong_state'], 'POST', `/v1/federations/${cut.id}/agents`, { json: { name: 'late' } });
+});
+
+test('fts hands every agent the last vector of each, and zeros for one that never sent', async () => {
+    const made = await federation(openBody, { round_seconds: 0.2, minimum_agents: 1 });
+    const first = vector(), second = vector(), third = vector();
+    await send(made, 1, 1, first);
+    await send(made, 1, 3, third);
+    await sleep(300);
+    const read = async (round) => (await api.get(`/v1/federations/${made.id}/rounds/${round}/broadcast`)).vectors;
+    assert.deepEqual(await read(1), [first, new Array(12).fill(0), third]);
+    await send(made, 2, 1, second);
+    await sleep(300);
+    assert.deepEqual(await read(2), [second, new Array(12).fill(0), third]);
+    const privacy = await api.get(`/v1/federations/${made.id}/privacy`);
+    assert.deepEqual([privacy.differentially_private, privacy.guarantee, privacy.neighbours], [false, null, null]);
+});
+
+test('a vector out of all bounds moves a private broadcast no more than its clipped, weighted share', async () => {
+    // Little noise, everybody drawn: the share of one seat is clip / sqrt(regions) / rate times its weight of a third.
+    const members = { privacy: { ...budget, epsilon: 1000, noise_multiplier: 0.1, sampling_rate: 1 },
+        algorithm: { ...dp, regions: 1 } };
+    const made = await federation(privateBody, members);
+    const zero = new Array(12).fill(0);
+    await send(made, 1, 1, zero);
+    await send(made, 1, 2, [1e300, ...zero.slice(1)]);
+    await send(made, 1, 3, zero);
+    const [broadcast] = (await api.get(`/v1/federations/${made.id}/rounds/1/broadcast`)).vectors;
+    const share = 11.25 / 3, noise = 0.1 * share;
+    assert.ok(Math.abs(broadcast[0] - share) < 6 * noise, `${broadcast[0]} is not ${share}`);
+    for (const value of broadcast.slice(1)) assert.ok(Math.abs(value) < 6 * noise, `${value}`);
+});
+
+test('what is deleted is gone with its tokens, and its cost stays in the log', async () => {
+    const made = await federation(privateBody);
+    await close(made, 1);
+    await api.expect(204, 'DELETE', `/v1/federations/${made.id}`);
+    await api.expect([404, 'federation_not_found'], 'GET', `/v1/federations/${made.id}`);
+    await api.expect([401, 'unauthorised'], 'GET', '/v1/whoami', { token: made.agents[0].token });
+    const { events } = await api.get('/v1/events?limit=1000');
+    const own = events.filter((event) => event.detail?.startsWith(made.id)).map((event) => event.kind);
+    assert.deepEqual(own, ['federation.created', 'agent.registered', 'agent.registered', 'agent.registered', 'round.closed',
+        'federation.deleted']);
+});
+
+test('who was drawn is nowhere to be seen', async () => {
+    const made = await federation(privateBody, { rounds: 6, privacy: { ...budget, sampling_rate: 0.5 } });
+    for (const round of [1, 2, 3]) await close(made, round);
+    const [state, { rounds }, { events }] = await show(made);
+    assert.deepEqual(new Set(rounds.flatMap(Object.keys)),
+        new Set(['round', 'closed_at', 'messages', 'sha256', 'mechanism', 'epsilon', 'epsilon_total']));
+    assert.ok(rounds.every((round) => round.messages === 3));
+    assert.equal(state.received, 0);
+    const closed = events.filter((event) => event.kind === 'round.closed' && event.detail.startsWith(made.id));
+    assert.deepEqual(closed.map((event) => [event.actor, event.detail]), [1, 2, 3].map((n) => ['federation', `${made.id} ${n}`]));
+    const text = (await api.request('GET', '/metrics')).text;
+    const names = [...text.matchAll(/^gnomon_federation\w*/gm)].map(([name]) => name);
+    assert.deepEqual(names, ['gnomon_federation_rounds_total', 'gnomon_federation_messages_total', 'gnomon_federation_seats_total']);
+    assert.ok(!server.log.includes(made.id), 'the log of the process names no federation');
+});
+
+test('a broadcast is the same after a restart, and a closed round stays closed', async () => {
+    const made = await federation(privateBody);
+    await close(made, 1);
+    await send(made, 2, 1);
+    const address = `/v1/federations/${made.id}/rounds/1/broadcast`;
+    const before = await bytes(address), state = await api.get(`/v1/federations/${made.id}`);
+    await server.restart();
+    api.agent.destroy();
+    const again = await bytes(address);
+    assert.deepEqual(again.body, before.body);
+    assert.deepEqual(await api.get(`/v1/federations/${made.id}`), state);
+    await send(made, 2, 2);
+    await send(made, 2, 3);
+    assert.equal((await api.get(`/v1/federations/${made.id}`)).rounds_closed, 2);
+});
+
+test('a study can be an agent: it sends before it asks, and others receive what it sends', async () => {
+    const made = await api.post('/v1/federations', { ...openBody, seats: 2, algorithm: { ...openBody.algorithm, initial: 2 } }, 201);
+    const agent = await api.post(`/v1/federations/${made.id}/agents`, { name: 'outside' }, 201);
+    const study = await api.study({ metrics, space: square, algorithm: { name: 'fts', federation: made.id } });
+    assert.deepEqual([study.algorithm.federation, study.algorithm.agent, study.algorithm.initial], [made.id, 2, 2]);
+    const { agents } = await api.get(`/v1/federations/${made.id}/agents`);
+    assert.deepEqual(agents.map((item) => item.study), [null, study.id]);
+    assert.equal(agents[1].token_id, null);
+    const step = async (value) => {
+        const { trials } = await api.post(`/v1/studies/${study.id}/suggest`, {});
+        await api.post(`/v1/studies/${study.id}/observe`, { trial: trials[0].number, value });
+    };
+    await step(0.385);
+    await step(0.625);
+    assert.equal((await api.get(`/v1/federations/${made.id}`)).received, 0, 'the initial trials come first');
+    await step(0.5);
+    assert.equal((await api.get(`/v1/federations/${made.id}`)).received, 1);
+    const message = vector();
+    await send({ ...made, agents: [agent] }, 1, 1, message);
+    const { vectors } = await api.get(`/v1/federations/${made.id}/rounds/1/broadcast`);
+    assert.deepEqual(vectors[0], message);
+    assert.ok(vectors[1].some((value) => value !== 0));
+    await step(0.75);
+    const { events } = await api.get(`/v1/events?study=${study.id}&limit=1000`);
+    assert.deepEqual(events.filter((event) => event.kind === 'federation.received').map((event) => event.detail),
+        [`${made.id} 1`]);
+    await api.expect([409, 'federation_full'], 'POST', '/v1/studies', { json: { name: 'third', metrics, space: square,
+        algorithm: { name: 'fts', federation: made.id } } });
+    await api.expect([409, 'seat_taken'], 'POST', `/v1/federations/${made.id}/agents/2/token`, { json: {} });
+    await api.expect([409, 'federation_has_studies'], 'DELETE', `/v1/federations/${made.id}`);
+    await api.expect([422, 'not_supported'], 'POST', '/v1/suggest', { json: { metrics, space: square,
+        algorithm: { name: 'fts', federation: made.id } } });
+});
