@@ -88,33 +88,50 @@ static enum status find_known(struct metrics *own, const struct acq_metrics *acq
 }
 
 /* The inverse of a weight is uniform on the simplex but for its smallest values, so that the best values lie on a
- * direction uniform from the ideal point; in units of the extent of the non-dominated places.  Every EXTREME_EVERY-th
- * trial looks for an end of the front, every other one improves the scalarised posterior mean. */
+ * direction uniform from the ideal point; every EXTREME_EVERY-th trial looks for an end of the front. */
+static void draw_direction(size_t m, uint64_t trial, struct rng *rng, double *direction)
+{
+    double total = 0.0;
+    for (size_t k = 0; k < m; k++) {
+        direction[k] = 1.0 / (0.2 - log1p(-rng_uniform(rng)));
+        if (trial % EXTREME_EVERY == 0)
+            direction[k] = k == trial / EXTREME_EVERY % m ? 1.0 : 1e-3;
+        total += direction[k];
+    }
+    for (size_t k = 0; k < m; k++)
+        direction[k] /= total;
+}
+
+/* The extent of objective k over the non-dominated places, 1 when there is none; *high: its largest value there. */
+static double extent_of(const struct known *known, const bool *is_best, size_t m, size_t k, double *high)
+{
+    double low = HUGE_VAL;
+    *high = -HUGE_VAL;
+    for (size_t i = 0; i < known->len; i++)
+        if (is_best[i]) {
+            low = fmin(low, known->f[i * m + k]);
+            *high = fmax(*high, known->f[i * m + k]);
+        }
+    return *high - low > 1e-3 ? *high - low : 1.0;
+}
+
+/* In units of the extent of the front.  Every other trial improves the scalarised posterior mean. */
 static enum status scalarise(struct metrics *own, const struct known *known, const struct ask *ask,
                              struct acq_metrics *acq, struct error *err)
 {
-    size_t     m = own->objectives;
-    struct rng rng = rng_at(own->study->problem->seed, ask->trial, RNG_WEIGHTS);
-    double     direction[OBJECTIVES_MAX], total = 0.0;
-    bool      *is_best = ARENA_NEW(&own->parts[0].memory.scratch, bool, known->len);
+    size_t        m = own->objectives;
+    struct arena *scratch = &own->parts[0].memory.scratch;
+    struct rng    rng = rng_at(own->study->problem->seed, ask->trial, RNG_WEIGHTS);
+    double        direction[OBJECTIVES_MAX];
+    bool         *is_best = ARENA_NEW(scratch, bool, known->len);
     if (is_best == NULL)
         return error_no_memory(err);
-    TRY(pareto_front(known->f, known->len, m, is_best, &own->parts[0].memory.scratch, err));
+    TRY(pareto_front(known->f, known->len, m, is_best, scratch, err));
+    draw_direction(m, ask->trial, &rng, direction);
     for (size_t k = 0; k < m; k++) {
-        direction[k] = 1.0 / (0.2 - log1p(-rng_uniform(&rng)));
-        if (ask->trial % EXTREME_EVERY == 0)
-            direction[k] = k == ask->trial / EXTREME_EVERY % m ? 1.0 : 1e-3;
-        total += direction[k];
-    }
-    for (size_t k = 0; k < m; k++) {
-        double low = HUGE_VAL, high = -HUGE_VAL;
-        for (size_t i = 0; i < known->len; i++) {
-            low = is_best[i] ? fmin(low, known->f[i * m + k]) : low;
-            high = is_best[i] ? fmax(high, known->f[i * m + k]) : high;
-        }
-        double extent = high - low > 1e-3 ? high - low : 1.0;
+        double high, extent = extent_of(known, is_best, m, k, &high);
         acq->reference[k] = ask->trial % EXTREME_EVERY == 0 ? high + extent : high;
-        acq->weight[k] = direction[k] / total / extent;
+        acq->weight[k] = direction[k] / extent;
     }
     for (size_t s = 0; s < ACQ_SAMPLES; s++)
         for (size_t k = 0; k < m; k++)

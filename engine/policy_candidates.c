@@ -182,10 +182,11 @@ static void waiting_remove(struct candidates *c, uint64_t trial)
 static enum status observation_add(struct candidates *c, const struct event *event, struct error *err)
 {
     if (c->observed == c->observed_room) {
-        size_t room = c->observed_room, trials_room = c->observed_room;
+        size_t room = c->observed_room;
         void  *rows = enlarged(&c->arena, c->rows, &room, sizeof *c->rows);
-        void  *trials = enlarged(&c->arena, c->trials, &trials_room, sizeof *c->trials);
-        void  *values = enlarged(&c->arena, c->values, &c->observed_room, sizeof *c->values);
+        room = c->observed_room;
+        void *trials = enlarged(&c->arena, c->trials, &room, sizeof *c->trials);
+        void *values = enlarged(&c->arena, c->values, &c->observed_room, sizeof *c->values);
         if (rows == NULL || trials == NULL || values == NULL)
             return no_memory(err);
         c->rows = rows;

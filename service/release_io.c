@@ -137,7 +137,8 @@ enum status release_io_tag(const struct release_table *table, const struct sign_
 static void write_header(FILE *stream, size_t rows, size_t columns, enum npy_type type)
 {
     unsigned char header[128];
-    fwrite(header, 1, npy_write_header(rows, columns, type, header), stream);
+    size_t        length = npy_write_header(rows, columns, type, header);
+    fwrite(header, 1, length, stream);
 }
 
 void release_io_write_indices(FILE *stream, const int64_t *indices, size_t rows, size_t columns, enum npy_type type)
