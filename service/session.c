@@ -23,8 +23,8 @@ struct entry {
     pthread_rwlock_t lock;
     size_t           users, bytes; /* under the cache's mutex */
     uint64_t         used_at;
-    bool             is_dropped; /* not in the table any more; freed by its last user */
-    size_t           plans;      /* users that plan, or wait for it; under the cache's mutex */
+    bool             is_dropped;  /* not in the table any more; freed by its last user */
+    size_t           plans;       /* users that plan, or wait for it; under the cache's mutex */
     bool             is_planning; /* the one who has the lock; under the lock */
     struct entry    *next;
 };
