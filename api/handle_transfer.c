@@ -144,8 +144,8 @@ static json_t *trial_observation(const json_t *trial)
     bool                     is_graph = json_is_array(json_object_get(trial, "sites"));
     const char *const       *members = json_object_size(json_object_get(trial, "values")) > 1 ? several : one;
     members = is_graph ? graph : members;
-    const char              *state = json_string_value(json_object_get(trial, "state"));
-    bool                     is_value = state != NULL && strcmp(state, "completed") == 0;
+    const char *state = json_string_value(json_object_get(trial, "state"));
+    bool        is_value = state != NULL && strcmp(state, "completed") == 0;
     if (!is_value && (state == NULL || (strcmp(state, "failed") != 0 && strcmp(state, "infeasible") != 0)))
         return NULL;
     json_t *observation = is_value ? json_object() : json_pack("{s:s}", "state", state);

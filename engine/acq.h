@@ -1,6 +1,8 @@
 /* Acquisition functions of the posterior mean and standard deviation at a point; larger is better.
  *   UCB      mean + sqrt(beta) sd                                  Srinivas et al. 2010
  *   log-EI   log sd + log h((mean - best) / sd), h(z) = phi(z) + z Phi(z)     Ament et al. 2023, (8), (9)
+ *            + log(1 - noise_sd / sqrt(sd^2 + noise_sd^2))      Huang, Allen, Notz & Zeng 2006 (augmented EI): another
+ *            measurement where the mean is known better than a measurement tells is worth little
  * Thompson sampling has no such function: acq_thompson draws the posterior jointly at a finite set. */
 #ifndef GNOMON_ENGINE_ACQ_H
 #define GNOMON_ENGINE_ACQ_H
@@ -13,8 +15,9 @@ extern const char *const acq_names[]; /* as options name them, in this order, th
 
 struct acq {
     enum acq_kind kind;
-    double        best; /* log-EI: what is to be improved on */
-    double        beta; /* UCB: >= 0 */
+    double        best;     /* log-EI: what is to be improved on */
+    double        noise_sd; /* log-EI: of a measurement; 0: none */
+    double        beta;     /* UCB: >= 0 */
 };
 
 /* log h(z), stable for every finite z (log h(-1e100) is about -5e199).

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { POLL_SUMS = 1 << 20 };
+
 struct node;
 struct branch {          /* a macro-action at a node */
     double        stage; /* R(x_t+1, d_t) */
@@ -36,6 +38,8 @@ struct grow {
     struct macro_search     *search;
     struct arena            *arena;
     struct prefix           *prefixes; /* [steps before the last stage] */
+    double                   sums;     /* since the last look at the clock */
+    bool                     is_over;  /* the last look said that it is late */
     double                  *values;   /* [horizon + 1][N] scratch of best_paths */
 };
 
@@ -47,6 +51,17 @@ static enum status no_memory(struct error *err)
 static bool is_late(const struct macro_search *search)
 {
     return search->late != NULL && search->late(search->arg);
+}
+
+/* The same after so many more additions, without looking each time. */
+static bool is_late_after(struct grow *grow, double sums)
+{
+    grow->sums += sums;
+    if (grow->sums >= POLL_SUMS) {
+        grow->sums = 0;
+        grow->is_over = grow->is_over || is_late(grow->search);
+    }
+    return grow->is_over;
 }
 
 /* ---- samples ---- */
@@ -91,7 +106,8 @@ static double distance(const struct prefix *prefix, size_t k, size_t i, size_t j
 /* ---- values ---- */
 
 /* best [N]: after the prefix `from` with z and each of its samples, the best sum of stages below step, later outputs
- * at their means: the most likely value (4.8).  level counts the arrays that are in use. */
+ * at their means: the most likely value (4.8).  level counts the arrays that are in use.  Worth nothing when it got
+ * late meanwhile. */
 static void best_paths(struct grow *grow, const double *z, size_t from, size_t step, size_t level)
 {
     const struct macro_step *own = &grow->tree->steps[step], *prefix = &grow->tree->steps[from];
@@ -100,7 +116,7 @@ static void best_paths(struct grow *grow, const double *z, size_t from, size_t s
     double                  *best = grow->values + level * N, *below = best + N;
     for (size_t l = 0; l < N; l++)
         best[l] = own->children == 0 ? 0 : -INFINITY;
-    for (size_t c = own->first; c < own->first + own->children; c++) {
+    for (size_t c = own->first; c < own->first + own->children && !is_late_after(grow, (double)(N * k)); c++) {
         const struct macro_step *next = &grow->tree->steps[c];
         double                   base = next->reward;
         for (size_t i = 0; i < prefix->before; i++)
@@ -206,6 +222,8 @@ static enum status branch_expand(struct grow *grow, const struct node *node, str
         return STATUS_OK;
     TRY(prefix_draw(grow, step, &prefix, err));
     best_paths(grow, node->z, step, step, 0);
+    if (grow->is_over)
+        return error_set(err, STATUS_BUSY, "deadline", "", "there is no time left");
     if (stage + 1 == H) {
         grow->search->progress.nodes += (double)N * (double)own->children;
         branch->lower = branch->stage + mean_of(grow->values, N) - grow->search->lambda;

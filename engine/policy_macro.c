@@ -78,7 +78,7 @@ static const struct option sampled_options[] = {
 };
 static const struct option anytime_options[] = {
     COMMON_OPTIONS,
-    NUMBER("nodes", 1, 1e15, 1e6, "a plan stops after this many nodes"),
+    NUMBER("nodes", 1, 1e15, 1e6, "a plan stops after this many nodes, its first expansion apart"),
     NUMBER("gap", 0, 1e300, 0, "... or when the bounds of the best value are this close"),
     {.name = NULL},
 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { SMOOTH_EVERY = 3, EXPLOIT_EVERY = 4 };
-static const double         EXPLOIT_BETA = 0.01;
+static const double         EXPLOIT_BETA = 0.01, NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01; /* of variance 1 */
 static const struct gp_note NOTE = {.tag = "gpfit 3", .models = 1};
 
 static size_t theta_len(const struct values *own)
@@ -87,14 +87,20 @@ static enum status smooth_theta(const struct values *own, const struct ask *ask,
     return is_turn ? gp_model_fit(model, &fit, NULL, used, err) : STATUS_OK;
 }
 
+/* Of what the model takes for noise, what is more than the traces that a fit leaves. */
+static double noise_sd(const struct gp_model *model)
+{
+    return sqrt(fmax(model->gp->noise_variance - NOISE_TRACE, 0.0));
+}
+
 static struct acq acquisition(const struct values *own, const struct ask *ask, const struct gp_model *model)
 {
     double        beta = own->rule.beta;
     enum acq_kind kind = own->rule.acquisition;
-    if (kind == ACQ_LOG_EI && ask->trial % EXPLOIT_EVERY == 0)
+    if (kind == ACQ_LOG_EI && ask->trial % EXPLOIT_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH)
         return (struct acq){.kind = ACQ_UCB, .beta = EXPLOIT_BETA};
     beta = isnan(beta) ? acq_beta(own->study->log.params_len, trial_log_finished(&own->study->log) + 1) : beta;
-    return (struct acq){.kind = kind, .best = model->best, .beta = beta};
+    return (struct acq){.kind = kind, .best = model->best, .noise_sd = noise_sd(model), .beta = beta};
 }
 
 static enum status search(const struct values *own, const struct ask *ask, const struct space *view,

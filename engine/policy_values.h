@@ -3,7 +3,7 @@
  * The model is made anew from the log for each proposal, with the hyper-parameters of the last note in the log; they are
  * fitted again, and leave as a note, on the schedule of gp_effort.  Two things guard log-EI against a wrong model and
  * against lingering: of the first GP_FEW trials every third sees a model with longer length-scales (fitted for it
- * alone), and every fourth trial is near the maximum of the posterior mean. */
+ * alone), and every fourth trial is near the maximum of the posterior mean, unless values are noisy. */
 #ifndef GNOMON_ENGINE_POLICY_VALUES_H
 #define GNOMON_ENGINE_POLICY_VALUES_H
 

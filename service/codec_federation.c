@@ -18,6 +18,7 @@ struct form {
     const json_t *metrics, *space, *algorithm, *weights, *privacy;
     int64_t       seats, minimum, rounds;
     double        round_seconds;
+    bool          is_stored; /* it was checked in full when it came */
 };
 #define KEPT(text, is_needed)                                                                                \
     {                                                                                                        \
@@ -213,7 +214,7 @@ static enum status read_private(struct reading *in, const struct form *form, str
     if (privacy.z == 0 &&
         accountant_multiplier(&run, privacy.epsilon, ACCOUNTANT_INTEGER, &out->broadcast.z, in->err) != STATUS_OK)
         return repoint(in->err);
-    return check_plan(in, out);
+    return form->is_stored ? STATUS_OK : check_plan(in, out);
 }
 
 static enum status read_open(struct reading *in, const struct form *form, const struct federation_spec *spec)
@@ -227,10 +228,11 @@ static enum status read_open(struct reading *in, const struct form *form, const 
     return STATUS_OK;
 }
 
-enum status codec_federation(const json_t *members, struct arena *arena, struct federation_spec *out, struct error *err)
+static enum status read_federation(const json_t *members, bool is_stored, struct arena *arena,
+                                   struct federation_spec *out, struct error *err)
 {
     struct reading in = {.arena = arena, .err = err};
-    struct form    form = {.round_seconds = 600};
+    struct form    form = {.round_seconds = 600, .is_stored = is_stored};
     TRY(codec_read_object(&in, federation_members, members, "", &form));
     if (form.minimum > form.seats)
         return error_set(err, STATUS_INVALID, "bad_combination", "/minimum_agents", "must not be over seats");
@@ -244,13 +246,18 @@ enum status codec_federation(const json_t *members, struct arena *arena, struct 
     return out->is_private ? read_private(&in, &form, out) : read_open(&in, &form, out);
 }
 
+enum status codec_federation(const json_t *members, struct arena *arena, struct federation_spec *out, struct error *err)
+{
+    return read_federation(members, false, arena, out, err);
+}
+
 enum status codec_federation_parse(const char *text, struct arena *arena, struct federation_spec *out,
                                    struct error *err)
 {
     json_t     *json = NULL;
     enum status status = codec_parse(text, strlen(text), &json, err);
     if (status == STATUS_OK)
-        status = codec_federation(json, arena, out, err);
+        status = read_federation(json, true, arena, out, err);
     json_decref(json);
     if (status == STATUS_OK || status == STATUS_NO_MEMORY)
         return status;

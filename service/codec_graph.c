@@ -151,6 +151,14 @@ enum status codec_graph_site(const struct spec *spec, const json_t *json, const 
 
 /* ---- CSV ---- */
 
+/* The reason may name a column, and be cut within a character of it. */
+static enum status csv_refuse(struct draft *d, const char *member, const struct error *own)
+{
+    bool is_text = codec_is_utf8(own->text, strlen(own->text));
+    return error_set(d->in->err, STATUS_INVALID, own->code, member_path(d, member), "%s",
+                     is_text ? own->text : "cannot be read as CSV");
+}
+
 /* Text that must have this many columns; a header with other names will do. */
 static enum status csv_open(struct draft *d, const json_t *json, const char *member, size_t columns,
                             struct csv_table *out)
@@ -158,9 +166,10 @@ static enum status csv_open(struct draft *d, const json_t *json, const char *mem
     const char  *text = json_string_value(json);
     struct error own;
     *out = (struct csv_table){0};
-    if (*text == '\0' || csv_table_parse(text, strlen(text), out, &own) != STATUS_OK)
-        return error_set(d->in->err, STATUS_INVALID, *text == '\0' ? "csv_header" : own.code, member_path(d, member),
-                         "%.200s", *text == '\0' ? "there is no header" : own.text);
+    if (*text == '\0')
+        return refuse(d, "csv_header", member, "there is no header");
+    if (csv_table_parse(text, strlen(text), out, &own) != STATUS_OK)
+        return csv_refuse(d, member, &own);
     if (columns > 0 && out->columns != columns)
         return error_set(d->in->err, STATUS_INVALID, "csv_width", member_path(d, member), "must have %zu columns",
                          columns);
@@ -173,7 +182,7 @@ static enum status csv_cell(struct draft *d, const struct csv_table *table, size
     struct error own;
     if (csv_table_number(table, row, column, out, &own) == STATUS_OK)
         return STATUS_OK;
-    return error_set(d->in->err, STATUS_INVALID, own.code, member_path(d, member), "%.200s", own.text);
+    return csv_refuse(d, member, &own);
 }
 
 static enum status csv_site(struct draft *d, const struct csv_table *table, size_t row, size_t column,
@@ -635,8 +644,8 @@ static json_t *edges_json(const struct spec *spec)
     for (uint32_t from = 0; from < graph->sites_len; from++)
         for (uint32_t k = graph->first[from]; k < graph->first[from + 1]; k++)
             if (spec->is_directed || from < graph->to[k])
-                add(&list,
-                    json_pack("[I, I]", (json_int_t)codec_site_id(spec, from), (json_int_t)codec_site_id(spec, graph->to[k])));
+                add(&list, json_pack("[I, I]", (json_int_t)codec_site_id(spec, from),
+                                     (json_int_t)codec_site_id(spec, graph->to[k])));
     return list;
 }
 

@@ -291,7 +291,7 @@ static enum status write_token(struct demo *demo, const char *path, const char *
     struct file_draft draft;
     json_t           *reply = NULL;
     TRY(client_json(demo->client, "POST", "/v1/tokens",
-                    json_pack("{s:s, s:s, s:s, s:i}", "name", "demo curator", "scope", "curator", "study", study,
+                    json_pack("{s:s, s:s, s:s, s:i}", "name", "demo curator", "scope", "curator", "resource", study,
                               "expires_in_seconds", 86400),
                     &reply, err));
     const char *token = json_string_value(json_object_get(reply, "token"));

@@ -198,9 +198,9 @@ int main(int argc, char **argv)
 {
     static struct model model;
     struct run          run = {.model = &model,
-                               .instances = argc > 2 ? strtoul(argv[2], NULL, 10) : 150,
-                               .budget = argc > 3 ? strtoul(argv[3], NULL, 10) : 300,
-                               .bound = argc > 4 ? strtod(argv[4], NULL) : 0.3,
+                               .instances = argc > 2 ? strtoul(argv[2], NULL, 10) : 60,
+                               .budget = argc > 3 ? strtoul(argv[3], NULL, 10) : 150,
+                               .bound = argc > 4 ? strtod(argv[4], NULL) : 0.25,
                                .seed = argc > 5 ? strtoul(argv[5], NULL, 10) : 0};
     struct result       results[VARIANTS];
     int                 code = 0;

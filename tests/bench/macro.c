@@ -6,36 +6,41 @@
  *   implementation over 500 other fields: ok within two standard errors of the difference (3.5 for the worst of them);
  *   simple regret of the anytime form less that of horizon 1, field by field: ok when below 0 at p < 0.05 (one-sided);
  *   nodes of 5 plans, exactly;
+ *   memory of the anytime form under a limit: it stops, and takes no more;
  *   nodes a second of one core, against the same recursion in NumPy (macro_numpy.py) in this run: at least 20 times.
  * The exit code is 1 when a line is not ok. */
 #include "engine/kernel.h"
 #include "engine/mat.h"
 #include "tests/bench/walks.h"
 
+#include <sys/resource.h>
+
 enum { SIDE = 50, SITES = SIDE * SIDE, ITERATIONS = 5, FIELDS_MAX = 5000 };
 static const double SPACING = 0.1, LENGTH_SCALE = 0.5, NOISE = 1e-5;
 
-#define FIELD                                                                \
-    {"length_scale", 0.5}, {"signal_variance", 1}, {"noise_variance", 1e-5}, \
-    {                                                                        \
-        "mean", 0                                                            \
+// clang-format off
+#define FIELD {"length_scale", 0.5}, {"signal_variance", 1}, {"noise_variance", 1e-5}, {"mean", 0}
+// clang-format on
+#define AGENT(text, algorithm, ...)                                               \
+    {                                                                             \
+        .label = (text), .policy = (algorithm), .options = { FIELD, __VA_ARGS__ } \
     }
 static const struct {
     struct walker walker;
     double        average, average_se, regret, regret_se; /* of 500 fields; NaN: not compared */
 } rows[] = {
-    {{"H=1", "macro-bo", {FIELD, {"horizon", 1}}}, .587, .034, 1.450, .035},
-    {{"H=2 N=100", "macro-bo", {FIELD, {"horizon", 2}, {"samples", 100}}}, .620, .034, 1.356, .035},
-    {{"H=3 N=25", "macro-bo", {FIELD, {"horizon", 3}, {"samples", 25}}}, .629, .034, 1.311, .035},
-    {{"H=3 N=100", "macro-bo", {FIELD, {"horizon", 3}, {"samples", 100}}}, .635, .034, 1.284, .035},
-    {{"most likely H=2", "macro-bo", {FIELD, {"horizon", 2}, {"outputs", 1}}}, .578, .035, 1.475, .035},
-    {{"most likely H=3", "macro-bo", {FIELD, {"horizon", 3}, {"outputs", 1}}}, .566, .035, 1.451, .035},
-    {{"most likely H=4", "macro-bo", {FIELD, {"horizon", 4}, {"outputs", 1}}}, .594, .035, 1.453, .035},
-    {{"H=1 beta=1", "macro-bo", {FIELD, {"horizon", 1}, {"beta", 1}}}, .332, .035, 1.381, .037},
-    {{"H=2 N=100 beta=.3", "macro-bo", {FIELD, {"horizon", 2}, {"beta", .3}}}, .553, .035, 1.217, .035},
-    {{"H=2 N=100 beta=10", "macro-bo", {FIELD, {"horizon", 2}, {"beta", 10}}}, .018, .035, 1.671, .035},
-    {{"anytime H=3", "macro-bo-anytime", {FIELD, {"horizon", 3}, {"nodes", 1e5}}}, NAN, NAN, NAN, NAN},
-    {{"anytime H=4", "macro-bo-anytime", {FIELD, {"horizon", 4}, {"nodes", 1e6}}}, NAN, NAN, NAN, NAN},
+    {AGENT("H=1", "macro-bo", {"horizon", 1}), .587, .034, 1.450, .035},
+    {AGENT("H=2 N=100", "macro-bo", {"horizon", 2}, {"samples", 100}), .620, .034, 1.356, .035},
+    {AGENT("H=3 N=25", "macro-bo", {"horizon", 3}, {"samples", 25}), .629, .034, 1.311, .035},
+    {AGENT("H=3 N=100", "macro-bo", {"horizon", 3}, {"samples", 100}), .635, .034, 1.284, .035},
+    {AGENT("most likely H=2", "macro-bo", {"horizon", 2}, {"outputs", 1}), .578, .035, 1.475, .035},
+    {AGENT("most likely H=3", "macro-bo", {"horizon", 3}, {"outputs", 1}), .566, .035, 1.451, .035},
+    {AGENT("most likely H=4", "macro-bo", {"horizon", 4}, {"outputs", 1}), .594, .035, 1.453, .035},
+    {AGENT("H=1 beta=1", "macro-bo", {"horizon", 1}, {"beta", 1}), .332, .035, 1.381, .037},
+    {AGENT("H=2 N=100 beta=.3", "macro-bo", {"horizon", 2}, {"beta", .3}), .553, .035, 1.217, .035},
+    {AGENT("H=2 N=100 beta=10", "macro-bo", {"horizon", 2}, {"beta", 10}), .018, .035, 1.671, .035},
+    {AGENT("anytime H=3", "macro-bo-anytime", {"horizon", 3}, {"nodes", 1e5}), NAN, NAN, NAN, NAN},
+    {AGENT("anytime H=4", "macro-bo-anytime", {"horizon", 4}, {"nodes", 1e6}), NAN, NAN, NAN, NAN},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -154,7 +159,7 @@ static void count_nodes(void)
     draw_field(1, outputs);
     struct graph graph = begin(1, outputs, &site);
     for (size_t h = 1; h <= 4; h++) {
-        const struct walker walker = {"", "macro-bo", {FIELD, {"horizon", (double)h}, {"samples", 100}}};
+        const struct walker walker = AGENT("", "macro-bo", {"horizon", (double)h}, {"samples", 100});
         struct walk         walk;
         char                label[16];
         walk_run(&walker, &graph, outputs, ITERATIONS, 5, &walk);
@@ -176,7 +181,7 @@ static void compare_speed(void)
     draw_field(2, outputs);
     struct graph graph = begin(2, outputs, &site);
     while (numpy != NULL && fscanf(numpy, "%lf %lf %lf %lf", &h, &samples, &numpy_seconds, &nodes) == 4) {
-        const struct walker walker = {"", "macro-bo", {FIELD, {"horizon", h}, {"samples", samples}}};
+        const struct walker walker = AGENT("", "macro-bo", {"horizon", h}, {"samples", samples});
         double              seconds = INFINITY;
         char                label[32];
         struct walk         walk;
@@ -193,12 +198,35 @@ static void compare_speed(void)
         print("NumPy", "ran", 0, NAN, 1, NAN, false);
 }
 
+/* The anytime form with much to look at and little to remember it in: it gives its best, and takes no more. */
+static void limit_memory(void)
+{
+    static double outputs[SITES];
+    uint32_t      site;
+    struct walk   walk;
+    struct rusage before, after;
+    const size_t  limit = (size_t)16 << 20;
+    struct walker walker = AGENT("", "macro-bo-anytime", {"horizon", 4}, {"samples", 1000}, {"nodes", 1e10});
+    walker.memory_bytes = limit;
+    draw_field(3, outputs);
+    struct graph graph = begin(3, outputs, &site);
+    getrusage(RUSAGE_SELF, &before);
+    walk_run(&walker, &graph, outputs, ITERATIONS, 9, &walk);
+    getrusage(RUSAGE_SELF, &after);
+    double grown = 1024.0 * (double)(after.ru_maxrss - before.ru_maxrss);
+    print("anytime H=4 N=1000 within 16 MiB", "stopped by memory", strcmp(walk.stopped, "memory") == 0, NAN, 1, NAN,
+          strcmp(walk.stopped, "memory") == 0 && walk.len == 4 * ITERATIONS);
+    print("anytime H=4 N=1000 within 16 MiB", "bytes taken from the system", grown, NAN, 1.25 * (double)limit, NAN,
+          grown <= 1.25 * (double)limit);
+}
+
 int main(int argc, char **argv)
 {
     size_t fields = argc == 3 && strcmp(argv[1], "--fields") == 0 ? strtoul(argv[2], NULL, 10) : 300;
     if (!mat_use_one_thread() || fields < 2 || fields > FIELDS_MAX)
         return 2;
     printf("figure,measured,standard error,target,standard error,ok\n");
+    limit_memory();
     count_nodes();
     compare_speed();
     run_fields(fields);

@@ -210,16 +210,16 @@ static void run_walk(const struct world *world, struct graph *graph, const doubl
         walk_ei(world, graph, outputs, graph->start, walk);
         return;
     }
-    struct walker walker = {agents[agent].label,
-                            agents[agent].policy,
-                            {{"horizon", agents[agent].horizon},
-                             {"samples", 100},
-                             {"length_scale_x", world->length_scales[0]},
-                             {"length_scale_y", world->length_scales[1]},
-                             {"signal_variance", world->signal_variance},
-                             {"noise_variance", world->noise_variance},
-                             {"mean", world->mean},
-                             {agents[agent].likely != 0 ? "outputs" : NULL, 1}}};
+    const struct walker walker = {.label = agents[agent].label,
+                                  .policy = agents[agent].policy,
+                                  .options = {{"horizon", agents[agent].horizon},
+                                              {"samples", 100},
+                                              {"length_scale_x", world->length_scales[0]},
+                                              {"length_scale_y", world->length_scales[1]},
+                                              {"signal_variance", world->signal_variance},
+                                              {"noise_variance", world->noise_variance},
+                                              {"mean", world->mean},
+                                              {agents[agent].likely != 0 ? "outputs" : NULL, 1}}};
     graph->prior_sites = &site;
     graph->prior_values = outputs + site;
     graph->prior_len = 1;

@@ -21,15 +21,17 @@ struct walker {
         const char *name;
         double      value;
     } options[12];
+    size_t memory_bytes; /* 0: 512 MiB */
 };
 
 /* What a walk came to. */
 struct walk {
-    double average; /* of the outputs */
-    double best;    /* of the outputs */
-    double nodes;   /* of all plans */
-    double seconds; /* of all plans */
-    size_t sites[WALK_STEPS_MAX * 5], len;
+    double      average; /* of the outputs */
+    double      best;    /* of the outputs */
+    double      nodes;   /* of all plans */
+    double      seconds; /* of all plans */
+    const char *stopped; /* why the first plan ended */
+    size_t      sites[WALK_STEPS_MAX * 5], len;
 };
 
 static void walk_options(const struct walker *walker, const struct policy *policy, double *options)
@@ -62,7 +64,10 @@ static void walk_run(const struct walker *walker, const struct graph *graph, con
     struct session      *session;
     size_t               point_len = space_point_len(&space);
     walk_options(walker, policy, options);
-    const struct problem problem = {.space = &space, .options = options, .seed = seed, .memory_bytes = (size_t)1 << 29};
+    const struct problem problem = {.space = &space,
+                                    .options = options,
+                                    .seed = seed,
+                                    .memory_bytes = walker->memory_bytes > 0 ? walker->memory_bytes : (size_t)1 << 29};
     *out = (struct walk){.best = -INFINITY};
     if (policy->open(&problem, &session, NULL) != STATUS_OK)
         abort();
@@ -76,6 +81,7 @@ static void walk_run(const struct walker *walker, const struct graph *graph, con
             break; // a dead end
         out->seconds += walk_seconds() - start;
         out->nodes += d.plan.state.nodes;
+        out->stopped = t == 1 ? d.plan.stopped : out->stopped;
         for (size_t i = 0; i < point_len; i++) {
             values[i] = isnan(point[i]) ? NAN : outputs[(size_t)point[i]];
             if (isnan(point[i]))

@@ -7,7 +7,7 @@ import { begin, Client, manifestOf, npy, plain, scopes, tokenFor } from './harne
 const { server, api } = await begin(after);
 const file = npy([[0.5, 1.5], [2.5, 3.5]]);
 const missing = { study: 'std_aaaaaaaaaaaaaaaa', id: 'tok_aaaaaaaa', number: 1,
-    federation: 'fed_aaaaaaaaaaaaaaaa', round: 1, agent: 1 };
+    federation: 'fed_aaaaaaaaaaaaaaaa', game: 'gam_aaaaaaaaaaaaaaaa', round: 1, agent: 1 };
 
 // A study with a running trial, and what else an address may name.
 async function place() {
@@ -16,11 +16,14 @@ async function place() {
     const token = await api.post('/v1/tokens', { name: 'victim', scope: 'agent' }, 201);
     const federation = await api.post('/v1/federations', federationBody, 201);
     await api.post(`/v1/federations/${federation.id}/agents`, { name: 'first' }, 201);
-    return { study: study.id, number: 1, id: token.id, federation: federation.id, round: 1, agent: 1 };
+    const game = await api.post('/v1/games', gameBody, 201);
+    return { study: study.id, number: 1, id: token.id, game: game.id, federation: federation.id, round: 1, agent: 1 };
 }
 
 const federationBody = { name: 'f', metrics: [{ name: 'm', goal: 'minimize' }], space: plain, seats: 2, rounds: 3,
     algorithm: { name: 'fts', features: 10 } };
+
+const gameBody = { name: 'g', agents: ['a', 'b'].map((name) => ({ name, actions: { type: 'candidates', rows: [[0], [1]] } })) };
 
 // A body that is well-formed; whether it is acceptable is not the question here.
 function bodyFor(operation) {
@@ -30,7 +33,7 @@ function bodyFor(operation) {
     const bodies = {
         study_create: { name: 's', metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
         token_create: { name: 't', scope: 'agent' },
-        game_observe: { round: 1, actions: {} }, trial_report: { step: 1, value: 0.5 },
+        game_create: gameBody, game_observe: { round: 1, actions: {} }, trial_report: { step: 1, value: 0.5 },
         trial_observe: { trial: 1, value: 1.5 }, trial_queue: { points: [{ x: 1 }] }, study_predict: { points: [{ x: 1 }] },
         study_import: { observations: [{ point: { x: 1 }, value: 1 }] }, candidates_declare: manifestOf(file, 2, 2),
         federation_create: federationBody, agent_register: { name: 'a' }, message_put: [0.5],

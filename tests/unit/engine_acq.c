@@ -39,7 +39,7 @@ static void test_gradients(void)
     static const double means[] = {-2.3, 0.41, 1.87, -31.0}, sds[] = {0.83, 0.057, 2.1, 0.4};
     for (size_t i = 0; i < 4; i++)
         for (enum acq_kind kind = ACQ_LOG_EI; kind <= ACQ_UCB; kind++) {
-            struct acq acq = {.kind = kind, .best = 0.635, .beta = 3.21};
+            struct acq acq = {.kind = kind, .best = 0.635, .beta = 3.21, .noise_sd = i % 2 == 0 ? 0.0 : 0.385};
             double     dmean, dsd, a, b, h = 1e-6, mean = means[i], sd = sds[i];
             acq_value(&acq, mean, sd, &dmean, &dsd);
             double along_mean = (acq_value(&acq, mean + h, sd, &a, &b) - acq_value(&acq, mean - h, sd, &a, &b)) / 2e-6;
@@ -48,7 +48,9 @@ static void test_gradients(void)
             CHECK_NEAR(dsd, along_sd, 1e-6 * (1.0 + fabs(dsd)));
         }
     struct acq ucb = {.kind = ACQ_UCB, .beta = 2.25};
+    struct acq exact = {.best = 0.3}, noisy = {.best = 0.3, .noise_sd = 0.7};
     double     a, b;
+    CHECK_NEAR(acq_value(&noisy, 0.1, 2.4, &a, &b) - acq_value(&exact, 0.1, 2.4, &a, &b), log(1.0 - 0.7 / 2.5), 1e-14);
     CHECK_NEAR(acq_value(&ucb, 0.7, 0.4, &a, &b), 0.7 + 1.5 * 0.4, 1e-15);
     CHECK_NEAR(acq_beta(6, 17), 0.2 * 6.0 * log(34.0), 1e-13);
 }

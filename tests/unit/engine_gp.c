@@ -191,10 +191,12 @@ static void test_prior(void)
 {
     struct gp_fit fit = {.kind = KERNEL_SE, .dims = D, .groups = 2, .group_of = groups};
     double        theta[5] = {-0.83, 0.24, 0.31, -4.29, 0.77}, gradient[5], h = 1e-6;
-    /* the length-scales' part is the published density of l: the difference of two values knows no constant */
+    /* the length-scales' part is the published density of l, and that of the distance between the two logarithms, whose
+     * variance is 2 * 0.6^2: the difference of two values knows no constant */
     double low = gp_fit_prior(&fit, theta, gradient), mu = sqrt(2.0) + 0.5 * log(2.0), l = exp(-0.83), m = 1.9;
     theta[0] = log(m);
     double expected = log(l / m) + (pow(log(l) - mu, 2) - pow(log(m) - mu, 2)) / 6.0;
+    expected += (pow(log(l) - 0.24, 2) - pow(log(m) - 0.24, 2)) / (4.0 * 0.36);
     CHECK_NEAR(gp_fit_prior(&fit, theta, NULL) - low, expected, 1e-12);
     theta[0] = -0.83;
     for (size_t j = 0; j < 5; j++) {

@@ -387,6 +387,64 @@ static void test_place(void)
     arena_fini(&arena);
 }
 
+/* The first proposal of an algorithm over the ocean with some of its options set. */
+struct setting {
+    const char *name;
+    double      value;
+};
+static double ask_once(const char *policy_name, const struct setting *settings, struct diagnostics *d)
+{
+    static struct proposal proposal;
+    const struct policy   *policy = policy_find(policy_name);
+    static const uint32_t  site = 1275;
+    static const double    value = 1, field[] = {0.5, 1, 1e-5, 0};
+    static const char     *names[] = {"length_scale", "signal_variance", "noise_variance", "mean"};
+    double                 options[32], point[4], scales[3];
+    struct graph           graph = ocean;
+    struct session        *session;
+    graph.prior_sites = &site;
+    graph.prior_values = &value;
+    graph.prior_len = 1;
+    const struct space   space = {.kind = SPACE_GRAPH, .graph = &graph};
+    const struct problem problem = {.space = &space, .options = options, .seed = 11, .memory_bytes = 1 << 28};
+    for (size_t i = 0; policy->options[i].name != NULL; i++)
+        options[i] = policy->options[i].fallback;
+    for (size_t i = 0; i < 4; i++)
+        options[policy_option(policy, names[i])] = field[i];
+    for (; settings->name != NULL; settings++)
+        options[policy_option(policy, settings->name)] = settings->value;
+    *d = (struct diagnostics){.length_scales = scales};
+    proposal.point = point;
+    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(policy->ask(session, &(struct ask){.trial = 1, .diagnostics = d}, &proposal, NULL) == STATUS_OK);
+    policy->close(session);
+    return d->acquisition_value;
+}
+
+/* (4.9) and (4.12): no threshold takes the sampled value, 0 that of the most likely outputs, a wide one the sampled. */
+static void test_choice(void)
+{
+    const struct setting plain[] = {{"horizon", 3}, {NULL, 0}}, likely[] = {{"horizon", 3}, {"outputs", 1}, {NULL, 0}},
+                         strict[] = {{"horizon", 3}, {"threshold", 0}, {NULL, 0}},
+                         wide[] = {{"horizon", 3}, {"threshold", 50}, {NULL, 0}},
+                         theory[] = {{"horizon", 3}, {"epsilon", 1e6}, {NULL, 0}},
+                         tight[] = {{"horizon", 3}, {"epsilon", 0.5}, {"samples", 20}, {NULL, 0}};
+    struct diagnostics d;
+    double             sampled_value = ask_once("macro-bo", plain, &d);
+    CHECK_NEAR(ask_once("macro-bo", likely, &d), 10.6679, 6e-5);
+    CU_ASSERT(sampled_value > 11.5);
+    CHECK_NEAR(ask_once("macro-bo", strict, &d), 10.6679, 6e-5);
+    CU_ASSERT_EQUAL(ask_once("macro-bo", wide, &d), sampled_value);
+    CU_ASSERT_EQUAL(ask_once("macro-bo-anytime", wide, &d), ask_once("macro-bo-anytime", plain, &d));
+    CU_ASSERT(ask_once("macro-bo-anytime", plain, &d) >= sampled_value - 0.05 && d.plan.state.gap == 0);
+    ask_once("macro-bo", theory, &d); /* a loss that any choice keeps to */
+    CU_ASSERT(d.plan.samples == d.plan.samples_needed && d.plan.samples < 10000);
+    ask_once("macro-bo", tight, &d);
+    CU_ASSERT(d.plan.samples == 20 && d.plan.samples_needed > 1e9);
+    ask_once("macro-bo-anytime", tight, &d);
+    CU_ASSERT(d.plan.samples == 20 && d.plan.samples_needed > 1e9);
+}
+
 CU_TestInfo suite_macro[] = {
     {"one observation", test_symmetric},
     {"three observations", test_asymmetric},
@@ -398,5 +456,6 @@ CU_TestInfo suite_macro[] = {
     {"blocked", test_blocked},
     {"hyper-parameters", test_fit},
     {"place of the agent", test_place},
+    {"choice rule", test_choice},
     CU_TEST_INFO_NULL,
 };

@@ -354,7 +354,7 @@ static void test_a_row_is_queued_once(void)
 
 static void test_models_stay_under_their_limit(void)
 {
-    enum { STUDIES = 300, LIMIT = 3 << 20 };
+    enum { STUDIES = 1000, LIMIT = 3 << 20 };
     struct world *world = world_new();
     world->app->options.sessions_bytes = LIMIT;
     struct session_stats stats;

@@ -18,6 +18,7 @@
     X(kernel)            \
     X(rff)               \
     X(gp)                \
+    X(gp_model)          \
     X(acq)               \
     X(policy_gp)         \
     X(pareto)            \
