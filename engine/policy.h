@@ -146,7 +146,7 @@ struct proposal {
     size_t        row;          /* out, candidates */
     const char   *fallback;     /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
     size_t        observations; /* how many the model saw */
-    double        mean, sd; /* posterior at the point (graph: of its sites' average), signed as values; of the first
+    double        mean, sd;     /* posterior at the point (graph: of its sites' average), signed as values; of the first
                                objective; NaN without a model */
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes;

@@ -16,6 +16,7 @@
 #include "engine/stopping_table.h"
 #include "engine/trial_log.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -219,7 +220,9 @@ static enum status open_inner(struct session *session, size_t memory_bytes, stru
 {
     const struct problem *problem = session->problem;
     for (size_t i = 0; i < INNER_OPTIONS_MAX; i++)
-        session->inner_options[i] = NAN;
+        session->inner_options[i] = NAN; /* the fallback of each */
+    for (size_t i = 0; session->gp->options[i].name != NULL; i++)
+        assert(i < INNER_OPTIONS_MAX);
     set_inner_option(session, "acquisition", option_value(problem, ACQUISITION));
     set_inner_option(session, "kernel", 0); /* Matern 5/2 */
     set_inner_option(session, "repeat", option_value(problem, REPEAT));
