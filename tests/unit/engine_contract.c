@@ -19,30 +19,6 @@ struct world {
     double               options[OPTIONS_MAX];
 };
 
-/* Points at random quantiles, so of every kind that there is; after spaces_init. */
-static void meta_studies_init(void)
-{
-    struct rng rng = rng_at(43, 1, RNG_TEST);
-    for (size_t space = 0; space < SPACES; space++)
-        for (size_t i = 0; i < META_STUDIES; i++) {
-            bool on_rows = spaces[space].kind == SPACE_CANDIDATES;
-            for (size_t j = 0; j < META_VALUES; j++) {
-                double v[PARAMS_MAX];
-                for (size_t k = 0; k < PARAMS_MAX; k++)
-                    v[k] = rng_uniform(&rng);
-                if (!on_rows)
-                    (void)space_quantile(&spaces[space], v, meta_points[space][i] + j * spaces[space].params_len);
-                meta_rows[i][j] = rng_below(&rng, ROWS);
-                meta_values[i][j] = i == 1 ? -2.385 : sin(3.0 * (double)(j + i)) + 11.5;
-            }
-            meta_studies[space][i] = (struct meta_study){.name = "earlier",
-                                                         .points = on_rows ? NULL : meta_points[space][i],
-                                                         .rows = on_rows ? meta_rows[i] : NULL,
-                                                         .values = meta_values[i],
-                                                         .n = META_VALUES - i};
-        }
-}
-
 /* The arena of the spaces: *arena is empty before. */
 static void spaces_init(struct arena *arena)
 {
