@@ -3,8 +3,6 @@
 #ifndef GNOMON_TESTS_CONTRACT_SPACES_H
 #define GNOMON_TESTS_CONTRACT_SPACES_H
 
-#include "engine/policy.h"
-#include "engine/rng.h"
 #include "engine/space.h"
 #include "tests/unit/suites.h"
 
@@ -153,30 +151,6 @@ static double            meta_points[SPACES][META_STUDIES][META_VALUES * PARAMS_
 static double            meta_values[META_STUDIES][META_VALUES];
 static size_t            meta_rows[META_STUDIES][META_VALUES];
 static struct meta_study meta_studies[SPACES][META_STUDIES];
-
-/* Points at random quantiles, so of every kind that there is; after spaces_init. */
-static void meta_studies_init(void)
-{
-    struct rng rng = rng_at(43, 1, RNG_TEST);
-    for (size_t space = 0; space < SPACES; space++)
-        for (size_t i = 0; i < META_STUDIES; i++) {
-            bool on_rows = spaces[space].kind == SPACE_CANDIDATES;
-            for (size_t j = 0; j < META_VALUES; j++) {
-                double v[PARAMS_MAX];
-                for (size_t k = 0; k < PARAMS_MAX; k++)
-                    v[k] = rng_uniform(&rng);
-                if (!on_rows)
-                    (void)space_quantile(&spaces[space], v, meta_points[space][i] + j * spaces[space].params_len);
-                meta_rows[i][j] = rng_below(&rng, ROWS);
-                meta_values[i][j] = i == 1 ? -2.385 : sin(3.0 * (double)(j + i)) + 11.5;
-            }
-            meta_studies[space][i] = (struct meta_study){.name = "earlier",
-                                                         .points = on_rows ? NULL : meta_points[space][i],
-                                                         .rows = on_rows ? meta_rows[i] : NULL,
-                                                         .values = meta_values[i],
-                                                         .n = META_VALUES - i};
-        }
-}
 
 /* What some trials of the fixed-value test hold, of each space. */
 static const double fixed_values[SPACES][PARAMS_MAX] = {
