@@ -38,23 +38,30 @@ json_t *codec_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* The length of the character that bytes [left > 0] start with; 0 when it is none. */
+static size_t character_length(const char *bytes, size_t left)
+{
+    static const uint32_t least[] = {1, 0x80, 0x800, 0x10000};
+    unsigned char         first = (unsigned char)bytes[0];
+    size_t more = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 : first >> 3 == 30 ? 3 : 4;
+    if (more > 3 || more >= left)
+        return 0;
+    uint32_t code = more == 0 ? first : first & (0x3fu >> more);
+    for (size_t k = 1; k <= more; k++) {
+        unsigned char next = (unsigned char)bytes[k];
+        if (next >> 6 != 2)
+            return 0;
+        code = code << 6 | (next & 0x3fu);
+    }
+    return code < least[more] || code > 0x10ffff || code >> 11 == 0x1b ? 0 : 1 + more;
+}
+
 /* Well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF, no NUL. */
 bool codec_is_utf8(const char *bytes, size_t length)
 {
-    static const uint32_t least[] = {1, 0x80, 0x800, 0x10000};
-    for (size_t i = 0; i < length; i++) {
-        unsigned char first = (unsigned char)bytes[i];
-        size_t        more = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 : first >> 3 == 30 ? 3 : 4;
-        if (more > 3 || more >= length - i)
-            return false;
-        uint32_t code = more == 0 ? first : first & (0x3fu >> more);
-        for (size_t k = more; k > 0; k--) {
-            unsigned char next = (unsigned char)bytes[++i];
-            if (next >> 6 != 2)
-                return false;
-            code = code << 6 | (next & 0x3fu);
-        }
-        if (code < least[more] || code > 0x10ffff || code >> 11 == 0x1b)
+    for (size_t i = 0, step; i < length; i += step) {
+        step = character_length(bytes + i, length - i);
+        if (step == 0)
             return false;
     }
     return true;
