@@ -288,6 +288,13 @@ static double mean_se(double sum, double squares, double n, double m, double rou
     return sqrt(var * (1 / n + 1 / m)) + rounding;
 }
 
+/* Of the same for a mean epoch, by the reference's spread: a share of its curves stopped at one epoch, the others ran. */
+static double reference_se(const struct setting *setting, int class, double n)
+{
+    double p = setting->stopped[class], saved = EPOCHS - setting->epoch[class];
+    return p > 0 ? saved / p * sqrt(p * (1 - p) * (1 / n + 1.0 / class_curves[class])) : 0;
+}
+
 static void compare(struct tally *tally, const struct setting *setting, const struct outcome *out)
 {
     static const char *const classes[CLASSES] = {"clearly worse", "worse", "tie", "better"};
@@ -298,7 +305,7 @@ static void compare(struct tally *tally, const struct setting *setting, const st
         print(tally, setting->name, text, share, setting->stopped[c], share_se(share, n, setting->stopped[c], m));
         snprintf(text, sizeof text, "epochs of %s", classes[c]);
         print(tally, setting->name, text, out->epochs[c] / n, setting->epoch[c],
-              mean_se(out->epochs[c], out->squares[c], n, m, 0.05));
+              fmax(mean_se(out->epochs[c], out->squares[c], n, m, 0.05), reference_se(setting, c, n)));
     }
     for (int k = 0; k < INCUMBENTS; k++) {
         double share = out->false_stops[k] / out->below[k];
