@@ -1,10 +1,11 @@
 /* Early stopping on real learning curves: the best final accuracy that each way of searching has after a part of the
  * epochs that GP-UCB spends on 40 whole evaluations.
- *   stopping_curves [REPETITIONS] [FILE COLUMNS]
+ *   stopping_curves [REPETITIONS[:FIRST]] [FILE COLUMNS]
  * FILE is a table with columns e0 or e1 .. of accuracies in [0, 1]; COLUMNS the numbers of the columns of its
  * parameters, such as 1,2 (from 0).  Without it: tests/data/learning_curves.
  * A proposal stands for the nearest configuration of the table that was not tried yet, and the algorithm is told that
- * configuration's own point.  Repetition r has the study seed r, so that all begin with the same six points.
+ * configuration's own point.  Repetition r = 0, 1, .. has the study seed FIRST + r (FIRST is 1), so that all begin with the same
+ * six points.
  * gp-ucb runs all trials to the end; bo-bos stops by itself; gp-ucb with the median rule and with successive halving
  * (ASHA) stops by those.  All but gp-ucb end when 65 % of its epochs are spent.  best is over trials that ran to the
  * end; stopped says what share was not.
@@ -275,14 +276,14 @@ static struct summary summarise(const double *x, size_t n)
     return (struct summary){sum / (double)n, sqrt(squares / (double)(n - 1) / (double)n)};
 }
 
-static bool compare(const struct table *table, size_t repetitions)
+static bool compare(const struct table *table, size_t repetitions, uint64_t first)
 {
     struct summary reference = {0};
     bool           ok = true;
     for (size_t m = 0; m < METHODS; m++) {
         double best[REPETITIONS_MAX], epochs = 0.0, trials = 0.0, stopped = 0.0;
         for (size_t r = 0; r < repetitions; r++) {
-            struct result result = run(table, &methods[m], r + 1);
+            struct result result = run(table, &methods[m], first + r);
             best[r] = result.best;
             epochs += result.epochs / (double)repetitions;
             trials += result.trials / (double)repetitions;
@@ -306,18 +307,20 @@ static bool compare(const struct table *table, size_t repetitions)
 int main(int argc, char **argv)
 {
     static struct table table;
-    size_t              repetitions = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 30;
+    char               *rest = NULL;
+    size_t              repetitions = argc > 1 ? (size_t)strtoul(argv[1], &rest, 10) : 30;
+    uint64_t            first = rest != NULL && *rest == ':' ? strtoull(rest + 1, NULL, 10) : 1;
     bool                ok = true;
     if (repetitions < 2 || repetitions > REPETITIONS_MAX || argc == 3)
         return 2;
     puts("table,method,best,standard error,epochs,trials,stopped,verdict");
     if (argc > 3) {
         read_table(&table, argv[2], argv[3]);
-        return compare(&table, repetitions) ? 0 : 1;
+        return compare(&table, repetitions, first) ? 0 : 1;
     }
     read_table(&table, "tests/data/learning_curves/mnist_softmax_sgd_300x50.csv", "1,2,3");
-    ok = compare(&table, repetitions) && ok;
+    ok = compare(&table, repetitions, first) && ok;
     read_table(&table, "tests/data/learning_curves/resnet_cifar10_486x50.csv", "1,2");
-    ok = compare(&table, repetitions) && ok;
+    ok = compare(&table, repetitions, first) && ok;
     return ok ? 0 : 1;
 }
