@@ -24,8 +24,8 @@ MUST_CHECK enum status show_read_rows(struct call *call, const struct spec *spec
                                       int64_t **rows, struct error *err);
 
 /* The ids of sites -> their numbers [len]. */
-MUST_CHECK enum status show_read_sites(struct call *call, const struct spec *spec, const json_t *list, const char *where,
-                                       int64_t **sites, struct error *err);
+MUST_CHECK enum status show_read_sites(struct call *call, const struct spec *spec, const json_t *list,
+                                       const char *where, int64_t **sites, struct error *err);
 /* The member "fixed" -> [params_len], NaN where free. */
 MUST_CHECK enum status show_read_fixed(struct call *call, const struct spec *spec, const json_t *json,
                                        const double **fixed, struct error *err);

@@ -22,8 +22,8 @@
     "created_ms, updated_ms"
 // clang-format on
 #define SQL_FEDERATION_RESULTS "sssSssiiiiidii"
-#define SQL_OPERATION_COLUMNS "id, study, state, trials, revision, code, detail, created_ms, finished_ms"
-#define SQL_OPERATION_RESULTS "sssBiSSii"
+#define SQL_OPERATION_COLUMNS  "id, study, state, trials, revision, code, detail, created_ms, finished_ms"
+#define SQL_OPERATION_RESULTS  "sssBiSSii"
 
 /* name, parameters, results, text */
 // clang-format off

@@ -21,10 +21,10 @@
 #include <stdint.h>
 
 enum space_kind { /* flags: struct policy.spaces */
-    SPACE_PARAMETERS = 1,
-    SPACE_CANDIDATES = 2,
-    SPACE_IMAGE = 4,
-    SPACE_GRAPH = 8
+                  SPACE_PARAMETERS = 1,
+                  SPACE_CANDIDATES = 2,
+                  SPACE_IMAGE = 4,
+                  SPACE_GRAPH = 8
 };
 
 enum { SPACE_PARAMS_MAX = 1000, SPACE_DIMS_MAX = 4000, SPACE_CANDIDATES_MAX = 1000000, SPACE_COLUMNS_MAX = 1024 };
@@ -60,17 +60,17 @@ struct space {
     size_t                   constraints_len;
     size_t                   dims; /* unit-cube coordinates of a parameter point */
     /* set by space_hold */
-    const double *held;        /* [params_len] NaN where free; NULL: all are free */
-    const double *centre;      /* [params_len] satisfies the constraints; NULL without any */
-    const size_t *constrained; /* [constrained_len] the parameters of all constraints, ascending */
-    size_t        constrained_len;
-    const double *rows; /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
-    size_t        rows_len, columns;
+    const double        *held;        /* [params_len] NaN where free; NULL: all are free */
+    const double        *centre;      /* [params_len] satisfies the constraints; NULL without any */
+    const size_t        *constrained; /* [constrained_len] the parameters of all constraints, ascending */
+    size_t               constrained_len;
+    const double        *rows; /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
+    size_t               rows_len, columns;
     size_t               height, width, channels; /* SPACE_IMAGE */
     double               bound;                   /* of every number of a point, > 0 */
     const struct latent *latents;                 /* [latents_len] by size */
     size_t               latents_len;
-    const struct graph *graph; /* SPACE_GRAPH */
+    const struct graph  *graph; /* SPACE_GRAPH */
 };
 
 /* How many doubles a stored point has (a graph: the sites of the longest macro-action); 0 where points are rows. */

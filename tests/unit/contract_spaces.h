@@ -94,32 +94,32 @@ static const struct param prior_params[] = {
 };
 static double              candidate_rows[ROWS * COLUMNS];
 static const struct latent latents[] = {{2, 2}, {1, 2}, {1, 1}};
-static double candidate_rows[ROWS * COLUMNS];
-static const uint32_t prior_sites[] = {3, 60, 17, 44, 30, 9};
-static const double   prior_values[] = {0.385, -1.25, 2.5, 0.75, 1.125, -0.5};
-static const struct graph prior_graph = {.moves = MOVES_FOUR,
-                                         .sites_len = 64,
-                                         .dims = 2,
-                                         .width = 8,
-                                         .height = 8,
-                                         .spacing = 0.75,
-                                         .steps = 3,
-                                         .most = 6,
-                                         .start = 27,
-                                         .prior_sites = prior_sites,
-                                         .prior_values = prior_values,
-                                         .prior_len = 6,
-                                         .sign = 1};
-static const struct graph straight_graph = {.moves = MOVES_STRAIGHT,
-                                            .sites_len = 99,
-                                            .dims = 2,
-                                            .width = 11,
-                                            .height = 9,
-                                            .spacing = 0.5,
-                                            .steps = 2,
-                                            .most = 4,
-                                            .start = 49,
-                                            .sign = -1};
+static double              candidate_rows[ROWS * COLUMNS];
+static const uint32_t      prior_sites[] = {3, 60, 17, 44, 30, 9};
+static const double        prior_values[] = {0.385, -1.25, 2.5, 0.75, 1.125, -0.5};
+static const struct graph  prior_graph = {.moves = MOVES_FOUR,
+                                          .sites_len = 64,
+                                          .dims = 2,
+                                          .width = 8,
+                                          .height = 8,
+                                          .spacing = 0.75,
+                                          .steps = 3,
+                                          .most = 6,
+                                          .start = 27,
+                                          .prior_sites = prior_sites,
+                                          .prior_values = prior_values,
+                                          .prior_len = 6,
+                                          .sign = 1};
+static const struct graph  straight_graph = {.moves = MOVES_STRAIGHT,
+                                             .sites_len = 99,
+                                             .dims = 2,
+                                             .width = 11,
+                                             .height = 9,
+                                             .spacing = 0.5,
+                                             .steps = 2,
+                                             .most = 4,
+                                             .start = 49,
+                                             .sign = -1};
 
 static struct space spaces[] = {
     {.kind = SPACE_PARAMETERS, .params = mixed_params, .params_len = 4},

@@ -161,7 +161,7 @@ static void test_label_sizes(void)
 
 #define KEY               ",\"curator_key\":\"9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E\""
 #define METRICS           "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}]"
-#define GRAPH(members) METRICS ",\"space\":{\"type\":\"graph\"" members "}"
+#define GRAPH(members)    METRICS ",\"space\":{\"type\":\"graph\"" members "}"
 #define SPACE(parameters) METRICS ",\"space\":{\"type\":\"parameters\",\"parameters\":[" parameters "]}"
 #define LR                "{\"name\":\"lr\",\"type\":\"double\",\"min\":1e-5,\"max\":0.1,\"scale\":\"log\"}"
 
@@ -231,20 +231,35 @@ static void test_spec_refused(void)
         {GRAPH(",\"start\":0,\"sites\":[[1,2],[3]]"), "/space/sites/1", "wrong_shape"},
         {GRAPH(",\"start\":0,\"sites\":[[1,2,3,4]]"), "/space/sites", "out_of_range"},
         {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]]"), "/space/edges", "bad_combination"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"edges\":[[0,1]]"), "/space/macro_action_length", "missing_member"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,2]]"), "/space/edges/0", "unknown_site"},
-        {GRAPH(",\"start\":5,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]]"), "/space/start", "unknown_site"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":2,\"edges\":[[0,1]]"), "/space/start", "no_macro_action"},
-        {GRAPH(",\"start\":1,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]],\"directed\":true"), "/space/start", "no_macro_action"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"site_ids\":[7,7],\"macro_action_length\":1,\"edges\":[]"), "/space/site_ids", "duplicate_name"},
-        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,nine\",\"macro_action_length\":1,\"edges\":[]"), "/space/sites", "csv_value"},
-        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a,b\\n7,8\""), "/space/edges", "unknown_site"},
-        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a\\n7\""), "/space/edges", "csv_width"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[]}]"), "/space/macro_actions/0/sites", "out_of_range"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[1,2]}]"), "/space/macro_actions/0/sites/1", "unknown_site"},
-        {GRAPH(",\"start\":0,\"macro_action_length\":2,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"knight\"}"), "/space/grid/moves", "unknown_value"},
-        {GRAPH(",\"start\":0,\"macro_action_length\":3,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"straight\"}"), "/space/start", "no_macro_action"},
-        {GRAPH(",\"start\":0,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},\"observations\":[{\"site\":9,\"value\":1}]"), "/space/observations/0/site", "unknown_site"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"edges\":[[0,1]]"), "/space/macro_action_length",
+         "missing_member"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,2]]"), "/space/edges/0",
+         "unknown_site"},
+        {GRAPH(",\"start\":5,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]]"), "/space/start",
+         "unknown_site"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":2,\"edges\":[[0,1]]"), "/space/start",
+         "no_macro_action"},
+        {GRAPH(",\"start\":1,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]],\"directed\":true"),
+         "/space/start", "no_macro_action"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"site_ids\":[7,7],\"macro_action_length\":1,\"edges\":[]"),
+         "/space/site_ids", "duplicate_name"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,nine\",\"macro_action_length\":1,\"edges\":[]"),
+         "/space/sites", "csv_value"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a,b\\n7,8\""),
+         "/space/edges", "unknown_site"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a\\n7\""),
+         "/space/edges", "csv_width"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[]}]"),
+         "/space/macro_actions/0/sites", "out_of_range"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[1,2]}]"),
+         "/space/macro_actions/0/sites/1", "unknown_site"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":2,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"knight\"}"),
+         "/space/grid/moves", "unknown_value"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":3,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"straight\"}"),
+         "/space/start", "no_macro_action"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
+               "\"observations\":[{\"site\":9,\"value\":1}]"),
+         "/space/observations/0/site", "unknown_site"},
         {SPACE(""), "/space/parameters", "out_of_range"},
         {SPACE("7"), "/space/parameters/0", "wrong_type"},
         {SPACE("{\"name\":\"x\"}"), "/space/parameters/0/type", "missing_member"},
@@ -316,13 +331,15 @@ static const char *spec_for(const struct policy *policy)
     if (policy->spaces & SPACE_PARAMETERS)
         return "{" SPACE(LR) "}";
     if (policy->spaces & SPACE_GRAPH)
-        return "{" GRAPH(",\"start\":4,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
-                         "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
+        return "{" GRAPH(
+            ",\"start\":4,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
+            "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
     if (policy->spaces & SPACE_CANDIDATES)
         return "{" METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "}}";
     if (policy->spaces & SPACE_GRAPH)
-        return "{" GRAPH(",\"start\":4,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
-                         "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
+        return "{" GRAPH(
+            ",\"start\":4,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
+            "\"observations\":\"s,v\\n0,1.5\\n1,2\\n2,2.5\\n5,1\\n8,0.5\"") "}";
     return "{" METRICS ",\"space\":{\"type\":\"image\",\"height\":7,\"width\":9,\"channels\":1,\"bound\":0.3,"
            "\"latent_sizes\":[3,5]}}";
 }
