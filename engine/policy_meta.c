@@ -10,6 +10,7 @@
 #include "engine/meta_session.h"
 #include "engine/sobol.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
