@@ -77,8 +77,8 @@ static json_t *residual_json(const struct release_manifest *release)
     const char *sentences[] = {
         "What was released is released for ever; deleting the study does not take it back.",
         "The numbers of rows and columns of the release are known.",
-        "The server checks the curator's signature, the manifest's numbers and simple statistics of the matrix. It "
-        "cannot see whether the noise was drawn as stated: that rests on the curator's program and machine.",
+        ("The server checks the curator's signature, the manifest's numbers and simple statistics of the matrix. It "
+         "cannot see whether the noise was drawn as stated: that rests on the curator's program and machine."),
         is_private ? NULL : "Whoever knows as many rows as the table has columns can compute the map, and so the rest.",
         !is_private || is_cells ? NULL
                                 : "A row that moves farther than the protected distance is protected less: k times as "
