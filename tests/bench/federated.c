@@ -157,24 +157,29 @@ static void fts_run(struct synthetic *s, const struct fts_row *row, const double
 
 static double fts_regrets[FTS_ROWS][TIMES][FUNCTIONS_MAX]; /* mean of two runs for each function */
 
+/* Every row twice on the function k. */
+static void fts_function(struct synthetic *s, size_t k)
+{
+    double     f[POINTS], regret[TIMES];
+    struct rng rng = rng_at(20260, k, RNG_TEST);
+    synthetic_function(s, &rng, f);
+    for (size_t r = 0; r < FTS_ROWS; r++)
+        for (uint64_t run = 0; run < 2; run++) {
+            size_t     peaks[OTHERS];
+            struct rng others = rng_at(20261 + run, k, RNG_TEST), own = rng_at(20263 + run, k, RNG_TEST);
+            if (fts_rows[r].features > 0)
+                others_peaks(s, &fts_rows[r], f, &others, peaks);
+            fts_run(s, &fts_rows[r], f, peaks, &own, regret);
+            for (size_t i = 0; i < TIMES; i++)
+                fts_regrets[r][i][k] = (run == 0 ? 0 : fts_regrets[r][i][k]) + regret[i] / 2;
+        }
+}
+
 static bool fts_table(struct synthetic *s, size_t functions)
 {
     struct tally tally = {0};
-    for (size_t k = 0; k < functions; k++) {
-        double     f[POINTS], regret[TIMES];
-        struct rng rng = rng_at(20260, k, RNG_TEST);
-        synthetic_function(s, &rng, f);
-        for (size_t r = 0; r < FTS_ROWS; r++)
-            for (uint64_t run = 0; run < 2; run++) {
-                size_t     peaks[OTHERS];
-                struct rng others = rng_at(20261 + run, k, RNG_TEST), own = rng_at(20263 + run, k, RNG_TEST);
-                if (fts_rows[r].features > 0)
-                    others_peaks(s, &fts_rows[r], f, &others, peaks);
-                fts_run(s, &fts_rows[r], f, peaks, &own, regret);
-                for (size_t i = 0; i < TIMES; i++)
-                    fts_regrets[r][i][k] = (run == 0 ? 0 : fts_regrets[r][i][k]) + regret[i] / 2;
-            }
-    }
+    for (size_t k = 0; k < functions; k++)
+        fts_function(s, k);
     for (size_t r = 0; r < FTS_ROWS; r++)
         for (size_t i = 0; i < TIMES; i++)
             check_figure(&tally, fts_rows[r].name, fts_names[i], fts_regrets[r][i], functions, fts_rows[r].target[i],
