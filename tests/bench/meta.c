@@ -290,8 +290,8 @@ static int run_rows(int functions, int from, const char *only)
             continue;
         results[i].regret = doubles((size_t)functions * TIMES);
         for (int run = 0; run < functions; run++) {
-            draw_function((uint64_t)(from + run), f);
-            run_function(&rows[i], (uint64_t)(from + run), f, &results[i]);
+            draw_function((uint64_t)from + (uint64_t)run, f);
+            run_function(&rows[i], (uint64_t)from + (uint64_t)run, f, &results[i]);
         }
         results[i].done = true;
         report(&rows[i], &results[i], &counted, &beyond);
