@@ -71,6 +71,22 @@ static void test_boxes(void)
     CHECK_NEAR(volume(stairs, 6, 2, (const double[]){0, 0}), 5 + 3 + 2 * 1.5, 1e-14);
 }
 
+/* With its sign, the volume that the boxes of a set of three have in common. */
+static double signed_overlap(const double *v, size_t m, unsigned set)
+{
+    double product = 1.0;
+    int    size = 0;
+    for (size_t j = 0; j < m; j++) {
+        double least = HUGE_VAL;
+        for (unsigned i = 0; i < 3; i++)
+            least = set & 1u << i ? fmin(least, v[i * m + j]) : least;
+        product *= least;
+    }
+    for (unsigned i = 0; i < 3; i++)
+        size += (set & 1u << i) != 0;
+    return size % 2 == 1 ? product : -product;
+}
+
 /* Two and three boxes in every dimension: inclusion and exclusion. */
 static void test_inclusion(void)
 {
@@ -81,19 +97,8 @@ static void test_inclusion(void)
             double v[12], expected = 0.0;
             for (size_t i = 0; i < 3 * m; i++)
                 v[i] = 0.1 + rng_uniform(&rng);
-            for (unsigned set = 1; set < 8; set++) {
-                double product = 1.0;
-                int    size = 0;
-                for (size_t j = 0; j < m; j++) {
-                    double least = HUGE_VAL;
-                    for (unsigned i = 0; i < 3; i++)
-                        least = set & 1u << i ? fmin(least, v[i * m + j]) : least;
-                    product *= least;
-                }
-                for (unsigned i = 0; i < 3; i++)
-                    size += (set & 1u << i) != 0;
-                expected += size % 2 == 1 ? product : -product;
-            }
+            for (unsigned set = 1; set < 8; set++)
+                expected += signed_overlap(v, m, set);
             CHECK_NEAR(volume(v, 3, m, zero), expected, 1e-13);
         }
 }

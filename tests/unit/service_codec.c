@@ -211,11 +211,27 @@ static void test_spec(void)
     arena_fini(&arena);
 }
 
+struct refusal {
+    const char *members, *path, *code;
+};
+
+static void check_refused(const struct refusal *rows, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        struct arena arena;
+        struct spec  spec;
+        struct error err = {0};
+        arena_init(&arena, ARENA_BYTES);
+        CU_ASSERT_EQUAL(read_spec(rows[i].members, &arena, &spec, &err), STATUS_INVALID);
+        CU_ASSERT_STRING_EQUAL(err.path, rows[i].path);
+        CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
+        arena_fini(&arena);
+    }
+}
+
 static void test_spec_refused(void)
 {
-    static const struct {
-        const char *members, *path, *code;
-    } rows[] = {
+    static const struct refusal rows[] = {
         {"", "/metrics", "missing_member"},
         {METRICS, "/space", "missing_member"},
         {SPACE(LR) ",\"extra\":1", "/extra", "unknown_member"},
@@ -225,41 +241,6 @@ static void test_spec_refused(void)
         {METRICS ",\"space\":null", "/space", "wrong_type"},
         {METRICS ",\"space\":{}", "/space/type", "missing_member"},
         {METRICS ",\"space\":{\"type\":\"lattice\"}", "/space/type", "unknown_value"},
-        {METRICS ",\"space\":{\"type\":\"graph\"}", "/space/start", "missing_member"},
-        {GRAPH(",\"start\":0"), "/space/sites", "bad_combination"},
-        {GRAPH(",\"start\":0,\"sites\":[]"), "/space/sites", "out_of_range"},
-        {GRAPH(",\"start\":0,\"sites\":[[1,2],[3]]"), "/space/sites/1", "wrong_shape"},
-        {GRAPH(",\"start\":0,\"sites\":[[1,2,3,4]]"), "/space/sites", "out_of_range"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]]"), "/space/edges", "bad_combination"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"edges\":[[0,1]]"), "/space/macro_action_length",
-         "missing_member"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,2]]"), "/space/edges/0",
-         "unknown_site"},
-        {GRAPH(",\"start\":5,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]]"), "/space/start",
-         "unknown_site"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":2,\"edges\":[[0,1]]"), "/space/start",
-         "no_macro_action"},
-        {GRAPH(",\"start\":1,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]],\"directed\":true"),
-         "/space/start", "no_macro_action"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"site_ids\":[7,7],\"macro_action_length\":1,\"edges\":[]"),
-         "/space/site_ids", "duplicate_name"},
-        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,nine\",\"macro_action_length\":1,\"edges\":[]"),
-         "/space/sites", "csv_value"},
-        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a,b\\n7,8\""),
-         "/space/edges", "unknown_site"},
-        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a\\n7\""),
-         "/space/edges", "csv_width"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[]}]"),
-         "/space/macro_actions/0/sites", "out_of_range"},
-        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[1,2]}]"),
-         "/space/macro_actions/0/sites/1", "unknown_site"},
-        {GRAPH(",\"start\":0,\"macro_action_length\":2,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"knight\"}"),
-         "/space/grid/moves", "unknown_value"},
-        {GRAPH(",\"start\":0,\"macro_action_length\":3,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"straight\"}"),
-         "/space/start", "no_macro_action"},
-        {GRAPH(",\"start\":0,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
-               "\"observations\":[{\"site\":9,\"value\":1}]"),
-         "/space/observations/0/site", "unknown_site"},
         {SPACE(""), "/space/parameters", "out_of_range"},
         {SPACE("7"), "/space/parameters/0", "wrong_type"},
         {SPACE("{\"name\":\"x\"}"), "/space/parameters/0/type", "missing_member"},
@@ -314,16 +295,49 @@ static void test_spec_refused(void)
         {METRICS ",\"space\":{\"type\":\"image\",\"height\":9,\"width\":7,\"bound\":1,\"latent_sizes\":[2,[7,8]]}",
          "/space/latent_sizes/1", "bad_size"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct arena arena;
-        struct spec  spec;
-        struct error err = {0};
-        arena_init(&arena, ARENA_BYTES);
-        CU_ASSERT_EQUAL(read_spec(rows[i].members, &arena, &spec, &err), STATUS_INVALID);
-        CU_ASSERT_STRING_EQUAL(err.path, rows[i].path);
-        CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
-        arena_fini(&arena);
-    }
+    check_refused(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void test_spec_graph_refused(void)
+{
+    static const struct refusal rows[] = {
+        {METRICS ",\"space\":{\"type\":\"graph\"}", "/space/start", "missing_member"},
+        {GRAPH(",\"start\":0"), "/space/sites", "bad_combination"},
+        {GRAPH(",\"start\":0,\"sites\":[]"), "/space/sites", "out_of_range"},
+        {GRAPH(",\"start\":0,\"sites\":[[1,2],[3]]"), "/space/sites/1", "wrong_shape"},
+        {GRAPH(",\"start\":0,\"sites\":[[1,2,3,4]]"), "/space/sites", "out_of_range"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]]"), "/space/edges", "bad_combination"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"edges\":[[0,1]]"), "/space/macro_action_length",
+         "missing_member"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,2]]"), "/space/edges/0",
+         "unknown_site"},
+        {GRAPH(",\"start\":5,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]]"), "/space/start",
+         "unknown_site"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_action_length\":2,\"edges\":[[0,1]]"), "/space/start",
+         "no_macro_action"},
+        {GRAPH(",\"start\":1,\"sites\":[[1.5],[2.5]],\"macro_action_length\":1,\"edges\":[[0,1]],\"directed\":true"),
+         "/space/start", "no_macro_action"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"site_ids\":[7,7],\"macro_action_length\":1,\"edges\":[]"),
+         "/space/site_ids", "duplicate_name"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,nine\",\"macro_action_length\":1,\"edges\":[]"),
+         "/space/sites", "csv_value"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a,b\\n7,8\""),
+         "/space/edges", "unknown_site"},
+        {GRAPH(",\"start\":7,\"sites\":\"x,id\\n1.5,7\\n2.5,9\",\"macro_action_length\":1,\"edges\":\"a\\n7\""),
+         "/space/edges", "csv_width"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[]}]"),
+         "/space/macro_actions/0/sites", "out_of_range"},
+        {GRAPH(",\"start\":0,\"sites\":[[1.5],[2.5]],\"macro_actions\":[{\"from\":0,\"sites\":[1,2]}]"),
+         "/space/macro_actions/0/sites/1", "unknown_site"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":2,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"knight\"}"),
+         "/space/grid/moves", "unknown_value"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":3,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"straight\"}"),
+         "/space/start", "no_macro_action"},
+        {GRAPH(",\"start\":0,\"macro_action_length\":1,\"grid\":{\"width\":3,\"height\":3,\"moves\":\"four\"},"
+               "\"observations\":[{\"site\":9,\"value\":1}]"),
+         "/space/observations/0/site", "unknown_site"},
+    };
+    check_refused(rows, sizeof rows / sizeof rows[0]);
 }
 
 static const char *spec_for(const struct policy *policy)
@@ -477,6 +491,7 @@ CU_TestInfo suite_codec[] = {
     {"label sizes", test_label_sizes},
     {"spec", test_spec},
     {"spec refused", test_spec_refused},
+    {"graph refused", test_spec_graph_refused},
     {"options", test_options},
     {"round trip", test_round_trip},
     {"spec memory", test_spec_memory},

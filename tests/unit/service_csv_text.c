@@ -4,6 +4,7 @@
 
 #include <CUnit/CUnit.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ARENA_BYTES = 1 << 20 };
@@ -132,8 +133,9 @@ static void test_conditional(void)
     CU_ASSERT(work.items[1].point[1] == 0.875);
     arena_fini(&work.arena);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char text[128] = "o,m,k,value\n";
-        CU_ASSERT_EQUAL(import(&work, conditional, strcat(text, rows[i].line)), STATUS_INVALID);
+        char text[128];
+        (void)snprintf(text, sizeof text, "o,m,k,value\n%s", rows[i].line);
+        CU_ASSERT_EQUAL(import(&work, conditional, text), STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(work.err.code, rows[i].code);
         CU_ASSERT_STRING_EQUAL(work.err.path, "/lines/2");
         arena_fini(&work.arena);
