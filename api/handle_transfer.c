@@ -62,7 +62,7 @@ static json_t *render_export(struct call *call, const void *result)
 static enum status read_trials(struct call *call, struct shown_export *shown, struct error *err)
 {
     size_t              room = (size_t)shown->study.trials_total, len = space_point_len(&shown->study.spec.space);
-    struct trial_filter filter = {.limit = EXPORT_PAGE};
+    struct trial_filter filter = {.limit = EXPORT_PAGE, .with_curves = true};
     struct trial_page   page;
     if (shown->study.spec.space.kind == SPACE_IMAGE && room > EXPORT_NUMBERS_MAX / len)
         return error_set(err, STATUS_TOO_LARGE, "export_too_large", "",
@@ -124,6 +124,7 @@ const struct form form_import_post = {
 
 struct shown_import {
     struct observe_reply reply;
+    size_t               skipped;
     bool                 dry_run;
 };
 
@@ -131,8 +132,9 @@ static json_t *render_import(struct call *call, const void *result)
 {
     (void)call;
     const struct shown_import *shown = result;
-    return json_pack("{s:I, s:I, s:b}", "imported", (json_int_t)shown->reply.accepted, "duplicates",
-                     (json_int_t)shown->reply.duplicates, "dry_run", shown->dry_run);
+    return json_pack("{s:I, s:I, s:I, s:b}", "imported", (json_int_t)shown->reply.accepted, "duplicates",
+                     (json_int_t)shown->reply.duplicates, "skipped", (json_int_t)shown->skipped, "dry_run",
+                     shown->dry_run);
 }
 
 /* A finished trial of an export as the observation that reports it; NULL when there is nothing to report. */
@@ -159,11 +161,11 @@ static json_t *trial_observation(const json_t *trial)
 
 struct batch {
     struct observation *items;
-    size_t              len;
+    size_t              len, skipped;
     struct origin       origin;
 };
 
-/* The finished trials of an export; what is not finished stays out. */
+/* The finished trials of an export; what has no result, running and stopped trials, is skipped. */
 static enum status read_export(struct call *call, const struct spec *spec, const json_t *trials, struct batch *batch,
                                struct error *err)
 {
@@ -185,6 +187,7 @@ static enum status read_export(struct call *call, const struct spec *spec, const
             continue;
         indexes[batch->len++] = i;
     }
+    batch->skipped = len - batch->len;
     batch->origin = (struct origin){.where = "/trials", .indexes = indexes};
     enum status status = show_read_observations(call, spec, list, "/trials", &batch->items, err);
     json_decref(list);
@@ -232,6 +235,7 @@ enum status handle_import_post(struct call *call, struct error *err)
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(read_batch(call, &study.spec, &batch, err));
     shown->dry_run = call->caller.dry_run = input->dry_run;
+    shown->skipped = batch.skipped;
     call->caller.is_import = true;
     if (batch.len == 0)
         return STATUS_OK;

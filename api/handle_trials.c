@@ -206,7 +206,7 @@ static json_t *render_trials(struct call *call, const void *result)
 enum status handle_trials_get(struct call *call, struct error *err)
 {
     const struct trials_get_input *input = call->input;
-    const struct trial_filter      filter = {input->state, input->cursor, input->limit};
+    const struct trial_filter      filter = {.state = input->state, .cursor = input->cursor, .limit = input->limit};
     struct shown_trials           *shown = CALL_RESULT(call, struct shown_trials, 200, render_trials);
     TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
     return trial_list(call->app, &call->caller, call->params[0], &filter, &shown->page, err);

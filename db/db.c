@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 enum { BATCH_MAX = 512, QUEUE_MAX = 4096, READERS_MAX = 64, IDLE_S = 1, SCHEMA_VERSION = 1, PATH_BYTES = 4096 };
+enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50 };
 
 static const char schema_001[] = {
 #include "schema.inc"
@@ -263,8 +264,11 @@ static enum status lock_folder(struct db *db, const char *folder, struct error *
     db->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (db->lock < 0)
         return error_set(err, STATUS_INVALID, "path", "", "cannot open %s: %s", path, strerror(errno));
-    if (flock(db->lock, LOCK_EX | LOCK_NB) != 0)
-        return error_set(err, STATUS_BUSY, "locked", "", "another process uses %s", folder);
+    for (int tries = 0; flock(db->lock, LOCK_EX | LOCK_NB) != 0; tries++) { // who was killed may not be gone yet
+        if (tries == LOCK_TRIES)
+            return error_set(err, STATUS_BUSY, "locked", "", "another process uses %s", folder);
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000}, NULL);
+    }
     return STATUS_OK;
 }
 

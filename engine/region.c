@@ -87,12 +87,8 @@ void regions_squeeze(const struct regions *regions, size_t region, double *v)
     }
 }
 
-/* FNV-1a over the name, then the generator: neighbouring names end in unrelated regions. */
-size_t regions_of_agent(uint64_t seed, const char *agent, size_t count)
+size_t regions_of_seat(uint64_t seed, uint64_t seat, size_t count)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (const char *c = agent; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    struct rng rng = rng_at(seed, hash, RNG_REGION);
-    return rng_below(&rng, count);
+    struct rng rng = rng_at(seed, 1, RNG_REGION);
+    return (rng_below(&rng, count) + (size_t)(seat % count)) % count;
 }

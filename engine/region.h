@@ -34,8 +34,9 @@ size_t regions_of_point(const struct regions *regions, const double *point);
 /* v [params_len] in [0, 1), quantiles in the whole space, become quantiles in the region. */
 void regions_squeeze(const struct regions *regions, size_t region, double *v);
 
-/* Which region an agent begins in: a public function of the federation's seed and the agent's name alone, so that it
- * does not depend on who else takes part. */
-size_t regions_of_agent(uint64_t seed, const char *agent, size_t count);
+/* Which region the agent at a seat (any number) begins in: a public function of the federation's seed and the seat alone,
+ * so that it does not depend on who else takes part.  Neighbouring seats begin in neighbouring regions, so that any number
+ * of seats are spread evenly. */
+size_t regions_of_seat(uint64_t seed, uint64_t seat, size_t count);
 
 #endif

@@ -26,11 +26,9 @@ static double option(const struct federation_spec *spec, const char *name)
 
 size_t federation_region(const struct federation_spec *spec, int64_t seat)
 {
-    char name[24];
     if (!spec->is_private)
         return 0;
-    snprintf(name, sizeof name, "%lld", (long long)seat);
-    return regions_of_agent((uint64_t)option(spec, "features_seed"), name, spec->broadcast.regions);
+    return regions_of_seat((uint64_t)option(spec, "features_seed"), (uint64_t)seat, spec->broadcast.regions);
 }
 
 void federation_options(const struct federation_spec *spec, int64_t seat, double *options)

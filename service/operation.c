@@ -346,6 +346,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     task->is_new = !more;
     if (status != STATUS_OK || more)
         return status;
+    TRY(trial_may_be_given(study, err));
     *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
     snprintf(out->study, sizeof out->study, "%s", task->study);
     TRY(app_id(out->id, sizeof out->id, "op_", 16, err));

@@ -34,7 +34,7 @@ struct plan {
     const char                   *exhausted;   /* why there are no more, or NULL */
 };
 
-static enum status check_state(const struct study *study, struct error *err)
+enum status trial_may_be_given(const struct study *study, struct error *err)
 {
     if (study->state == STUDY_ACTIVE)
         return STATUS_OK;
@@ -141,7 +141,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     size_t       expired_len;
     plan->now_ms = plan->app->now_ms();
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
-    TRY(check_state(&plan->study, err));
+    TRY(trial_may_be_given(&plan->study, err));
     if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
                          "at most %zu points of this size go into a reply", trial_points_max(&plan->study.spec.space));
@@ -317,7 +317,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->now_ms = plan->app->now_ms(); // leases begin when trials are given, not when they were asked for
     TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, &plan->study, err));
     plan->study.spec = spec;
-    TRY(check_state(&plan->study, err));
+    TRY(trial_may_be_given(&plan->study, err));
     int64_t before = plan->study.revision;
     bool    has_moved = spec.space.kind == SPACE_GRAPH && before != plan->live->revision;
     if (plan->fresh_len > 0 && has_moved) // the agent may stand elsewhere than the plan took it to

@@ -78,6 +78,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, task->id, task->after,
                  task->filter->state == NULL ? "" : task->filter->state, task->limit + 1));
     TRY(rows_trials(&rows, task->caller->arena, &out->trials, &out->len, err));
+    for (size_t i = 0; i < out->len && task->filter->with_curves; i++)
+        TRY(rows_curve(conn, task->id, task->caller->arena, &out->trials[i], err));
     if ((int64_t)out->len <= task->limit)
         return STATUS_OK;
     out->len = (size_t)task->limit;

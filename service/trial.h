@@ -67,6 +67,8 @@ struct suggest_reply {
     size_t        len;
     int64_t       revision;
 };
+/* CONFLICT when the study's state is one in which nothing is suggested. */
+MUST_CHECK enum status trial_may_be_given(const struct study *study, struct error *err);
 /* This worker's own running trials first, then queued ones, then the policy.
  * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted"; BUSY "planning"
  * while another plan for the study is being made. */
@@ -110,6 +112,7 @@ MUST_CHECK enum status trial_find(struct app *app, struct caller *caller, const 
 struct trial_filter {
     const char *state, *cursor;
     int64_t     limit;
+    bool        with_curves; /* one more query for each trial */
 };
 MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const char *study,
                                   const struct trial_filter *filter, struct trial_page *out, struct error *err);

@@ -273,3 +273,15 @@ test('reports of other trials while one is judged: no answer is lost', async () 
         assert.equal(curve.length === 20, state === 'completed');
     }
 });
+
+test('an export has the curves; an import says that it skips stopped trials', async () => {
+    const { id } = await api.study({ metrics: accuracy, algorithm: bos });
+    await runs(id, 20, [rising(0.92, 0.6), rising(0.83, 0.5), rising(0.31, 0.4)]);
+    const document = await api.get(`/v1/studies/${id}/export`);
+    assert.deepEqual(document.trials.map((trial) => trial.state), ['completed', 'completed', 'stopped']);
+    assert.equal(document.trials[0].curve.length, 20);
+    assert.equal(document.trials[2].curve.at(-1).value, document.trials[2].value);
+    const copy = await api.post('/v1/studies', { ...document.study, name: 'copy' }, 201);
+    assert.deepEqual(await api.post(`/v1/studies/${copy.id}/import`, document),
+        { imported: 2, duplicates: 0, skipped: 1, dry_run: false });
+});

@@ -220,9 +220,9 @@ test('a JSON export can be imported into another study', async () => {
     const target = await api.post('/v1/studies', { ...document.study, name: 'target' }, 201);
     const goal = `/v1/studies/${target.id}`;
     const before = await api.state(target.id);
-    assert.deepEqual(await api.post(`${goal}/import?dry_run=true`, document), { imported: 4, duplicates: 0, dry_run: true });
+    assert.deepEqual(await api.post(`${goal}/import?dry_run=true`, document), { imported: 4, duplicates: 0, skipped: 1, dry_run: true });
     assert.deepEqual(await api.state(target.id), before, 'a dry run changed the study');
-    assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 4, duplicates: 0, dry_run: false });
+    assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 4, duplicates: 0, skipped: 1, dry_run: false });
     const { trials } = await api.get(`${goal}/trials`);
     const finished = document.trials.filter((trial) => trial.state !== 'running');
     assert.deepEqual(trials.map((t) => [t.state, t.point, t.value, t.stddev, t.reason, t.external_id]),
@@ -237,8 +237,8 @@ test('a CSV export can be imported into another study', async () => {
     const target = await api.study({ space: mixed });
     const goal = `/v1/studies/${target.id}`;
     const send = (query) => api.expect(200, 'POST', `${goal}/import${query}`, { body: csv, type: 'text/csv' });
-    assert.deepEqual(await send('?dry_run=true'), { imported: 4, duplicates: 0, dry_run: true });
-    assert.deepEqual(await send(''), { imported: 4, duplicates: 0, dry_run: false });
+    assert.deepEqual(await send('?dry_run=true'), { imported: 4, duplicates: 0, skipped: 0, dry_run: true });
+    assert.deepEqual(await send(''), { imported: 4, duplicates: 0, skipped: 0, dry_run: false });
     const [source, copy] = await Promise.all([api.get(`${path}/trials`), api.get(`${goal}/trials`)]);
     const essence = (t) => [t.state, t.point, t.value, t.stddev, t.reason, t.external_id];
     assert.deepEqual(copy.trials.map(essence), source.trials.filter((t) => t.state !== 'running').map(essence));

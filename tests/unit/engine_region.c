@@ -99,24 +99,23 @@ static void test_equal(void)
     check_equal(&mixed, 30);
 }
 
-static void test_agents(void)
+static void test_seats(void)
 {
-    enum { AGENTS = 4000 };
-    double hits[5] = {0};
-    size_t moved = 0;
-    char   name[32];
-    for (int n = 0; n < AGENTS; n++) {
-        snprintf(name, sizeof name, "hospital-%d", n);
-        size_t region = regions_of_agent(2385, name, 5);
-        CU_ASSERT_FATAL(region < 5);
-        CU_ASSERT(region == regions_of_agent(2385, name, 5));
-        moved += region != regions_of_agent(2386, name, 5);
-        hits[region]++;
+    size_t firsts[5] = {0};
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        size_t hits[5] = {0};
+        for (uint64_t seat = 1; seat <= 12; seat++) {
+            size_t region = regions_of_seat(seed, seat, 5);
+            CU_ASSERT_FATAL(region < 5);
+            hits[region]++;
+        }
+        for (size_t i = 0; i < 5; i++)
+            CU_ASSERT(hits[i] == 2 || hits[i] == 3); /* 12 seats among 5 regions */
+        firsts[regions_of_seat(seed, 1, 5)]++;
     }
     for (size_t i = 0; i < 5; i++)
-        CHECK_NEAR(hits[i] / AGENTS, 0.2, 5 * 0.4 / sqrt(AGENTS));
-    CHECK_NEAR((double)moved / AGENTS, 0.8, 0.04);
-    CU_ASSERT(regions_of_agent(1, "", 1) == 0);
+        CHECK_NEAR((double)firsts[i] / 4000.0, 0.2, 5 * 0.4 / sqrt(4000));
+    CU_ASSERT(regions_of_seat(1, 7, 1) == 0);
 }
 
 static void check_refused(struct space *space, size_t count, const char *code)
@@ -158,5 +157,5 @@ static void test_refusals(void)
 
 CU_TestInfo suite_region[] = {
     {"slices", test_slices}, {"order", test_order},       {"equal volumes", test_equal},
-    {"agents", test_agents}, {"refusals", test_refusals}, CU_TEST_INFO_NULL,
+    {"agents", test_seats},  {"refusals", test_refusals}, CU_TEST_INFO_NULL,
 };
