@@ -223,7 +223,7 @@ static json_t *list_of(const char *const *sentences)
 
 static const char *const private_limits[] = {
     "Each agent's vector is hidden from the other agents by the noise. The server itself sees every vector until the "
-    "round is closed; then it deletes them.",
+    "round is closed; then it deletes them, but the store's write-ahead log may hold them for a while.",
     "Which agents have sent is known to the server, and how many is shown. Which of them were drawn into a broadcast "
     "is "
     "told to nobody and kept nowhere.",

@@ -78,6 +78,7 @@ static enum status configure(sqlite3 *handle, enum driver_mode mode, const char 
         return pragma(handle, "query_only", "1", "1", err);
     TRY(pragma(handle, "journal_mode", "WAL", "wal", err));
     TRY(pragma(handle, "synchronous", synchronous, strcmp(synchronous, "OFF") == 0 ? "0" : "2", err));
+    TRY(pragma(handle, "secure_delete", "1", "1", err));
     TRY(pragma(handle, "wal_autocheckpoint", "1000", "1000", err));
     return pragma(handle, "foreign_keys", "1", "1", err);
 }

@@ -8,7 +8,7 @@
 
 enum { WEIGHT_ONE = 1 << 16, STEPS_MIN = 64, STEPS_MAX = 1 << 20 };
 static const double SIGMA_MAX = 2147483646.0; /* of the sampler */
-static const double Z_MAX = 100.0, RATE_MIN = 1e-6, EXPONENT_MAX = 50.0;
+static const double Z_MAX = 100.0, RATE_MIN = 1e-6, CLIP_MIN = 1e-100, EXPONENT_MAX = 50.0;
 
 double broadcast_exponent(const struct broadcast_schedule *schedule, uint64_t round)
 {
@@ -39,8 +39,8 @@ static enum status check(const struct broadcast *b, struct error *err)
             return refuse(err, "bad_regions", "/regions", "an agent is of a region that is not there");
     if (!(b->schedule.b >= 0.0 && b->schedule.a >= b->schedule.b && b->schedule.a <= EXPONENT_MAX))
         return refuse(err, "bad_weights", "/weights", "the exponents of weights are 0 <= b <= a <= 50");
-    if (!(b->clip > 0.0 && isfinite(b->clip)))
-        return refuse(err, "bad_clip", "/clip", "the clipping norm must be positive");
+    if (!(b->clip >= CLIP_MIN && isfinite(b->clip)))
+        return refuse(err, "bad_clip", "/clip", "the clipping norm must be at least 1e-100");
     if (!(b->q >= RATE_MIN && b->q <= 1.0))
         return refuse(err, "bad_sampling_rate", "/q", "q must be in (0, 1], at least 1e-6");
     if (!(b->z >= ACCOUNTANT_Z_MIN && b->z <= Z_MAX))

@@ -53,7 +53,7 @@ struct broadcast {
     const size_t             *region_of; /* [agents] < regions; borrowed */
     struct broadcast_schedule schedule;
     uint64_t                  round;
-    double                    clip; /* S > 0: of the joint vector; a message is clipped to S / sqrt(P) */
+    double                    clip; /* S >= 1e-100: of the joint vector; a message is clipped to S / sqrt(P) */
     double                    q, z;
     enum broadcast_noise      noise;
     /* out: the plan, public too */

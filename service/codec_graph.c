@@ -123,8 +123,9 @@ static enum status set_ids(struct draft *d, const int64_t *ids)
 static bool find_site(const struct spec *spec, double id, uint32_t *out)
 {
     if (spec->site_ids == NULL) {
-        *out = (uint32_t)id;
-        return id >= 0 && id < (double)spec->space.graph->sites_len;
+        bool is_site = id >= 0 && id < (double)spec->space.graph->sites_len;
+        *out = is_site ? (uint32_t)id : 0;
+        return is_site;
     }
     const struct named_site  key = {.id = (int64_t)id};
     const struct named_site *found =

@@ -43,6 +43,7 @@ struct operations {
     pthread_cond_t  changed;
     struct workers *workers; /* NULL until something is to be done */
     struct job     *jobs;
+    size_t          watched; /* requests that wait */
     bool            is_stopping;
 };
 
@@ -365,9 +366,13 @@ static void wait_for(struct operations *operations, const struct job *job, int64
     until.tv_nsec += wait_ms % 1000 * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
+    if (operations->watched == OPERATIONS_WATCHED_MAX)
+        return;
+    operations->watched++;
     while (!job->is_over && !operations->is_stopping &&
            pthread_cond_timedwait(&operations->changed, &operations->lock, &until) == 0)
         continue;
+    operations->watched--;
 }
 
 /* The job of an operation that was there already, with a user more; NULL: it is over. */
@@ -464,6 +469,18 @@ enum status operation_cancel(struct app *app, struct caller *caller, const char 
             job->is_cancelled = true;
     pthread_mutex_unlock(&operations->lock);
     return operation_find(app, caller, id, out, err);
+}
+
+void operations_forget(struct app *app, const char *study)
+{
+    struct operations *operations = app->operations;
+    if (operations == NULL)
+        return;
+    pthread_mutex_lock(&operations->lock);
+    for (struct job *job = operations->jobs; job != NULL; job = job->next)
+        if (strcmp(job->study, study) == 0)
+            job->is_cancelled = true;
+    pthread_mutex_unlock(&operations->lock);
 }
 
 /* ---- resume ---- */

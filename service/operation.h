@@ -1,13 +1,14 @@
 /* Suggestions that take long: a suggest that goes on after its request was answered.
  * The row is written before the work begins, and ended in the transaction that writes the trials, so a restart finds
  * what was promised and does it again.  Who and how long is waiting for one never decides what comes out.
- * At most OPERATIONS_AT_ONCE are worked on; the others wait in their order. */
+ * At most OPERATIONS_AT_ONCE are worked on; the others wait in their order.  At most OPERATIONS_WATCHED_MAX requests
+ * are kept waiting for an end, which leaves threads for all others. */
 #ifndef GNOMON_SERVICE_OPERATION_H
 #define GNOMON_SERVICE_OPERATION_H
 
 #include "service/trial.h"
 
-enum { OPERATIONS_AT_ONCE = 2, OPERATIONS_WAITING_MAX = 64 };
+enum { OPERATIONS_AT_ONCE = 2, OPERATIONS_WAITING_MAX = 64, OPERATIONS_WATCHED_MAX = 16 };
 enum operation_state {
     OPERATION_RUNNING,
     OPERATION_SUCCEEDED,
@@ -42,6 +43,8 @@ void operations_free(struct operations *operations);
 MUST_CHECK enum status operation_begin(struct app *app, struct caller *caller, const char *study,
                                        const struct suggest_request *request, int64_t wait_ms, struct operation *out,
                                        struct error *err);
+/* Stops the work on operations of a study that is gone. */
+void operations_forget(struct app *app, const char *study);
 /* NOT_FOUND "operation_not_found", also of a study that the token may not see. */
 MUST_CHECK enum status operation_find(struct app *app, struct caller *caller, const char *id, struct operation *out,
                                       struct error *err);

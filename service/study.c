@@ -5,6 +5,7 @@
 #include "service/codec.h"
 #include "service/federation_host.h"
 #include "service/meta.h"
+#include "service/operation.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/token.h"
@@ -291,6 +292,7 @@ enum status study_delete(struct app *app, struct caller *caller, const char *id,
 {
     struct alter work = {.app = app, .caller = caller, .id = id};
     TRY(alter(app, caller, delete, &work, err));
+    operations_forget(app, id);
     session_drop(app, id);
     return STATUS_OK;
 }

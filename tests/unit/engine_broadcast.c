@@ -288,6 +288,7 @@ static void test_refusals(void)
     }
     REFUSED(q, 1.0000001, "bad_sampling_rate", "/q");
     REFUSED(q, 1e-7, "bad_sampling_rate", "/q");
+    REFUSED(clip, 5e-324, "bad_clip", "/clip");
     REFUSED(z, 100.01, "bad_noise_multiplier", "/z");
     REFUSED(z, 0.0999, "bad_noise_multiplier", "/z");
     REFUSED(schedule.a, 50.5, "bad_weights", "/weights");
