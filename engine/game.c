@@ -18,9 +18,9 @@ static enum status no_memory(struct error *err)
     return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the game does not fit in the memory limit");
 }
 
-static bool is_estimated(const struct game *game)
+static bool is_estimated(const struct game_problem *problem)
 {
-    return isnan(game->problem->agents[0].length_scale);
+    return isnan(problem->agents[0].length_scale);
 }
 
 /* ---- the actions ---- */
@@ -88,8 +88,7 @@ static size_t dims_of(const struct space *space)
     return space->kind == SPACE_PARAMETERS ? space->dims : space->columns;
 }
 
-/* 0: there is no table. */
-static size_t count_cells(const struct game_problem *problem)
+size_t game_cells(const struct game_problem *problem)
 {
     size_t cells = 1, dims = 0;
     for (size_t a = 0; a < problem->agents_len; a++) {
@@ -104,7 +103,7 @@ static size_t count_cells(const struct game_problem *problem)
 
 size_t game_rounds_max(const struct game_problem *problem)
 {
-    return count_cells(problem) > 0 ? GAME_ROUNDS_MAX : GAME_ROUNDS_SAMPLED;
+    return game_cells(problem) > 0 ? GAME_ROUNDS_MAX : GAME_ROUNDS_SAMPLED;
 }
 
 static enum status open_actions(struct game *game, struct error *err)
@@ -116,7 +115,7 @@ static enum status open_actions(struct game *game, struct error *err)
         game->dims += game->actions[a].dims;
         TRY(list_actions(game, a, err));
     }
-    game->cells = count_cells(game->problem);
+    game->cells = game_cells(game->problem);
     return STATUS_OK;
 }
 
@@ -151,20 +150,25 @@ static enum status open_table(struct game *game, struct error *err)
 /* ---- the models ---- */
 
 /* Given hyper-parameters are everybody's; estimated ones differ unless the payoffs are each other's mirror image. */
+size_t game_groups(const struct game_problem *problem)
+{
+    bool is_shared = !is_estimated(problem) || problem->sum == GAME_COMMON ||
+                     (problem->sum == GAME_CONSTANT && problem->agents_len == 2);
+    return is_shared ? 1 : problem->agents_len;
+}
+
 static enum status open_groups(struct game *game, struct error *err)
 {
     const struct game_problem *problem = game->problem;
     const struct game_options *options = &problem->options;
-    bool                       is_shared = !is_estimated(game) || problem->sum == GAME_COMMON ||
-                     (problem->sum == GAME_CONSTANT && problem->agents_len == 2);
     bool   is_scaled = !isnan(options->variance);
-    double length = is_estimated(game) ? LENGTH_DEFAULT * sqrt((double)game->dims) : 1, noise = NOISE_DEFAULT;
+    double length = is_estimated(game->problem) ? LENGTH_DEFAULT * sqrt((double)game->dims) : 1, noise = NOISE_DEFAULT;
     if (!isnan(options->noise))
         noise = fmax(options->noise / (is_scaled ? options->variance : 1), NOISE_MIN);
-    game->groups_len = is_shared ? 1 : problem->agents_len;
+    game->groups_len = game_groups(problem);
     for (size_t g = 0; g < game->groups_len; g++) {
         struct group *group = &game->groups[g];
-        size_t        outputs = is_shared ? problem->agents_len : 1;
+        size_t        outputs = game->groups_len == 1 ? problem->agents_len : 1;
         group->variance = is_scaled ? options->variance : 1;
         TRY(joint_gp_init(&group->gp, &game->arena, game->table, game->cells, game->dims, outputs, err));
         joint_gp_reset(&group->gp, length, noise);
@@ -374,7 +378,7 @@ enum status game_tell(struct game *game, const struct game_action *actions, cons
         standardise(game, a);
     for (size_t g = 0; g < game->groups_len; g++) {
         TRY(observe(game, &game->groups[g], round, err));
-        if (is_estimated(game))
+        if (is_estimated(game->problem))
             TRY(refit(game, &game->groups[g], err));
     }
     return game->rounds < game->problem->options.initial ? STATUS_OK : game_level0_tell(game, err);

@@ -29,6 +29,7 @@
 enum {
     GAME_AGENTS_MAX = 8,
     GAME_LEVEL_MAX = 4,
+    GAME_MINDS_MAX = 128,
     GAME_ROUNDS_MAX = 1000,     /* with a table */
     GAME_ROUNDS_SAMPLED = 300,  /* without */
     GAME_ACTIONS_MAX = 4096,    /* of a finite set */
@@ -74,7 +75,7 @@ struct game_options {
 struct game_problem {
     const struct game_agent *agents; /* [agents_len] from 2; length_scale of all or of none */
     size_t                   agents_len;
-    size_t                   minds; /* how many ids there are */
+    size_t                   minds; /* how many ids there are, at most GAME_MINDS_MAX */
     enum game_sum            sum;   /* which agents' payoffs tell the same of the kernel */
     struct game_options      options;
     uint64_t                 seed;
@@ -90,6 +91,17 @@ struct game;
 
 /* How many rounds a game may have: GAME_ROUNDS_MAX if its joint actions fit in a table. */
 size_t game_rounds_max(const struct game_problem *problem);
+
+/* How many joint actions there are in the table, 0 without one; and how many models with hyper-parameters of their
+ * own. */
+size_t game_cells(const struct game_problem *problem);
+size_t game_groups(const struct game_problem *problem);
+
+/* Estimates for a game of so many rounds: of the dearest agent's action after them, and of telling them all to a game
+ * that was just opened, in seconds of one core, good to a factor of two; and of the bytes that they add to it. */
+double game_act_seconds(const struct game_problem *problem, size_t rounds);
+double game_tell_seconds(const struct game_problem *problem, size_t rounds);
+double game_rounds_bytes(const struct game_problem *problem, size_t rounds);
 
 /* *out is NULL on failure.  The problem and what it points to outlive the game.  Errors: NO_MEMORY. */
 MUST_CHECK enum status game_open(const struct game_problem *problem, struct game **out, struct error *err);

@@ -226,19 +226,29 @@ static enum status refine(struct reasoning *r, const struct sampled *sampled, do
     return STATUS_OK;
 }
 
+/* Candidates come and go in scratch: a point that won is copied. */
 static enum status respond_by_samples(struct reasoning *r, size_t agent, const struct conduct *others,
                                       struct conduct *out)
 {
     const struct actions *own = &r->game->actions[agent];
+    size_t                params_len = own->points == NULL ? 0 : own->space->params_len;
     struct sampled        sampled;
-    TRY(draw_others(r, agent, others, &sampled));
-    double *values = ARENA_NEW(r->scratch, double, own->n);
-    if (values == NULL)
+    double               *kept = ARENA_NEW(r->scratch, double, own->dims + params_len + own->n), *values = kept;
+    if (kept == NULL)
         return no_memory(r->err);
+    values += own->dims + params_len;
+    struct arena_mark mark = arena_mark(r->scratch);
+    TRY(draw_others(r, agent, others, &sampled));
     expect_draws(r, &sampled, own->features, own->n, values);
     size_t best = largest(values, own->n);
     listed_conduct(own, best, out);
-    return own->points == NULL ? STATUS_OK : refine(r, &sampled, values[best], out);
+    if (own->points != NULL) {
+        TRY(refine(r, &sampled, values[best], out));
+        out->features = memcpy(kept, out->features, own->dims * sizeof *kept);
+        out->point = memcpy(kept + own->dims, out->point, params_len * sizeof *kept);
+    }
+    arena_release(r->scratch, mark);
+    return STATUS_OK;
 }
 
 /* ---- the recursion ---- */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PARAMS_MAX = 100, COLUMNS_MAX = 1000, MINDS_MAX = 4096 };
+enum { PARAMS_MAX = 100, COLUMNS_MAX = 1000 };
 static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
 static const double value_max = 1e100;
 
@@ -193,13 +193,17 @@ static enum status read_mind(const struct reader *r, const struct holder *holder
         return error_set(r->in->err, STATUS_INVALID, "bad_combination", where, "on level 0 there are no beliefs");
     if (json_array_size(beliefs) == 0)
         return STATUS_OK;
-    if (problem->minds >= MINDS_MAX)
-        return error_set(r->in->err, STATUS_INVALID, "out_of_range", where, "there are too many beliefs");
+    bool is_own = holder->thinker != NULL;
+    if (!is_own && problem->minds >= GAME_MINDS_MAX)
+        return error_set(r->in->err, STATUS_INVALID, "game_too_large", where,
+                         "a game has at most %zu beliefs about agents that spell out what these believe",
+                         GAME_MINDS_MAX - GAME_LEVEL_MAX - 1 - problem->agents_len);
     struct game_mind        *mind = ARENA_NEW(r->in->arena, struct game_mind, 1);
     const struct game_mind **others = arena_zalloc(r->in->arena, GAME_AGENTS_MAX, sizeof *others);
     if (mind == NULL || others == NULL)
         return no_memory(r->in->err);
-    *mind = (struct game_mind){.level = (unsigned)holder->level, .others = others, .id = problem->minds++};
+    *mind = (struct game_mind){.level = (unsigned)holder->level, .others = others,
+                              .id = is_own ? GAME_LEVEL_MAX + 1 + holder->agent : problem->minds++};
     for (size_t i = 0; i < json_array_size(beliefs); i++) {
         codec_read_path_item(path, where, i);
         TRY(read_belief(r, holder, json_array_get(beliefs, i), path, others));
@@ -287,6 +291,7 @@ static enum status read_agents(struct reading *in, const json_t *json, struct ga
         codec_read_path_item(path, "/agents", a);
         TRY(read_name(in, json_array_get(json, a), path, spec));
     }
+    spec->problem.minds += spec->problem.agents_len; // everybody's own, so that a text with all filled in has no more
     for (size_t a = 0; a < spec->problem.agents_len; a++) {
         codec_read_path_item(path, "/agents", a);
         TRY(read_agent(&r, a, json_array_get(json, a), path));

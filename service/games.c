@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIST_MAX = 100 };
+enum { LIST_MAX = 100, ACT_MAX_S = 5, REPLAY_MAX_S = 60 };
 
 const char *const games_state_names[GAMES_STATE_COUNT] = {[GAMES_ACTIVE] = "active", [GAMES_COMPLETED] = "completed"};
 
@@ -124,14 +124,46 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     return log_event(conn, out, "game.created", work->caller, out->created_ms, err);
 }
 
-/* What cannot be held in memory is refused before it is there. */
-static enum status try_open(struct app *app, struct game_spec *spec, struct error *err)
+/* What cannot be held in memory is refused before it is there; bytes: of the game without rounds. */
+static enum status try_open(struct app *app, struct game_spec *spec, size_t *bytes, struct error *err)
 {
     struct game *game;
     spec->problem.memory_bytes = app->options.session_bytes;
     TRY(game_open(&spec->problem, &game, err));
+    *bytes = game_bytes(game);
     game_close(game);
     return STATUS_OK;
+}
+
+/* Whether the last of so many rounds could still be played; a part of a session's memory is for the specification. */
+static bool fits(const struct app *app, const struct game_problem *problem, size_t bytes, size_t rounds)
+{
+    double free_bytes = 0.9375 * (double)app->options.session_bytes - (double)bytes;
+    return game_rounds_bytes(problem, rounds) <= free_bytes && game_act_seconds(problem, rounds) <= ACT_MAX_S &&
+           game_tell_seconds(problem, rounds) <= REPLAY_MAX_S;
+}
+
+static enum status check_size(struct app *app, const struct game_new *new, struct error *err)
+{
+    const struct game_problem *problem = &new->spec->problem;
+    size_t                     bytes, few = 0, most = game_rounds_max(problem);
+    size_t                     many = (new->budget_rounds > 0 ? (size_t)new->budget_rounds : most) + 1;
+    TRY(try_open(app, new->spec, &bytes, err));
+    while (many - few > 1) { // few rounds fit, many do not or are not asked for
+        size_t half = few + (many - few) / 2;
+        if (fits(app, problem, bytes, half))
+            few = half;
+        else
+            many = half;
+    }
+    if (few == (new->budget_rounds > 0 ? (size_t)new->budget_rounds : most))
+        return STATUS_OK;
+    if (few == 0)
+        return error_set(err, STATUS_INVALID, "game_too_large", "/agents", "not even a round could be played in time");
+    return error_set(err, STATUS_INVALID, "game_too_large", "/budget/rounds",
+                     "with these agents, actions, samples and beliefs a game may have %zu rounds; after more, an answer "
+                     "would take too long or not fit in memory",
+                     few);
 }
 
 enum status games_create(struct app *app, struct caller *caller, const struct game_new *new, struct game_row *out,
@@ -147,7 +179,7 @@ enum status games_create(struct app *app, struct caller *caller, const struct ga
                              .created_ms = now,
                              .updated_ms = now,
                              .viewer = new->spec->problem.agents_len};
-    TRY(try_open(app, new->spec, err));
+    TRY(check_size(app, new, err));
     TRY(app_id(out->id, sizeof out->id, "gam_", 16, err));
     struct work work = {.app = app, .caller = caller, .new = new, .out = out};
     return app_transact(app, caller, create, &work, err);

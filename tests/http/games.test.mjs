@@ -103,6 +103,37 @@ test('what a game may be', async () => {
     assert.deepEqual(await api.get('/v1/games'), before);
 });
 
+// Eight agents; the first spells out what everybody believes down to level 0.
+const names = Array.from({ length: 8 }, (_, i) => `g${i}`);
+const spelled = (holder, level) => names.filter((name) => name !== holder)
+    .map((agent) => ({ agent, level: level - 1, ...(level > 1 && { beliefs: spelled(agent, level - 1) }) }));
+const crowd = (actions, first = {}) => names.map((name, i) => ({ name, actions, ...(i === 0 && first) }));
+const doubles = (n) => ({ type: 'parameters', parameters: Array.from({ length: n }, (_, i) => ({ name: `p${i}`, type: 'double', min: 0, max: 2.385 })) });
+
+test('what could not be answered in time or held in memory is refused at the start, and told what would do', async () => {
+    const before = await api.get('/v1/games');
+    const tooLarge = (members) => api.expect([422, 'game_too_large'], 'POST', '/v1/games', { json: { name: 'large', ...members } });
+    const deep = await tooLarge({ agents: crowd(line(2), { level: 4, beliefs: spelled('g0', 4) }) });
+    assert.match(deep.errors[0].pointer, /^\/agents\/0\/beliefs\/\d(\/beliefs\/\d)+\/beliefs$/);
+    for (const [agents, strategy] of [
+        [crowd(doubles(20), { level: 2, beliefs: spelled('g0', 2) }), { samples: 512 }], // time of one action
+        [crowd(line(4)), {}], // 65,536 joint actions, eight models of them
+    ]) {
+        const refusal = await tooLarge({ agents, strategy, budget: { rounds: 300 } });
+        assert.equal(refusal.errors[0].pointer, '/budget/rounds');
+        const rounds = Number(/may have (\d+) rounds/.exec(refusal.detail)[1]);
+        assert.ok(rounds >= 10 && rounds < 300, refusal.detail);
+        assert.equal((await tooLarge({ agents, strategy })).detail, refusal.detail); // nor without a budget
+        await tooLarge({ agents, strategy, budget: { rounds: rounds + 1 } });
+        const { id } = await api.post('/v1/games', { name: 'large', agents, strategy, budget: { rounds } }, 201);
+        await api.expect(204, 'DELETE', `/v1/games/${id}`);
+    }
+    assert.deepEqual(await api.get('/v1/games'), before);
+    // the most beliefs there may be read back although everything is filled in
+    const { id } = await api.post('/v1/games', { name: 'deep', agents: names.map((name) => ({ name, actions: line(2), level: 2, beliefs: spelled(name, 2) })) }, 201);
+    assert.equal((await api.get(`/v1/games/${id}`)).agents[7].beliefs[6].beliefs.length, 7);
+});
+
 test('a game reads back as what was asked for, with everything filled in', async () => {
     const game = await create({ agents: [
         { name: 'a', goal: 'minimize', actions: box, length_scale: 0.7, mean: -3.5, level: 3, level0: 'exp3',
