@@ -58,7 +58,7 @@ MUST_CHECK enum status games_create(struct app *app, struct caller *caller, cons
 MUST_CHECK enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out,
                                   struct error *err);
 struct game_page {
-    struct game_row *games;
+    struct game_row *games; /* without specification, open round and viewer: a page of these has no bound */
     size_t           len;
     const char      *next_cursor;
 };
@@ -129,6 +129,10 @@ MUST_CHECK enum status games_rounds(struct app *app, struct caller *caller, cons
 /* Inside a transaction: the rows of a game.  NOT_FOUND "game_not_found". */
 MUST_CHECK enum status games_get(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
                                  struct error *err);
+/* The same for a game that was found before the transaction: all but the specification, which never changes and may
+ * take long to read. */
+MUST_CHECK enum status games_refresh(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *game,
+                                     struct error *err);
 /* Completes the game when its rounds are used up, and writes what changed; logs kind. */
 MUST_CHECK enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind,
                                   const struct caller *caller, int64_t now_ms, struct error *err);

@@ -78,12 +78,12 @@ struct look {
     bool              all;   /* from the first round */
 };
 
-/* The game as it is now, and the rounds that are news. */
+/* The game, which was found before, as it is now, and the rounds that are news. */
 static enum status read_news(struct db_conn *conn, void *arg, struct error *err)
 {
     struct look    *look = arg;
     struct game_row own;
-    TRY(games_get(conn, look->id, look->caller->arena, look->game, err));
+    TRY(games_refresh(conn, look->id, look->caller->arena, look->game, err));
     if (look->live->game == NULL) {
         TRY(games_get(conn, look->id, &look->live->arena, &own, err));
         look->own = own.spec;
@@ -328,7 +328,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     struct game_row  *game = &work->game;
     struct game_play  plays[GAME_AGENTS_MAX] = {0};
     bool              news = false, is_closed = false;
-    TRY(games_get(conn, work->id, work->caller->arena, game, err));
+    TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
     const struct range range = {work->report->round, work->report->round};
     if (range.first > game->rounds)
         TRY(check_active(game, err));
