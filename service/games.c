@@ -170,7 +170,7 @@ static enum status check_size(struct app *app, const struct game_new *new, struc
 {
     const struct game_problem *problem = &new->spec->problem;
     size_t                     bytes, few = 0, most = game_rounds_max(problem);
-    size_t                     many = (new->budget_rounds > 0 ? (size_t)new->budget_rounds : most) + 1;
+    size_t                     many = (new->budget_rounds > 0 ? (size_t) new->budget_rounds : most) + 1;
     TRY(try_open(app, new->spec, &bytes, err));
     while (many - few > 1) { // few rounds fit, many do not or are not asked for
         size_t half = few + (many - few) / 2;
@@ -179,14 +179,15 @@ static enum status check_size(struct app *app, const struct game_new *new, struc
         else
             many = half;
     }
-    if (few == (new->budget_rounds > 0 ? (size_t)new->budget_rounds : most))
+    if (few == (new->budget_rounds > 0 ? (size_t) new->budget_rounds : most))
         return STATUS_OK;
     if (few == 0)
         return error_set(err, STATUS_INVALID, "game_too_large", "/agents", "not even a round could be played in time");
-    return error_set(err, STATUS_INVALID, "game_too_large", "/budget/rounds",
-                     "with these agents, actions, samples and beliefs a game may have %zu rounds; after more, an answer "
-                     "would take too long or not fit in memory",
-                     few);
+    return error_set(
+        err, STATUS_INVALID, "game_too_large", "/budget/rounds",
+        "with these agents, actions, samples and beliefs a game may have %zu rounds; after more, an answer "
+        "would take too long or not fit in memory",
+        few);
 }
 
 enum status games_create(struct app *app, struct caller *caller, const struct game_new *new, struct game_row *out,
