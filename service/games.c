@@ -49,14 +49,6 @@ static enum status read_row(const struct db_rows *rows, struct arena *arena, str
     return out->name == NULL || (out->reason == NULL && !db_is_null(rows, 3)) ? app_no_memory(err) : STATUS_OK;
 }
 
-static enum status read_whole(const struct db_rows *rows, struct arena *arena, struct game_row *out, struct error *err)
-{
-    TRY(read_row(rows, arena, out, err));
-    TRY(codec_game_parse(db_text(rows, 8), arena, &out->spec, err));
-    out->viewer = out->spec->problem.agents_len;
-    return STATUS_OK;
-}
-
 static enum status read_open_round(struct db_conn *conn, struct game_row *game, struct error *err)
 {
     struct db_rows rows;
@@ -69,15 +61,17 @@ static enum status read_open_round(struct db_conn *conn, struct game_row *game, 
     return status;
 }
 
-enum status games_get(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
-                      struct error *err)
+static enum status read_game(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
+                             struct error *err)
 {
     struct db_rows rows;
     bool           more;
     TRY(db_query(conn, &rows, err, SQL_GAME_GET, id));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? read_whole(&rows, arena, out, err) : not_found(err);
+        status = more ? read_row(&rows, arena, out, err) : not_found(err);
+    if (status == STATUS_OK && (out->spec_text = db_text_copy(&rows, 8, arena)) == NULL)
+        status = app_no_memory(err);
     db_done(&rows);
     return status != STATUS_OK ? status : read_open_round(conn, out, err);
 }
@@ -95,6 +89,7 @@ enum status games_refresh(struct db_conn *conn, const char *id, struct arena *ar
     db_done(&rows);
     TRY(status);
     now.spec = game->spec;
+    now.spec_text = game->spec_text;
     now.viewer = game->viewer;
     *game = now;
     return read_open_round(conn, game, err);
@@ -223,15 +218,17 @@ static enum status set_viewer(const struct caller *caller, struct game_row *game
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
-    TRY(games_get(conn, work->id, work->caller->arena, work->out, err));
-    return set_viewer(work->caller, work->out, err);
+    return read_game(conn, work->id, work->caller->arena, work->out, err);
 }
 
 enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out, struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = id, .out = out};
     TRY(games_visible(caller, id, err));
-    return db_read(app->db, find, &work, err);
+    TRY(db_read(app->db, find, &work, err));
+    TRY(codec_game_parse(out->spec_text, caller->arena, &out->spec, err)); // holds up no connection to the store
+    out->viewer = out->spec->problem.agents_len;
+    return set_viewer(caller, out, err);
 }
 
 static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
