@@ -28,16 +28,22 @@ static json_t *open_round_json(const struct game_row *game)
     return json_pack("{s:I, s:o}", "number", (json_int_t)game->rounds + 1, "reported", reported);
 }
 
+/* What a list shows: nothing whose size is the client's. */
+static json_t *summary_json(const struct game_row *game)
+{
+    return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:I, s:o, s:o}", "id", game->id, "name", game->name, "state",
+                     games_state_names[game->state], "reason", game->reason, "budget",
+                     game->budget_rounds == 0 ? json_null()
+                                              : json_pack("{s:I}", "rounds", (json_int_t)game->budget_rounds),
+                     "rounds", (json_int_t)game->rounds, "created_at", codec_time_json(game->created_ms), "updated_at",
+                     codec_time_json(game->updated_ms));
+}
+
 static json_t *game_json(const struct game_row *game)
 {
-    json_t *spec = codec_game_spec_json(game->spec, game->viewer);
-    json_t *own = json_pack("{s:s, s:s, s:s, s:s?, s:o, s:I, s:o, s:o, s:o}", "id", game->id, "name", game->name,
-                            "state", games_state_names[game->state], "reason", game->reason, "budget",
-                            game->budget_rounds == 0 ? json_null()
-                                                     : json_pack("{s:I}", "rounds", (json_int_t)game->budget_rounds),
-                            "rounds", (json_int_t)game->rounds, "open_round", open_round_json(game), "created_at",
-                            codec_time_json(game->created_ms), "updated_at", codec_time_json(game->updated_ms));
-    bool    good = own != NULL && spec != NULL && json_object_update(own, spec) == 0;
+    json_t *spec = codec_game_spec_json(game->spec, game->viewer), *own = summary_json(game);
+    bool    good = own != NULL && spec != NULL && json_object_set_new(own, "open_round", open_round_json(game)) == 0 &&
+                json_object_update(own, spec) == 0;
     json_decref(spec);
     if (good)
         return own;
@@ -117,7 +123,7 @@ static json_t *render_games(struct call *call, const void *result)
     json_t                 *list = json_array();
     int                     failed = 0;
     for (size_t i = 0; i < page->len; i++)
-        failed |= json_array_append_new(list, game_json(&page->games[i]));
+        failed |= json_array_append_new(list, summary_json(&page->games[i]));
     if (failed != 0)
         json_decref(list);
     return failed != 0 ? NULL : show_page("games", list, page->next_cursor);

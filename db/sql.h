@@ -167,10 +167,12 @@
     X(GAME_ADD, "sssssiii", "",                                                                                        \
       "INSERT INTO game(id, name, state, reason, spec, budget, rounds, created_ms, updated_ms) "                       \
       "VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)")                                                                    \
-    X(GAME_GET, "s", "sssSsiiii",                                                                                      \
-      "SELECT id, name, state, reason, spec, budget, rounds, created_ms, updated_ms FROM game WHERE id = $1")          \
-    X(GAME_LIST, "issi", "sssSsiiii",                                                                                  \
-      "SELECT id, name, state, reason, spec, budget, rounds, created_ms, updated_ms FROM game "                        \
+    X(GAME_GET, "s", "sssSiiiis",                                                                                      \
+      "SELECT id, name, state, reason, budget, rounds, created_ms, updated_ms, spec FROM game WHERE id = $1")          \
+    X(GAME_STATE, "s", "sssSiiii",                                                                                     \
+      "SELECT id, name, state, reason, budget, rounds, created_ms, updated_ms FROM game WHERE id = $1")                \
+    X(GAME_LIST, "issi", "sssSiiii",                                                                                   \
+      "SELECT id, name, state, reason, budget, rounds, created_ms, updated_ms FROM game "                              \
       "WHERE ($1 = 0 OR created_ms < $1 OR (created_ms = $1 AND id < $2)) AND ($3 = '' OR id = $3) "                   \
       "ORDER BY created_ms DESC, id DESC LIMIT $4")                                                                    \
     X(GAME_SAVE, "sssii", "",                                                                                          \

@@ -161,7 +161,7 @@ static enum status open_groups(struct game *game, struct error *err)
 {
     const struct game_problem *problem = game->problem;
     const struct game_options *options = &problem->options;
-    bool   is_scaled = !isnan(options->variance);
+    bool                       is_scaled = !isnan(options->variance);
     double length = is_estimated(game->problem) ? LENGTH_DEFAULT * sqrt((double)game->dims) : 1, noise = NOISE_DEFAULT;
     if (!isnan(options->noise))
         noise = fmax(options->noise / (is_scaled ? options->variance : 1), NOISE_MIN);

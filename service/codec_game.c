@@ -202,8 +202,9 @@ static enum status read_mind(const struct reader *r, const struct holder *holder
     const struct game_mind **others = arena_zalloc(r->in->arena, GAME_AGENTS_MAX, sizeof *others);
     if (mind == NULL || others == NULL)
         return no_memory(r->in->err);
-    *mind = (struct game_mind){.level = (unsigned)holder->level, .others = others,
-                              .id = is_own ? GAME_LEVEL_MAX + 1 + holder->agent : problem->minds++};
+    *mind = (struct game_mind){.level = (unsigned)holder->level,
+                               .others = others,
+                               .id = is_own ? GAME_LEVEL_MAX + 1 + holder->agent : problem->minds++};
     for (size_t i = 0; i < json_array_size(beliefs); i++) {
         codec_read_path_item(path, where, i);
         TRY(read_belief(r, holder, json_array_get(beliefs, i), path, others));

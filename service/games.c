@@ -35,21 +35,18 @@ enum status games_visible(const struct caller *caller, const char *id, struct er
 
 /* ---- rows ---- */
 
+/* All but the specification. */
 static enum status read_row(const struct db_rows *rows, struct arena *arena, struct game_row *out, struct error *err)
 {
     *out = (struct game_row){.name = db_text_copy(rows, 1, arena),
                              .state = strcmp(db_text(rows, 2), "active") == 0 ? GAMES_ACTIVE : GAMES_COMPLETED,
                              .reason = db_text_copy(rows, 3, arena),
-                             .budget_rounds = db_int(rows, 5),
-                             .rounds = db_int(rows, 6),
-                             .created_ms = db_int(rows, 7),
-                             .updated_ms = db_int(rows, 8)};
+                             .budget_rounds = db_int(rows, 4),
+                             .rounds = db_int(rows, 5),
+                             .created_ms = db_int(rows, 6),
+                             .updated_ms = db_int(rows, 7)};
     snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
-    if (out->name == NULL || (out->reason == NULL && !db_is_null(rows, 3)))
-        return app_no_memory(err);
-    TRY(codec_game_parse(db_text(rows, 4), arena, &out->spec, err));
-    out->viewer = out->spec->problem.agents_len;
-    return STATUS_OK;
+    return out->name == NULL || (out->reason == NULL && !db_is_null(rows, 3)) ? app_no_memory(err) : STATUS_OK;
 }
 
 static enum status read_open_round(struct db_conn *conn, struct game_row *game, struct error *err)
@@ -64,8 +61,8 @@ static enum status read_open_round(struct db_conn *conn, struct game_row *game, 
     return status;
 }
 
-enum status games_get(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
-                      struct error *err)
+static enum status read_game(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
+                             struct error *err)
 {
     struct db_rows rows;
     bool           more;
@@ -73,8 +70,29 @@ enum status games_get(struct db_conn *conn, const char *id, struct arena *arena,
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
         status = more ? read_row(&rows, arena, out, err) : not_found(err);
+    if (status == STATUS_OK && (out->spec_text = db_text_copy(&rows, 8, arena)) == NULL)
+        status = app_no_memory(err);
     db_done(&rows);
     return status != STATUS_OK ? status : read_open_round(conn, out, err);
+}
+
+enum status games_refresh(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *game,
+                          struct error *err)
+{
+    struct game_row now;
+    struct db_rows  rows;
+    bool            more;
+    TRY(db_query(conn, &rows, err, SQL_GAME_STATE, id));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? read_row(&rows, arena, &now, err) : not_found(err);
+    db_done(&rows);
+    TRY(status);
+    now.spec = game->spec;
+    now.spec_text = game->spec_text;
+    now.viewer = game->viewer;
+    *game = now;
+    return read_open_round(conn, game, err);
 }
 
 static enum status log_event(struct db_conn *conn, const struct game_row *game, const char *kind,
@@ -147,7 +165,7 @@ static enum status check_size(struct app *app, const struct game_new *new, struc
 {
     const struct game_problem *problem = &new->spec->problem;
     size_t                     bytes, few = 0, most = game_rounds_max(problem);
-    size_t                     many = (new->budget_rounds > 0 ? (size_t)new->budget_rounds : most) + 1;
+    size_t                     many = (new->budget_rounds > 0 ? (size_t) new->budget_rounds : most) + 1;
     TRY(try_open(app, new->spec, &bytes, err));
     while (many - few > 1) { // few rounds fit, many do not or are not asked for
         size_t half = few + (many - few) / 2;
@@ -156,14 +174,15 @@ static enum status check_size(struct app *app, const struct game_new *new, struc
         else
             many = half;
     }
-    if (few == (new->budget_rounds > 0 ? (size_t)new->budget_rounds : most))
+    if (few == (new->budget_rounds > 0 ? (size_t) new->budget_rounds : most))
         return STATUS_OK;
     if (few == 0)
         return error_set(err, STATUS_INVALID, "game_too_large", "/agents", "not even a round could be played in time");
-    return error_set(err, STATUS_INVALID, "game_too_large", "/budget/rounds",
-                     "with these agents, actions, samples and beliefs a game may have %zu rounds; after more, an answer "
-                     "would take too long or not fit in memory",
-                     few);
+    return error_set(
+        err, STATUS_INVALID, "game_too_large", "/budget/rounds",
+        "with these agents, actions, samples and beliefs a game may have %zu rounds; after more, an answer "
+        "would take too long or not fit in memory",
+        few);
 }
 
 enum status games_create(struct app *app, struct caller *caller, const struct game_new *new, struct game_row *out,
@@ -199,15 +218,17 @@ static enum status set_viewer(const struct caller *caller, struct game_row *game
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
-    TRY(games_get(conn, work->id, work->caller->arena, work->out, err));
-    return set_viewer(work->caller, work->out, err);
+    return read_game(conn, work->id, work->caller->arena, work->out, err);
 }
 
 enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out, struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = id, .out = out};
     TRY(games_visible(caller, id, err));
-    return db_read(app->db, find, &work, err);
+    TRY(db_read(app->db, find, &work, err));
+    TRY(codec_game_parse(out->spec_text, caller->arena, &out->spec, err)); // holds up no connection to the store
+    out->viewer = out->spec->problem.agents_len;
+    return set_viewer(caller, out, err);
 }
 
 static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
@@ -221,8 +242,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
             out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
             return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
         }
-        TRY(read_row(rows, work->caller->arena, &out->games[out->len], err));
-        TRY(set_viewer(work->caller, &out->games[out->len++], err));
+        TRY(read_row(rows, work->caller->arena, &out->games[out->len++], err));
     }
     return status;
 }
@@ -243,8 +263,6 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_query(conn, &rows, err, SQL_GAME_LIST, (int64_t)created, id, only, work->limit + 1));
     enum status status = list_rows(&rows, work, err);
     db_done(&rows);
-    for (size_t i = 0; i < work->page->len && status == STATUS_OK; i++)
-        status = read_open_round(conn, &work->page->games[i], err);
     return status;
 }
 
@@ -265,7 +283,7 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work     *work = arg;
     struct game_row *game = work->out;
-    TRY(games_get(conn, work->id, work->caller->arena, game, err));
+    TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
     if (game->state != GAMES_ACTIVE)
         return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the game is completed");
     game->state = GAMES_COMPLETED;
@@ -277,15 +295,15 @@ enum status games_complete(struct app *app, struct caller *caller, const char *i
                            struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = id, .out = out};
-    TRY(games_visible(caller, id, err));
+    TRY(games_find(app, caller, id, out, err));
     return app_transact(app, caller, complete, &work, err);
 }
 
 static enum status erase(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work    *work = arg;
-    struct game_row game;
-    TRY(games_get(conn, work->id, work->caller->arena, &game, err));
+    struct game_row game = {.spec = NULL};
+    TRY(games_refresh(conn, work->id, work->caller->arena, &game, err));
     TRY(log_event(conn, &game, "game.deleted", work->caller, work->app->now_ms(), err));
     return db_exec(conn, NULL, err, SQL_GAME_DELETE, work->id);
 }
@@ -301,10 +319,9 @@ enum status games_delete(struct app *app, struct caller *caller, const char *id,
 
 static enum status add_token(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work    *work = arg;
-    struct game_row game;
-    TRY(games_get(conn, work->id, work->caller->arena, &game, err));
-    if (games_agent(game.spec, work->agent) == game.spec->problem.agents_len)
+    struct work *work = arg;
+    TRY(games_refresh(conn, work->id, work->caller->arena, work->out, err));
+    if (games_agent(work->out->spec, work->agent) == work->out->spec->problem.agents_len)
         return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent of the game has this name");
     return token_add(conn, work->caller, work->token, err);
 }
@@ -312,8 +329,9 @@ static enum status add_token(struct db_conn *conn, void *arg, struct error *err)
 enum status games_token(struct app *app, struct caller *caller, const char *id, const char *agent,
                         int64_t expires_in_ms, struct token *out, struct error *err)
 {
-    struct work work = {.app = app, .caller = caller, .id = id, .agent = agent, .token = out};
-    TRY(games_visible(caller, id, err));
+    struct game_row game;
+    struct work     work = {.app = app, .caller = caller, .id = id, .agent = agent, .out = &game, .token = out};
+    TRY(games_find(app, caller, id, &game, err));
     if (strlen(agent) > GAMES_NAME_MAX)
         return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent of the game has this name");
     const struct token_new new = {

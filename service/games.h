@@ -40,6 +40,7 @@ struct game_row {
     const char       *name, *reason; /* reason or NULL */
     enum games_state  state;
     struct game_spec *spec;
+    const char       *spec_text;              /* as it is stored */
     int64_t           budget_rounds;          /* 0: none but game_rounds_max */
     int64_t           rounds;                 /* reported */
     bool              is_in[GAME_AGENTS_MAX]; /* of the open round: has reported its action */
@@ -58,7 +59,7 @@ MUST_CHECK enum status games_create(struct app *app, struct caller *caller, cons
 MUST_CHECK enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out,
                                   struct error *err);
 struct game_page {
-    struct game_row *games;
+    struct game_row *games; /* without specification, open round and viewer: a page of these has no bound */
     size_t           len;
     const char      *next_cursor;
 };
@@ -126,9 +127,10 @@ struct game_rounds {
 MUST_CHECK enum status games_rounds(struct app *app, struct caller *caller, const char *id, const char *cursor,
                                     int64_t limit, struct game_rounds *out, struct error *err);
 
-/* Inside a transaction: the rows of a game.  NOT_FOUND "game_not_found". */
-MUST_CHECK enum status games_get(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
-                                 struct error *err);
+/* Inside a transaction: what may have changed of a game that was found before; the specification never does, and may
+ * take long to read.  NOT_FOUND "game_not_found". */
+MUST_CHECK enum status games_refresh(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *game,
+                                     struct error *err);
 /* Completes the game when its rounds are used up, and writes what changed; logs kind. */
 MUST_CHECK enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind,
                                   const struct caller *caller, int64_t now_ms, struct error *err);

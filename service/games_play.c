@@ -3,6 +3,7 @@
  * but for a payoff that was not known; the session was told the rounds up to live->seq. */
 #include "service/games.h"
 
+#include "service/codec_game.h"
 #include "service/gate.h"
 #include "service/session.h"
 
@@ -73,21 +74,15 @@ struct look {
     const char       *id;
     struct live      *live;
     struct game_row  *game;
-    struct game_spec *own;   /* the session's, when it has to be opened */
     struct game_play *plays; /* those that the session does not know */
     bool              all;   /* from the first round */
 };
 
-/* The game as it is now, and the rounds that are news. */
+/* The game, which was found before, as it is now, and the rounds that are news. */
 static enum status read_news(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct look    *look = arg;
-    struct game_row own;
-    TRY(games_get(conn, look->id, look->caller->arena, look->game, err));
-    if (look->live->game == NULL) {
-        TRY(games_get(conn, look->id, &look->live->arena, &own, err));
-        look->own = own.spec;
-    }
+    struct look *look = arg;
+    TRY(games_refresh(conn, look->id, look->caller->arena, look->game, err));
     const struct range range = {look->all ? 1 : look->live->seq + 1, look->game->rounds};
     size_t             len = look->game->spec->problem.agents_len, count = (size_t)(range.last - range.first + 1);
     look->plays = arena_zalloc(look->caller->arena, count * len + 1, sizeof *look->plays);
@@ -98,7 +93,9 @@ static enum status read_news(struct db_conn *conn, void *arg, struct error *err)
 
 static enum status open_session(struct look *look, struct error *err)
 {
-    struct game_problem *problem = &look->own->problem;
+    struct game_spec *own; // lives as long as the session
+    TRY(codec_game_parse(look->game->spec_text, &look->live->arena, &own, err));
+    struct game_problem *problem = &own->problem;
     if (look->live->arena.taken_bytes >= look->app->options.session_bytes)
         return app_no_memory(err);
     problem->memory_bytes = look->app->options.session_bytes - look->live->arena.taken_bytes;
@@ -328,7 +325,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     struct game_row  *game = &work->game;
     struct game_play  plays[GAME_AGENTS_MAX] = {0};
     bool              news = false, is_closed = false;
-    TRY(games_get(conn, work->id, work->caller->arena, game, err));
+    TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
     const struct range range = {work->report->round, work->report->round};
     if (range.first > game->rounds)
         TRY(check_active(game, err));

@@ -8,6 +8,7 @@ const { api, server } = await begin(after);
 const line = (n, step = 0.25) => ({ type: 'candidates', rows: Array.from({ length: n }, (_, i) => [step * i]) });
 const box = { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: -1.5, max: 2.25 }, { name: 'kind', type: 'categorical', values: ['a', 'b'] }] };
 const pair = (attacker = {}, defender = {}) => [{ name: 'attacker', actions: line(5), ...attacker }, { name: 'defender', actions: line(4), ...defender }];
+const summary = ({ id, name, state, reason, budget, rounds, created_at, updated_at }) => ({ id, name, state, reason, budget, rounds, created_at, updated_at });
 const create = (members = {}) => api.post('/v1/games', { name: 'game', agents: pair(), seed: 7, ...members }, 201);
 const suggest = (id, agent, client = api) => client.post(`/v1/games/${id}/agents/${agent}/suggest`, {});
 const observe = (id, json, client = api) => client.post(`/v1/games/${id}/observe`, json);
@@ -154,7 +155,7 @@ test('a game reads back as what was asked for, with everything filled in', async
     for (const member of ['agents', 'model', 'strategy', 'payoffs', 'seed']) assert.deepEqual(again[member], game[member]);
     assert.deepEqual([state, reason, rounds, open_round], ['active', null, 0, { number: 1, reported: [] }]);
     const page = await api.get('/v1/games?limit=1');
-    assert.equal(page.games[0].id, again.id);
+    assert.deepEqual(page.games, [summary(again)]); // nothing whose size is the client's
     assert.equal((await api.get(`/v1/games?limit=1&cursor=${encodeURIComponent(page.next_cursor)}`)).games[0].id, id);
     await api.expect([400, 'bad_request'], 'GET', '/v1/games?limit=0');
     await api.expect([422, 'bad_cursor'], 'GET', '/v1/games?cursor=nonsense');
@@ -324,7 +325,7 @@ test("an agent's token sees its own action and nobody else's before the round is
     assert.equal(seen.seed, undefined);
     assert.deepEqual(seen.agents[1], { name: 'defender', goal: 'maximize', actions: line(4) });
     assert.equal(seen.agents[0].level, 1);
-    assert.deepEqual((await attacker.get('/v1/games')).games, [seen]);
+    assert.deepEqual((await attacker.get('/v1/games')).games, [summary(seen)]);
     assert.deepEqual((await suggest(id, 'attacker', attacker)), await suggest(id, 'attacker'));
     await refused(id, [403, 'forbidden'], 'POST', `/v1/games/${id}/agents/defender/suggest`, { json: {} }, attacker);
     const { action } = await suggest(id, 'defender', defender);

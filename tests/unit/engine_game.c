@@ -508,6 +508,51 @@ static void test_memory(void)
     game_close(NULL);
 }
 
+/* What a chain of beliefs takes does not grow with what each thought on its way, and estimates grow with what they
+ * are of. */
+static void test_work(void)
+{
+    enum { CHAINED = 60, ROUNDS = 20 };
+    static struct game_mind        chain[CHAINED];
+    static const struct game_mind *others[CHAINED][2];
+    const struct space             space = box(slider, 1);
+    struct pair                    p;
+    struct arena                   scratch;
+    struct error                   err;
+    size_t                         taken[2];
+    pair_init(&p, 1, GAME_GP_MW);
+    p.agents[0].actions = p.agents[1].actions = &space;
+    p.problem.minds = GAME_LEVEL_MAX + 1 + CHAINED;
+    for (size_t i = 0; i < CHAINED; i++) { // everybody believes the next one; levels are not looked at but for 0
+        others[i][0] = others[i][1] = i + 1 < CHAINED ? &chain[i + 1] : &p.minds.minds[0];
+        chain[i] = (struct game_mind){.level = 1, .others = others[i], .id = GAME_LEVEL_MAX + 1 + i};
+    }
+    struct game *game = opened(&p.problem);
+    double       point[2] = {0.3, 0.7};
+    for (size_t round = 0; round < ROUNDS; round++) {
+        point[0] = fmod(point[0] + 0.385, 1);
+        const struct game_action actions[2] = {{.point = &point[0]}, {.point = &point[1]}};
+        CU_ASSERT_EQUAL_FATAL(game_tell(game, actions, pair_payoffs[round % 7], &err), STATUS_OK);
+    }
+    double seconds[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct game_action action;
+        p.agents[0].mind = i == 0 ? &chain[CHAINED - 1] : &chain[0];
+        arena_init(&scratch, MEMORY);
+        CU_ASSERT_EQUAL_FATAL(game_act(game, 0, &scratch, &action, &err), STATUS_OK);
+        CU_ASSERT_TRUE(space_has(&space, action.point));
+        taken[i] = scratch.taken_bytes;
+        seconds[i] = game_act_seconds(&p.problem, ROUNDS);
+        arena_fini(&scratch);
+    }
+    CU_ASSERT_TRUE(taken[1] < taken[0] + CHAINED * 8192);
+    CU_ASSERT_TRUE(seconds[1] > 1.05 * seconds[0] && seconds[1] < CHAINED * seconds[0]);
+    CU_ASSERT_TRUE(game_act_seconds(&p.problem, 2 * ROUNDS) > 2 * seconds[1]);
+    CU_ASSERT_TRUE(game_tell_seconds(&p.problem, 2 * ROUNDS) > 4 * game_tell_seconds(&p.problem, ROUNDS));
+    CU_ASSERT_TRUE((double)game_bytes(game) < game_rounds_bytes(&p.problem, ROUNDS) + (1 << 20));
+    game_close(game);
+}
+
 /* Huge, equal and alternating payoffs, on one joint action over and over. */
 static void test_hostile_payoffs(void)
 {
@@ -542,6 +587,7 @@ CU_TestInfo suite_game[] = {
     {"boxes", test_boxes},
     {"replay", test_replay},
     {"memory", test_memory},
+    {"work", test_work},
     {"hostile payoffs", test_hostile_payoffs},
     CU_TEST_INFO_NULL,
 };
