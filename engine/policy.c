@@ -52,6 +52,14 @@ double ask_clock_ms(const struct ask *ask)
     return ask->clock_ms == NULL ? NAN : ask->clock_ms();
 }
 
+const char *proposal_fallback(enum status status)
+{
+    return status == STATUS_OK          ? NULL
+           : status == STATUS_BUSY      ? "deadline"
+           : status == STATUS_NO_MEMORY ? "memory"
+                                        : "numerical";
+}
+
 void proposal_clear(struct proposal *out)
 {
     out->fallback = NULL;

@@ -154,6 +154,8 @@ struct proposal {
 
 /* Nothing known but where the point is to be written. */
 void proposal_clear(struct proposal *out);
+/* Why the model was not used, by how computing with it ended; NULL for OK. */
+const char *proposal_fallback(enum status status);
 
 /* One observed trial predicted by the model of all the others, its noise included. */
 struct residual {

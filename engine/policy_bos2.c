@@ -199,10 +199,7 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
             draw_point(session, &now);
         }
     }
-    out->fallback = status == STATUS_OK          ? NULL
-                    : status == STATUS_NO_MEMORY ? "memory"
-                    : status == STATUS_BUSY      ? "deadline"
-                                                 : "numerical";
+    out->fallback = proposal_fallback(status);
     bos2_image(&session->log, now.note.size, now.u, out->point);
     write_note(session, &now, out);
     return STATUS_OK;

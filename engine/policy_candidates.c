@@ -467,7 +467,7 @@ enum status candidates_ask(struct candidates *c, const struct ask *ask, struct p
         return STATUS_OK;
     enum status status = propose(c, ask, out, err);
     if (status != STATUS_OK)
-        out->fallback = status == STATUS_NO_MEMORY ? "memory" : status == STATUS_BUSY ? "deadline" : "numerical";
+        out->fallback = proposal_fallback(status);
     return STATUS_OK;
 }
 

@@ -204,10 +204,7 @@ static enum status ask_point(struct session *session, const struct ask *ask, con
     if (ask->late != NULL && ask->late(ask->late_arg))
         return STATUS_OK;
     enum status status = propose(session, ask, view, out, err);
-    out->fallback = status == STATUS_OK          ? NULL
-                    : status == STATUS_BUSY      ? "deadline"
-                    : status == STATUS_NO_MEMORY ? "memory"
-                                                 : "numerical";
+    out->fallback = proposal_fallback(status);
     return STATUS_OK;
 }
 

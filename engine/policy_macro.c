@@ -383,7 +383,7 @@ static enum status plan_all(struct planning *p, size_t horizon, const char **why
         *why = "memory";
     }
     if (status != STATUS_OK)
-        *why = status == STATUS_BUSY ? "deadline" : status == STATUS_NO_MEMORY ? "memory" : "numerical";
+        *why = proposal_fallback(status);
     return STATUS_OK;
 }
 

@@ -628,7 +628,7 @@ static enum status ask_in(struct session *s, const struct ask *ask, const struct
         return STATUS_OK;
     out->mean = out->sd = NAN;
     out->observations = out->note_bytes = 0;
-    out->fallback = status == STATUS_NO_MEMORY ? "memory" : status == STATUS_BUSY ? "deadline" : "numerical";
+    out->fallback = proposal_fallback(status);
     return STATUS_OK;
 }
 
