@@ -14,6 +14,8 @@ struct acq_search {
     const struct finite *finite;  /* used points are not proposed */
     const double        *anchors; /* [anchors_len][params_len] good points, neighbours of which are tried */
     size_t               anchors_len;
+    const double        *lower, *upper; /* [dims] what is searched of the unit cube, around the first anchor, of which a
+                                           point keeps most coordinates where there are many; NULL: everything */
     uint64_t             seed, trial; /* key the randomness */
     size_t               samples;     /* Sobol points; half as many neighbours are added */
     size_t               starts;      /* how many points are refined */
