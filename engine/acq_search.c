@@ -10,7 +10,7 @@
 
 enum { ENUMERATE = 4096, CHUNK = 256, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8, WITHIN_DIMS_MAX = 200 };
 static const double CHANGED = 20.0; /* parameters of a neighbour, about, where there are more */
-static const double MARGIN = 1e-9; /* to a constraint, as a share of its width */
+static const double MARGIN = 1e-9;  /* to a constraint, as a share of its width */
 
 /* Points with their places in the unit cube and their scores. */
 struct pool {
