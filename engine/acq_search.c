@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ENUMERATE = 4096, CHUNK = 256, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8, WITHIN_DIMS_MAX = 200 };
+enum { ENUMERATE = 4096, CHUNK = 256, LATE = 32, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8, WITHIN_DIMS_MAX = 200 };
 static const double CHANGED = 20.0; /* parameters of a neighbour, about, where there are more */
 static const double MARGIN = 1e-9;  /* to a constraint, as a share of its width */
 
@@ -175,16 +175,20 @@ static void add_neighbours(struct run *run)
                       fmin(1.0, CHANGED / (double)len));
 }
 
-/* Scores in chunks while there is time; unscored points leave the pool. */
+/* Scores in chunks while there is time; what was not scored has NAN.  A few neighbours are scored in any case, so that
+ * whoever came this far has the model's answer. */
 static enum status score_pool(struct run *run, struct error *err)
 {
     const struct acq_search *search = run->search;
     struct pool             *pool = &run->pool;
     size_t                   chunk = search->slope == NULL ? pool->len : CHUNK;
+    for (size_t i = 0; i < pool->len; i++)
+        pool->scores[i] = NAN;
     for (size_t from = 0; from < pool->len; from += chunk) {
         if (is_late(search)) {
-            pool->len = from;
-            return from > 0 ? STATUS_OK : error_set(err, STATUS_BUSY, "deadline", "", "no point was scored in time");
+            if (from > 0)
+                return STATUS_OK;
+            from = pool->len < LATE ? 0 : pool->len - LATE;
         }
         size_t points = pool->len - from < chunk ? pool->len - from : chunk;
         TRY(search->scores(search->arg, pool->U + from * search->space->dims, points, pool->scores + from, err));
@@ -378,7 +382,6 @@ static enum status refine_best(struct run *run, size_t middle, struct error *err
            run->search->space->params_len * sizeof *run->best);
     if (run->search->slope == NULL || run->all)
         return STATUS_OK;
-    middle = middle < pool->len ? middle : pool->len;
     for (size_t k = 0; k < run->search->starts && !is_late(run->search); k++) {
         bool   near = k % 2 == 0;
         size_t to = near ? pool->len : middle, start = highest(pool, near ? middle : 0, to);

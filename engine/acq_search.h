@@ -30,8 +30,9 @@ struct acq_search {
 };
 
 /* point [params_len] out: satisfies space_has, constraints included, and is not used.
- * Errors: CONFLICT "search_space_exhausted"; BUSY "deadline" when nothing was scored in time; NO_MEMORY (scratch:
- * about 3 samples dims doubles); NUMERIC when no score was a number; what scores returns. */
+ * When it is late from the start, the best of a few points.
+ * Errors: CONFLICT "search_space_exhausted"; NO_MEMORY (scratch: about 3 samples dims doubles); NUMERIC when no score was
+ * a number; what scores returns. */
 MUST_CHECK enum status acq_search_run(const struct acq_search *search, double *point, struct arena *scratch,
                                       struct error *err);
 
