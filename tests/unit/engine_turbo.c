@@ -212,8 +212,41 @@ static void test_bounds(void)
     }
 }
 
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Rows of the model after 810 values: turbo's is always local, gp's is smaller when there is little time. */
+static void test_rows(void)
+{
+    static const struct {
+        const char *name;
+        double      deadline_ms;
+        size_t      rows;
+    } cases[] = {{"gp", 0, 810}, {"gp", 50, 700}, {"gp", 2385, 810}, {"turbo", 0, 150}, {"turbo", 50, 150}};
+    struct param params[3];
+    double       v[3];
+    box(params, 3, -4.1, 2.9);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct study *s = study_new(cases[i].name, params, 3);
+        for (s->trials = 1; s->trials <= 810; s->trials++) {
+            for (size_t j = 0; j < 3; j++)
+                v[j] = fmod((double)s->trials * sqrt(2.0 + (double)j * 1.3), 1.0);
+            space_quantile(&s->space, v, s->point);
+            study_tell(s, s->point, 2.385 * (double)s->trials + 0.01 * bowl(s->point, 3)); /* one run of turbo */
+        }
+        struct ask ask = {.trial = 811, .late = never, .deadline_ms = cases[i].deadline_ms};
+        CU_ASSERT_EQUAL(s->policy->ask(s->session, &ask, &s->proposal, NULL), STATUS_OK);
+        CU_ASSERT(s->proposal.fallback == NULL && s->proposal.observations == cases[i].rows);
+        study_free(s);
+    }
+}
+
 CU_TestInfo suite_turbo[] = {
     {"restart", test_restart}, {"beats random", test_beats_random},
     {"numbers", test_numbers}, {"many dims", test_many_dims},
-    {"bounds", test_bounds},   CU_TEST_INFO_NULL,
+    {"bounds", test_bounds},   {"rows", test_rows},
+    CU_TEST_INFO_NULL,
 };
