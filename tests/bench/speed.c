@@ -242,7 +242,7 @@ int main(void)
         size_t n, before, asks;        /* the study starts with before random points */
         double fit, plain, likelihood; /* limits in units */
     } sizes[] = {
-        {100, 70, 60, 55.9, 55.9, 1.6},      {500, 455, 120, 11.1, 11.1, 1.5},        {1000, 930, 110, 12.2, 12.2, 1.3},
+        {100, 70, 60, 55.9, 55.9, 2.0},      {500, 455, 120, 11.1, 11.1, 1.5},        {1000, 930, 110, 12.2, 12.2, 1.3},
         {2000, 1890, 112, 10.9, 0.146, 1.3}, {10000, 9950, 105, 10.9, 1.5, HUGE_VAL},
     };
     static const double deadlines[] = {50, 200, 1000};
