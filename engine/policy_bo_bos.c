@@ -640,7 +640,8 @@ static size_t renewal(const unsigned char *table)
 static void decide(const unsigned char *table, const struct measured *measured, size_t epochs, struct verdict *out)
 {
     size_t first = stopping_table_first(table), epoch = (size_t)measured->epochs[measured->len - 1];
-    size_t next = stopping_table_next(table, epoch), renewed = (epoch < renewal(table) ? renewal(table) : epoch + 1) + 1;
+    size_t next = stopping_table_next(table, epoch),
+           renewed = (epoch < renewal(table) ? renewal(table) : epoch + 1) + 1;
     double mean = epoch < first ? NAN : stopping_mean(measured->epochs, measured->errors, measured->len, first);
     out->stop = stopping_table_stops(table, epoch, mean);
     out->reason = out->stop ? "will_not_improve" : "may_improve";
