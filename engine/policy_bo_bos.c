@@ -2,14 +2,19 @@
  * Source: Dai 2021, chapter 4, Algorithm 4.1, and appendix A.
  *
  * The model is that of the gp algorithm over [x, n], the parameters and the epoch n = 1 .. N as one more parameter: an
- * inner session of it is told one row per trial at its last epoch and up to five at spaced epochs (the first, N/5,
- * 2 N/5, ..) when the trial ends, and is asked with n held at N.  The first `initial` trials are points of a scrambled
- * Sobol sequence and run to the end.
+ * inner session of it is told a trial's value at its last epoch, and of one that did not reach N those up to five at
+ * spaced epochs (the first, N/5, 2 N/5, ..), and is asked with n held at N.  The first `initial` trials are points of a
+ * scrambled Sobol sequence and run to the end.  The thesis has the spaced values of all trials.  But what one run of a
+ * training is better or worse than the model is so at all of its epochs: beside its value at N the others say little
+ * about N, and since the model takes them for independent it takes that difference for the shape of the metric.
  *
  * judge, after N0 epochs (the first time a measurement comes behind them): the stopping problem is solved against the
  * best value so far (condition C1), and the epochs n where sd([x, N]) > kappa sd([x, n]) are taken out (C2), by the
  * model as it was without this trial.  What is left, a bit for each epoch and cell, is the verdict's note; from then on a
- * judgement looks it up, also after a restart.  The session keeps the notes of running trials. */
+ * judgement looks it up, also after a restart.  The session keeps the notes of running trials.
+ * Other than in the thesis, a trial that has twice the epochs its rule was made from has a new one made, from all of its
+ * curve: the rule sees no more of the later epochs than their mean, and at 8 of 50 can tell bad from good, not worse
+ * from better.  A curve has at most log2(N / N0) more of them. */
 #include "engine/curve.h"
 #include "engine/finite.h"
 #include "engine/sobol.h"
@@ -173,11 +178,6 @@ static size_t epochs_of(const struct problem *problem)
     return (size_t)option_value(problem, EPOCHS);
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
-}
-
 static enum status check(const struct problem *problem, struct error *err)
 {
     if (problem->space->params_len >= SPACE_PARAMS_MAX)
@@ -197,7 +197,7 @@ static enum status extend_space(struct session *session, struct error *err)
     size_t              p = space->params_len;
     struct param       *params = ARENA_NEW(&session->kept, struct param, p + 1);
     if (params == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     memcpy(params, space->params, p * sizeof *params);
     params[p] = (struct param){.name = "", .kind = PARAM_INT, .min = 1, .max = (double)epochs_of(session->problem)};
     session->extended = (struct space){.kind = SPACE_PARAMETERS,
@@ -243,7 +243,7 @@ static enum status open_parts(struct session *session, struct error *err)
     session->fixed = ARENA_NEW(&session->kept, double, p + 1);
     session->lengths = ARENA_NEW(&session->kept, double, p + 1);
     if (session->point == NULL || session->fixed == NULL || session->lengths == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     trial_log_init(&session->log, &session->kept, p);
     curves_init(&session->curves, &session->kept);
     finite_init(&session->used, &session->kept, session->problem->space, option_value(session->problem, REPEAT) == 1);
@@ -268,7 +268,7 @@ static enum status open_session(const struct problem *problem, struct session **
     arena_init(&kept, problem->memory_bytes / 4);
     struct session *session = ARENA_NEW(&kept, struct session, 1);
     if (session == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     *session = (struct session){.problem = problem, .kept = kept, .gp = policy_find("gp")};
     arena_init(&session->scratch, problem->memory_bytes / 4);
     enum status status = open_parts(session, err);
@@ -308,7 +308,7 @@ static enum status keep_table(struct session *session, const struct event *event
             slot = arena_alloc(&session->kept, 1,
                                sizeof *slot + STOPPING_TABLE_HEAD + STOPPING_TABLE_ROW * epochs_of(session->problem));
         if (slot == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
         slot->trial = event->trial;
         slot->next = session->active;
         session->active = slot;
@@ -354,7 +354,7 @@ static enum status tell_measured(struct session *session, const struct event *ev
     return tell_inner(session, &measured, EVENT_OBSERVED, row, curve->steps[i], err);
 }
 
-/* The measurements of an ended trial at or before the spaced epochs, and of a stopped one the last. */
+/* The measurements of a trial at or before the spaced epochs, and of a stopped one the last. */
 static enum status tell_curve(struct session *session, const struct event *event, struct error *err)
 {
     const struct curve *curve = curves_find(&session->curves, event->trial);
@@ -377,7 +377,8 @@ static enum status tell_end(struct session *session, const struct event *event, 
 {
     bool is_stopped = event->kind == EVENT_STOPPED;
     drop_table(session, event->trial);
-    TRY(tell_curve(session, event, err));
+    if (event->kind != EVENT_OBSERVED)
+        TRY(tell_curve(session, event, err));
     return tell_inner(session, event, is_stopped ? EVENT_ABANDONED : event->kind, FINAL,
                       (double)epochs_of(session->problem), err);
 }
@@ -465,7 +466,7 @@ static enum status predict_at(struct session *session, const double *points, siz
     struct arena_mark mark = arena_mark(&session->scratch);
     double           *extended = arena_alloc(&session->scratch, m, (p + 1) * sizeof *extended);
     if (extended == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < m; i++) {
         memcpy(extended + i * (p + 1), points + i * p, p * sizeof *points);
         extended[i * (p + 1) + p] = epoch;
@@ -532,7 +533,7 @@ static enum status measure(struct session *session, const struct measurement *me
                              .errors = ARENA_NEW(&session->scratch, double, n + 1),
                              .len = n + 1};
     if (out->epochs == NULL || out->errors == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         out->epochs[i] = curve->steps[i];
         out->errors[i] = error_of(session->problem, curve->values[i]);
@@ -587,7 +588,7 @@ static enum status allow_epochs(struct session *session, uint64_t trial, const s
     double *points = arena_alloc(&session->scratch, m, (p + 1) * sizeof *points);
     double *mean = ARENA_NEW(&session->scratch, double, m), *sd = ARENA_NEW(&session->scratch, double, m);
     if (points == NULL || mean == NULL || sd == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     memset(allowed, 0, m * sizeof *allowed);
     if (!trial_log_find(&session->log, trial, &at))
         return STATUS_OK;
@@ -630,13 +631,22 @@ static enum status solve(struct session *session, uint64_t trial, struct measure
     return STATUS_OK;
 }
 
-static void decide(const unsigned char *table, const struct measured *measured, struct verdict *out)
+/* The epoch after which a new rule is made: twice as many as this one was made from. */
+static size_t renewal(const unsigned char *table)
+{
+    return 2 * (stopping_table_first(table) - 1);
+}
+
+static void decide(const unsigned char *table, const struct measured *measured, size_t epochs, struct verdict *out)
 {
     size_t first = stopping_table_first(table), epoch = (size_t)measured->epochs[measured->len - 1];
+    size_t next = stopping_table_next(table, epoch),
+           renewed = (epoch < renewal(table) ? renewal(table) : epoch + 1) + 1;
     double mean = epoch < first ? NAN : stopping_mean(measured->epochs, measured->errors, measured->len, first);
     out->stop = stopping_table_stops(table, epoch, mean);
     out->reason = out->stop ? "will_not_improve" : "may_improve";
-    out->next_step = out->stop ? 0 : stopping_table_next(table, epoch);
+    next = renewed < epochs && (next == 0 || renewed < next) ? renewed : next;
+    out->next_step = out->stop ? 0 : next;
 }
 
 static enum status judge_in_scratch(struct session *session, const struct measurement *measurement, struct verdict *out,
@@ -653,16 +663,14 @@ static enum status judge_in_scratch(struct session *session, const struct measur
     if (measurement->step >= epochs || (slot == NULL && (measurement->step < warm_up || has_few)))
         return STATUS_OK;
     TRY(measure(session, measurement, &measured, err));
-    if (slot != NULL) {
-        decide(slot->table, &measured, out);
-        return STATUS_OK;
-    }
-    struct measured seen = measured;
-    enum status     status = solve(session, measurement->trial, &seen, out, err);
-    if (status == STATUS_OK)
-        decide(out->note, &seen, out);
+    if (slot != NULL)
+        decide(slot->table, &measured, epochs, out);
     else
         out->reason = "unsolved"; /* for want of memory, or numerically: the next measurement tries again */
+    if (out->stop || (slot != NULL && measurement->step < renewal(slot->table)))
+        return STATUS_OK;
+    if (solve(session, measurement->trial, &measured, out, err) == STATUS_OK)
+        decide(out->note, &measured, epochs, out);
     return STATUS_OK;
 }
 
