@@ -25,8 +25,8 @@ struct acq_metrics {
     struct ehvi    ehvi;
     double         best; /* of the objective, or of the scalarisation */
     double         weight[OBJECTIVES_MAX], reference[OBJECTIVES_MAX];
-    double bound[ACQ_METRICS_MAX];
-    double samples[ACQ_SAMPLES][OBJECTIVES_MAX];
+    double         bound[ACQ_METRICS_MAX];
+    double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };
 
 /* log Phi(z), stable for every finite z; *slope its derivative. */

@@ -212,7 +212,7 @@ static void add_log_box(const struct ehvi *ehvi, const struct ehvi_box *box, str
     double term = 0.0, dmean[OBJECTIVES_MAX], dsd[OBJECTIVES_MAX];
     for (size_t j = 0; j < ehvi->m; j++) {
         const struct ehvi_edge *low = &ehvi->edges[j][box->lower[j]], *high = &ehvi->edges[j][box->upper[j]];
-        double ratio = exp(high->log_psi - low->log_psi), rest = -expm1(high->log_psi - low->log_psi);
+        double                  ratio = exp(high->log_psi - low->log_psi), rest = -expm1(high->log_psi - low->log_psi);
         if (!(rest > 0.0))
             return;
         term += low->log_psi + log(rest);

@@ -27,7 +27,7 @@ static double square(double x)
 static bool disc(const double *x, double *f)
 {
     f[0] = -branin(x);
-    
+
     return square(x[0] - 0.5) + square(x[1] - 0.55) <= 0.11;
 }
 
@@ -82,9 +82,9 @@ static bool band(const double *x, double *f)
 }
 
 static const struct task tasks[] = {
-    {"disc", 2, 1, 1, disc, NULL, 0.0, {0}},     {"islands", 3, 1, 1, islands, NULL, 0.0, {0}},
-    {"walls", 4, 1, 1, walls, NULL, 0.0, {0}},   {"board", 2, 1, 1, board, NULL, 0.0, {0}},
-    {"rare", 3, 1, 1, rare, NULL, 0.0, {0}},     {"pocket", 3, 1, 1, pocket, NULL, 0.0, {0}},
+    {"disc", 2, 1, 1, disc, NULL, 0.0, {0}},   {"islands", 3, 1, 1, islands, NULL, 0.0, {0}},
+    {"walls", 4, 1, 1, walls, NULL, 0.0, {0}}, {"board", 2, 1, 1, board, NULL, 0.0, {0}},
+    {"rare", 3, 1, 1, rare, NULL, 0.0, {0}},   {"pocket", 3, 1, 1, pocket, NULL, 0.0, {0}},
     {"band", 2, 1, 1, band, NULL, 0.0, {0}},
 };
 

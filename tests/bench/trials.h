@@ -97,9 +97,8 @@ static inline void task_run(const struct task *task, const char *name, uint64_t 
         doubles[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .max = 1.0};
     for (size_t k = 0; k < task->metrics; k++)
         kinds[k] = k < task->objectives ? METRIC_OBJECTIVE : METRIC_CONSTRAINT;
-    struct space    space = {.kind = SPACE_PARAMETERS,
-                             .params = task->params == NULL ? doubles : task->params,
-                             .params_len = task->d};
+    struct space space = {
+        .kind = SPACE_PARAMETERS, .params = task->params == NULL ? doubles : task->params, .params_len = task->d};
     struct problem  problem = {.space = &space,
                                .options = options,
                                .seed = seed,

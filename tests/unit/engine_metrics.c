@@ -40,10 +40,11 @@ static struct acq_metrics make_acq(size_t objectives)
 }
 
 /* Derivatives against differences, with none, one and three objectives. */
-static void test_gradients(void)
+static void check_gradients(enum acq_reach reach)
 {
     for (size_t objectives = 0; objectives <= 3; objectives += objectives + 1) {
         struct acq_metrics acq = make_acq(objectives);
+        acq.reach = reach;
         double mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, dmean[5], dsd[5], ignored[5];
         acq_metrics_value(&acq, mean, sd, dmean, dsd);
         for (size_t k = 0; k < acq.len; k++)
@@ -58,6 +59,37 @@ static void test_gradients(void)
                            1e-4 * (1.0 + fabs(dmean[k]) + fabs(dsd[k])));
             }
     }
+}
+
+static void test_gradients(void)
+{
+    check_gradients(ACQ_EXPECTED);
+    check_gradients(ACQ_GREEDY);
+    check_gradients(ACQ_WIDE);
+}
+
+/* The volume's part: of the whole sd, or a tenth of it. */
+static void test_volume(void)
+{
+    const double       front[] = {0.3, 0.9, 0.2, 0.6, 0.5, 0.4}, reference[] = {-0.1, 0.05, 0.02};
+    const double       mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9};
+    struct acq_metrics acq = make_acq(3);
+    struct arena       arena;
+    arena_init(&arena, 1 << 20);
+    acq.is_volume = true;
+    CU_ASSERT_FATAL(ehvi_init(&acq.ehvi, front, 2, 3, reference, &arena, NULL) == STATUS_OK);
+    for (int greedy = 0; greedy < 2; greedy++) {
+        double scale = greedy ? 0.1 : 1.0, scaled[] = {0.5 * scale, 0.8 * scale, 0.3 * scale};
+        double dmean[5], dsd[5], a[3], b[3], slope, expected = ehvi_value(&acq.ehvi, mean, scaled, a, b);
+        acq.reach = greedy ? ACQ_GREEDY : ACQ_EXPECTED;
+        expected += acq_metrics_log_phi((0.15 - 0.3) / 0.6, &slope) + acq_metrics_log_phi((-0.7 + 2.0) / 0.9, &slope);
+        CHECK_NEAR(acq_metrics_value(&acq, mean, sd, dmean, dsd), expected, 1e-12);
+        for (size_t k = 0; k < 3; k++) {
+            CHECK_NEAR(dmean[k], a[k], 1e-12 * (1.0 + fabs(a[k])));
+            CHECK_NEAR(dsd[k], scale * b[k], 1e-12 * (1.0 + fabs(b[k])));
+        }
+    }
+    arena_fini(&arena);
 }
 
 /* One objective and constraints: the sum of the logarithms; several: the mean improvement of the samples. */
@@ -214,6 +246,7 @@ CU_TestInfo suite_metrics[] = {
     {"log Phi", test_log_phi},
     {"gradients", test_gradients},
     {"values", test_values},
+    {"volume", test_volume},
     {"two objectives", test_two_objectives},
     {"a constraint", test_constraint},
     {"infeasible trials", test_infeasible},
