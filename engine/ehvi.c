@@ -32,7 +32,8 @@ static enum status push(struct boxes *boxes, const struct ehvi_box *box, struct 
         struct ehvi_box *more = ARENA_NEW(arena, struct ehvi_box, 2 * boxes->room + 64);
         if (more == NULL)
             return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the boxes above the front");
-        memcpy(more, boxes->at, boxes->len * sizeof *more);
+        if (boxes->len > 0)
+            memcpy(more, boxes->at, boxes->len * sizeof *more);
         boxes->at = more;
         boxes->room = 2 * boxes->room + 64;
     }

@@ -1,8 +1,9 @@
 /* Hidden constraints: the best value found when all that is seen of the feasible region is which trials are infeasible.
  *   infeasible [SEEDS [NAME]]
- * Median (worst seed) of the distance to the best feasible value after 50 and 150 trials, and how many seeds are stuck:
- * farther from it after 150 trials than random search is in the median.  gp is to be better than random search at both
- * times and never stuck. */
+ * A line: how much of the space is feasible, the median over seeds (worst seed) of the best value after 50 and 150
+ * trials, how many seeds of gp end below the median of random search, milliseconds a suggestion of gp.
+ * disc and islands are what the algorithm was developed on, the others were looked at afterwards.  The exit code is 1
+ * when the median of gp is below that of random search somewhere. */
 #include "tests/bench/trials.h"
 
 enum { TIMES = 2 };
@@ -96,37 +97,50 @@ static double best_of(const struct run *run, size_t trials)
     return best;
 }
 
-int main(int argc, char **argv)
+/* best [2][TIMES][seeds]: of random, of gp; how many seeds gp ends below the median of random. */
+struct result {
+    double best[2][TIMES][SEEDS_MAX], median[2][TIMES], feasible, ms;
+    size_t stuck;
+};
+
+static void measure(const struct task *task, size_t seeds, struct result *result)
 {
     static struct run run;
-    static double     best[2][TIMES][SEEDS_MAX];
-    size_t            seeds = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 3;
-    const char       *only = argc > 2 ? argv[2] : "all";
+    for (int p = 0; p < 2; p++)
+        for (size_t s = 0; s < seeds; s++) {
+            task_run(task, p == 0 ? "random" : "gp", 7 + s, times[TIMES - 1], &run);
+            for (int t = 0; t < TIMES; t++)
+                result->best[p][t][s] = best_of(&run, times[t]);
+            result->feasible += p == 0 ? (double)run.len / (double)(times[TIMES - 1] * seeds) : 0.0;
+            result->ms += p == 1 ? 1e3 * run.seconds / (double)(times[TIMES - 1] * seeds) : 0.0;
+        }
+    for (int p = 0; p < 2; p++)
+        for (int t = 0; t < TIMES; t++)
+            result->median[p][t] = task_median(result->best[p][t], seeds);
+    for (size_t s = 0; s < seeds; s++)
+        result->stuck += result->best[1][TIMES - 1][s] < result->median[0][TIMES - 1];
+}
+
+int main(int argc, char **argv)
+{
+    size_t      seeds = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 3;
+    const char *only = argc > 2 ? argv[2] : NULL;
+    bool        is_ok = true;
     seeds = seeds < 1 ? 1 : seeds < SEEDS_MAX ? seeds : SEEDS_MAX;
     for (size_t k = 0; k < sizeof tasks / sizeof tasks[0]; k++) {
-        if (strcmp(only, "all") != 0 && strstr(only, tasks[k].name) == NULL)
+        static struct result result;
+        if (only != NULL && strstr(only, tasks[k].name) == NULL)
             continue;
-        double feasible = 0.0;
-        for (int p = 0; p < 2; p++)
-            for (size_t s = 0; s < seeds; s++) {
-                task_run(&tasks[k], p == 0 ? "random" : "gp", 7 + s, times[TIMES - 1], &run);
-                for (int t = 0; t < TIMES; t++)
-                    best[p][t][s] = best_of(&run, times[t]);
-                if (p == 0)
-                    feasible += (double)run.len / (double)(times[TIMES - 1] * seeds);
-            }
-        double medians[2][TIMES];
-        size_t stuck = 0;
-        for (int p = 0; p < 2; p++)
-            for (int t = 0; t < TIMES; t++)
-                medians[p][t] = task_median(best[p][t], seeds);
-        for (size_t s = 0; s < seeds; s++)
-            stuck += best[1][TIMES - 1][s] < medians[0][TIMES - 1];
-        printf("%-8s %2.0f%%", tasks[k].name, 100.0 * feasible);
-        for (int t = 0; t < TIMES; t++)
-            printf("  %3zu: random %9.4f  gp %9.4f (%.4f)", times[t], medians[0][t], medians[1][t], best[1][t][0]);
-        printf("  stuck %zu  %.2f ms\n", stuck, 1e3 * run.seconds / 150.0);
+        result = (struct result){.feasible = 0.0};
+        measure(&tasks[k], seeds, &result);
+        printf("%-8s %2.0f%%", tasks[k].name, 100.0 * result.feasible);
+        for (int t = 0; t < TIMES; t++) {
+            printf("  %3zu: random %9.4f  gp %9.4f (%.4f)", times[t], result.median[0][t], result.median[1][t],
+                   result.best[1][t][0]);
+            is_ok &= result.median[1][t] >= result.median[0][t];
+        }
+        printf("  below %zu  %.2f ms\n", result.stuck, result.ms);
         fflush(stdout);
     }
-    return 0;
+    return is_ok ? 0 : 1;
 }

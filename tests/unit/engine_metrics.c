@@ -136,7 +136,7 @@ struct run {
     size_t           params_len, metrics_len, trials;
     enum metric_kind metrics[2];
     bool             hides_constraint; /* an infeasible trial has no values, a feasible one only the first */
-    double           values[2 * 64];   /* out, of feasible trials */
+    double           values[2 * 120];   /* out, of feasible trials */
     size_t           feasible;
 };
 
@@ -242,6 +242,28 @@ static void test_infeasible(void)
     CU_ASSERT(reached > by_random);
 }
 
+/* Two ends of the feasible disc are local optima, the better one lies behind infeasible trials: Branin's function, -4.21 at
+ * the one and -1.32 at the other. */
+static void two_ends(const double *x, double *f)
+{
+    const double pi = 3.14159265358979324;
+    double       u = 15.0 * x[0] - 5.0, v = 15.0 * x[1], a = v - 5.1 / (4.0 * pi * pi) * u * u + 5.0 / pi * u - 6.0;
+    f[0] = -a * a - 10.0 * (1.0 - 1.0 / (8.0 * pi)) * cos(u) - 10.0;
+    f[1] = 0.11 - (x[0] - 0.5) * (x[0] - 0.5) - (x[1] - 0.55) * (x[1] - 0.55);
+}
+
+static void test_two_ends(void)
+{
+    struct run gp = {two_ends, "gp", 2, 2, 120, {METRIC_OBJECTIVE, METRIC_CONSTRAINT}, .hides_constraint = true};
+    int found = 0;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        run_study(&gp, seed);
+        CU_ASSERT(best_of(&gp) > -4.3 && best_of(&gp) <= -1.32);
+        found += best_of(&gp) > -1.5;
+    }
+    CU_ASSERT(found >= 3);
+}
+
 CU_TestInfo suite_metrics[] = {
     {"log Phi", test_log_phi},
     {"gradients", test_gradients},
@@ -250,5 +272,6 @@ CU_TestInfo suite_metrics[] = {
     {"two objectives", test_two_objectives},
     {"a constraint", test_constraint},
     {"infeasible trials", test_infeasible},
+    {"two ends", test_two_ends},
     CU_TEST_INFO_NULL,
 };
