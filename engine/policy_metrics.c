@@ -88,7 +88,8 @@ static enum status search(struct metrics *own, const struct ask *ask, const stru
     double                 n = (double)own->parts[0].model.gp->n;
     const struct gp_search wanted = {.view = view,
                                      .anchors = anchors,
-                                     .squared = n * n * (double)target->acq.len + BOX_COST * (double)target->acq.ehvi.len,
+                                     .squared =
+                                         n * n * (double)target->acq.len + BOX_COST * (double)target->acq.ehvi.len,
                                      .scores = scores,
                                      .slope = slope,
                                      .arg = target};

@@ -165,6 +165,7 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     double          *point = ARENA_NEW(scratch, double, len + dims), mean, var;
     if (point == NULL)
         return error_no_memory(err);
+    model.limit = gp_effort_rows(ask);
     TRY(choose_theta(own, ask, &model, &chosen, err));
     target.acq = acquisition(own, ask, &model);
     target.work = ARENA_NEW(scratch, double, 3 * model.gp->n + 2 * dims);

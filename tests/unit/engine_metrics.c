@@ -136,7 +136,7 @@ struct run {
     size_t           params_len, metrics_len, trials;
     enum metric_kind metrics[2];
     bool             hides_constraint; /* an infeasible trial has no values, a feasible one only the first */
-    double           values[2 * 120];   /* out, of feasible trials */
+    double           values[2 * 120];  /* out, of feasible trials */
     size_t           feasible;
 };
 
@@ -255,7 +255,7 @@ static void two_ends(const double *x, double *f)
 static void test_two_ends(void)
 {
     struct run gp = {two_ends, "gp", 2, 2, 120, {METRIC_OBJECTIVE, METRIC_CONSTRAINT}, .hides_constraint = true};
-    int found = 0;
+    int        found = 0;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         run_study(&gp, seed);
         CU_ASSERT(best_of(&gp) > -4.3 && best_of(&gp) <= -1.32);
