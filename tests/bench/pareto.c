@@ -5,7 +5,8 @@
  * zdt1, zdt2, zdt3 (d = 8; Zitzler, Deb & Thiele 2000), dtlz2 (d = 7; Deb et al. 2002) with 2, 3 and 4 objectives,
  * pump: doubles, an int, a discrete number and a categorical.
  * Beside gp: random search, and where python3-deap is installed its NSGA-II (nsga2.py) with populations of 20 and of 52
- * (its tournaments want a multiple of four).  The exit code is 1 when gp does not reach the best of them at 120. */
+ * (its tournaments want a multiple of four).  The exit code is 1 when gp does not come
+ * within 5% of the best of them at 120. */
 #include "engine/pareto.h"
 #include "tests/bench/trials.h"
 
@@ -283,7 +284,7 @@ static double print(const struct task *task, const char *name, struct measures *
     return median;
 }
 
-/* Whether gp reaches the best of the others. */
+/* Whether gp comes within 5% of the best of the others. */
 static bool compare(const struct task *task, bool has_deap, size_t seeds)
 {
     static struct run      run;
@@ -309,7 +310,7 @@ static bool compare(const struct task *task, bool has_deap, size_t seeds)
         best = fmax(best, reached);
         reached = print(task, peers[p].name, &measures, seeds);
     }
-    return reached >= best;
+    return reached >= 0.95 * best;
 }
 
 int main(int argc, char **argv)
