@@ -1,4 +1,4 @@
-/* Feasibility-weighted and scalarised log-EI. */
+/* Feasibility-weighted log-EI, log-EHVI and scalarised log-EI. */
 #include "engine/acq_metrics.h"
 
 #include "engine/acq.h"
@@ -7,7 +7,7 @@
 
 static const double HALF_LOG_2PI = 0.91893853320467274, SQRT_HALF = 0.70710678118654752;
 static const double RHO = 0.05;
-static const double GREEDY_BETA = 0.01;
+static const double GREEDY_SD = 0.1, WIDE_SD = 3.0;
 static const double TAU = 1e-3; /* width of the bend that stands for max(0, improvement), in units of the weights */
 
 enum { FRACTION_TERMS = 20 };
@@ -77,15 +77,35 @@ static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, c
     return largest + log(sum / ACQ_SAMPLES);
 }
 
+static double log_ehvi(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean, double *dsd)
+{
+    double scale = acq->reach == ACQ_GREEDY ? GREEDY_SD : 1.0, scaled[OBJECTIVES_MAX];
+    for (size_t k = 0; k < acq->objectives; k++)
+        scaled[k] = scale * sd[k];
+    double value = ehvi_value(&acq->ehvi, mean, scaled, dmean, dsd);
+    for (size_t k = 0; k < acq->objectives; k++)
+        dsd[k] *= scale;
+    return value;
+}
+
+static double one_value(const struct acq_metrics *acq, double mean, double sd, double *dmean, double *dsd)
+{
+    double           times = acq->reach == ACQ_WIDE ? WIDE_SD : GREEDY_SD;
+    const struct acq one = {
+        .kind = acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB, .best = acq->best, .beta = times * times};
+    return acq_value(&one, mean, sd, dmean, dsd);
+}
+
 double acq_metrics_value(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean,
                          double *dsd)
 {
-    const struct acq one = {.kind = acq->is_greedy ? ACQ_UCB : ACQ_LOG_EI, .best = acq->best, .beta = GREEDY_BETA};
-    double           value = 0.0, slope;
+    double value = 0.0, slope;
     for (size_t k = 0; k < acq->len; k++)
         dmean[k] = dsd[k] = 0.0;
     if (acq->objectives == 1)
-        value = acq_value(&one, mean[0], sd[0], &dmean[0], &dsd[0]);
+        value = one_value(acq, mean[0], sd[0], &dmean[0], &dsd[0]);
+    else if (acq->is_volume && acq->objectives > 1)
+        value = log_ehvi(acq, mean, sd, dmean, dsd);
     else if (acq->objectives > 1)
         value = log_ei_scalar(acq, mean, sd, dmean, dsd);
     for (size_t k = acq->first; k < acq->len; k++) {

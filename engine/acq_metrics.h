@@ -1,25 +1,32 @@
 /* Acquisition for several metrics, of the independent posteriors N(mean_k, sd_k^2) of each at a point; larger is better.
  *   one objective       log-EI over best
- *   several objectives  log-EI of a random augmented Chebyshev scalarisation (ParEGO: Knowles 2006) of their values,
+ *   several objectives  the logarithm of the expected hypervolume improvement (ehvi), or
+ *                       log-EI of a random augmented Chebyshev scalarisation (ParEGO: Knowles 2006) of their values,
  *                       f |-> min_k c_k + rho sum_k c_k,  c_k = weight_k (f_k - reference_k), estimated from fixed
  *                       normal samples (as qNParEGO: Daulton, Balandat & Bakshy 2020)
  *   constraints         + sum_k log Phi((mean_k - bound_k) / sd_k)          Gardner et al. 2014, the logarithm of (6)
+ * With one objective a greedy or a wide bound, mean + beta sd, may stand for log-EI.
  * When nothing feasible is known the constraints stand alone.  Knows nothing of models or points. */
 #ifndef GNOMON_ENGINE_ACQ_METRICS_H
 #define GNOMON_ENGINE_ACQ_METRICS_H
 
-#include "engine/policy.h"
+#include "engine/ehvi.h"
 
 enum { ACQ_METRICS_MAX = METRICS_MAX + 1, ACQ_SAMPLES = 64 };
 
+/* Greedy: a tenth of sd, beta of one objective 0.1.  Wide: beta 3; of one objective only. */
+enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE };
+
 struct acq_metrics {
-    size_t objectives; /* the first so many of len; 0 when nothing feasible is known */
-    size_t first, len; /* constraints are first .. len - 1 */
-    bool   is_greedy;  /* one objective: mean + sd / 10 instead of log-EI */
-    double best;       /* of the objective, or of the scalarisation */
-    double weight[OBJECTIVES_MAX], reference[OBJECTIVES_MAX];
-    double bound[ACQ_METRICS_MAX];
-    double samples[ACQ_SAMPLES][OBJECTIVES_MAX];
+    size_t         objectives; /* the first so many of len; 0 when nothing feasible is known */
+    size_t         first, len; /* constraints are first .. len - 1 */
+    enum acq_reach reach;
+    bool           is_volume; /* several objectives: ehvi, and nothing of what follows but bound */
+    struct ehvi    ehvi;
+    double         best; /* of the objective, or of the scalarisation */
+    double         weight[OBJECTIVES_MAX], reference[OBJECTIVES_MAX];
+    double         bound[ACQ_METRICS_MAX];
+    double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };
 
 /* log Phi(z), stable for every finite z; *slope its derivative. */

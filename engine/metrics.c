@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const double PLAIN_WARP = 6.9; /* log a: as good as no warp */
-
 /* What an infeasible trial is to the metrics, and to the last part. */
 static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
 
@@ -164,19 +162,19 @@ bool metrics_is_due(const struct metrics *own)
            metrics_active(own) > own->head.models;
 }
 
+/* No warp of the two values of the last part, nor of several objectives, where it would favour the ends of the front. */
 enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due, bool with_pending,
                               double *theta, struct error *err)
 {
     struct metrics_part *part = &own->parts[p];
     struct gp_memory    *memory = &part->memory;
     struct gp_fit        fit = fit_settings(own, ask);
+    fit.is_linear = p == own->len || (own->objectives > 1 && p < own->objectives);
     part->model = (struct gp_model){.space = own->study->problem->space,
                                     .log = &part->log,
                                     .scratch = &memory->scratch,
                                     .limit = gp_effort_rows(ask)};
     TRY(gp_study_theta(&part->model, &fit, &memory->cache, &own->records[p], is_due, theta, err));
-    if (own->objectives > 1 && p < own->objectives)
-        theta[fit.groups + 2] = PLAIN_WARP; /* it would favour the ends of the front */
     TRY(gp_model_condition(&part->model, &fit, theta, with_pending, &memory->cache, err));
     part->work = ARENA_NEW(&memory->scratch, double, 3 * part->model.gp->n + 2 * fit.dims);
     return part->work == NULL ? error_no_memory(err) : STATUS_OK;

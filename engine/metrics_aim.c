@@ -1,4 +1,4 @@
-/* Incumbents and weights. */
+/* Incumbents, reference points and weights. */
 #include "engine/metrics_aim.h"
 
 #include "engine/pareto.h"
@@ -7,8 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { EXPLOIT_EVERY = 4, EXTREME_EVERY = 4 };
-static const double GREEDY_SD = 0.1;
+/* Of one objective every fourth trial is greedy, and once a trial was infeasible every fourth looks elsewhere.  Of two or
+ * three every other trial aims at the volume, the rest at a scalarisation, half of these at an end of the front: the one
+ * fills the front, the other finds parts of it that lie apart.  Of four the boxes would be too many. */
+enum { EXPLOIT_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
+static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
 
 /* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
 struct known {
@@ -115,7 +118,62 @@ static double extent_of(const struct known *known, const bool *is_best, size_t m
     return *high - low > 1e-3 ? *high - low : 1.0;
 }
 
-/* In units of the extent of the front.  Every other trial improves the scalarised posterior mean. */
+/* The largest values and the extents of what is properly efficient among the known places (Geoffrion 1968): still not
+ * dominated when a loss in one objective is made up for by a gain of TRADE times as much in another, in units of the
+ * extents.  Without this a few places at the ends of the front that are poor in every other respect would decide, which
+ * are hard to dominate as they are the best in one objective by next to nothing. */
+static enum status find_extents(const struct known *known, size_t m, double *high, double *extent,
+                                struct arena *scratch, struct error *err)
+{
+    double *g = arena_alloc(scratch, known->len, m * sizeof *g);
+    bool   *chosen = ARENA_NEW(scratch, bool, known->len);
+    if (g == NULL || chosen == NULL)
+        return error_no_memory(err);
+    memcpy(g, known->f, known->len * m * sizeof *g);
+    for (int round = 0; round <= PROPER_ROUNDS; round++) {
+        TRY(pareto_front(g, known->len, m, chosen, scratch, err));
+        for (size_t k = 0; k < m; k++)
+            extent[k] = extent_of(known, chosen, m, k, &high[k]);
+        for (size_t i = 0; i < known->len; i++) {
+            double sum = 0.0;
+            for (size_t k = 0; k < m; k++)
+                sum += TRADE * (g[i * m + k] = known->f[i * m + k] / extent[k]);
+            for (size_t k = 0; k < m; k++)
+                g[i * m + k] = sum + (1.0 - TRADE) * g[i * m + k];
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The volume above all that is known, and random places of the front to start from.  The reference point lies beyond
+ * the front by a share of its extents. */
+static enum status aim_at_volume(struct metrics *own, const struct known *known, const struct ask *ask,
+                                 struct acq_metrics *acq, struct gp_anchors *anchors, struct error *err)
+{
+    size_t        m = own->objectives, len = 0;
+    struct arena *scratch = &own->parts[0].memory.scratch;
+    struct rng    rng = rng_at(own->study->problem->seed, ask->trial, RNG_WEIGHTS);
+    double       *front = arena_alloc(scratch, known->len, m * sizeof *front);
+    double        reference[OBJECTIVES_MAX], high[OBJECTIVES_MAX], extent[OBJECTIVES_MAX];
+    bool         *is_best = ARENA_NEW(scratch, bool, known->len);
+    if (front == NULL || is_best == NULL)
+        return error_no_memory(err);
+    TRY(find_extents(known, m, high, extent, scratch, err));
+    for (size_t k = 0; k < m; k++)
+        reference[k] = high[k] - extent[k] * (1.0 + BEYOND);
+    TRY(pareto_front(known->f, known->len, m, is_best, scratch, err));
+    for (size_t i = 0; i < known->len; i++) {
+        if (known->is_observed[i])
+            gp_anchors_keep(anchors, known->place[i], rng_uniform(&rng) - (is_best[i] ? 0.0 : 1.0));
+        if (is_best[i])
+            memcpy(front + len++ * m, known->f + i * m, m * sizeof *front);
+    }
+    acq->is_volume = true;
+    acq->reach = ask->trial % 4 == 1 ? ACQ_GREEDY : ACQ_EXPECTED;
+    return ehvi_init(&acq->ehvi, front, len, m, reference, scratch, err);
+}
+
+/* In units of the extent of the front.  Of four objectives every other trial improves the scalarised posterior mean. */
 static enum status scalarise(struct metrics *own, const struct known *known, const struct ask *ask,
                              struct acq_metrics *acq, struct error *err)
 {
@@ -154,6 +212,13 @@ static void rank_by_violation(const struct metrics *own, const struct acq_metric
     }
 }
 
+static enum acq_reach reach_of(const struct ask *ask, bool has_infeasible)
+{
+    if (ask->trial % EXPLOIT_EVERY == 0)
+        return ACQ_GREEDY;
+    return has_infeasible && ask->trial % EXPLOIT_EVERY == 2 ? ACQ_WIDE : ACQ_EXPECTED;
+}
+
 enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_metrics *acq, struct gp_anchors *anchors,
                         struct error *err)
 {
@@ -172,8 +237,11 @@ enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_m
         rank_by_violation(own, acq, anchors);
         return STATUS_OK;
     }
-    acq->is_greedy = own->objectives == 1 && ask->trial % EXPLOIT_EVERY == 0;
-    if (own->objectives > 1)
+    if (own->objectives > 1 && own->objectives <= VOLUME_OBJECTIVES_MAX && ask->trial % 2 == 1)
+        return aim_at_volume(own, &known, ask, acq, anchors, err);
+    if (own->objectives == 1)
+        acq->reach = reach_of(ask, parts > own->len);
+    else
         TRY(scalarise(own, &known, ask, acq, err));
     for (size_t i = 0; i < known.len; i++) {
         const double *f = known.f + i * own->objectives;

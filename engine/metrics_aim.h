@@ -1,5 +1,5 @@
 /* What the next trial of several metrics is to improve on: the incumbent among the observed and pending places of the
- * log, or the weights of a random scalarisation, and where a search starts. */
+ * log, the volume that they dominate or the weights of a random scalarisation, and where a search starts. */
 #ifndef GNOMON_ENGINE_METRICS_AIM_H
 #define GNOMON_ENGINE_METRICS_AIM_H
 

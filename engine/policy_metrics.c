@@ -5,14 +5,34 @@
 #include "engine/gp_effort.h"
 #include "engine/gp_insight.h"
 #include "engine/metrics_aim.h"
+#include "engine/rng.h"
 
 #include <math.h>
 #include <string.h>
 
+static const double BOX_COST = 15.0; /* of a box, in units of a row squared */
+static const double NEAR = 0.17;     /* times sqrt(dims): how far from the centre a wide search goes */
+
 struct target {
     struct metrics    *own;
     struct acq_metrics acq;
+    double            *centre; /* [dims]; NULL: no place is preferred */
 };
+
+/* Log density, but for a constant, of a normal distribution about the centre: 0 without one.  gradient [dims], unless
+ * NULL, receives the derivatives in addition. */
+static double nearness(const struct target *target, const double *u, double *gradient)
+{
+    size_t dims = target->own->study->problem->space->dims;
+    double sum = 0.0, var = NEAR * NEAR * (double)dims;
+    for (size_t j = 0; target->centre != NULL && j < dims; j++) {
+        double away = u[j] - target->centre[j];
+        sum -= 0.5 * away * away / var;
+        if (gradient != NULL)
+            gradient[j] -= away / var;
+    }
+    return sum;
+}
 
 static enum status scores(void *arg, const double *U, size_t m, double *out, struct error *err)
 {
@@ -20,7 +40,7 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
     struct metrics_part *part = target->own->parts;
     struct arena        *scratch = &part[0].memory.scratch;
     struct arena_mark    mark = arena_mark(scratch);
-    size_t               parts = target->acq.len;
+    size_t               parts = target->acq.len, dims = target->own->study->problem->space->dims;
     double              *mean = arena_alloc(scratch, parts, m * sizeof *mean);
     double              *var = arena_alloc(scratch, parts, m * sizeof *var);
     if (mean == NULL || var == NULL)
@@ -34,7 +54,7 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
             at[p] = mean[p * m + i];
             sd[p] = acq_sd(var[p * m + i]);
         }
-        out[i] = acq_metrics_value(&target->acq, at, sd, dmean, dsd);
+        out[i] = acq_metrics_value(&target->acq, at, sd, dmean, dsd) + nearness(target, U + i * dims, NULL);
     }
     arena_release(scratch, mark);
     return STATUS_OK;
@@ -59,7 +79,7 @@ static double slope(void *arg, const double *u, double *gradient)
     memset(gradient, 0, dims * sizeof *gradient);
     for (size_t p = 0; p < parts; p++)
         acq_add_gradient(&at[p], dims, dmean[p], dsd[p], gradient);
-    return value;
+    return value + nearness(target, u, gradient);
 }
 
 static enum status search(struct metrics *own, const struct ask *ask, const struct space *view, struct target *target,
@@ -68,11 +88,28 @@ static enum status search(struct metrics *own, const struct ask *ask, const stru
     double                 n = (double)own->parts[0].model.gp->n;
     const struct gp_search wanted = {.view = view,
                                      .anchors = anchors,
-                                     .squared = n * n * (double)target->acq.len,
+                                     .squared =
+                                         n * n * (double)target->acq.len + BOX_COST * (double)target->acq.ehvi.len,
                                      .scores = scores,
                                      .slope = slope,
                                      .arg = target};
     return gp_effort_search(own->study, ask, &wanted, point, &own->parts[0].memory.scratch, err);
+}
+
+/* A feasible region in several parts, or a good value close to infeasible trials, is found by looking for it: wide
+ * searches keep near a place of their own, wherever it is. */
+static enum status choose_centre(struct target *target, const struct ask *ask, struct error *err)
+{
+    const struct problem *problem = target->own->study->problem;
+    struct rng            rng = rng_at(problem->seed, ask->trial, RNG_WEIGHTS);
+    if (target->acq.reach != ACQ_WIDE)
+        return STATUS_OK;
+    target->centre = ARENA_NEW(&target->own->parts[0].memory.scratch, double, problem->space->dims);
+    if (target->centre == NULL)
+        return error_no_memory(err);
+    for (size_t j = 0; j < problem->space->dims; j++)
+        target->centre[j] = rng_uniform(&rng);
+    return STATUS_OK;
 }
 
 static enum status condition_all(struct metrics *own, const struct ask *ask, bool is_due, double **theta,
@@ -100,6 +137,7 @@ static enum status propose(struct metrics *own, const struct ask *ask, const str
     TRY(condition_all(own, ask, is_due, theta, err));
     double fit_ms = is_due ? ask_clock_ms(ask) - began : NAN;
     TRY(metrics_aim(own, ask, &target.acq, &anchors, err));
+    TRY(choose_centre(&target, ask, err));
     double *point = ARENA_NEW(&first->memory.scratch, double, space->params_len + space->dims);
     if (point == NULL)
         return error_no_memory(err);

@@ -40,10 +40,11 @@ static struct acq_metrics make_acq(size_t objectives)
 }
 
 /* Derivatives against differences, with none, one and three objectives. */
-static void test_gradients(void)
+static void check_gradients(enum acq_reach reach)
 {
     for (size_t objectives = 0; objectives <= 3; objectives += objectives + 1) {
         struct acq_metrics acq = make_acq(objectives);
+        acq.reach = reach;
         double mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, dmean[5], dsd[5], ignored[5];
         acq_metrics_value(&acq, mean, sd, dmean, dsd);
         for (size_t k = 0; k < acq.len; k++)
@@ -58,6 +59,37 @@ static void test_gradients(void)
                            1e-4 * (1.0 + fabs(dmean[k]) + fabs(dsd[k])));
             }
     }
+}
+
+static void test_gradients(void)
+{
+    check_gradients(ACQ_EXPECTED);
+    check_gradients(ACQ_GREEDY);
+    check_gradients(ACQ_WIDE);
+}
+
+/* The volume's part: of the whole sd, or a tenth of it. */
+static void test_volume(void)
+{
+    const double       front[] = {0.3, 0.9, 0.2, 0.6, 0.5, 0.4}, reference[] = {-0.1, 0.05, 0.02};
+    const double       mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9};
+    struct acq_metrics acq = make_acq(3);
+    struct arena       arena;
+    arena_init(&arena, 1 << 20);
+    acq.is_volume = true;
+    CU_ASSERT_FATAL(ehvi_init(&acq.ehvi, front, 2, 3, reference, &arena, NULL) == STATUS_OK);
+    for (int greedy = 0; greedy < 2; greedy++) {
+        double scale = greedy ? 0.1 : 1.0, scaled[] = {0.5 * scale, 0.8 * scale, 0.3 * scale};
+        double dmean[5], dsd[5], a[3], b[3], slope, expected = ehvi_value(&acq.ehvi, mean, scaled, a, b);
+        acq.reach = greedy ? ACQ_GREEDY : ACQ_EXPECTED;
+        expected += acq_metrics_log_phi((0.15 - 0.3) / 0.6, &slope) + acq_metrics_log_phi((-0.7 + 2.0) / 0.9, &slope);
+        CHECK_NEAR(acq_metrics_value(&acq, mean, sd, dmean, dsd), expected, 1e-12);
+        for (size_t k = 0; k < 3; k++) {
+            CHECK_NEAR(dmean[k], a[k], 1e-12 * (1.0 + fabs(a[k])));
+            CHECK_NEAR(dsd[k], scale * b[k], 1e-12 * (1.0 + fabs(b[k])));
+        }
+    }
+    arena_fini(&arena);
 }
 
 /* One objective and constraints: the sum of the logarithms; several: the mean improvement of the samples. */
@@ -104,7 +136,7 @@ struct run {
     size_t           params_len, metrics_len, trials;
     enum metric_kind metrics[2];
     bool             hides_constraint; /* an infeasible trial has no values, a feasible one only the first */
-    double           values[2 * 64];   /* out, of feasible trials */
+    double           values[2 * 120];  /* out, of feasible trials */
     size_t           feasible;
 };
 
@@ -210,12 +242,36 @@ static void test_infeasible(void)
     CU_ASSERT(reached > by_random);
 }
 
+/* Two ends of the feasible disc are local optima, the better one lies behind infeasible trials: Branin's function, -4.21 at
+ * the one and -1.32 at the other. */
+static void two_ends(const double *x, double *f)
+{
+    const double pi = 3.14159265358979324;
+    double       u = 15.0 * x[0] - 5.0, v = 15.0 * x[1], a = v - 5.1 / (4.0 * pi * pi) * u * u + 5.0 / pi * u - 6.0;
+    f[0] = -a * a - 10.0 * (1.0 - 1.0 / (8.0 * pi)) * cos(u) - 10.0;
+    f[1] = 0.11 - (x[0] - 0.5) * (x[0] - 0.5) - (x[1] - 0.55) * (x[1] - 0.55);
+}
+
+static void test_two_ends(void)
+{
+    struct run gp = {two_ends, "gp", 2, 2, 120, {METRIC_OBJECTIVE, METRIC_CONSTRAINT}, .hides_constraint = true};
+    int        found = 0;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        run_study(&gp, seed);
+        CU_ASSERT(best_of(&gp) > -4.3 && best_of(&gp) <= -1.32);
+        found += best_of(&gp) > -1.5;
+    }
+    CU_ASSERT(found >= 3);
+}
+
 CU_TestInfo suite_metrics[] = {
     {"log Phi", test_log_phi},
     {"gradients", test_gradients},
     {"values", test_values},
+    {"volume", test_volume},
     {"two objectives", test_two_objectives},
     {"a constraint", test_constraint},
     {"infeasible trials", test_infeasible},
+    {"two ends", test_two_ends},
     CU_TEST_INFO_NULL,
 };

@@ -22,6 +22,7 @@
     X(acq)               \
     X(policy_gp)         \
     X(pareto)            \
+    X(ehvi)              \
     X(metrics)           \
     X(turbo)             \
     X(sensitivity)       \

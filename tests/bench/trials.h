@@ -1,0 +1,143 @@
+/* What the benches of several metrics and of infeasible trials have in common: an algorithm of the registry on a
+ * function, as the service would let it. */
+#ifndef GNOMON_TESTS_BENCH_TRIALS_H
+#define GNOMON_TESTS_BENCH_TRIALS_H
+
+#include "engine/policy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TASK_DIMS_MAX = 10, TRIALS_MAX = 200, SEEDS_MAX = 50 };
+
+struct task {
+    const char *name;
+    size_t      d, metrics, objectives; /* the first metrics are the objectives; the others' values are slacks */
+    /* values [metrics] out, larger is better; false: the trial is infeasible and has none */
+    bool (*function)(const double *x, double *values);
+    const struct param *params; /* [d]; NULL: doubles in [0, 1] */
+    double              limit;  /* no measure of any result is larger */
+    double              reference[OBJECTIVES_MAX];
+};
+
+struct run {
+    size_t len;                                 /* feasible trials */
+    double values[TRIALS_MAX * OBJECTIVES_MAX]; /* [len][objectives] */
+    size_t trial[TRIALS_MAX];                   /* [len] which they were, from 1 */
+    double seconds;                             /* of all proposals */
+};
+
+static inline void run_add(struct run *run, const struct task *task, size_t trial, const double *values)
+{
+    for (size_t k = task->objectives; k < task->metrics; k++)
+        if (values[k] < 0.0)
+            return;
+    memcpy(run->values + run->len * task->objectives, values, task->objectives * sizeof *values);
+    run->trial[run->len++] = trial;
+}
+
+/* How many of the feasible trials are among the first so many. */
+static inline size_t run_count(const struct run *run, size_t trials)
+{
+    size_t len = 0;
+    while (len < run->len && run->trial[len] <= trials)
+        len++;
+    return len;
+}
+
+static inline double task_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static inline void task_must(enum status status)
+{
+    if (status == STATUS_OK)
+        return;
+    fprintf(stderr, "a call failed: %s\n", status_name(status));
+    exit(2);
+}
+
+/* options with the policy's defaults. */
+static inline void task_defaults(const struct policy *policy, double *options)
+{
+    for (size_t o = 0; policy->options[o].name != NULL; o++)
+        options[o] = policy->options[o].fallback;
+}
+
+static inline void task_tell(const struct policy *policy, struct session *session, const struct task *task,
+                             const double *point, struct run *run, uint64_t trial)
+{
+    double       values[2 * METRICS_MAX] = {0};
+    bool         has_values = task->function(point, values);
+    struct event event = {.kind = has_values ? EVENT_OBSERVED : EVENT_INFEASIBLE,
+                          .trial = trial,
+                          .point = point,
+                          .value = values[0],
+                          .values = values};
+    if (has_values)
+        run_add(run, task, trial, values);
+    memset(values + task->metrics, 0, task->metrics * sizeof *values);
+    task_must(policy->tell(session, &event, NULL));
+}
+
+static inline void task_run(const struct task *task, const char *name, uint64_t seed, size_t trials, struct run *run)
+{
+    static struct proposal proposal;
+    const struct policy   *policy = policy_find(name);
+    struct param           doubles[TASK_DIMS_MAX];
+    enum metric_kind       kinds[METRICS_MAX];
+    double                 point[TASK_DIMS_MAX], options[32];
+    for (size_t j = 0; j < task->d; j++)
+        doubles[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .max = 1.0};
+    for (size_t k = 0; k < task->metrics; k++)
+        kinds[k] = k < task->objectives ? METRIC_OBJECTIVE : METRIC_CONSTRAINT;
+    struct space space = {
+        .kind = SPACE_PARAMETERS, .params = task->params == NULL ? doubles : task->params, .params_len = task->d};
+    struct problem  problem = {.space = &space,
+                               .options = options,
+                               .seed = seed,
+                               .memory_bytes = 200 << 20,
+                               .metrics = kinds,
+                               .metrics_len = task->metrics};
+    struct session *session;
+    task_defaults(policy, options);
+    run->len = 0;
+    run->seconds = 0.0;
+    task_must(space_init(&space, NULL));
+    task_must(policy->open(&problem, &session, NULL));
+    for (uint64_t trial = 1; trial <= trials; trial++) {
+        proposal.point = point;
+        double start = task_clock();
+        task_must(policy->ask(session, &(struct ask){.trial = trial}, &proposal, NULL));
+        run->seconds += task_clock() - start;
+        struct event event = {.kind = EVENT_SUGGESTED,
+                              .trial = trial,
+                              .point = point,
+                              .note = proposal.note,
+                              .note_bytes = proposal.note_bytes};
+        task_must(policy->tell(session, &event, NULL));
+        task_tell(policy, session, task, point, run, trial);
+    }
+    policy->close(session);
+}
+
+static inline int task_compare(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* values [n] are sorted. */
+static inline double task_median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, task_compare);
+    return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+#endif
