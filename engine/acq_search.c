@@ -8,8 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { ENUMERATE = 4096, CHUNK = 256, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8, WITHIN_DIMS_MAX = 200 };
-static const double MARGIN = 1e-9; /* to a constraint, as a share of its width */
+enum { ENUMERATE = 4096, CHUNK = 256, LATE = 32, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8, WITHIN_DIMS_MAX = 200 };
+static const double CHANGED = 20.0; /* parameters of a neighbour, about, where there are more */
+static const double MARGIN = 1e-9;  /* to a constraint, as a share of its width */
 
 /* Points with their places in the unit cube and their scores. */
 struct pool {
@@ -92,12 +93,38 @@ static void choose_fill(struct run *run)
     }
 }
 
+/* A point of the box: some parameters of the first anchor move to the quantiles v of what the box has of them. */
+static void box_point(struct run *run, const double *v, double *point)
+{
+    const struct acq_search *search = run->search;
+    const struct space      *space = search->space;
+    double                   chance = fmin(1.0, CHANGED / (double)space->params_len);
+    size_t                   always = rng_below(&run->rng, space->params_len);
+    space_encode(space, search->anchors, run->u);
+    for (size_t i = 0, j = 0; i < space->params_len; j += param_width(&space->params[i++])) {
+        bool moves = rng_uniform(&run->rng) < chance || i == always;
+        point[i] = search->anchors[i];
+        if (!moves || isnan(point[i]))
+            continue;
+        double wide = search->upper[j] - search->lower[j];
+        run->u[j] = search->lower[j] + wide * v[i];
+        if (space->params[i].kind != PARAM_CATEGORICAL)
+            point[i] = param_decode(&space->params[i], run->u + j);
+        else if (rng_uniform(&run->rng) < wide)
+            point[i] = (double)rng_below(&run->rng, space->params[i].choices);
+    }
+    space_settle(space, run->fill, point);
+}
+
 static void add_sobol(struct run *run)
 {
     uint64_t scramble = rng_u64(&run->rng);
     for (size_t i = 0; i < run->search->samples; i++) {
         sobol_point(scramble, i, run->search->space->params_len, run->best);
-        (void)space_quantile(run->search->space, run->best, pool_next(&run->pool, run->search->space));
+        if (run->search->lower != NULL)
+            box_point(run, run->best, pool_next(&run->pool, run->search->space));
+        else
+            (void)space_quantile(run->search->space, run->best, pool_next(&run->pool, run->search->space));
         pool_add(&run->pool, run->search);
     }
 }
@@ -123,8 +150,11 @@ static void add_neighbour(struct run *run, const double *anchor, double scale, d
     const struct space *space = run->search->space;
     double             *point = pool_next(&run->pool, space), *u = run->u;
     space_encode(space, anchor, u);
-    for (size_t j = 0; j < space->dims; j++)
+    for (size_t j = 0; j < space->dims; j++) {
         u[j] += scale * rng_normal(&run->rng);
+        if (run->search->lower != NULL)
+            u[j] = fmin(fmax(u[j], run->search->lower[j]), run->search->upper[j]);
+    }
     for (size_t i = 0; i < space->params_len; u += param_width(&space->params[i++]))
         point[i] = rng_uniform(&run->rng) < changed
                        ? neighbour_value(&run->rng, &space->params[i], anchor[i], param_decode(&space->params[i], u))
@@ -142,19 +172,23 @@ static void add_neighbours(struct run *run)
     for (size_t k = 0; k < count; k++)
         add_neighbour(run, search->anchors + k % search->anchors_len * len,
                       scales[k / search->anchors_len % (sizeof scales / sizeof scales[0])],
-                      fmin(1.0, 20.0 / (double)len));
+                      fmin(1.0, CHANGED / (double)len));
 }
 
-/* Scores in chunks while there is time; unscored points leave the pool. */
+/* Scores in chunks while there is time; what was not scored has NAN.  A few neighbours are scored in any case, so that
+ * whoever came this far has the model's answer. */
 static enum status score_pool(struct run *run, struct error *err)
 {
     const struct acq_search *search = run->search;
     struct pool             *pool = &run->pool;
     size_t                   chunk = search->slope == NULL ? pool->len : CHUNK;
+    for (size_t i = 0; i < pool->len; i++)
+        pool->scores[i] = NAN;
     for (size_t from = 0; from < pool->len; from += chunk) {
         if (is_late(search)) {
-            pool->len = from;
-            return from > 0 ? STATUS_OK : error_set(err, STATUS_BUSY, "deadline", "", "no point was scored in time");
+            if (from > 0)
+                return STATUS_OK;
+            from = pool->len < LATE ? 0 : pool->len - LATE;
         }
         size_t points = pool->len - from < chunk ? pool->len - from : chunk;
         TRY(search->scores(search->arg, pool->U + from * search->space->dims, points, pool->scores + from, err));
@@ -209,8 +243,9 @@ static bool climb_bounds(struct run *run, const double *point, const double *u)
         bool moves = space->params[i].kind == PARAM_DOUBLE && is_free(run->search, i) && !isnan(point[i]);
         any |= moves;
         for (size_t end = j + param_width(&space->params[i]); j < end; j++) {
-            run->lower[j] = moves ? 0.0 : u[j];
-            run->upper[j] = moves ? 1.0 : u[j];
+            bool is_boxed = moves && run->search->lower != NULL;
+            run->lower[j] = is_boxed ? fmin(run->search->lower[j], u[j]) : moves ? 0.0 : u[j];
+            run->upper[j] = is_boxed ? fmax(run->search->upper[j], u[j]) : moves ? 1.0 : u[j];
         }
     }
     return any;
@@ -347,7 +382,6 @@ static enum status refine_best(struct run *run, size_t middle, struct error *err
            run->search->space->params_len * sizeof *run->best);
     if (run->search->slope == NULL || run->all)
         return STATUS_OK;
-    middle = middle < pool->len ? middle : pool->len;
     for (size_t k = 0; k < run->search->starts && !is_late(run->search); k++) {
         bool   near = k % 2 == 0;
         size_t to = near ? pool->len : middle, start = highest(pool, near ? middle : 0, to);

@@ -14,11 +14,13 @@ struct acq_search {
     const struct finite *finite;  /* used points are not proposed */
     const double        *anchors; /* [anchors_len][params_len] good points, neighbours of which are tried */
     size_t               anchors_len;
-    uint64_t             seed, trial; /* key the randomness */
-    size_t               samples;     /* Sobol points; half as many neighbours are added */
-    size_t               starts;      /* how many points are refined */
-    size_t               evaluations; /* of slope, for each of them, at most */
-    bool (*late)(void *);             /* polled; true: the best so far will do.  NULL: no deadline */
+    const double        *lower, *upper; /* [dims] what is searched of the unit cube, around the first anchor, of which a
+                                           point keeps most coordinates where there are many; NULL: everything */
+    uint64_t             seed, trial;   /* key the randomness */
+    size_t               samples;       /* Sobol points; half as many neighbours are added */
+    size_t               starts;        /* how many points are refined */
+    size_t               evaluations;   /* of slope, for each of them, at most */
+    bool (*late)(void *);               /* polled; true: the best so far will do.  NULL: no deadline */
     void *late_arg;
     /* Scores m points U [m][dims]. */
     enum status (*scores)(void *arg, const double *U, size_t m, double *out, struct error *err);
@@ -28,8 +30,9 @@ struct acq_search {
 };
 
 /* point [params_len] out: satisfies space_has, constraints included, and is not used.
- * Errors: CONFLICT "search_space_exhausted"; BUSY "deadline" when nothing was scored in time; NO_MEMORY (scratch:
- * about 3 samples dims doubles); NUMERIC when no score was a number; what scores returns. */
+ * When it is late from the start, the best of a few points.
+ * Errors: CONFLICT "search_space_exhausted"; NO_MEMORY (scratch: about 3 samples dims doubles); NUMERIC when no score was
+ * a number; what scores returns. */
 MUST_CHECK enum status acq_search_run(const struct acq_search *search, double *point, struct arena *scratch,
                                       struct error *err);
 

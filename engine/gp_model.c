@@ -49,7 +49,8 @@ static size_t rows_max(const struct gp_model *model, size_t cache_bytes)
         fit = fmin((double)n, MODEL_FIT_ROWS_MAX);
     } while (n > 0 && ((capacity + dims + 10.0) * capacity * sizeof(double) > (double)cache_bytes ||
                        (double)n * (300.0 + 3.0 * dims) + 2.0 * fit * fit > scratch));
-    return n < MODEL_ROWS_MAX ? n : MODEL_ROWS_MAX;
+    size_t limit = model->limit > 0 && model->limit < MODEL_ROWS_MAX ? model->limit : MODEL_ROWS_MAX;
+    return n < limit ? n : limit;
 }
 
 /* Sifts element at down a heap of n indices whose root has the smallest key. */
@@ -141,6 +142,8 @@ static enum status select_rows(struct gp_model *model, size_t fitted, size_t lim
     if (model->row == NULL || limit == 0)
         return error_no_memory(err);
     trial_log_order(model->log, model->row);
+    model->row += model->skipped;
+    n -= model->skipped;
     size_t base = fitted == 0 || fitted > n || n - fitted > APPENDED_MAX || n - fitted > limit / 8 ? n : fitted;
     model->n = n;
     model->base = base;

@@ -9,7 +9,7 @@
  * and failed ones, stand with the posterior mean as their value (kriging believer): means stay as they are, variances
  * shrink there.  A failed trial says nothing about its point, but without this the same point would come next.  An
  * abandoned trial does not count.
- * Beyond MODEL_ROWS_MAX the base is a third each of: the best, the most recent, the nearest to the best. */
+ * Beyond MODEL_ROWS_MAX, or limit, the base is a third each of: the best, the most recent, the nearest to the best. */
 #ifndef GNOMON_ENGINE_GP_MODEL_H
 #define GNOMON_ENGINE_GP_MODEL_H
 
@@ -42,6 +42,8 @@ struct gp_model {
     const struct space     *space;
     const struct trial_log *log;
     struct arena           *scratch; /* everything of the model but gp lies here */
+    size_t                  skipped; /* finished trials that are left out, from the first on; fitted counts the rest */
+    size_t                  limit;   /* rows instead of MODEL_ROWS_MAX, if there shall be fewer; 0 */
     /* set by gp_model_rows */
     size_t  n, base;       /* observed and infeasible trials in use; those known to the fit */
     size_t *row;           /* [n] places in the log */

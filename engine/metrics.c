@@ -170,8 +170,10 @@ enum status metrics_condition(struct metrics *own, size_t p, const struct ask *a
     struct metrics_part *part = &own->parts[p];
     struct gp_memory    *memory = &part->memory;
     struct gp_fit        fit = fit_settings(own, ask);
-    part->model =
-        (struct gp_model){.space = own->study->problem->space, .log = &part->log, .scratch = &memory->scratch};
+    part->model = (struct gp_model){.space = own->study->problem->space,
+                                    .log = &part->log,
+                                    .scratch = &memory->scratch,
+                                    .limit = gp_effort_rows(ask)};
     TRY(gp_study_theta(&part->model, &fit, &memory->cache, &own->records[p], is_due, theta, err));
     if (own->objectives > 1 && p < own->objectives)
         theta[fit.groups + 2] = PLAIN_WARP; /* it would favour the ends of the front */

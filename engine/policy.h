@@ -131,7 +131,9 @@ struct ask {
     const double *fixed;  /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents are
                                   * fixed too; and space_hold has found a point with these values */
     bool (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
-    void               *late_arg;
+    void  *late_arg;
+    double deadline_ms; /* how long late takes to become true; 0: nobody set a time.  A smaller model may be
+                                        chosen by it, so that there is one in time */
     struct diagnostics *diagnostics; /* out; NULL: not wanted */
     double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
     uint64_t remaining; /* how many trials the budget still allows, this one included; 0: there is no budget */

@@ -1,6 +1,7 @@
 /* Bayesian optimisation with a Gaussian process: the record, its options, and who makes a proposal.
- * Parameter spaces: the first trials are points of a Sobol sequence scrambled by the study's seed, point number trial;
- * then policy_values proposes, or with several metrics or infeasible trials policy_metrics.
+ * Parameter spaces: the first trial is in the middle, the next ones are points of a Sobol sequence scrambled by the
+ * study's seed, point number trial; then policy_values proposes, or with several metrics or infeasible trials
+ * policy_metrics.
  * Candidate spaces: a rule over policy_candidates.
  * The session keeps the log, the last recorded fits, the set of used points of a finite space and caches of factors,
  * which are functions of the others: so a proposal is a function of (problem, log, trial). */
@@ -22,8 +23,9 @@ static const struct option options[] = {
                      .kind = OPTION_CHOICE,
                      .max = 2,
                      .choices = acq_names,
-                     .help = "logarithm of expected improvement, upper confidence bound, or a joint posterior sample "
-                             "(thompson: parameter spaces only)"},
+                     .help = "log-ei: logarithm of expected improvement, for parameters only where an upper confidence "
+                             "bound with a quarter of ucb's beta promises no gain that matters; ucb: upper confidence "
+                             "bound; thompson: a joint posterior sample (parameter spaces only)"},
     [KERNEL] = {.name = "kernel",
                 .kind = OPTION_CHOICE,
                 .max = 3,
@@ -41,8 +43,8 @@ static const struct option options[] = {
                  .min = 0,
                  .max = 10000,
                  .fallback = NAN,
-                 .help = "trials before the model is asked (Sobol points, or random candidates); at least until one "
-                         "has a value; when not given min(2 d + 2, 8) for d parameters, 5 for candidates"},
+                 .help = "trials before the model is asked (the centre and Sobol points, or random candidates); at "
+                         "least until one has a value; when not given min(2 d + 2, 8) for d parameters, 5 for candidates"},
     [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
     {.name = NULL},
 };

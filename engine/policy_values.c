@@ -4,12 +4,13 @@
 #include "engine/gp_effort.h"
 #include "engine/gp_insight.h"
 #include "engine/gp_note.h"
+#include "engine/gp_target.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SMOOTH_EVERY = 3, EXPLOIT_EVERY = 4 };
-static const double         EXPLOIT_BETA = 0.01, NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01; /* of variance 1 */
+enum { INSIST_EVERY = 4 };
+static const double GREEDY = 0.25, GAIN = 1e-5, GAIN_OF_NOISE = 0.5, NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01;
 static const struct gp_note NOTE = {.tag = "gpfit 3", .models = 1};
 
 static size_t theta_len(const struct values *own)
@@ -37,87 +38,66 @@ void values_tell(struct values *own, const struct event *event)
         gp_note_read(event, &fit, 1, 1, &head, &own->record);
 }
 
-/* What the search sees of the model. */
-struct target {
-    struct gp_model *model;
-    struct acq       acq;
-    struct rng       rng;  /* Thompson */
-    double          *work; /* [3 n + 2 dims] */
-};
-
-static enum status scores(void *arg, const double *U, size_t m, double *out, struct error *err)
-{
-    struct target    *target = arg;
-    struct gp_model  *model = target->model;
-    struct arena_mark mark = arena_mark(model->scratch);
-    if (target->acq.kind == ACQ_THOMPSON)
-        return acq_thompson(model->gp, U, m, &target->rng, out, model->scratch, err);
-    double *mean = ARENA_NEW(model->scratch, double, m), dmean, dsd;
-    if (mean == NULL)
-        return error_no_memory(err);
-    TRY(gp_posterior(model->gp, U, m, mean, out, model->scratch, err));
-    for (size_t k = 0; k < m; k++)
-        out[k] = acq_value(&target->acq, mean[k], acq_sd(out[k]), &dmean, &dsd);
-    arena_release(model->scratch, mark);
-    return STATUS_OK;
-}
-
-static double slope(void *arg, const double *u, double *gradient)
-{
-    struct target   *target = arg;
-    const struct gp *gp = target->model->gp;
-    size_t           dims = gp->kernel.dims;
-    struct gp_slope  at = {.dmean = target->work + 3 * gp->n, .dvar = target->work + 3 * gp->n + dims};
-    double           dmean, dsd;
-    gp_gradient(gp, u, target->work, &at);
-    double value = acq_value(&target->acq, at.mean, acq_sd(at.var), &dmean, &dsd);
-    memset(gradient, 0, dims * sizeof *gradient);
-    acq_add_gradient(&at, dims, dmean, dsd, gradient);
-    return value;
-}
-
-/* A fit with longer length-scales, when it is this trial's turn.  It is not recorded: only this trial uses it. */
-static enum status smooth_theta(const struct values *own, const struct ask *ask, struct gp_model *model,
-                                const double *theta, double *used, struct error *err)
-{
-    struct gp_fit fit = fit_settings(own, ask);
-    fit.is_smooth = true;
-    memcpy(used, theta, theta_len(own) * sizeof *used);
-    bool is_turn = ask->trial % SMOOTH_EVERY == 1 && trial_log_finished(&own->study->log) < GP_FEW;
-    return is_turn ? gp_model_fit(model, &fit, NULL, used, err) : STATUS_OK;
-}
-
 /* Of what the model takes for noise, what is more than the traces that a fit leaves. */
 static double noise_sd(const struct gp_model *model)
 {
     return sqrt(fmax(model->gp->noise_variance - NOISE_TRACE, 0.0));
 }
 
-static struct acq acquisition(const struct values *own, const struct ask *ask, const struct gp_model *model)
+/* What log-EI is preceded by, or what the rule names. */
+static struct acq first_choice(const struct values *own)
 {
-    double        beta = own->rule.beta;
     enum acq_kind kind = own->rule.acquisition;
-    if (kind == ACQ_LOG_EI && ask->trial % EXPLOIT_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH)
-        return (struct acq){.kind = ACQ_UCB, .beta = EXPLOIT_BETA};
-    beta = isnan(beta) ? acq_beta(own->study->log.params_len, trial_log_finished(&own->study->log) + 1) : beta;
-    return (struct acq){.kind = kind, .best = model->best, .noise_sd = noise_sd(model), .beta = beta};
+    double        beta = isnan(own->rule.beta) || kind == ACQ_LOG_EI
+                             ? acq_beta(own->study->log.params_len, trial_log_finished(&own->study->log) + 1)
+                             : own->rule.beta;
+    return kind == ACQ_LOG_EI ? (struct acq){.kind = ACQ_UCB, .beta = GREEDY * beta}
+                              : (struct acq){.kind = kind, .beta = beta};
 }
 
-static enum status search(const struct values *own, const struct ask *ask, const struct space *view,
-                          struct target *target, double *point, struct error *err)
+/* Whether the point found with this bound, whose value there is bound, is worth a trial. */
+static bool is_worth(const struct gp_model *model, const struct ask *ask, double bound)
+{
+    double gain = warp_inverse(&model->warp, bound) - warp_inverse(&model->warp, model->best);
+    if (ask->trial % INSIST_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH)
+        return true;
+    return gain >= GAIN && bound - model->best >= GAIN_OF_NOISE * noise_sd(model);
+}
+
+static enum status search_with(const struct values *own, const struct ask *ask, const struct space *view,
+                          struct gp_target *target, double *point, struct error *err)
 {
     const struct gp_model *model = target->model;
     const struct gp_search wanted = {.view = view,
                                      .anchors = &model->anchors,
                                      .squared = (double)(model->gp->n * model->gp->n),
-                                     .scores = scores,
-                                     .slope = target->acq.kind == ACQ_THOMPSON ? NULL : slope,
+                                     .scores = gp_target_scores,
+                                     .slope = target->acq.kind == ACQ_THOMPSON ? NULL : gp_target_slope,
                                      .arg = target};
     return gp_effort_search(own->study, ask, &wanted, point, model->scratch, err);
 }
 
+/* point and its place in the unit cube [params_len + dims], out. */
+static enum status search(const struct values *own, const struct ask *ask, const struct space *view,
+                          struct gp_target *target, double *point, struct error *err)
+{
+    const struct gp_model *model = target->model;
+    double                *u = point + own->study->log.params_len, mean, var, dmean, dsd;
+    TRY(search_with(own, ask, view, target, point, err));
+    space_encode(model->space, point, u);
+    if (own->rule.acquisition != ACQ_LOG_EI)
+        return STATUS_OK;
+    TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
+    if (is_worth(model, ask, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
+        return STATUS_OK;
+    target->acq = (struct acq){.kind = ACQ_LOG_EI, .best = model->best, .noise_sd = noise_sd(model)};
+    TRY(search_with(own, ask, view, target, point, err));
+    space_encode(model->space, point, u);
+    return STATUS_OK;
+}
+
 /* Thompson has no acquisition value once the sample is gone: the posterior mean stands for it. */
-static void diagnose(const struct values *own, const struct target *target, double mean, double var,
+static void diagnose(const struct values *own, const struct gp_target *target, double mean, double var,
                      struct diagnostics *out)
 {
     double dmean, dsd;
@@ -129,8 +109,8 @@ static void diagnose(const struct values *own, const struct target *target, doub
 
 /* The hyper-parameters of a proposal. */
 struct chosen {
-    double *theta, *used; /* [theta_len] recorded; of this proposal */
-    bool    is_due;
+    double *theta;  /* [theta_len] */
+    bool    is_due; /* theta is new, and to be recorded */
     double  fit_ms;
 };
 
@@ -139,18 +119,14 @@ static enum status choose_theta(const struct values *own, const struct ask *ask,
 {
     struct gp_memory *memory = &own->study->memory;
     struct gp_fit     fit = fit_settings(own, ask);
-    size_t            len = theta_len(own);
     double            began = ask_clock_ms(ask);
-    chosen->theta = ARENA_NEW(&memory->scratch, double, 2 * len);
+    chosen->theta = ARENA_NEW(&memory->scratch, double, theta_len(own));
     if (chosen->theta == NULL)
         return error_no_memory(err);
-    chosen->used = chosen->theta + len;
     chosen->is_due = gp_effort_milestone(trial_log_finished(&own->study->log)) > own->record.fitted;
     TRY(gp_study_theta(model, &fit, &memory->cache, &own->record, chosen->is_due, chosen->theta, err));
-    TRY(smooth_theta(own, ask, model, chosen->theta, chosen->used, err));
-    bool is_fitted = chosen->is_due || memcmp(chosen->used, chosen->theta, len * sizeof(double)) != 0;
-    chosen->fit_ms = is_fitted ? ask_clock_ms(ask) - began : NAN;
-    return gp_model_condition(model, &fit, chosen->used, true, &memory->cache, err);
+    chosen->fit_ms = chosen->is_due ? ask_clock_ms(ask) - began : NAN;
+    return gp_model_condition(model, &fit, chosen->theta, true, &memory->cache, err);
 }
 
 enum status values_ask(struct values *own, const struct ask *ask, const struct space *view, struct proposal *out,
@@ -160,18 +136,16 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     struct arena    *scratch = &study->memory.scratch;
     size_t           len = study->log.params_len, dims = study->problem->space->dims;
     struct gp_model  model = {.space = study->problem->space, .log = &study->log, .scratch = scratch};
-    struct target    target = {.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
+    struct gp_target target = {.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
     struct chosen    chosen = {.fit_ms = NAN};
     double          *point = ARENA_NEW(scratch, double, len + dims), mean, var;
     if (point == NULL)
         return error_no_memory(err);
+    model.limit = gp_effort_rows(ask);
     TRY(choose_theta(own, ask, &model, &chosen, err));
-    target.acq = acquisition(own, ask, &model);
-    target.work = ARENA_NEW(scratch, double, 3 * model.gp->n + 2 * dims);
-    if (target.work == NULL)
-        return error_no_memory(err);
+    target.acq = first_choice(own);
+    TRY(gp_target_init(&target, err));
     TRY(search(own, ask, view, &target, point, err));
-    space_encode(study->problem->space, point, point + len);
     TRY(gp_study_describe(&model, point + len, out, &mean, &var, err));
     memcpy(out->point, point, len * sizeof *point);
     if (ask->diagnostics != NULL) {

@@ -1,9 +1,11 @@
 /* Proposals for studies of one metric without infeasible trials: one Gaussian process (gp_model) of the values.  A part
  * of policy_gp, which brings the first points and the log.
  * The model is made anew from the log for each proposal, with the hyper-parameters of the last note in the log; they are
- * fitted again, and leave as a note, on the schedule of gp_effort.  Two things guard log-EI against a wrong model and
- * against lingering: of the first GP_FEW trials every third sees a model with longer length-scales (fitted for it
- * alone), and every fourth trial is near the maximum of the posterior mean, unless values are noisy. */
+ * fitted again, and leave as a note, on the schedule of gp_effort.
+ * Under log-ei an upper confidence bound with a quarter of the customary beta is searched first, and its point is taken
+ * while it promises a gain over the best that matters (GAIN of the values' spread, and GAIN_OF_NOISE standard deviations
+ * of the noise); log-EI is asked where it does not.  Every INSIST_EVERY-th trial is the bound's in any case, unless
+ * values are noisy.  With few values log-EI alone goes too far from what is known. */
 #ifndef GNOMON_ENGINE_POLICY_VALUES_H
 #define GNOMON_ENGINE_POLICY_VALUES_H
 

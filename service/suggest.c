@@ -243,6 +243,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
                             .remaining = remaining(plan),
                             .report = report,
                             .late_arg = plan,
+                            .deadline_ms = (double)plan->request->deadline_ms,
                             .diagnostics = &diagnostics,
                             .clock_ms = clock_ms};
     double           start = clock_ms();

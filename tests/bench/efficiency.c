@@ -1,5 +1,6 @@
 /* Sample efficiency: median simple regret of the model-based algorithms, with random search as the baseline.
- *   efficiency [SEEDS [FIRST_SEED [FUNCTION|ALGORITHM ...]]]        20 seeds from 1 on, every function, gp and random
+ *   efficiency [SEEDS [FIRST_SEED [FUNCTION|ALGORITHM ...]]]        20 seeds from 1 on, every function, gp and random;
+ *                                                                   of 20 parameters and more 5 seeds, and turbo
  * One CSV line per function, algorithm and checkpoint.  best_peer and third_peer are the best and the third best
  * median of nine other programs at that checkpoint (empty: not measured there); p_random is the one-sided p value of
  * Mann and Whitney's test that the regrets are no smaller than those of random search.
@@ -122,6 +123,31 @@ static double rotated(const double *x, size_t d)
     for (size_t j = 0; j < d; j++) {
         double z = x[j] - 0.37 - 2 * along * (j % 2 == 0 ? 1 : -1);
         sum += pow(30, (double)j / (double)(d - 1)) * z * z;
+    }
+    return sum;
+}
+
+/* Kinks of slopes from 1 to 10 along such directions, and of the largest of them: no derivative where it is best. */
+static double kinks(const double *x, size_t d)
+{
+    double along = 0, sum = 0, largest = 0;
+    for (size_t j = 0; j < d; j++)
+        along += (j % 2 == 0 ? 1 : -1) * (x[j] - 0.23) / (double)d;
+    for (size_t j = 0; j < d; j++) {
+        double z = fabs(x[j] - 0.23 - 2 * along * (j % 2 == 0 ? 1 : -1));
+        sum += pow(10, (double)j / (double)(d - 1)) * z;
+        largest = fmax(largest, z);
+    }
+    return sum + 20 * largest;
+}
+
+/* Each parameter is kinked with and waves against the next one. */
+static double valleys(const double *x, size_t d)
+{
+    double sum = 0;
+    for (size_t j = 0; j < d; j++) {
+        double a = x[j] - 0.31, b = x[(j + 1) % d] - 0.31;
+        sum += fabs(a + 0.6 * b) + 0.3 * a * a + 0.5 * (1 - cos(3 * (a - b)));
     }
     return sum;
 }
@@ -256,12 +282,14 @@ static const struct function functions[] = {
     {"steep4", steep, 4, -1, 1, 0, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
     {"noisy_hartmann3", hartmann, 3, 0, 1, -3.8627797869493365, 0.4, 0, NULL, {20, 40, 60}, {0}, {0}},
     {"noisy_rotated4", rotated, 4, -1, 1, 0, 0.2, 0.3, NULL, {20, 40, 60}, {0}, {0}},
-    {"ackley20", ackley, 20, -5, 10, 0, 0, 0, NULL, {60, 100, 200}, {0}, {0}},
-    {"levy25", levy, 25, -10, 10, 0, 0, 0, NULL, {60, 100, 200}, {0}, {0}},
-    {"rosenbrock30", rosenbrock, 30, -5, 10, 0, 0, 0, NULL, {60, 100, 200}, {0}, {0}},
-    {"rotated60", rotated, 60, -1, 1, 0, 0, 0, NULL, {100, 200, 400}, {0}, {0}},
+    {"ackley20", ackley, 20, -5, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"levy25", levy, 25, -10, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"rosenbrock30", rosenbrock, 30, -5, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"rotated60", rotated, 60, -1, 1, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"kinks24", kinks, 24, -1, 1, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"valleys40", valleys, 40, -2, 3, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
 };
-enum { FUNCTIONS = sizeof functions / sizeof functions[0], HIGH = 20 };
+enum { FUNCTIONS = sizeof functions / sizeof functions[0], HIGH = 20, HIGH_SEEDS = 5 };
 
 static void must(enum status status, const struct error *err)
 {
@@ -396,11 +424,11 @@ static bool is_function(const char *name)
 
 int main(int argc, char **argv)
 {
-    size_t        seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 20, count;
+    size_t        wanted = argc > 1 ? strtoul(argv[1], NULL, 10) : 20, count;
     uint64_t      first = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
     char *const  *names = argc > 3 ? argv + 3 : argv + argc;
     static double random[CHECKPOINTS][SEEDS_MAX], regrets[CHECKPOINTS][SEEDS_MAX];
-    if (seeds == 0 || seeds > SEEDS_MAX)
+    if (wanted == 0 || wanted > SEEDS_MAX)
         return 64;
     mat_use_one_thread();
     const struct policy *const *list = policy_list(&count);
@@ -408,6 +436,7 @@ int main(int argc, char **argv)
     for (const struct function *f = functions; f < functions + FUNCTIONS; f++) {
         if (!is_wanted(f->name, is_function, true, names))
             continue;
+        size_t seeds = argc > 1 || f->d < HIGH ? wanted : HIGH_SEEDS;
         measure(f, policy_find("random"), seeds, first, random);
         for (size_t i = 0; i < count; i++) {
             bool is_default = strcmp(list[i]->name, "gp") == 0 || (strcmp(list[i]->name, "turbo") == 0 && f->d >= HIGH);

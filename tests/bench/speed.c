@@ -6,6 +6,8 @@
  *   what: fit / plain   suggestions with and without a fit, median
  *         likelihood    log marginal likelihood and gradient
  *         memory        peak of the session in MiB
+ *         deadline      a suggestion with a deadline: units of it; there is a model's answer, and late was polled if it
+ *                       took longer.  deadline_first: of a session in which nothing is ready
  * Exit code 1 when something is over its limit. */
 #include "engine/gp.h"
 #include "engine/mat.h"
@@ -120,56 +122,86 @@ struct speed {
     size_t fits, plains, peak_bytes;
 };
 
-static void tell(const struct policy *policy, struct session *session, uint64_t trial, struct proposal *p)
+struct study {
+    const struct policy *policy;
+    struct param         params[D];
+    struct space         space;
+    double               options[16], point[D];
+    struct problem       problem;
+    struct session      *session;
+    struct proposal      proposal;
+    struct rng           rng;
+};
+
+static void open_study(struct study *s, uint64_t seed)
 {
     struct error err = {0};
-    struct event event = {
-        .kind = EVENT_SUGGESTED, .trial = trial, .point = p->point, .note = p->note, .note_bytes = p->note_bytes};
-    must(policy->tell(session, &event, &err), &err);
-    event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = p->point, .value = value(p->point)};
-    must(policy->tell(session, &event, &err), &err);
+    *s = (struct study){.policy = policy_find("gp"), .rng = rng_at(7, seed, RNG_TEST)};
+    for (size_t j = 0; j < D; j++)
+        s->params[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .max = 1};
+    for (int i = 0; s->policy->options[i].name != NULL; i++)
+        s->options[i] = s->policy->options[i].fallback;
+    s->space = (struct space){.kind = SPACE_PARAMETERS, .params = s->params, .params_len = D};
+    s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 200 << 20};
+    s->proposal.point = s->point;
+    must(space_init(&s->space, &err), &err);
+    must(s->policy->open(&s->problem, &s->session, &err), &err);
+}
+
+static void tell(struct study *s, uint64_t trial)
+{
+    struct error           err = {0};
+    const struct proposal *p = &s->proposal;
+    struct event           event = {
+                  .kind = EVENT_SUGGESTED, .trial = trial, .point = s->point, .note = p->note, .note_bytes = p->note_bytes};
+    must(s->policy->tell(s->session, &event, &err), &err);
+    event = (struct event){.kind = EVENT_OBSERVED, .trial = trial, .point = s->point, .value = value(s->point)};
+    must(s->policy->tell(s->session, &event, &err), &err);
+}
+
+static void tell_random(struct study *s, uint64_t trial)
+{
+    s->proposal.note_bytes = 0;
+    for (size_t j = 0; j < D; j++)
+        s->point[j] = rng_uniform(&s->rng);
+    tell(s, trial);
 }
 
 /* A study of n random points, then asks suggestions. */
 static void measure_asks(size_t n, size_t asks, struct speed *speed)
 {
-    const struct policy   *policy = policy_find("gp");
-    struct param           params[D];
-    double                 options[16], point[D];
-    static struct proposal p;
-    struct session        *session = NULL;
-    struct rng             rng = rng_at(7, n, RNG_TEST);
-    struct error           err = {0};
-    for (size_t j = 0; j < D; j++)
-        params[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .max = 1};
-    for (int i = 0; policy->options[i].name != NULL; i++)
-        options[i] = policy->options[i].fallback;
-    struct space   space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = D};
-    struct problem problem = {.space = &space, .options = options, .seed = 2385, .memory_bytes = 200 << 20};
+    static struct study s;
+    struct error        err = {0};
     *speed = (struct speed){.fits = 0};
-    p.point = point;
-    must(space_init(&space, &err), &err);
-    must(policy->open(&problem, &session, &err), &err);
-    for (uint64_t trial = 1; trial <= n + asks; trial++) {
-        p.note_bytes = 0;
-        for (size_t j = 0; j < D; j++)
-            point[j] = rng_uniform(&rng);
-        if (trial > n) {
-            double start = now_ms();
-            must(policy->ask(session, &(struct ask){.trial = trial}, &p, &err), &err);
-            double took = now_ms() - start;
-            if (p.fallback != NULL)
-                fprintf(stderr, "n = %d: fallback %s\n", (int)n, p.fallback), exit(2);
-            if (p.note_bytes > 0 && trial > n + 1) /* the first fit of all has no start to go on from */
-                speed->fit[speed->fits++] = took;
-            else if (trial > n + 1)
-                speed->plain[speed->plains++] = took;
-            size_t held = policy->bytes(session);
-            speed->peak_bytes = held > speed->peak_bytes ? held : speed->peak_bytes;
-        }
-        tell(policy, session, trial, &p);
+    open_study(&s, n);
+    for (uint64_t trial = 1; trial <= n; trial++)
+        tell_random(&s, trial);
+    for (uint64_t trial = n + 1; trial <= n + asks; trial++) {
+        double start = now_ms();
+        must(s.policy->ask(s.session, &(struct ask){.trial = trial}, &s.proposal, &err), &err);
+        double took = now_ms() - start;
+        if (s.proposal.fallback != NULL)
+            fprintf(stderr, "n = %d: fallback %s\n", (int)n, s.proposal.fallback), exit(2);
+        if (s.proposal.note_bytes > 0 && trial > n + 1) /* the first fit of all has no start to go on from */
+            speed->fit[speed->fits++] = took;
+        else if (trial > n + 1)
+            speed->plain[speed->plains++] = took;
+        size_t held = s.policy->bytes(s.session);
+        speed->peak_bytes = held > speed->peak_bytes ? held : speed->peak_bytes;
+        tell(&s, trial);
     }
-    policy->close(session);
+    s.policy->close(s.session);
+}
+
+struct deadline {
+    double until_ms;
+    bool   is_late;
+};
+
+static bool is_late(void *arg)
+{
+    struct deadline *deadline = arg;
+    return deadline->is_late |= now_ms() >= deadline->until_ms;
 }
 
 static bool print(const char *what, size_t n, double ms, double units, double limit)
@@ -178,6 +210,30 @@ static bool print(const char *what, size_t n, double ms, double units, double li
     printf("%s,%zu,%.3f,%.3f,%.3f,%s\n", what, n, ms, units, limit, is_over ? "no" : "yes");
     fflush(stdout);
     return !is_over;
+}
+
+/* The first suggestion of a session of n random points, in which everything is made, and the next one, both with a
+ * deadline. */
+static bool measure_deadline(size_t n, double milliseconds)
+{
+    static struct study s;
+    struct error        err = {0};
+    bool                passed = true;
+    open_study(&s, n);
+    for (uint64_t trial = 1; trial <= n; trial++)
+        tell_random(&s, trial);
+    for (uint64_t trial = n + 1; trial <= n + 2; trial++) {
+        double          start = now_ms();
+        struct deadline deadline = {.until_ms = start + milliseconds};
+        struct ask      ask = {.trial = trial, .late = is_late, .late_arg = &deadline, .deadline_ms = milliseconds};
+        must(s.policy->ask(s.session, &ask, &s.proposal, &err), &err);
+        double took = now_ms() - start;
+        passed &= print(trial == n + 1 ? "deadline_first" : "deadline", n, took, took / milliseconds, 1.3);
+        passed &= s.proposal.fallback == NULL && (took < milliseconds || deadline.is_late);
+        tell(&s, trial);
+    }
+    s.policy->close(s.session);
+    return passed;
 }
 
 int main(void)
@@ -189,6 +245,7 @@ int main(void)
         {100, 70, 60, 55.9, 55.9, 1.6},      {500, 455, 120, 11.1, 11.1, 1.5},        {1000, 930, 110, 12.2, 12.2, 1.3},
         {2000, 1890, 112, 10.9, 0.146, 1.3}, {10000, 9950, 105, 10.9, 1.5, HUGE_VAL},
     };
+    static const double deadlines[] = {50, 200, 1000};
     static struct speed speed;
     bool                passed = true;
     double              unit = 0, likelihood = 0;
@@ -206,5 +263,7 @@ int main(void)
         passed &= print("plain", n, plain, plain / unit, sizes[i].plain);
         passed &= print("memory", n, (double)speed.peak_bytes / 1048576, (double)speed.peak_bytes / 1048576, 200);
     }
+    for (size_t i = 0; i < sizeof deadlines / sizeof deadlines[0]; i++)
+        passed &= measure_deadline(10000, deadlines[i]);
     return passed ? 0 : 1;
 }

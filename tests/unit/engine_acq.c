@@ -278,8 +278,10 @@ static void test_troubles(void)
     setting_init(&s, mixed_params, 4, mixed_top);
     s.search.late = countdown;
     s.search.late_arg = &left;
-    CU_ASSERT_EQUAL(acq_search_run(&s.search, point, &s.scratch, &err), STATUS_BUSY);
-    CU_ASSERT_EQUAL(s.hill.scored, 0);
+    CU_ASSERT_EQUAL(acq_search_run(&s.search, point, &s.scratch, &err), STATUS_OK);
+    CU_ASSERT_TRUE(space_has(&s.space, point));
+    CU_ASSERT_EQUAL(s.hill.scored, 32); /* late from the start: a few points all the same */
+    s.hill.scored = 0;
     left = 1;
     CU_ASSERT_EQUAL(acq_search_run(&s.search, point, &s.scratch, &err), STATUS_OK);
     CU_ASSERT_TRUE(space_has(&s.space, point));

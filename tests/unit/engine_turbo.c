@@ -69,22 +69,23 @@ static void box(struct param *params, size_t len, double min, double max)
         params[i] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .min = min, .max = max};
 }
 
-/* Nothing ever improves: 10 initial trials, 7 times 4 failures until the box is too small, then the same again. */
+/* Nothing ever improves: 6 initial trials, 43 times a box smaller by a fourth root of 2, then the same again. */
 static void test_restart(void)
 {
+    enum { INITIAL = 6, RUN = INITIAL + 43, TRIALS = RUN + 12 };
     struct param params[2];
-    double       seen[64][2];
+    double       seen[TRIALS][2];
     box(params, 2, -1.7, 2.385);
     struct study *s = study_new("turbo", params, 2);
-    for (size_t t = 1; t <= 52; t++) {
+    for (size_t t = 1; t <= TRIALS; t++) {
         study_ask(s);
-        bool is_initial = t <= 10 || (t >= 39 && t <= 48);
+        bool is_initial = (t - 1) % RUN < INITIAL;
         CU_ASSERT(isnan(s->proposal.mean) == is_initial);
-        CU_ASSERT_EQUAL(s->proposal.observations, is_initial ? 0 : t <= 38 ? t - 1 : t - 39);
+        CU_ASSERT_EQUAL(s->proposal.observations, is_initial ? 0 : (t - 1) % RUN);
         double nearest = INFINITY;
         for (size_t k = 0; k + 1 < t; k++)
             nearest = fmin(nearest, fmax(fabs(seen[k][0] - s->point[0]), fabs(seen[k][1] - s->point[1])));
-        CU_ASSERT(t < 35 || t > 38 || nearest < 0.05); /* sides of 1/80 of the range, by length-scales */
+        CU_ASSERT(t < RUN - 4 || t > RUN || nearest < 0.008); /* sides of about 1/500 of the range */
         memcpy(seen[t - 1], s->point, sizeof seen[0]);
         study_tell(s, s->point, 4.29);
     }
@@ -211,8 +212,41 @@ static void test_bounds(void)
     }
 }
 
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Rows of the model after 810 values: turbo's is always local, gp's is smaller when there is little time. */
+static void test_rows(void)
+{
+    static const struct {
+        const char *name;
+        double      deadline_ms;
+        size_t      rows;
+    } cases[] = {{"gp", 0, 810}, {"gp", 50, 700}, {"gp", 2385, 810}, {"turbo", 0, 150}, {"turbo", 50, 150}};
+    struct param params[3];
+    double       v[3];
+    box(params, 3, -4.1, 2.9);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct study *s = study_new(cases[i].name, params, 3);
+        for (s->trials = 1; s->trials <= 810; s->trials++) {
+            for (size_t j = 0; j < 3; j++)
+                v[j] = fmod((double)s->trials * sqrt(2.0 + (double)j * 1.3), 1.0);
+            space_quantile(&s->space, v, s->point);
+            study_tell(s, s->point, 2.385 * (double)s->trials + 0.01 * bowl(s->point, 3)); /* one run of turbo */
+        }
+        struct ask ask = {.trial = 811, .late = never, .deadline_ms = cases[i].deadline_ms};
+        CU_ASSERT_EQUAL(s->policy->ask(s->session, &ask, &s->proposal, NULL), STATUS_OK);
+        CU_ASSERT(s->proposal.fallback == NULL && s->proposal.observations == cases[i].rows);
+        study_free(s);
+    }
+}
+
 CU_TestInfo suite_turbo[] = {
     {"restart", test_restart}, {"beats random", test_beats_random},
     {"numbers", test_numbers}, {"many dims", test_many_dims},
-    {"bounds", test_bounds},   CU_TEST_INFO_NULL,
+    {"bounds", test_bounds},   {"rows", test_rows},
+    CU_TEST_INFO_NULL,
 };
