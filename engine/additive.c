@@ -43,31 +43,29 @@ static size_t width_of(const struct partition *partition, size_t j)
     return partition->start[j + 1] - partition->start[j];
 }
 
-/* X [dims][n]: coordinate after coordinate, in the order of the groups. */
+/* X: group after group [n][coordinates of the group]. */
 static void gather(const struct partition *partition, const double *U, size_t n, double *X)
 {
-    for (size_t k = 0; k < partition->dims; k++)
+    for (size_t j = 0; j < partition->groups; j++)
         for (size_t i = 0; i < n; i++)
-            *X++ = U[i * partition->dims + partition->order[k]];
+            for (size_t k = partition->start[j]; k < partition->start[j + 1]; k++)
+                *X++ = U[i * partition->dims + partition->order[k]];
 }
 
-/* out [len]: squared distances between z [width] and the first len of the n points of X [width][n]. */
-static void distances(const double *X, size_t n, size_t width, const double *z, size_t len, double *restrict out)
+/* The length scale of every coordinate, in the order of the groups. */
+static void scales_fill(const struct partition *partition, double length, double *scales)
 {
-    memset(out, 0, len * sizeof *out);
-    for (size_t k = 0; k < width; k++) {
-        const double *restrict x = X + k * n;
-        for (size_t i = 0; i < len; i++)
-            out[i] += (z[k] - x[i]) * (z[k] - x[i]);
-    }
+    for (size_t j = 0; j < partition->groups; j++)
+        for (size_t k = partition->start[j]; k < partition->start[j + 1]; k++)
+            scales[k] = length * sqrt((double)width_of(partition, j));
 }
 
-/* The same from point number i of X; z [width] is overwritten. */
-static void distances_from(const double *X, size_t n, size_t width, size_t i, double *z, double *out)
+static struct kernel kernel_of(const struct partition *partition, size_t j, double variance, const double *scales)
 {
-    for (size_t k = 0; k < width; k++)
-        z[k] = X[k * n + i];
-    distances(X, n, width, z, i + 1, out);
+    return (struct kernel){.kind = KERNEL_MATERN52,
+                           .dims = width_of(partition, j),
+                           .variance = variance,
+                           .length_scales = scales + partition->start[j]};
 }
 
 /* ---- likelihood ---- */
@@ -75,9 +73,9 @@ static void distances_from(const double *X, size_t n, size_t width, size_t i, do
 struct search {
     size_t        n, groups;
     const double *y;
-    double       *squares;     /* [groups][n][n] squared distances over the group's width, lower triangles */
-    double       *K, *slope;   /* [n][n] */
-    double       *alpha, *row; /* [n] */
+    double       *squares;              /* [groups][n][n] squared distances over the group's width, lower triangles */
+    double       *K, *slope;            /* [n][n] */
+    double       *alpha, *row, *slopes; /* [n] */
 };
 
 static enum status search_init(struct search *search, const struct partition *partition,
@@ -85,24 +83,21 @@ static enum status search_init(struct search *search, const struct partition *pa
 {
     size_t  n = data->known;
     double *X = arena_alloc(scratch, n, partition->dims * sizeof *X);
-    double *z = ARENA_NEW(scratch, double, partition->dims);
+    double *scales = ARENA_NEW(scratch, double, partition->dims);
     double *matrices = arena_alloc(scratch, n * n, (partition->groups + 2) * sizeof *matrices);
     *search = (struct search){.n = n, .groups = partition->groups, .y = data->y, .squares = matrices};
-    search->alpha = ARENA_NEW(scratch, double, 2 * n);
-    if (X == NULL || z == NULL || matrices == NULL || search->alpha == NULL)
+    search->alpha = ARENA_NEW(scratch, double, 3 * n);
+    if (X == NULL || scales == NULL || matrices == NULL || search->alpha == NULL)
         return no_memory(err);
     search->row = search->alpha + n;
+    search->slopes = search->row + n;
     search->K = matrices + n * n * partition->groups;
     search->slope = search->K + n * n;
     gather(partition, data->U, n, X);
+    scales_fill(partition, 1.0, scales);
     for (size_t j = 0; j < partition->groups; j++) {
-        size_t  width = width_of(partition, j);
-        double *squares = matrices + n * n * j;
-        for (size_t i = 0; i < n; i++) {
-            distances_from(X + n * partition->start[j], n, width, i, z, squares + i * n);
-            for (size_t k = 0; k <= i; k++)
-                squares[i * n + k] /= (double)width;
-        }
+        struct kernel kernel = kernel_of(partition, j, 1.0, scales);
+        kernel_distance_matrix(&kernel, X + n * partition->start[j], n, matrices + n * n * j);
     }
     return STATUS_OK;
 }
@@ -110,19 +105,21 @@ static enum status search_init(struct search *search, const struct partition *pa
 /* K and dK/dlog l of the known rows, lower triangles. */
 static void fill(struct search *search, double inverse_square, double variance)
 {
-    size_t n = search->n;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k <= i; k++) {
-            double sum = 0.0, slopes = 0.0;
-            for (size_t j = 0; j < search->groups; j++) {
-                /* as kernel_value and kernel_slope, with one exponential for both */
-                double r2 = search->squares[(j * n + i) * n + k] * inverse_square, r = sqrt(5.0 * r2), e = exp(-r);
-                sum += (1.0 + r + 5.0 / 3.0 * r2) * e;
-                slopes += 5.0 / 3.0 * (1.0 + r) * e * r2;
+    const struct kernel kernel = {.kind = KERNEL_MATERN52, .variance = variance};
+    size_t              n = search->n;
+    for (size_t i = 0; i < n; i++) {
+        double *K = search->K + i * n, *slope = search->slope + i * n;
+        memset(K, 0, (i + 1) * sizeof *K);
+        memset(slope, 0, (i + 1) * sizeof *slope);
+        for (size_t j = 0; j < search->groups; j++) {
+            const double *r2 = search->squares + (j * n + i) * n;
+            kernel_map(&kernel, inverse_square, r2, i + 1, search->row, search->slopes);
+            for (size_t k = 0; k <= i; k++) { /* r^2 falls as l^-2 */
+                K[k] += search->row[k];
+                slope[k] -= 2.0 * inverse_square * r2[k] * search->slopes[k];
             }
-            search->K[i * n + k] = variance * sum;
-            search->slope[i * n + k] = variance * slopes;
         }
+    }
 }
 
 static enum status likelihood(struct search *search, const double *theta, double *value, double *gradient)
@@ -209,10 +206,9 @@ enum status additive_fit(const struct partition *partition, const struct additiv
 
 /* ---- posterior ---- */
 
-/* 1 / l_j^2 */
-static double inverse_of(const struct additive *model, size_t j)
+static struct kernel model_kernel(const struct additive *model, size_t j)
 {
-    return 1.0 / (model->length * model->length * (double)width_of(model->partition, j));
+    return kernel_of(model->partition, j, model->variance, model->scales);
 }
 
 static const double *points_of(const struct additive *model, size_t j)
@@ -220,26 +216,16 @@ static const double *points_of(const struct additive *model, size_t j)
     return model->X + model->n * model->partition->start[j];
 }
 
-/* k_j between z and the first len points. */
-static void covariances(const struct additive *model, size_t j, const double *z, size_t len, double *out)
-{
-    double inverse = inverse_of(model, j);
-    distances(points_of(model, j), model->n, width_of(model->partition, j), z, len, out);
-    for (size_t i = 0; i < len; i++)
-        out[i] = model->variance * kernel_value(KERNEL_MATERN52, out[i] * inverse);
-}
-
-static void factor_fill(const struct additive *model, double *row, double *z)
+/* part [n][n] is overwritten. */
+static void factor_fill(const struct additive *model, double *part)
 {
     size_t n = model->n;
     memset(model->L, 0, n * n * sizeof *model->L);
     for (size_t j = 0; j < model->partition->groups; j++) {
-        double inverse = inverse_of(model, j);
-        for (size_t i = 0; i < n; i++) {
-            distances_from(points_of(model, j), n, width_of(model->partition, j), i, z, row);
-            for (size_t k = 0; k <= i; k++)
-                model->L[i * n + k] += model->variance * kernel_value(KERNEL_MATERN52, row[k] * inverse);
-        }
+        struct kernel kernel = model_kernel(model, j);
+        kernel_matrix(&kernel, points_of(model, j), n, part, n);
+        for (size_t i = 0; i < n; i++)
+            mat_axpy(i + 1, 1.0, part + i * n, model->L + i * n);
     }
     for (size_t i = 0; i < n; i++)
         model->L[i * n + i] += model->noise_variance;
@@ -258,11 +244,15 @@ enum status additive_condition(struct additive *model, const struct partition *p
     model->X = arena_alloc(arena, n, partition->dims * sizeof(double));
     model->L = arena_alloc(arena, n, n * sizeof(double));
     model->alpha = ARENA_NEW(arena, double, n);
-    double *z = ARENA_NEW(arena, double, partition->dims);
-    if (model->X == NULL || model->L == NULL || model->alpha == NULL || z == NULL)
+    model->scales = ARENA_NEW(arena, double, partition->dims);
+    struct arena_mark mark = arena_mark(arena);
+    double           *part = arena_alloc(arena, n, n * sizeof *part);
+    if (model->X == NULL || model->L == NULL || model->alpha == NULL || model->scales == NULL || part == NULL)
         return no_memory(err);
     gather(partition, data->U, n, model->X);
-    factor_fill(model, model->alpha, z);
+    scales_fill(partition, model->length, model->scales);
+    factor_fill(model, part);
+    arena_release(arena, mark);
     TRY(mat_cholesky(model->L, n, n, model->alpha, &model->jitter, err));
     memset(model->alpha, 0, n * sizeof *model->alpha);
     memcpy(model->alpha, data->y, known * sizeof *model->alpha);
@@ -277,16 +267,13 @@ enum status additive_group(const struct additive *model, size_t j, const double 
                            struct arena *scratch, struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
-    size_t            n = model->n, width = width_of(model->partition, j);
-    double           *V = arena_alloc(scratch, n, m * sizeof *V), *row = ARENA_NEW(scratch, double, n);
-    if (V == NULL || row == NULL)
+    size_t            n = model->n;
+    double           *V = arena_alloc(scratch, n, m * sizeof *V);
+    struct kernel     kernel = model_kernel(model, j);
+    if (V == NULL)
         return no_memory(err);
-    for (size_t k = 0; k < m; k++) {
-        covariances(model, j, Z + k * width, n, row);
-        mean[k] = mat_dot(row, model->alpha, n);
-        for (size_t i = 0; i < n; i++)
-            V[i * m + k] = row[i];
-    }
+    kernel_cross(&kernel, points_of(model, j), n, Z, m, V);
+    mat_vector(V, n, m, true, model->alpha, mean);
     mat_solve_lower_many(model->L, n, n, V, m, m);
     for (size_t k = 0; k < m; k++)
         var[k] = model->variance;
@@ -302,25 +289,22 @@ enum status additive_group(const struct additive *model, size_t j, const double 
 double additive_group_ucb(const struct additive *model, size_t j, const double *z, double sqrt_beta, double *gradient,
                           double *work)
 {
-    size_t        n = model->n, width = width_of(model->partition, j);
+    struct kernel kernel = model_kernel(model, j);
+    size_t        n = model->n, width = kernel.dims;
     const double *X = points_of(model, j);
-    double       *slope = work, *solved = work + n, inverse = inverse_of(model, j), mean = 0.0;
-    distances(X, n, width, z, n, slope);
-    for (size_t i = 0; i < n; i++) {
-        solved[i] = model->variance * kernel_value(KERNEL_MATERN52, slope[i] * inverse);
-        slope[i] = model->variance * kernel_slope(KERNEL_MATERN52, slope[i] * inverse) * 2.0 * inverse;
-        mean += solved[i] * model->alpha[i];
-    }
+    double       *slope = work, *solved = work + n;
+    double        factor = 2.0 / (kernel.length_scales[0] * kernel.length_scales[0]);
+    kernel_row_slope(&kernel, z, X, n, solved, slope);
+    double mean = mat_dot(solved, model->alpha, n);
     mat_solve_lower(model->L, n, n, solved);
     double sd = sqrt(fmax(model->variance - mat_dot(solved, solved, n), 1e-12 * model->variance));
     mat_solve_upper(model->L, n, n, solved);
     for (size_t i = 0; i < n; i++)
-        slope[i] *= model->alpha[i] - sqrt_beta / sd * solved[i];
-    for (size_t k = 0; k < width; k++) {
-        gradient[k] = 0.0;
-        for (size_t i = 0; i < n; i++)
-            gradient[k] += slope[i] * (z[k] - X[k * n + i]);
-    }
+        slope[i] *= factor * (model->alpha[i] - sqrt_beta / sd * solved[i]);
+    memset(gradient, 0, width * sizeof *gradient);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < width; k++)
+            gradient[k] += slope[i] * (z[k] - X[i * width + k]);
     return mean + sqrt_beta * sd;
 }
 
@@ -333,7 +317,8 @@ void additive_posterior(const struct additive *model, const double *u, double *w
     for (size_t j = 0; j < partition->groups; j++) {
         for (size_t k = partition->start[j]; k < partition->start[j + 1]; k++)
             z[k] = u[partition->order[k]];
-        covariances(model, j, z + partition->start[j], n, row);
+        struct kernel kernel = model_kernel(model, j);
+        kernel_row(&kernel, z + partition->start[j], points_of(model, j), n, row);
         mat_axpy(n, 1.0, row, sum);
     }
     *mean = mat_dot(sum, model->alpha, n);

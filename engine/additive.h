@@ -38,9 +38,10 @@ struct additive {
     const struct partition *partition;
     size_t                  n;
     double                  length, variance, noise_variance, jitter; /* variance: of one group */
-    double                 *X;     /* group after group [n][coordinates of the group] */
-    double                 *L;     /* [n][n], lower triangle */
-    double                 *alpha; /* [n], 0 from known on */
+    double                 *X;      /* group after group [n][coordinates of the group] */
+    double                 *L;      /* [n][n], lower triangle */
+    double                 *alpha;  /* [n], 0 from known on */
+    double                 *scales; /* [dims] l_j of every coordinate, in the order of the groups */
 };
 
 /* Log marginal likelihood of the known rows and its gradient [ADDITIVE_HYPER] (NULL: not wanted) at theta.

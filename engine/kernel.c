@@ -195,9 +195,33 @@ void kernel_distances(const struct kernel *kernel, const double *x, const double
     fill(kernel, x, 1, Z, m, &(struct target){.out = r2, .ld = m});
 }
 
+void kernel_distance_matrix(const struct kernel *kernel, const double *X, size_t n, double *out)
+{
+    fill(kernel, X, n, X, n, &(struct target){.out = out, .ld = n, .lower = true});
+}
+
 void kernel_row(const struct kernel *kernel, const double *x, const double *Z, size_t m, double *out)
 {
     fill(kernel, x, 1, Z, m, &(struct target){.out = out, .ld = m, .values = kernel});
+}
+
+void kernel_row_slope(const struct kernel *kernel, const double *x, const double *Z, size_t m, double *out,
+                      double *slope)
+{
+    fill(kernel, x, 1, Z, m, &(struct target){.out = out, .slope = slope, .ld = m, .values = kernel});
+}
+
+void kernel_map(const struct kernel *kernel, double factor, const double *r2, size_t len, double *out, double *slope)
+{
+    for (size_t from = 0; from < len; from += BLOCK) {
+        double values[BLOCK] = {0}, slopes[BLOCK];
+        size_t points = smaller(BLOCK, len - from);
+        for (size_t k = 0; k < points; k++)
+            values[k] = factor * r2[from + k];
+        map_block(kernel, values, slopes);
+        memcpy(out + from, values, points * sizeof *out);
+        memcpy(slope + from, slopes, points * sizeof *slope);
+    }
 }
 
 void kernel_cross(const struct kernel *kernel, const double *X, size_t n, const double *Z, size_t m, double *out)

@@ -25,8 +25,18 @@ double kernel_slope(enum kernel_kind kind, double r2);
 /* r^2 between x and Z_i for i < m: r2[m].  x [dims], Z [m][dims] row-major.  Cost O(m dims). */
 void kernel_distances(const struct kernel *kernel, const double *x, const double *Z, size_t m, double *r2);
 
+/* r^2 between X_i and X_k for k <= i < n: the lower triangle of out [n][n].  Cost O(n^2 dims). */
+void kernel_distance_matrix(const struct kernel *kernel, const double *X, size_t n, double *out);
+
 /* k(x, Z_i) for i < m: out[m].  x [dims], Z [m][dims] row-major.  Cost O(m dims). */
 void kernel_row(const struct kernel *kernel, const double *x, const double *Z, size_t m, double *out);
+
+/* k(x, Z_i) as kernel_row, and slope[m] its derivative s2 dk/d(r^2). */
+void kernel_row_slope(const struct kernel *kernel, const double *x, const double *Z, size_t m, double *out,
+                      double *slope);
+
+/* out[len] := s2 k(factor r2[i]) and slope[len] := s2 dk/d(r^2) there; of the kernel only kind and variance. */
+void kernel_map(const struct kernel *kernel, double factor, const double *r2, size_t len, double *out, double *slope);
 
 /* K(X, Z): out [n][m].  X [n][dims], Z [m][dims].  Cost O(n m dims). */
 void kernel_cross(const struct kernel *kernel, const double *X, size_t n, const double *Z, size_t m, double *out);

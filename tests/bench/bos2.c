@@ -1,9 +1,15 @@
 /* Targeted perturbations of small image classifiers: how often and after how many queries a search finds one.
- *   bos2 [MODEL] [INSTANCES] [BUDGET] [BOUND] [SEED]
+ *   bos2 [MODEL] [INSTANCES] [BUDGET] [BOUND] [FROM]
  * MODEL is mnist28x28_mlp32 or digits8x8_mlp32 of tests/data/image_classifiers; an instance is one of its 50 test
  * images and one of the nine wrong classes; a query succeeds when the classifier prefers that class for the perturbed
  * image.  bos2 is compared with itself without early stopping and in one latent size: the same instances and seeds for
- * each, and a search that fails counts as more queries than any. */
+ * each.  Every query counts, the initial ones too, and a search that fails counts as more queries than any, so that
+ * giving up early is no merit; the median over successes alone is printed besides.
+ * The thesis gives a convolutional network 900 queries within a bound of 0.3, and half of the searches take 63.  These
+ * classifiers are far less robust: within 0.3 half of the searches are over a few queries after the 30 random ones, and
+ * before a loop may be left.  Within 0.2, the default, half of them go on for longer.
+ * FROM: instances are taken every fifth, then the ones after them, and so on, beginning with number FROM of this order:
+ * settings were chosen on the first 270, the rest is what is reported. */
 #include "engine/policy.h"
 #include "engine/rng.h"
 
@@ -13,6 +19,7 @@
 #include <string.h>
 
 enum { HIDDEN = 32, CLASSES = 10, IMAGES = 50, PIXELS_MAX = 784, INSTANCES_MAX = 450, OPTIONS_MAX = 16 };
+enum { STRIDE = 5, RESAMPLES = 1000 };
 
 enum { SIZES = 7, MIDDLE = 4 }; /* the thesis' sizes for 28 x 28; that in which it starts besides both ends */
 struct classifier {
@@ -99,13 +106,12 @@ static const struct variant variants[] = {
     {"one size, the smallest", true, 0, 1},
     {"one size, the largest", true, SIZES - 1, 1},
 };
-enum { VARIANTS = sizeof variants / sizeof *variants, REQUIRED = 3 }; /* the first of them are those of the target */
+enum { VARIANTS = sizeof variants / sizeof *variants };
 
 struct run {
     const struct model *model;
-    size_t              instances, budget;
+    size_t              instances, from, budget;
     double              bound;
-    uint64_t            seed;
 };
 
 static void tell(const struct policy *policy, struct session *session, const struct event *event)
@@ -153,8 +159,7 @@ static size_t search(const struct run *run, const struct variant *variant, size_
     for (int i = 0; policy->options[i].name != NULL; i++)
         options[i] = policy->options[i].fallback;
     options[policy_option(policy, "stopping")] = variant->stops;
-    struct problem problem = {
-        .space = &space, .options = options, .seed = run->seed + instance, .memory_bytes = (size_t)1 << 29};
+    struct problem  problem = {.space = &space, .options = options, .seed = instance, .memory_bytes = (size_t)1 << 29};
     struct session *session;
     size_t          trial = 1;
     if (policy->open(&problem, &session, NULL) != STATUS_OK)
@@ -171,49 +176,100 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare);
+    return n == 0 ? NAN : (values[(n - 1) / 2] + values[n / 2]) / 2.0;
+}
+
 struct result {
-    double success, median, mean; /* of all instances; a failed search has budget + 1 queries in the mean */
+    double queries[INSTANCES_MAX]; /* budget + 1: failed */
+    double success, median, mean;
 };
 
-static struct result measure(const struct run *run, const struct variant *variant)
+static void measure(const struct run *run, const struct variant *variant, struct result *result)
 {
-    static double queries[INSTANCES_MAX];
-    struct result result = {0};
+    static double sorted[INSTANCES_MAX];
     double        n = (double)run->instances;
+    size_t        successes = 0;
+    *result = (struct result){.success = 0.0};
     for (size_t i = 0; i < run->instances; i++) {
-        size_t used = search(run, variant, i * INSTANCES_MAX / run->instances);
-        result.success += (used <= run->budget) / n;
-        result.mean += (double)used / n;
-        queries[i] = (double)used;
+        size_t k = run->from + i,
+               used = search(run, variant, k % (INSTANCES_MAX / STRIDE) * STRIDE + k / (INSTANCES_MAX / STRIDE));
+        successes += used <= run->budget;
+        result->mean += (double)used / n;
+        result->queries[i] = sorted[i] = (double)used;
     }
-    qsort(queries, run->instances, sizeof *queries, compare);
-    result.median = (queries[(run->instances - 1) / 2] + queries[run->instances / 2]) / 2.0;
-    printf("%s, bound %.2f,%s,success %.3f,median %.1f,mean %.1f\n", run->model->kind->name, run->bound, variant->name,
-           result.success, result.median, result.mean);
+    result->success = (double)successes / n;
+    result->median = median(sorted, run->instances);
+    printf("%s, bound %.2f,%s,success %.3f,median %.1f,median of successes %.1f,mean %.1f\n", run->model->kind->name,
+           run->bound, variant->name, result->success, result->median, median(sorted, successes), result->mean);
     fflush(stdout);
-    return result;
+}
+
+/* mean and standard error of b - a over the instances: of queries, or of successes */
+static void compare_means(const struct run *run, const struct result *a, const struct result *b, bool of_success,
+                          double out[2])
+{
+    double n = (double)run->instances, sum = 0.0, square = 0.0, last = (double)run->budget;
+    for (size_t i = 0; i < run->instances; i++) {
+        double difference = of_success ? (double)(b->queries[i] <= last) - (double)(a->queries[i] <= last)
+                                       : b->queries[i] - a->queries[i];
+        sum += difference;
+        square += difference * difference;
+    }
+    out[0] = sum / n;
+    out[1] = sqrt(fmax(square / n - out[0] * out[0], 0.0) / (n - 1.0));
+}
+
+/* Standard deviation of the difference of medians over resampled instances, the same for both. */
+static double median_error(const struct run *run, const struct result *a, const struct result *b)
+{
+    static double x[INSTANCES_MAX], y[INSTANCES_MAX];
+    double        sum = 0.0, square = 0.0;
+    struct rng    rng = rng_at(1, 1, RNG_POINT);
+    for (size_t r = 0; r < RESAMPLES; r++) {
+        for (size_t i = 0; i < run->instances; i++) {
+            size_t k = rng_below(&rng, run->instances);
+            x[i] = a->queries[k];
+            y[i] = b->queries[k];
+        }
+        double difference = median(y, run->instances) - median(x, run->instances);
+        sum += difference / RESAMPLES;
+        square += difference * difference / RESAMPLES;
+    }
+    return sqrt(fmax(square - sum * sum, 0.0));
+}
+
+static bool judge(const struct run *run, const struct result *bos2, const struct result *other, const char *name)
+{
+    bool   is_good = bos2->success >= other->success && bos2->median < other->median;
+    double successes[2], queries[2];
+    compare_means(run, other, bos2, true, successes);
+    compare_means(run, bos2, other, false, queries);
+    printf("bos2 against %s: success %.3f >= %.3f (s.e. of the difference %.3f) and median %.1f < %.1f (%.1f); fewer "
+           "queries in the mean %.1f (%.1f),%s\n",
+           name, bos2->success, other->success, successes[1], bos2->median, other->median,
+           median_error(run, bos2, other), queries[0], queries[1], is_good ? "ok" : "not");
+    return is_good;
 }
 
 int main(int argc, char **argv)
 {
-    static struct model model;
-    struct run          run = {.model = &model,
-                               .instances = argc > 2 ? strtoul(argv[2], NULL, 10) : 60,
-                               .budget = argc > 3 ? strtoul(argv[3], NULL, 10) : 150,
-                               .bound = argc > 4 ? strtod(argv[4], NULL) : 0.25,
-                               .seed = argc > 5 ? strtoul(argv[5], NULL, 10) : 0};
-    struct result       results[VARIANTS];
-    int                 code = 0;
+    static struct model  model;
+    static struct result results[VARIANTS];
+    struct run           run = {.model = &model,
+                                .instances = argc > 2 ? strtoul(argv[2], NULL, 10) : 150,
+                                .budget = argc > 3 ? strtoul(argv[3], NULL, 10) : 200,
+                                .bound = argc > 4 ? strtod(argv[4], NULL) : 0.2,
+                                .from = argc > 5 ? strtoul(argv[5], NULL, 10) : 270};
+    int                  code = 0;
     load(&model, &classifiers[argc > 1 && strcmp(argv[1], classifiers[1].name) == 0]);
-    if (run.instances < 1 || run.instances > INSTANCES_MAX)
+    if (run.instances < 2 || run.from >= INSTANCES_MAX || run.instances > INSTANCES_MAX - run.from)
         return 2;
     for (size_t v = 0; v < VARIANTS; v++)
-        results[v] = measure(&run, &variants[v]);
-    for (size_t v = 1; v < REQUIRED; v++) {
-        bool is_good = results[0].success >= results[v].success && results[0].median < results[v].median;
-        printf("bos2 against %s: success %.3f >= %.3f and median %.1f < %.1f,%s\n", variants[v].name,
-               results[0].success, results[v].success, results[0].median, results[v].median, is_good ? "ok" : "not");
-        code |= !is_good;
-    }
+        measure(&run, &variants[v], &results[v]);
+    for (size_t v = 1; v < VARIANTS; v++)
+        code |= !judge(&run, &results[0], &results[v], variants[v].name);
     return code;
 }

@@ -53,6 +53,30 @@ static double plain_r2(const struct plain *p, size_t i, size_t k)
     return r2;
 }
 
+/* What is made row by row or from distances, against what is made point by point; nothing is written beyond. */
+static void check_rows(enum kernel_kind kind, size_t n, size_t dims)
+{
+    static struct plain p;
+    static double       R[N_MAX * N_MAX];
+    plain_fill(&p, kind, dims);
+    kernel_distance_matrix(&p.kernel, p.X, n, R);
+    for (size_t i = 0; i < n; i++) {
+        double row[N_MAX], slope[N_MAX], value[N_MAX + 1], other[N_MAX + 1];
+        value[i + 1] = other[i + 1] = 77.5;
+        kernel_row_slope(&p.kernel, p.X + i * dims, p.X, n, row, slope);
+        kernel_map(&p.kernel, 0.64, R + i * n, i + 1, value, other);
+        CU_ASSERT(value[i + 1] == 77.5 && other[i + 1] == 77.5);
+        for (size_t k = 0; k < i; k++) {
+            double r2 = plain_r2(&p, i, k);
+            CHECK_NEAR(R[i * n + k], r2, 1e-13 * (1.0 + r2));
+            CHECK_NEAR(row[k], 1.723 * kernel_value(kind, r2), 1e-13);
+            CHECK_NEAR(slope[k] / (1.723 * kernel_slope(kind, r2)), 1.0, 1e-9);
+            CHECK_NEAR(value[k], 1.723 * kernel_value(kind, 0.64 * r2), 1e-13);
+            CHECK_NEAR(other[k] / (1.723 * kernel_slope(kind, 0.64 * r2)), 1.0, 1e-9);
+        }
+    }
+}
+
 static void check_matrices(enum kernel_kind kind, size_t n, size_t dims)
 {
     static struct plain p;
@@ -92,8 +116,10 @@ static void test_matrices(void)
 {
     static const size_t ns[] = {1, 2, 31, 32, 33, 71}, ds[] = {1, 6, 16, 17, 35};
     for (size_t a = 0; a < sizeof ns / sizeof ns[0]; a++)
-        for (size_t b = 0; b < sizeof ds / sizeof ds[0]; b++)
+        for (size_t b = 0; b < sizeof ds / sizeof ds[0]; b++) {
             check_matrices(kinds[(a + b) % 4], ns[a], ds[b]);
+            check_rows(kinds[(a + b) % 4], ns[a], ds[b]);
+        }
 }
 
 CU_TestInfo suite_kernel[] = {
