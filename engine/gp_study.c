@@ -81,9 +81,7 @@ void gp_study_begin(struct gp_study *study)
 enum status gp_study_quasi_random(const struct gp_study *study, const struct ask *ask, const struct space *view,
                                   double *point, struct error *err)
 {
-    sobol_point(study->problem->seed, ask->trial, view->params_len, study->unit);
-    for (size_t i = 0; ask->trial == 1 && i < view->params_len; i++)
-        study->unit[i] = 0.5;
+    sobol_start(study->problem->seed, ask->trial, view->params_len, study->unit);
     (void)space_prior_quantile(view, study->unit, point);
     if (!finite_find(&study->used, view, point))
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");

@@ -45,9 +45,8 @@ MUST_CHECK enum status gp_study_tell(struct gp_study *study, const struct event 
 /* gp_memory_begin of study->memory with all that the log leaves. */
 void gp_study_begin(struct gp_study *study);
 
-/* The first trial's: the medians of the priors, without them the middle of every range, since who names a range often
- * centres it on what is known to work.  Later ones: point number trial of the study's scrambled Sobol sequence at the
- * quantiles of the priors.  In a finite space the next one that is not used.  view: the space with what the ask holds.  Errors: CONFLICT "search_space_exhausted". */
+/* The trial's point of sobol_start at the quantiles of the priors, or in a finite space the next one that is not used;
+ * view: the space with what the ask holds.  Errors: CONFLICT "search_space_exhausted". */
 MUST_CHECK enum status gp_study_quasi_random(const struct gp_study *study, const struct ask *ask,
                                              const struct space *view, double *point, struct error *err);
 

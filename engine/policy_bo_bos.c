@@ -3,8 +3,8 @@
  *
  * The model is that of the gp algorithm over [x, n], the parameters and the epoch n = 1 .. N as one more parameter: an
  * inner session of it is told a trial's value at its last epoch, and of one that did not reach N those up to five at
- * spaced epochs (the first, N/5, 2 N/5, ..), and is asked with n held at N.  The first `initial` trials are points of a
- * scrambled Sobol sequence and run to the end.  The thesis has the spaced values of all trials.  But what one run of a
+ * spaced epochs (the first, N/5, 2 N/5, ..), and is asked with n held at N.  The first `initial` trials are those of
+ * sobol_start and run to the end.  The thesis has the spaced values of all trials.  But what one run of a
  * training is better or worse than the model is so at all of its epochs: beside its value at N the others say little
  * about N, and since the model takes them for independent it takes that difference for the shape of the metric.
  *
@@ -413,7 +413,7 @@ static enum status ask_initial(struct session *session, const struct ask *ask, s
     struct arena_mark mark = arena_mark(&session->scratch);
     enum status       status = space_hold(session->problem->space, ask->fixed, &session->scratch, &view, err);
     if (status == STATUS_OK) {
-        sobol_point(session->problem->seed, ask->trial, view.params_len, session->point);
+        sobol_start(session->problem->seed, ask->trial, view.params_len, session->point);
         (void)space_prior_quantile(&view, session->point, out->point);
         if (!finite_find(&session->used, &view, out->point))
             status = error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");

@@ -78,3 +78,10 @@ void sobol_point(uint64_t seed, uint64_t index, size_t d, double *u)
         }
     }
 }
+
+void sobol_start(uint64_t seed, uint64_t trial, size_t d, double *u)
+{
+    sobol_point(seed, trial, d, u);
+    for (size_t j = 0; trial == 1 && j < d; j++)
+        u[j] = 0.5;
+}

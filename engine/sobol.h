@@ -14,6 +14,10 @@
  * Cost O(d log index). */
 void sobol_point(uint64_t seed, uint64_t index, size_t d, double *u);
 
+/* Where a study's first trials are, trial from 1 on: the middle, since who names a range often centres it on what is known
+ * to work, and then point number trial. */
+void sobol_start(uint64_t seed, uint64_t trial, size_t d, double *u);
+
 /* Coordinate dim (< 128) of unscrambled point index, as an integer: value / 2^32. */
 uint32_t sobol_bits(uint32_t index, size_t dim);
 
