@@ -4,7 +4,8 @@
  * One CSV line per function, algorithm and checkpoint.  best_peer and third_peer are the best and the third best
  * median of nine other programs at that checkpoint (empty: not measured there); p_random is the one-sided p value of
  * Mann and Whitney's test that the regrets are no smaller than those of random search.
- * A noisy function is judged by its true value at the points visited. */
+ * A noisy function is judged by its true value at the points visited.  A shifted one has its optimum elsewhere with each
+ * seed: most formulas have theirs near the middle of the usual box. */
 #include "engine/mat.h"
 #include "engine/policy.h"
 #include "engine/rng.h"
@@ -16,6 +17,8 @@
 
 enum { DIMS_MAX = 60, CHECKPOINTS = 4, SEEDS_MAX = 200 };
 static const double PI = 3.14159265358979324;
+
+static const double SHIFT = 0.25; /* in every coordinate, at most; a share of the box */
 
 static double square(double x)
 {
@@ -282,6 +285,9 @@ static const struct function functions[] = {
     {"steep4", steep, 4, -1, 1, 0, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
     {"noisy_hartmann3", hartmann, 3, 0, 1, -3.8627797869493365, 0.4, 0, NULL, {20, 40, 60}, {0}, {0}},
     {"noisy_rotated4", rotated, 4, -1, 1, 0, 0.2, 0.3, NULL, {20, 40, 60}, {0}, {0}},
+    {"shifted_ackley5", ackley, 5, -5, 10, 0, 0, 0, NULL, {20, 40, 60, 100}, {0}, {0}},
+    {"shifted_levy4", levy, 4, -10, 10, 0, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
+    {"shifted_rosenbrock4", rosenbrock, 4, -5, 10, 0, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
     {"ackley20", ackley, 20, -5, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
     {"levy25", levy, 25, -10, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
     {"rosenbrock30", rosenbrock, 30, -5, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
@@ -303,11 +309,14 @@ static void must(enum status status, const struct error *err)
 static void run(const struct function *function, const struct policy *policy, uint64_t seed, double *regret)
 {
     struct param           box[DIMS_MAX];
-    double                 options[16], point[DIMS_MAX], best = INFINITY;
+    double                 options[16], point[DIMS_MAX], shift[DIMS_MAX], moved[DIMS_MAX], best = INFINITY;
+    bool                   is_shifted = strncmp(function->name, "shifted_", 8) == 0;
     static struct proposal proposal;
     struct session        *session = NULL;
     struct error           err = {0};
     struct rng             rng = rng_at(seed, 0, RNG_TEST);
+    for (size_t j = 0; j < function->d; j++)
+        shift[j] = is_shifted ? (2 * rng_uniform(&rng) - 1) * SHIFT * (function->upper - function->lower) : 0;
     for (size_t j = 0; j < function->d; j++)
         box[j] = (struct param){.name = "x", .kind = PARAM_DOUBLE, .min = function->lower, .max = function->upper};
     for (int i = 0; policy->options[i].name != NULL; i++)
@@ -329,7 +338,9 @@ static void run(const struct function *function, const struct policy *policy, ui
                               .note = proposal.note,
                               .note_bytes = proposal.note_bytes};
         must(policy->tell(session, &event, &err), &err);
-        double value = function->value(point, function->d) - function->optimum;
+        for (size_t j = 0; j < function->d; j++)
+            moved[j] = point[j] - shift[j];
+        double value = function->value(moved, function->d) - function->optimum;
         double sd = function->noise + function->noise_slope * value;
         event = (struct event){
             .kind = EVENT_OBSERVED, .trial = trial, .point = point, .value = -value - sd * rng_normal(&rng)};
