@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { INSIST_EVERY = 4 };
-static const double GREEDY = 0.25, GAIN = 1e-5, GAIN_OF_NOISE = 0.5, NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01;
+enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
+static const double         GREEDY = 0.25, GAIN = 1e-5, GAIN_OF_NOISE = 0.5, NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01;
 static const struct gp_note NOTE = {.tag = "gpfit 3", .models = 1};
 
 static size_t theta_len(const struct values *own)
@@ -44,28 +44,36 @@ static double noise_sd(const struct gp_model *model)
     return sqrt(fmax(model->gp->noise_variance - NOISE_TRACE, 0.0));
 }
 
-/* What log-EI is preceded by, or what the rule names. */
-static struct acq first_choice(const struct values *own)
+static struct acq log_ei(const struct gp_model *model)
 {
-    enum acq_kind kind = own->rule.acquisition;
-    double        beta = isnan(own->rule.beta) || kind == ACQ_LOG_EI
-                             ? acq_beta(own->study->log.params_len, trial_log_finished(&own->study->log) + 1)
-                             : own->rule.beta;
-    return kind == ACQ_LOG_EI ? (struct acq){.kind = ACQ_UCB, .beta = GREEDY * beta}
-                              : (struct acq){.kind = kind, .beta = beta};
+    return (struct acq){.kind = ACQ_LOG_EI, .best = model->best, .noise_sd = noise_sd(model)};
+}
+
+static bool is_insisted(const struct gp_model *model, const struct ask *ask)
+{
+    return ask->trial % INSIST_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH;
+}
+
+/* What the rule names, or what log-EI is preceded by; of many rows one search has to do. */
+static struct acq first_choice(const struct values *own, const struct ask *ask, const struct gp_model *model)
+{
+    const struct trial_log *log = &own->study->log;
+    double                  beta = acq_beta(log->params_len, trial_log_finished(log) + 1);
+    if (own->rule.acquisition == ACQ_LOG_EI)
+        return model->n <= GREEDY_ROWS || is_insisted(model, ask) ? (struct acq){.kind = ACQ_UCB, .beta = GREEDY * beta}
+                                                                  : log_ei(model);
+    return (struct acq){.kind = own->rule.acquisition, .beta = isnan(own->rule.beta) ? beta : own->rule.beta};
 }
 
 /* Whether the point found with this bound, whose value there is bound, is worth a trial. */
 static bool is_worth(const struct gp_model *model, const struct ask *ask, double bound)
 {
     double gain = warp_inverse(&model->warp, bound) - warp_inverse(&model->warp, model->best);
-    if (ask->trial % INSIST_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH)
-        return true;
-    return gain >= GAIN && bound - model->best >= GAIN_OF_NOISE * noise_sd(model);
+    return is_insisted(model, ask) || (gain >= GAIN && bound - model->best >= GAIN_OF_NOISE * noise_sd(model));
 }
 
 static enum status search_with(const struct values *own, const struct ask *ask, const struct space *view,
-                          struct gp_target *target, double *point, struct error *err)
+                               struct gp_target *target, double *point, struct error *err)
 {
     const struct gp_model *model = target->model;
     const struct gp_search wanted = {.view = view,
@@ -85,12 +93,12 @@ static enum status search(const struct values *own, const struct ask *ask, const
     double                *u = point + own->study->log.params_len, mean, var, dmean, dsd;
     TRY(search_with(own, ask, view, target, point, err));
     space_encode(model->space, point, u);
-    if (own->rule.acquisition != ACQ_LOG_EI)
+    if (own->rule.acquisition != ACQ_LOG_EI || target->acq.kind == ACQ_LOG_EI)
         return STATUS_OK;
     TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
     if (is_worth(model, ask, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
         return STATUS_OK;
-    target->acq = (struct acq){.kind = ACQ_LOG_EI, .best = model->best, .noise_sd = noise_sd(model)};
+    target->acq = log_ei(model);
     TRY(search_with(own, ask, view, target, point, err));
     space_encode(model->space, point, u);
     return STATUS_OK;
@@ -143,7 +151,7 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
         return error_no_memory(err);
     model.limit = gp_effort_rows(ask);
     TRY(choose_theta(own, ask, &model, &chosen, err));
-    target.acq = first_choice(own);
+    target.acq = first_choice(own, ask, &model);
     TRY(gp_target_init(&target, err));
     TRY(search(own, ask, view, &target, point, err));
     TRY(gp_study_describe(&model, point + len, out, &mean, &var, err));

@@ -4,8 +4,9 @@
  * fitted again, and leave as a note, on the schedule of gp_effort.
  * Under log-ei an upper confidence bound with a quarter of the customary beta is searched first, and its point is taken
  * while it promises a gain over the best that matters (GAIN of the values' spread, and GAIN_OF_NOISE standard deviations
- * of the noise); log-EI is asked where it does not.  Every INSIST_EVERY-th trial is the bound's in any case, unless
- * values are noisy.  With few values log-EI alone goes too far from what is known. */
+ * of the noise); log-EI is asked where it does not, and first of models with more than GREEDY_ROWS rows.  Every
+ * INSIST_EVERY-th trial is the bound's in any case, unless values are noisy.  With few values log-EI alone goes too far
+ * from what is known. */
 #ifndef GNOMON_ENGINE_POLICY_VALUES_H
 #define GNOMON_ENGINE_POLICY_VALUES_H
 
