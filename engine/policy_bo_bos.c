@@ -2,11 +2,9 @@
  * Source: Dai 2021, chapter 4, Algorithm 4.1, and appendix A.
  *
  * The model is that of the gp algorithm over [x, n], the parameters and the epoch n = 1 .. N as one more parameter: an
- * inner session of it is told a trial's value at its last epoch, and of one that did not reach N those up to five at
- * spaced epochs (the first, N/5, 2 N/5, ..), and is asked with n held at N.  The first `initial` trials are those of
- * sobol_start and run to the end.  The thesis has the spaced values of all trials.  But what one run of a
- * training is better or worse than the model is so at all of its epochs: beside its value at N the others say little
- * about N, and since the model takes them for independent it takes that difference for the shape of the metric.
+ * inner session of it is told one row per trial at its last epoch and up to five at spaced epochs (the first, N/5,
+ * 2 N/5, ..) when the trial ends, and is asked with n held at N.  The first `initial` trials are those of sobol_start
+ * and run to the end.
  *
  * judge, after N0 epochs (the first time a measurement comes behind them): the stopping problem is solved against the
  * best value so far (condition C1), and the epochs n where sd([x, N]) > kappa sd([x, n]) are taken out (C2), by the
@@ -354,7 +352,7 @@ static enum status tell_measured(struct session *session, const struct event *ev
     return tell_inner(session, &measured, EVENT_OBSERVED, row, curve->steps[i], err);
 }
 
-/* The measurements of a trial at or before the spaced epochs, and of a stopped one the last. */
+/* The measurements of an ended trial at or before the spaced epochs, and of a stopped one the last. */
 static enum status tell_curve(struct session *session, const struct event *event, struct error *err)
 {
     const struct curve *curve = curves_find(&session->curves, event->trial);
@@ -377,8 +375,7 @@ static enum status tell_end(struct session *session, const struct event *event, 
 {
     bool is_stopped = event->kind == EVENT_STOPPED;
     drop_table(session, event->trial);
-    if (event->kind != EVENT_OBSERVED)
-        TRY(tell_curve(session, event, err));
+    TRY(tell_curve(session, event, err));
     return tell_inner(session, event, is_stopped ? EVENT_ABANDONED : event->kind, FINAL,
                       (double)epochs_of(session->problem), err);
 }
