@@ -288,12 +288,12 @@ static const struct function functions[] = {
     {"shifted_ackley5", ackley, 5, -5, 10, 0, 0, 0, NULL, {20, 40, 60, 100}, {0}, {0}},
     {"shifted_levy4", levy, 4, -10, 10, 0, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
     {"shifted_rosenbrock4", rosenbrock, 4, -5, 10, 0, 0, 0, NULL, {20, 40, 60}, {0}, {0}},
-    {"ackley20", ackley, 20, -5, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
-    {"levy25", levy, 25, -10, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
-    {"rosenbrock30", rosenbrock, 30, -5, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
-    {"rotated60", rotated, 60, -1, 1, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
-    {"kinks24", kinks, 24, -1, 1, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
-    {"valleys40", valleys, 40, -2, 3, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"shifted_ackley20", ackley, 20, -5, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"shifted_levy25", levy, 25, -10, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"shifted_rosenbrock30", rosenbrock, 30, -5, 10, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"shifted_rotated60", rotated, 60, -1, 1, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"shifted_kinks24", kinks, 24, -1, 1, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
+    {"shifted_valleys40", valleys, 40, -2, 3, 0, 0, 0, NULL, {100, 200, 500, 1000}, {0}, {0}},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0], HIGH = 20, HIGH_SEEDS = 5 };
 
