@@ -100,7 +100,6 @@ static void box_point(struct run *run, const double *v, double *point)
     const struct space      *space = search->space;
     double                   chance = fmin(1.0, CHANGED / (double)space->params_len);
     size_t                   always = rng_below(&run->rng, space->params_len);
-    space_encode(space, search->anchors, run->u);
     for (size_t i = 0, j = 0; i < space->params_len; j += param_width(&space->params[i++])) {
         bool moves = rng_uniform(&run->rng) < chance || i == always;
         point[i] = search->anchors[i];

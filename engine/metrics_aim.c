@@ -55,15 +55,16 @@ static enum status fill_means(struct metrics *own, double *f, size_t parts, stru
     return STATUS_OK;
 }
 
-/* Feasible as observed, or as far as the means of a pending trial go. */
+/* Feasible as observed, or as far as the means of a pending trial go.  Of an observed one the constraints' models need no
+ * row: where there is a limit to rows, each model has rows of its own. */
 static bool is_usable(const struct metrics *own, const struct acq_metrics *acq, const double *f, size_t place,
                       size_t parts)
 {
-    if (own->parts[0].log.trials[place].state == LOG_OBSERVED && !is_feasible(own, place))
+    bool is_observed = own->parts[0].log.trials[place].state == LOG_OBSERVED;
+    if (is_observed && !is_feasible(own, place))
         return false;
-    for (size_t p = 0; p < parts; p++)
-        if (isnan(f[p]) ||
-            (p >= own->objectives && own->parts[0].log.trials[place].state != LOG_OBSERVED && f[p] < acq->bound[p]))
+    for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
+        if (isnan(f[p]) || (p >= own->objectives && f[p] < acq->bound[p]))
             return false;
     return true;
 }

@@ -67,7 +67,8 @@ static const struct option options[] = {
                  .min = 1,
                  .max = 10000,
                  .fallback = 6,
-                 .help = "trials before the model is asked (Sobol points); until as many have a value none is stopped"},
+                 .help = "trials before the model is asked (the centre and Sobol points); until as many have a value "
+                         "none is stopped"},
     [KAPPA] = {.name = "kappa",
                .kind = OPTION_REAL,
                .min = 1,

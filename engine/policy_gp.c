@@ -43,8 +43,9 @@ static const struct option options[] = {
                  .min = 0,
                  .max = 10000,
                  .fallback = NAN,
-                 .help = "trials before the model is asked (the centre and Sobol points, or random candidates); at "
-                         "least until one has a value; when not given min(2 d + 2, 8) for d parameters, 5 for candidates"},
+                 .help =
+                     "trials before the model is asked (the centre and Sobol points, or random candidates); at "
+                     "least until one has a value; when not given min(2 d + 2, 8) for d parameters, 5 for candidates"},
     [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
     {.name = NULL},
 };

@@ -7,7 +7,7 @@
 #include "engine/metrics.h"
 
 /* The proposal of the models in view, the space with what the ask holds; at least one trial is observed.  out is only
- * changed when there is one.  Errors: NO_MEMORY, NUMERIC, BUSY "deadline", CONFLICT "search_space_exhausted". */
+ * changed when there is one.  Errors: NO_MEMORY, NUMERIC, CONFLICT "search_space_exhausted". */
 MUST_CHECK enum status metrics_ask(struct metrics *own, const struct ask *ask, const struct space *view,
                                    struct proposal *out, struct error *err);
 /* The model of the first objective given every value, without pending trials; it lasts until metrics_end, which is to be

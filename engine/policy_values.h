@@ -32,7 +32,7 @@ void values_tell(struct values *own, const struct event *event);
 
 /* The proposal of the model in view, the space with what the ask holds; at least one trial is observed, and
  * gp_study_begin was called.  out is only changed when there is one.
- * Errors: NO_MEMORY, NUMERIC, BUSY "deadline", CONFLICT "search_space_exhausted". */
+ * Errors: NO_MEMORY, NUMERIC, CONFLICT "search_space_exhausted". */
 MUST_CHECK enum status values_ask(struct values *own, const struct ask *ask, const struct space *view,
                                   struct proposal *out, struct error *err);
 
