@@ -1,6 +1,7 @@
 /* Schedules of fits and searches. */
 #include "engine/gp_effort.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { REFIT_ALWAYS = 40, REFIT_STEP = 100 };
@@ -39,9 +40,10 @@ struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind,
     };
 }
 
-size_t gp_effort_rows(const struct ask *ask)
+size_t gp_effort_rows(const struct ask *ask, size_t models)
 {
-    return ask != NULL && ask->deadline_ms > 0.0 && ask->deadline_ms < GP_HURRIED_MS ? GP_HURRIED_ROWS : 0;
+    bool is_hurried = ask != NULL && ask->deadline_ms > 0.0 && ask->deadline_ms < GP_HURRIED_MS;
+    return is_hurried ? (size_t)(GP_HURRIED_ROWS / sqrt((double)models)) : 0;
 }
 
 /* Beyond about 1,100 rows a point costs a pass over megabytes, so some fifty are scored, half of them near the best

@@ -15,10 +15,10 @@ size_t gp_effort_milestone(size_t n);
 /* Settings of a fit of values observations; is_first: nothing is known yet.  ask NULL: no deadline. */
 struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind, bool is_first, const struct ask *ask);
 
-/* Rows of a model (struct gp_model, limit), 0: all.  With less than a second only GP_HURRIED_ROWS: a new factor of
- * MODEL_ROWS_MAX takes a few tenths of one, and nothing can stop it.  ask NULL: no deadline. */
+/* Rows of each of so many models (struct gp_model, limit), 0: all.  With less than a second one has GP_HURRIED_ROWS: a new
+ * factor of MODEL_ROWS_MAX takes a few tenths of one, and nothing can stop it.  ask NULL: no deadline. */
 enum { GP_HURRIED_ROWS = 700, GP_HURRIED_MS = 1000 };
-size_t gp_effort_rows(const struct ask *ask);
+size_t gp_effort_rows(const struct ask *ask, size_t models);
 
 /* What is searched: near the anchors, places in the study's log, and everywhere. */
 struct gp_search {

@@ -173,7 +173,7 @@ enum status metrics_condition(struct metrics *own, size_t p, const struct ask *a
     part->model = (struct gp_model){.space = own->study->problem->space,
                                     .log = &part->log,
                                     .scratch = &memory->scratch,
-                                    .limit = gp_effort_rows(ask)};
+                                    .limit = gp_effort_rows(ask, metrics_active(own))};
     TRY(gp_study_theta(&part->model, &fit, &memory->cache, &own->records[p], is_due, theta, err));
     TRY(gp_model_condition(&part->model, &fit, theta, with_pending, &memory->cache, err));
     part->work = ARENA_NEW(&memory->scratch, double, 3 * part->model.gp->n + 2 * fit.dims);

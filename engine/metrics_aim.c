@@ -29,7 +29,9 @@ static bool is_feasible(const struct metrics *own, size_t place)
     return own->parts[0].log.trials[place].state == LOG_OBSERVED;
 }
 
-/* f [log.len][parts] := posterior means at the rows of the models and at the pending points, NaN elsewhere. */
+/* f [log.len][parts] := posterior means at the rows of the models and at the pending points, observed objectives that a
+ * model has no row of as they are, NaN elsewhere: where there is a limit to rows, each model has rows of its own, and the
+ * front would lose what only some of them have. */
 static enum status fill_means(struct metrics *own, double *f, size_t parts, struct error *err)
 {
     const struct trial_log *log = &own->parts[0].log;
@@ -43,6 +45,9 @@ static enum status fill_means(struct metrics *own, double *f, size_t parts, stru
     for (size_t p = 0; p < parts; p++)
         for (size_t k = 0; k < own->parts[p].model.n; k++)
             f[own->parts[p].model.row[k] * parts + p] = gp_model_mean_at(&own->parts[p].model, k);
+    for (size_t i = 0; i < log->len * parts; i++)
+        if (isnan(f[i]) && i % parts < own->objectives && log->trials[i / parts].state == LOG_OBSERVED)
+            f[i] = metrics_standard(&own->parts[i % parts].model, own->parts[i % parts].log.trials[i / parts].value);
     for (size_t i = log->len; i-- > 0 && waiting < MODEL_PENDING_MAX;) {
         bool is_known = own->parts[own->len].log.trials[i].state == LOG_OBSERVED;
         if (is_known || (log->trials[i].state != LOG_PENDING && log->trials[i].state != LOG_FAILED))

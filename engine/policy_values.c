@@ -93,7 +93,8 @@ static enum status search(const struct values *own, const struct ask *ask, const
     double                *u = point + own->study->log.params_len, mean, var, dmean, dsd;
     TRY(search_with(own, ask, view, target, point, err));
     space_encode(model->space, point, u);
-    if (own->rule.acquisition != ACQ_LOG_EI || target->acq.kind == ACQ_LOG_EI)
+    if (own->rule.acquisition != ACQ_LOG_EI || target->acq.kind == ACQ_LOG_EI ||
+        (ask->late != NULL && ask->late(ask->late_arg)))
         return STATUS_OK;
     TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
     if (is_worth(model, ask, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
@@ -149,7 +150,7 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     double          *point = ARENA_NEW(scratch, double, len + dims), mean, var;
     if (point == NULL)
         return error_no_memory(err);
-    model.limit = gp_effort_rows(ask);
+    model.limit = gp_effort_rows(ask, 1);
     TRY(choose_theta(own, ask, &model, &chosen, err));
     target.acq = first_choice(own, ask, &model);
     TRY(gp_target_init(&target, err));

@@ -229,6 +229,12 @@ static uint64_t remaining(const struct plan *plan)
     return left == INT64_MAX ? 0 : (uint64_t)(left - (int64_t)plan->fresh_len);
 }
 
+/* As a policy is told: 0 without a deadline. */
+static double time_left(const struct plan *plan)
+{
+    return plan->deadline_ms > 0 ? fmax((double)(plan->deadline_ms - plan->app->monotonic_ms()), 1) : 0;
+}
+
 static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
@@ -243,7 +249,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
                             .remaining = remaining(plan),
                             .report = report,
                             .late_arg = plan,
-                            .deadline_ms = (double)plan->request->deadline_ms,
+                            .deadline_ms = time_left(plan),
                             .diagnostics = &diagnostics,
                             .clock_ms = clock_ms};
     double           start = clock_ms();
