@@ -439,6 +439,59 @@ static void test_fixed(void)
     study_free(s);
 }
 
+/* The first trial is in the middle of what every parameter's scale makes of its range, and the held ones are held. */
+static void test_centre(void)
+{
+    struct study *s = study_new(mixed, 4, NULL);
+    study_ask(s, (double[4]){NAN, NAN, 0, NAN});
+    CU_ASSERT_DOUBLE_EQUAL(s->point[0], 1e-3, 1e-12);
+    CU_ASSERT(s->point[1] == 3 || s->point[1] == 4);
+    CU_ASSERT_EQUAL(s->point[2], 0);
+    CU_ASSERT_DOUBLE_EQUAL(s->point[3], 0.535, 1e-12);
+    study_free(s);
+}
+
+static double noisy_branin(const double *x)
+{
+    struct rng rng = rng_at((uint64_t)(1e6 * fabs(x[0])), (uint64_t)(1e6 * x[1]), RNG_TEST);
+    return branin(x) + 25 * rng_normal(&rng);
+}
+
+/* The bound is asked first while there is something to gain; then log-EI, but for every fourth trial; of noisy values
+ * log-EI mostly.  bounds, logs: how many trials of [from, to) had each. */
+static void count_acquisitions(double (*function)(const double *), uint64_t from, uint64_t to, size_t *bounds,
+                               size_t *logs, size_t *insisted)
+{
+    struct study      *s = study_new(box2, 2, NULL);
+    double             lengths[2];
+    struct diagnostics diagnostics = {.length_scales = lengths};
+    *bounds = *logs = *insisted = 0;
+    for (uint64_t trial = 1; trial < to; trial++) {
+        struct ask ask = {.trial = trial, .diagnostics = &diagnostics};
+        CU_ASSERT_EQUAL_FATAL(gp()->ask(s->session, &ask, &s->proposal, NULL), STATUS_OK);
+        study_tell(s, EVENT_SUGGESTED, trial, s->point, 0);
+        study_tell(s, EVENT_OBSERVED, trial, s->point, function(s->point));
+        if (trial < from)
+            continue;
+        bool is_bound = strcmp(diagnostics.acquisition, "ucb") == 0;
+        *bounds += is_bound;
+        *logs += !is_bound;
+        *insisted += is_bound && trial % 4 == 0;
+    }
+    study_free(s);
+}
+
+static void test_bound_first(void)
+{
+    size_t bounds, logs, insisted;
+    count_acquisitions(branin, 7, 15, &bounds, &logs, &insisted);
+    CU_ASSERT(bounds >= 7);
+    count_acquisitions(branin, 61, 81, &bounds, &logs, &insisted);
+    CU_ASSERT(logs >= 5 && insisted == 5);
+    count_acquisitions(noisy_branin, 21, 61, &bounds, &logs, &insisted);
+    CU_ASSERT(logs >= 30);
+}
+
 static bool at_once(void *arg)
 {
     (void)arg;
@@ -582,6 +635,8 @@ CU_TestInfo suite_policy_gp[] = {
     {"stddev", test_stddev},
     {"exhausted", test_exhausted},
     {"fixed", test_fixed},
+    {"centre", test_centre},
+    {"bound first", test_bound_first},
     {"fallbacks", test_fallbacks},
     {"refusals", test_refusals},
     {"subset", test_subset},
