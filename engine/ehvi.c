@@ -194,7 +194,7 @@ struct sum {
 
 static void add_box(const struct ehvi *ehvi, const struct ehvi_box *box, struct sum *sum)
 {
-    double before[OBJECTIVES_MAX + 1] = {1.0}, side[OBJECTIVES_MAX], after = 1.0;
+    double before[OBJECTIVES_MAX + 1] = {1.0}, side[OBJECTIVES_MAX] = {0}, after = 1.0;
     for (size_t j = 0; j < ehvi->m; j++) {
         side[j] = ehvi->edges[j][box->lower[j]].psi - ehvi->edges[j][box->upper[j]].psi;
         before[j + 1] = before[j] * side[j];
@@ -210,7 +210,7 @@ static void add_box(const struct ehvi *ehvi, const struct ehvi_box *box, struct 
 /* The same where psi itself would underflow: the sum is in units of its largest term. */
 static void add_log_box(const struct ehvi *ehvi, const struct ehvi_box *box, struct sum *sum)
 {
-    double term = 0.0, dmean[OBJECTIVES_MAX], dsd[OBJECTIVES_MAX];
+    double term = 0.0, dmean[OBJECTIVES_MAX] = {0}, dsd[OBJECTIVES_MAX] = {0};
     for (size_t j = 0; j < ehvi->m; j++) {
         const struct ehvi_edge *low = &ehvi->edges[j][box->lower[j]], *high = &ehvi->edges[j][box->upper[j]];
         double                  ratio = exp(high->log_psi - low->log_psi), rest = -expm1(high->log_psi - low->log_psi);
