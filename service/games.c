@@ -79,7 +79,7 @@ static enum status read_game(struct db_conn *conn, const char *id, struct arena 
 enum status games_refresh(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *game,
                           struct error *err)
 {
-    struct game_row now;
+    struct game_row now = {0};
     struct db_rows  rows;
     bool            more;
     TRY(db_query(conn, &rows, err, SQL_GAME_STATE, id));
