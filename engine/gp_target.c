@@ -1,7 +1,25 @@
 /* See gp_target.h. */
 #include "engine/gp_target.h"
 
+#include <math.h>
 #include <string.h>
+
+static const double NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01; /* of variance 1 */
+
+double gp_target_noise_sd(const struct gp_model *model)
+{
+    return sqrt(fmax(model->gp->noise_variance - NOISE_TRACE, 0.0));
+}
+
+bool gp_target_is_noisy(const struct gp_model *model)
+{
+    return model->gp->noise_variance >= NOISE_MUCH;
+}
+
+struct acq gp_target_log_ei(const struct gp_model *model)
+{
+    return (struct acq){.kind = ACQ_LOG_EI, .best = model->best, .noise_sd = gp_target_noise_sd(model)};
+}
 
 enum status gp_target_init(struct gp_target *target, struct error *err)
 {

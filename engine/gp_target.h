@@ -12,6 +12,14 @@ struct gp_target {
     double          *work; /* [3 n + 2 dims] */
 };
 
+/* Standard deviation of what the model takes for noise, beyond the traces that a fit leaves; whether that is so much that
+ * a trial at the posterior's maximum tells little. */
+double gp_target_noise_sd(const struct gp_model *model);
+bool   gp_target_is_noisy(const struct gp_model *model);
+
+/* Log-EI over the model's best value. */
+struct acq gp_target_log_ei(const struct gp_model *model);
+
 /* Room for work.  model is conditioned.  Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_target_init(struct gp_target *target, struct error *err);
 

@@ -1,10 +1,10 @@
 /* Trust-region Bayesian optimisation, for many parameters: TuRBO-1 of Eriksson, Pearce, Gardner, Turner & Poloczek 2019
  * with another acquisition, other steps and a more local model.
  * A Gaussian process sees some trials of the current run (gp_model: the best, the most recent, the nearest to the best);
- * the next point is the best by log-EI, or at every EXPLOIT_EVERY-th trial by the mean, in a box around the best trial
- * with sides in proportion to the length-scales.  The box grows with each success and shrinks with each failure, by
- * steps so that SUCCESSES double it: unlike counts of successes in a row they do not depend on the order in which
- * pending trials finish.  When it is smaller than LENGTH_MIN a new run starts from nothing.
+ * the next point is the best by log-EI, or at every EXPLOIT_EVERY-th trial close to the best mean unless values are
+ * noisy, in a box around the best trial with sides in proportion to the length-scales.  The box grows with each success
+ * and shrinks with each failure, by steps so that SUCCESSES double it: unlike counts of successes in a row they do not
+ * depend on the order in which pending trials finish.  When it is smaller than LENGTH_MIN a new run starts from nothing.
  * All of this but the last fit is found again from the log at each proposal. */
 #include "engine/gp_effort.h"
 #include "engine/gp_insight.h"
@@ -21,7 +21,7 @@ enum { SAMPLES = 256, STARTS = 2, EVALUATIONS = 30 };       /* of the search */
 /* FAILURES halve the box, as a share of the parameters; an improvement is of that share of the best value's lead over
  * the average of recent ones, so that neither the values' zero nor the worst of them matter. */
 static const double         LENGTH_START = 1.6, LENGTH_MIN = 1e-3, LENGTH_MAX = 1.6, FAILURES = 0.7, IMPROVEMENT = 0.01;
-static const double         EXPLOIT_BETA = 0.01, NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01; /* of variance 1 */
+static const double         EXPLOIT_BETA = 0.01;
 static const struct gp_note NOTE = {.tag = "turbo 1", .models = 1};
 
 enum { REPEAT };
@@ -185,10 +185,9 @@ static enum status model_make(struct session *session, struct situation *now, do
 
 static struct acq acquisition(const struct situation *now)
 {
-    double noise = now->model.gp->noise_variance;
-    if (now->ask->trial % EXPLOIT_EVERY == 0 && noise < NOISE_MUCH)
+    if (now->ask->trial % EXPLOIT_EVERY == 0 && !gp_target_is_noisy(&now->model))
         return (struct acq){.kind = ACQ_UCB, .beta = EXPLOIT_BETA};
-    return (struct acq){.best = now->model.best, .noise_sd = sqrt(fmax(noise - NOISE_TRACE, 0.0))};
+    return gp_target_log_ei(&now->model);
 }
 
 /* The box, lower and upper [dims]: sides in proportion to the length-scales, with the volume of length^d. */

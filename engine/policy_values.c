@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
-static const double         GREEDY = 0.25, GAIN = 1e-5, GAIN_OF_NOISE = 0.5, NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01;
+static const double         GREEDY = 0.25, GAIN = 1e-5, GAIN_OF_NOISE = 0.5;
 static const struct gp_note NOTE = {.tag = "gpfit 3", .models = 1};
 
 static size_t theta_len(const struct values *own)
@@ -38,20 +38,9 @@ void values_tell(struct values *own, const struct event *event)
         gp_note_read(event, &fit, 1, 1, &head, &own->record);
 }
 
-/* Of what the model takes for noise, what is more than the traces that a fit leaves. */
-static double noise_sd(const struct gp_model *model)
-{
-    return sqrt(fmax(model->gp->noise_variance - NOISE_TRACE, 0.0));
-}
-
-static struct acq log_ei(const struct gp_model *model)
-{
-    return (struct acq){.kind = ACQ_LOG_EI, .best = model->best, .noise_sd = noise_sd(model)};
-}
-
 static bool is_insisted(const struct gp_model *model, const struct ask *ask)
 {
-    return ask->trial % INSIST_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH;
+    return ask->trial % INSIST_EVERY == 0 && !gp_target_is_noisy(model);
 }
 
 /* What the rule names, or what log-EI is preceded by; of many rows one search has to do. */
@@ -61,7 +50,7 @@ static struct acq first_choice(const struct values *own, const struct ask *ask, 
     double                  beta = acq_beta(log->params_len, trial_log_finished(log) + 1);
     if (own->rule.acquisition == ACQ_LOG_EI)
         return model->n <= GREEDY_ROWS || is_insisted(model, ask) ? (struct acq){.kind = ACQ_UCB, .beta = GREEDY * beta}
-                                                                  : log_ei(model);
+                                                                  : gp_target_log_ei(model);
     return (struct acq){.kind = own->rule.acquisition, .beta = isnan(own->rule.beta) ? beta : own->rule.beta};
 }
 
@@ -69,7 +58,8 @@ static struct acq first_choice(const struct values *own, const struct ask *ask, 
 static bool is_worth(const struct gp_model *model, const struct ask *ask, double bound)
 {
     double gain = warp_inverse(&model->warp, bound) - warp_inverse(&model->warp, model->best);
-    return is_insisted(model, ask) || (gain >= GAIN && bound - model->best >= GAIN_OF_NOISE * noise_sd(model));
+    return is_insisted(model, ask) ||
+           (gain >= GAIN && bound - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
 }
 
 static enum status search_with(const struct values *own, const struct ask *ask, const struct space *view,
@@ -99,7 +89,7 @@ static enum status search(const struct values *own, const struct ask *ask, const
     TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
     if (is_worth(model, ask, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
         return STATUS_OK;
-    target->acq = log_ei(model);
+    target->acq = gp_target_log_ei(model);
     TRY(search_with(own, ask, view, target, point, err));
     space_encode(model->space, point, u);
     return STATUS_OK;
