@@ -64,6 +64,8 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
         .finite = &study->used,
         .anchors = anchors,
         .anchors_len = count,
+        .lower = wanted->lower,
+        .upper = wanted->upper,
         .seed = study->problem->seed,
         .trial = ask->trial,
         .samples = clamp_size(1.2e8 / squared, 32, widest),

@@ -20,14 +20,15 @@ struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind,
 enum { GP_HURRIED_ROWS = 700, GP_HURRIED_MS = 1000 };
 size_t gp_effort_rows(const struct ask *ask, size_t models);
 
-/* What is searched: near the anchors, places in the study's log, and everywhere. */
+/* What is searched: near the anchors, places in the study's log, and everywhere or in a box. */
 struct gp_search {
     const struct space      *view; /* the space with what the ask holds */
     const struct gp_anchors *anchors;
     double                   squared; /* sum over the models of the squared number of rows */
     enum status (*scores)(void *arg, const double *U, size_t m, double *out, struct error *err);
     double (*slope)(void *arg, const double *u, double *gradient); /* NULL: all points are scored at once */
-    void *arg;
+    void         *arg;
+    const double *lower, *upper; /* as in struct acq_search */
 };
 /* point [params_len] out.  Errors: as acq_search_run. */
 MUST_CHECK enum status gp_effort_search(const struct gp_study *study, const struct ask *ask,

@@ -2,27 +2,24 @@
  * with another acquisition, other steps and a more local model.
  * A Gaussian process sees some trials of the current run (gp_model: the best, the most recent, the nearest to the best);
  * the next point is the best by log-EI, or at every EXPLOIT_EVERY-th trial close to the best mean unless values are
- * noisy, in a box around the best trial with sides in proportion to the length-scales.  The box grows with each success
- * and shrinks with each failure, by steps so that SUCCESSES double it: unlike counts of successes in a row they do not
- * depend on the order in which pending trials finish.  When it is smaller than LENGTH_MIN a new run starts from nothing.
- * All of this but the last fit is found again from the log at each proposal. */
+ * noisy, in the trust region; when that is too small a new run starts from nothing.  All of this but the last fit is
+ * found again from the log at each proposal. */
 #include "engine/gp_effort.h"
 #include "engine/gp_insight.h"
 #include "engine/gp_note.h"
 #include "engine/gp_target.h"
+#include "engine/trust_region.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SUCCESSES = 3, FAILURES_MIN = 4, INITIAL_MAX = 8, SMOOTH_EVERY = 3, EXPLOIT_EVERY = 4 };
+enum { SMOOTH_EVERY = 3, EXPLOIT_EVERY = 4 };
 enum { ROWS_MIN = 150, ROWS_OF_PARAM = 6, ROWS_MAX = 400 }; /* of the model */
 enum { FIT_FIRST = 40, FIT_AGAIN = 20 };                    /* evaluations of a fit from each start */
 enum { SAMPLES = 256, STARTS = 2, EVALUATIONS = 30 };       /* of the search */
-/* FAILURES halve the box, as a share of the parameters; an improvement is of that share of the best value's lead over
- * the average of recent ones, so that neither the values' zero nor the worst of them matter. */
-static const double         LENGTH_START = 1.6, LENGTH_MIN = 1e-3, LENGTH_MAX = 1.6, FAILURES = 0.7, IMPROVEMENT = 0.01;
-static const double         EXPLOIT_BETA = 0.01;
-static const struct gp_note NOTE = {.tag = "turbo 1", .models = 1};
+static const double            EXPLOIT_BETA = 0.01;
+static const struct trust_rule RULE = {.start = 1.6, .least = 1e-3};
+static const struct gp_note    NOTE = {.tag = "turbo 1", .models = 1};
 
 enum { REPEAT };
 static const struct option options[] = {
@@ -84,69 +81,16 @@ static size_t bytes(const struct session *session)
     return gp_study_bytes(&session->study);
 }
 
-/* --- the trust region --- */
-
-struct region {
-    double length;
-    double best, recent;    /* values: the best; the average of about as many of the last as there are parameters */
-    size_t start, finished; /* trials that finished: before this run; in it */
-};
-
-static size_t initial_len(const struct session *session)
-{
-    size_t len = 2 * session->study.log.params_len + 2;
-    return len < INITIAL_MAX ? len : INITIAL_MAX;
-}
-
-static void region_restart(struct region *region, size_t start)
-{
-    *region = (struct region){.length = LENGTH_START, .best = -HUGE_VAL, .start = start};
-}
-
-/* Takes in the next finished trial, one without a value is a failure. */
-static void region_update(struct region *region, const struct session *session, const struct log_trial *trial)
-{
-    double len = (double)session->study.log.params_len,
-           window = fmin(fmax(len, FAILURES_MIN), (double)++region->finished);
-    bool   is_first = !isfinite(region->best), is_observed = trial->state == LOG_OBSERVED;
-    double least = region->best + (IMPROVEMENT * region->best - IMPROVEMENT * region->recent);
-    bool   is_better = is_observed && (is_first || trial->value > least);
-    if (is_observed) {
-        region->best = fmax(region->best, trial->value);
-        region->recent = is_first ? trial->value : region->recent + (trial->value / window - region->recent / window);
-    }
-    if (region->finished <= initial_len(session))
-        return;
-    region->length *= exp2(is_better ? 1.0 / SUCCESSES : -1.0 / fmax(FAILURES * len, FAILURES_MIN));
-    region->length = fmin(region->length, LENGTH_MAX);
-    if (region->length < LENGTH_MIN)
-        region_restart(region, region->start + region->finished);
-}
-
-/* After the whole log. */
-static enum status region_find(struct session *session, struct region *region, struct error *err)
-{
-    const struct trial_log *log = &session->study.log;
-    size_t n = trial_log_finished(log), *order = ARENA_NEW(&session->study.memory.scratch, size_t, n + 1);
-    if (order == NULL)
-        return error_no_memory(err);
-    trial_log_order(log, order);
-    region_restart(region, 0);
-    for (size_t i = 0; i < n; i++)
-        region_update(region, session, &log->trials[order[i]]);
-    return STATUS_OK;
-}
-
 /* --- the model --- */
 
 /* What a proposal is made from. */
 struct situation {
-    const struct ask *ask;  /* NULL: none, the model is for predictions */
-    struct space      view; /* the space with what the ask holds */
-    struct region     region;
-    struct gp_model   model;
-    double           *theta;  /* [theta_len] */
-    bool              is_due; /* theta is to be recorded */
+    const struct ask   *ask;  /* NULL: none, the model is for predictions */
+    struct space        view; /* the space with what the ask holds */
+    struct trust_region region;
+    struct gp_model     model;
+    double             *theta;  /* [theta_len] */
+    bool                is_due; /* theta is to be recorded */
 };
 
 /* As long as a run is short, every third trial sees a model with longer length-scales; it is not recorded. */
@@ -190,20 +134,6 @@ static struct acq acquisition(const struct situation *now)
     return gp_target_log_ei(&now->model);
 }
 
-/* The box, lower and upper [dims]: sides in proportion to the length-scales, with the volume of length^d. */
-static void box_make(const struct session *session, double length, const double *theta, double *lower, double *upper)
-{
-    double mean = 0.0;
-    size_t len = session->study.log.params_len;
-    for (size_t i = 0; i < len; i++)
-        mean += theta[i] / (double)len;
-    for (size_t j = 0; j < session->study.problem->space->dims; j++) {
-        double half = 0.5 * length * exp(theta[session->study.group_of[j]] - mean), centre = lower[j];
-        lower[j] = fmax(centre - half, 0.0);
-        upper[j] = fmin(centre + half, 1.0);
-    }
-}
-
 /* theta: of the box.  u [3 dims]: place of the point out, then scratch. */
 static enum status search(struct session *session, const struct situation *now, const double *theta,
                           struct gp_target *target, double *point, double *u, struct error *err)
@@ -216,8 +146,8 @@ static enum status search(struct session *session, const struct situation *now, 
         return error_no_memory(err);
     for (size_t k = 0; k < count; k++)
         memcpy(anchors + k * len, trial_log_point(model->log, model->anchors.place[k]), len * sizeof *anchors);
-    space_encode(model->space, anchors, lower);
-    box_make(session, now->region.length, theta, lower, upper);
+    space_encode(model->space, anchors, u);
+    trust_region_box(&now->region, model->space, session->study.group_of, theta, u, lower, upper);
     struct acq_search wanted = {.space = &now->view,
                                 .finite = &session->study.used,
                                 .anchors = anchors,
@@ -279,6 +209,11 @@ static enum status propose(struct session *session, struct situation *now, struc
 
 /* --- the record --- */
 
+static enum status region_find(struct session *session, struct trust_region *region, struct error *err)
+{
+    return trust_region_find(&session->study.log, RULE, &session->study.memory.scratch, region, err);
+}
+
 static enum status ask_scratch(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct situation now = {.ask = ask};
@@ -290,7 +225,8 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
     }
     enum status status = region_find(session, &now.region, err);
     size_t      tried = now.region.finished + session->study.log.count[LOG_PENDING];
-    if (status == STATUS_OK && (!isfinite(now.region.best) || tried < initial_len(session)))
+    if (status == STATUS_OK &&
+        (!isfinite(now.region.best) || tried < trust_region_initial(session->study.log.params_len)))
         return STATUS_OK;
     if (status == STATUS_OK)
         status = propose(session, &now, out, err);

@@ -5,13 +5,15 @@
 #include "engine/gp_insight.h"
 #include "engine/gp_note.h"
 #include "engine/gp_target.h"
+#include "engine/trust_region.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
-static const double         GREEDY = 0.25, GAIN = 1e-5, GAIN_OF_NOISE = 0.5;
-static const struct gp_note NOTE = {.tag = "gpfit 3", .models = 1};
+static const double            GREEDY = 0.25, GAIN = 1e-5, GAIN_OF_NOISE = 0.5;
+static const struct trust_rule RULE = {.start = 0.5, .least = 0.02};
+static const struct gp_note    NOTE = {.tag = "gpfit 3", .models = 1};
 
 static size_t theta_len(const struct values *own)
 {
@@ -43,27 +45,56 @@ static bool is_insisted(const struct gp_model *model, const struct ask *ask)
     return ask->trial % INSIST_EVERY == 0 && !gp_target_is_noisy(model);
 }
 
-/* What the rule names, or what log-EI is preceded by; of many rows one search has to do. */
-static struct acq first_choice(const struct values *own, const struct ask *ask, const struct gp_model *model)
+/* What is searched for: the bound and log-EI in the box, log-EI or what the rule names everywhere. */
+enum stage { BOUND, NEAR, FAR };
+
+static enum stage first_stage(const struct values *own, const struct ask *ask, const struct gp_model *model)
+{
+    if (own->rule.acquisition != ACQ_LOG_EI)
+        return FAR;
+    return model->n <= GREEDY_ROWS || is_insisted(model, ask) ? BOUND : NEAR;
+}
+
+static struct acq acquisition(const struct values *own, const struct gp_model *model, enum stage stage)
 {
     const struct trial_log *log = &own->study->log;
     double                  beta = acq_beta(log->params_len, trial_log_finished(log) + 1);
+    if (stage == BOUND)
+        return (struct acq){.kind = ACQ_UCB, .beta = GREEDY * beta};
     if (own->rule.acquisition == ACQ_LOG_EI)
-        return model->n <= GREEDY_ROWS || is_insisted(model, ask) ? (struct acq){.kind = ACQ_UCB, .beta = GREEDY * beta}
-                                                                  : gp_target_log_ei(model);
+        return gp_target_log_ei(model);
     return (struct acq){.kind = own->rule.acquisition, .beta = isnan(own->rule.beta) ? beta : own->rule.beta};
 }
 
-/* Whether the point found with this bound, whose value there is bound, is worth a trial. */
-static bool is_worth(const struct gp_model *model, const struct ask *ask, double bound)
+/* Whether the point found in a stage before the last, with this value of the acquisition function, is worth a trial. */
+static bool is_worth(const struct gp_model *model, const struct ask *ask, enum stage stage, double value)
 {
-    double gain = warp_inverse(&model->warp, bound) - warp_inverse(&model->warp, model->best);
+    if (stage == NEAR)
+        return value >= log(GAIN);
+    double gain = warp_inverse(&model->warp, value) - warp_inverse(&model->warp, model->best);
     return is_insisted(model, ask) ||
-           (gain >= GAIN && bound - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
+           (gain >= GAIN && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
 }
 
+/* box [2 dims] out: the lower and the upper bounds around the best place. */
+static enum status make_box(const struct values *own, const struct gp_model *model, const double *theta, double *box,
+                            struct error *err)
+{
+    const struct gp_study *study = own->study;
+    struct trust_region    region;
+    size_t                 dims = model->space->dims;
+    double                *centre = ARENA_NEW(model->scratch, double, dims);
+    if (centre == NULL)
+        return error_no_memory(err);
+    TRY(trust_region_find(&study->log, RULE, model->scratch, &region, err));
+    space_encode(model->space, trial_log_point(&study->log, model->anchors.place[0]), centre);
+    trust_region_box(&region, model->space, study->group_of, theta, centre, box, box + dims);
+    return STATUS_OK;
+}
+
+/* box NULL: everywhere. */
 static enum status search_with(const struct values *own, const struct ask *ask, const struct space *view,
-                               struct gp_target *target, double *point, struct error *err)
+                               struct gp_target *target, const double *box, double *point, struct error *err)
 {
     const struct gp_model *model = target->model;
     const struct gp_search wanted = {.view = view,
@@ -71,28 +102,28 @@ static enum status search_with(const struct values *own, const struct ask *ask, 
                                      .squared = (double)(model->gp->n * model->gp->n),
                                      .scores = gp_target_scores,
                                      .slope = target->acq.kind == ACQ_THOMPSON ? NULL : gp_target_slope,
-                                     .arg = target};
+                                     .arg = target,
+                                     .lower = box,
+                                     .upper = box == NULL ? NULL : box + model->space->dims};
     return gp_effort_search(own->study, ask, &wanted, point, model->scratch, err);
 }
 
 /* point and its place in the unit cube [params_len + dims], out. */
 static enum status search(const struct values *own, const struct ask *ask, const struct space *view,
-                          struct gp_target *target, double *point, struct error *err)
+                          struct gp_target *target, const double *box, double *point, struct error *err)
 {
     const struct gp_model *model = target->model;
     double                *u = point + own->study->log.params_len, mean, var, dmean, dsd;
-    TRY(search_with(own, ask, view, target, point, err));
-    space_encode(model->space, point, u);
-    if (own->rule.acquisition != ACQ_LOG_EI || target->acq.kind == ACQ_LOG_EI ||
-        (ask->late != NULL && ask->late(ask->late_arg)))
-        return STATUS_OK;
-    TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
-    if (is_worth(model, ask, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
-        return STATUS_OK;
-    target->acq = gp_target_log_ei(model);
-    TRY(search_with(own, ask, view, target, point, err));
-    space_encode(model->space, point, u);
-    return STATUS_OK;
+    for (enum stage stage = first_stage(own, ask, model);; stage++) {
+        target->acq = acquisition(own, model, stage);
+        TRY(search_with(own, ask, view, target, stage == FAR ? NULL : box, point, err));
+        space_encode(model->space, point, u);
+        if (stage == FAR || (ask->late != NULL && ask->late(ask->late_arg)))
+            return STATUS_OK;
+        TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
+        if (is_worth(model, ask, stage, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
+            return STATUS_OK;
+    }
 }
 
 /* Thompson has no acquisition value once the sample is gone: the posterior mean stands for it. */
@@ -137,14 +168,14 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     struct gp_model  model = {.space = study->problem->space, .log = &study->log, .scratch = scratch};
     struct gp_target target = {.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
     struct chosen    chosen = {.fit_ms = NAN};
-    double          *point = ARENA_NEW(scratch, double, len + dims), mean, var;
+    double          *point = ARENA_NEW(scratch, double, len + 3 * dims), *box = point + len + dims, mean, var;
     if (point == NULL)
         return error_no_memory(err);
     model.limit = gp_effort_rows(ask, 1);
     TRY(choose_theta(own, ask, &model, &chosen, err));
-    target.acq = first_choice(own, ask, &model);
+    TRY(make_box(own, &model, chosen.theta, box, err));
     TRY(gp_target_init(&target, err));
-    TRY(search(own, ask, view, &target, point, err));
+    TRY(search(own, ask, view, &target, box, point, err));
     TRY(gp_study_describe(&model, point + len, out, &mean, &var, err));
     memcpy(out->point, point, len * sizeof *point);
     if (ask->diagnostics != NULL) {

@@ -5,6 +5,7 @@
 #include "tests/unit/suites.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -492,6 +493,38 @@ static void test_bound_first(void)
     CU_ASSERT(logs >= 30);
 }
 
+/* How far from the best of the log x is, the farthest coordinate as a share of its range. */
+static double reach(const struct study *s, const double *x)
+{
+    size_t best = 1; /* trial 1's value */
+    double far = 0;
+    for (size_t i = 3; i < s->events_len; i += 2)
+        if (s->events[i].value > s->events[best].value)
+            best = i;
+    for (size_t j = 0; j < s->space.params_len; j++)
+        far = fmax(far, fabs(x[j] - s->points[best][j]) / (s->space.params[j].max - s->space.params[j].min));
+    return far;
+}
+
+/* A basin that is found first is not all that is looked at: when it promises nothing more, trials go far from it. */
+static void test_near_then_far(void)
+{
+    struct study *s = study_new(box2, 2, NULL);
+    size_t        near = 0, far = 0;
+    while (s->trials < 45) {
+        study_ask(s, NULL);
+        if (s->trials > 8) {
+            near += s->trials <= 22 && reach(s, s->point) < 0.3;
+            far += s->trials > 30 && reach(s, s->point) > 0.3;
+        }
+        study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
+        study_tell(s, EVENT_OBSERVED, s->trials, s->point, branin(s->point));
+    }
+    CU_ASSERT(near >= 10);
+    CU_ASSERT(far >= 3);
+    study_free(s);
+}
+
 static bool at_once(void *arg)
 {
     (void)arg;
@@ -637,6 +670,7 @@ CU_TestInfo suite_policy_gp[] = {
     {"fixed", test_fixed},
     {"centre", test_centre},
     {"bound first", test_bound_first},
+    {"near, then far", test_near_then_far},
     {"fallbacks", test_fallbacks},
     {"refusals", test_refusals},
     {"subset", test_subset},

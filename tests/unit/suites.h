@@ -24,6 +24,7 @@
     X(pareto)            \
     X(ehvi)              \
     X(metrics)           \
+    X(trust_region)      \
     X(turbo)             \
     X(sensitivity)       \
     X(gp_loo)            \
