@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* Of one objective every fourth trial is greedy, and once a trial was infeasible every fourth looks elsewhere.  Of two or
- * three every other trial aims at the volume, the rest at a scalarisation, half of these at an end of the front: the one
- * fills the front, the other finds parts of it that lie apart.  Of four the boxes would be too many. */
+ * three every other trial aims at the volume, half of these with optimism, without which a wrong model of many hills is
+ * believed for long; the rest at a scalarisation, half of these at an end of the front: the one fills the front, the
+ * other finds parts of it that lie apart.  Of four the boxes would be too many. */
 enum { EXPLOIT_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
 static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
 
@@ -20,14 +21,6 @@ struct known {
     double *f;           /* [len][objectives] posterior means */
     bool   *is_observed; /* [len] */
 };
-
-static bool is_feasible(const struct metrics *own, size_t place)
-{
-    for (size_t p = own->objectives; p < own->len; p++)
-        if (own->parts[p].log.trials[place].value < 0.0)
-            return false;
-    return own->parts[0].log.trials[place].state == LOG_OBSERVED;
-}
 
 /* f [log.len][parts] := posterior means at the rows of the models and at the pending points, observed objectives that a
  * model has no row of as they are, NaN elsewhere: where there is a limit to rows, each model has rows of its own, and the
@@ -66,7 +59,7 @@ static bool is_usable(const struct metrics *own, const struct acq_metrics *acq, 
                       size_t parts)
 {
     bool is_observed = own->parts[0].log.trials[place].state == LOG_OBSERVED;
-    if (is_observed && !is_feasible(own, place))
+    if (is_observed && !metrics_is_feasible(own, place))
         return false;
     for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
         if (isnan(f[p]) || (p >= own->objectives && f[p] < acq->bound[p]))
@@ -175,7 +168,7 @@ static enum status aim_at_volume(struct metrics *own, const struct known *known,
             memcpy(front + len++ * m, known->f + i * m, m * sizeof *front);
     }
     acq->is_volume = true;
-    acq->reach = ask->trial % 4 == 1 ? ACQ_GREEDY : ACQ_EXPECTED;
+    acq->reach = ask->trial % 4 == 1 ? ACQ_EXPECTED : ACQ_OPTIMISTIC;
     return ehvi_init(&acq->ehvi, front, len, m, reference, scratch, err);
 }
 
