@@ -11,8 +11,7 @@
 /* What an infeasible trial is to the metrics, and to the last part. */
 static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
 
-static const double FRONT_TIMES =
-    5.0; /* see gp_fit.least_a: the slope of a warp at the front's median is 0.83 or more */
+static const double FRONT_TIMES = 5.0; /* a warp has 5/6 of its slope at the best value, or more, at the front's median */
 
 static const char NOTE_TAG[8] = "metric2";
 

@@ -230,6 +230,28 @@ static void test_two_objectives(void)
     }
 }
 
+/* Distances from two places, but far away they grow by orders of magnitude: a model of the values as they are sees
+ * nothing of the front. */
+static void cliffs(const double *x, double *f)
+{
+    double from[2] = {0};
+    for (int j = 0; j < 3; j++) {
+        from[0] += (x[j] - 0.2) * (x[j] - 0.2);
+        from[1] += (x[j] - 0.3) * (x[j] - 0.3);
+    }
+    for (int k = 0; k < 2; k++)
+        f[k] = 1.0 - exp(14.0 * from[k]);
+}
+
+static void test_cliffs(void)
+{
+    struct run gp = {cliffs, "gp", 3, 2, 24, {METRIC_OBJECTIVE, METRIC_OBJECTIVE}, .feasible = 0};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        run_study(&gp, seed);
+        CU_ASSERT(hypervolume(&gp) > 1.05);
+    }
+}
+
 static double best_of(const struct run *run)
 {
     double best = -HUGE_VAL;
@@ -369,6 +391,7 @@ CU_TestInfo suite_metrics[] = {
     {"values", test_values},
     {"volume", test_volume},
     {"two objectives", test_two_objectives},
+    {"orders of magnitude", test_cliffs},
     {"a constraint", test_constraint},
     {"infeasible trials", test_infeasible},
     {"two ends", test_two_ends},
