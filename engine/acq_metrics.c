@@ -15,14 +15,14 @@ static const double TAIL = 4.0;
 
 const char *acq_metrics_name(const struct acq_metrics *acq)
 {
-    static const char *const of_one[] = {[ACQ_EXPECTED] = "log-ei", [ACQ_GREEDY] = "ucb", [ACQ_WIDE] = "ucb"};
+    bool is_expected = acq->reach == ACQ_EXPECTED;
     if (acq->objectives == 0)
         return "feasibility";
     if (acq->objectives == 1)
-        return of_one[acq->reach];
-    if (!acq->is_volume)
-        return "scalarised-log-ei";
-    return acq->reach == ACQ_OPTIMISTIC ? "log-ehvi-ucb" : "log-ehvi";
+        return is_expected ? "log-ei" : "ucb";
+    if (acq->is_volume)
+        return is_expected ? "log-ehvi" : "log-ehvi-ucb";
+    return is_expected ? "scalarised-log-ei" : "scalarised-ucb";
 }
 
 double acq_metrics_log_phi(double z, double *slope)

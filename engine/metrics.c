@@ -11,7 +11,8 @@
 /* What an infeasible trial is to the metrics, and to the last part. */
 static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
 
-static const double FRONT_TIMES = 5.0; /* a warp has 5/6 of its slope at the best value, or more, at the front's median */
+/* A warp has at least 5/6 of its slope at the best value at the front's median. */
+static const double FRONT_TIMES = 5.0;
 
 static const char NOTE_TAG[8] = "metric2";
 

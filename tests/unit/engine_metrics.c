@@ -106,6 +106,8 @@ static void test_names(void)
         {1, false, ACQ_GREEDY, "ucb"},
         {1, false, ACQ_WIDE, "ucb"},
         {3, false, ACQ_EXPECTED, "scalarised-log-ei"},
+        {3, false, ACQ_GREEDY, "scalarised-ucb"},
+        {2, false, ACQ_WIDE, "scalarised-ucb"},
         {3, true, ACQ_EXPECTED, "log-ehvi"},
         {2, true, ACQ_OPTIMISTIC, "log-ehvi-ucb"},
     };
