@@ -4,7 +4,8 @@
  * fonseca, kursawe, dtlz7, dome, bowl-2, bowl-3: what the algorithm was developed on.
  * zdt1, zdt2, zdt3 (d = 8; Zitzler, Deb & Thiele 2000), dtlz2 (d = 7; Deb et al. 2002) with 2, 3 and 4 objectives,
  * pump: doubles, an int, a discrete number and a categorical.
- * Beside gp: random search, and where python3-optuna is installed its samplers for several objectives (optuna_peer.py).
+ * Beside gp: random search, and where python3-optuna is installed its samplers for several objectives (optuna_peer.py),
+ * which take nearly all of the three minutes or so of a seed.
  * The exit code is 1 when gp does not come within 5% of the best of them at 120. */
 #include "engine/pareto.h"
 #include "tests/bench/trials.h"
