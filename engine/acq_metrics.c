@@ -7,11 +7,23 @@
 
 static const double HALF_LOG_2PI = 0.91893853320467274, SQRT_HALF = 0.70710678118654752;
 static const double RHO = 0.05;
-static const double GREEDY_SD = 0.1, WIDE_SD = 3.0;
+static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, HOPED_SD = 1.0, SURE_SD = 0.1;
 static const double TAU = 1e-3; /* width of the bend that stands for max(0, improvement), in units of the weights */
 
 enum { FRACTION_TERMS = 20 };
 static const double TAIL = 4.0;
+
+const char *acq_metrics_name(const struct acq_metrics *acq)
+{
+    bool is_expected = acq->reach == ACQ_EXPECTED;
+    if (acq->objectives == 0)
+        return "feasibility";
+    if (acq->objectives == 1)
+        return is_expected ? "log-ei" : "ucb";
+    if (acq->is_volume)
+        return is_expected ? "log-ehvi" : "log-ehvi-ucb";
+    return is_expected ? "scalarised-log-ei" : "scalarised-ucb";
+}
 
 double acq_metrics_log_phi(double z, double *slope)
 {
@@ -79,12 +91,16 @@ static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, c
 
 static double log_ehvi(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean, double *dsd)
 {
-    double scale = acq->reach == ACQ_GREEDY ? GREEDY_SD : 1.0, scaled[OBJECTIVES_MAX];
-    for (size_t k = 0; k < acq->objectives; k++)
+    bool   is_optimistic = acq->reach == ACQ_OPTIMISTIC;
+    double hope = is_optimistic ? HOPED_SD : 0.0, scale = is_optimistic ? SURE_SD : 1.0;
+    double hoped[OBJECTIVES_MAX], scaled[OBJECTIVES_MAX];
+    for (size_t k = 0; k < acq->objectives; k++) {
+        hoped[k] = mean[k] + hope * sd[k];
         scaled[k] = scale * sd[k];
-    double value = ehvi_value(&acq->ehvi, mean, scaled, dmean, dsd);
+    }
+    double value = ehvi_value(&acq->ehvi, hoped, scaled, dmean, dsd);
     for (size_t k = 0; k < acq->objectives; k++)
-        dsd[k] *= scale;
+        dsd[k] = hope * dmean[k] + scale * dsd[k];
     return value;
 }
 

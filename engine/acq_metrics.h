@@ -14,8 +14,10 @@
 
 enum { ACQ_METRICS_MAX = METRICS_MAX + 1, ACQ_SAMPLES = 64 };
 
-/* Greedy: a tenth of sd, beta of one objective 0.1.  Wide: beta 3; of one objective only. */
-enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE };
+/* Of one objective greedy is mean + 0.1 sd and wide mean + 3 sd; of a scalarisation they say what the samples are.  Of a
+ * volume, optimistic: EHVI at mean + sd with a tenth of sd, nearly the improvement by an upper confidence bound (as
+ * SMS-EGO: Ponweiser, Wagner, Biermann & Vincze 2008). */
+enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE, ACQ_OPTIMISTIC };
 
 struct acq_metrics {
     size_t         objectives; /* the first so many of len; 0 when nothing feasible is known */
@@ -28,6 +30,10 @@ struct acq_metrics {
     double         bound[ACQ_METRICS_MAX];
     double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };
+
+/* What acq_metrics_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (greedy or wide), "log-ehvi",
+ * "log-ehvi-ucb" (optimistic), "scalarised-log-ei", "scalarised-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
+const char *acq_metrics_name(const struct acq_metrics *acq);
 
 /* log Phi(z), stable for every finite z; *slope its derivative. */
 double acq_metrics_log_phi(double z, double *slope);

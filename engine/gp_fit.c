@@ -52,6 +52,12 @@ static double upper_bound(const struct gp_fit *fit, size_t i)
     return priors[prior_of(fit, i)].upper + shift(fit, i);
 }
 
+/* Least log a; least_a 0: that of the prior. */
+static double warp_bound(const struct gp_fit *fit)
+{
+    return fmin(fmax(log(fit->least_a), priors[WARP].lower), priors[WARP].upper);
+}
+
 void gp_fit_default(const struct gp_fit *fit, double *theta)
 {
     for (size_t i = 0; i < fit->groups + HYPER; i++)
@@ -179,8 +185,7 @@ static void start_at(const struct gp_fit *fit, int k, const double *warm, double
         theta[fit->groups + 1] = -1.0;
     if (1u << k >> 1 == FIT_WARPED)
         theta[fit->groups + 2] = -1.0;
-    if (fit->is_linear)
-        theta[fit->groups + 2] = priors[WARP].upper;
+    theta[fit->groups + 2] = fmax(theta[fit->groups + 2], warp_bound(fit));
 }
 
 static enum status search_all(struct search *search, const double *warm, double *theta, struct arena *scratch,
@@ -193,8 +198,7 @@ static enum status search_all(struct search *search, const double *warm, double 
         lower[i] = priors[prior_of(fit, i)].lower;
         upper[i] = upper_bound(fit, i);
     }
-    if (fit->is_linear)
-        lower[len - 1] = upper[len - 1];
+    lower[len - 1] = warp_bound(fit);
     struct minimize problem = {.dims = len,
                                .lower = lower,
                                .upper = upper,

@@ -18,7 +18,7 @@ struct gp_fit {
     const size_t    *group_of;    /* [dims] -> 0 .. groups - 1 */
     size_t           evaluations; /* of the likelihood, at most, from each start */
     bool             is_smooth;   /* prefers longer length-scales, by a narrower prior */
-    bool             is_linear;   /* values are modelled as they are: the warp is held where it does next to nothing */
+    double           least_a;     /* of the warp; 0: no bound, infinity: values are modelled as they are, or nearly */
     unsigned         starts;      /* from which of the fixed starts, bits; warm is always one, or else the default */
     bool (*late)(void *);         /* polled; true: the best so far will do.  NULL: no deadline */
     void *late_arg;

@@ -153,7 +153,7 @@ static void choose_groups(struct session *s)
                 .groups = on_rows ? 1 : space->params_len,
                 .group_of = s->group_of,
                 .evaluations = FIT_EVALUATIONS,
-                .is_linear = true,
+                .least_a = HUGE_VAL,
                 .starts = FIT_DEFAULT},
         .unit = on_rows && !is_given(s->problem) ? rows_unit(space) : 1.0,
     };

@@ -2,12 +2,17 @@
 #include "engine/metrics.h"
 
 #include "engine/gp_effort.h"
+#include "engine/pareto.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What an infeasible trial is to the metrics, and to the last part. */
 static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
+
+/* A warp has at least 5/6 of its slope at the best value at the front's median. */
+static const double FRONT_TIMES = 5.0;
 
 static const char NOTE_TAG[8] = "metric2";
 
@@ -162,19 +167,74 @@ bool metrics_is_due(const struct metrics *own)
            metrics_active(own) > own->head.models;
 }
 
-/* No warp of the two values of the last part, nor of several objectives, where it would favour the ends of the front. */
+bool metrics_is_feasible(const struct metrics *own, size_t place)
+{
+    for (size_t p = own->objectives; p < own->len; p++)
+        if (own->parts[p].log.trials[place].value < 0.0)
+            return false;
+    return own->parts[0].log.trials[place].state == LOG_OBSERVED;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* How far the median of the front lies below its best value of objective p; infinity without a front. */
+static enum status find_depth(struct metrics *own, size_t p, double *depth, struct error *err)
+{
+    struct arena *scratch = &own->parts[p].memory.scratch;
+    size_t        len = own->parts[0].log.len, m = own->objectives, n = 0, on_front = 0;
+    double       *f = arena_alloc(scratch, len, m * sizeof *f), *front = ARENA_NEW(scratch, double, len);
+    bool         *is_best = ARENA_NEW(scratch, bool, len);
+    if (f == NULL || front == NULL || is_best == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        if (!metrics_is_feasible(own, i))
+            continue;
+        for (size_t k = 0; k < m; k++)
+            f[n * m + k] = own->parts[k].log.trials[i].value;
+        n++;
+    }
+    TRY(pareto_front(f, n, m, is_best, scratch, err));
+    for (size_t i = 0; i < n; i++)
+        if (is_best[i])
+            front[on_front++] = f[i * m + p];
+    qsort(front, on_front, sizeof *front, by_value);
+    *depth = n > 0 ? front[on_front - 1] - front[(on_front - 1) / 2] : HUGE_VAL;
+    return STATUS_OK;
+}
+
+/* A warp would resolve the values next to the best one, which are the end of a front of several objectives, at the cost
+ * of the rest of it: there it may only bend what lies far below the front.  The two values of the last part need none. */
+static enum status fit_part(struct metrics *own, size_t p, struct gp_fit *fit, double *theta, struct error *err)
+{
+    struct metrics_part    *part = &own->parts[p];
+    const struct gp_record *record = &own->records[p];
+    TRY(gp_model_rows(&part->model, &part->memory.cache, 0, err));
+    fit->least_a = p == own->len ? HUGE_VAL : 0.0;
+    if (own->objectives > 1 && p < own->objectives) {
+        TRY(find_depth(own, p, &fit->least_a, err));
+        fit->least_a *= FRONT_TIMES / part->model.unit / part->model.spread;
+    }
+    return gp_model_fit(&part->model, fit, record->fitted > 0 ? record->theta : NULL, theta, err);
+}
+
 enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due, bool with_pending,
                               double *theta, struct error *err)
 {
     struct metrics_part *part = &own->parts[p];
     struct gp_memory    *memory = &part->memory;
     struct gp_fit        fit = fit_settings(own, ask);
-    fit.is_linear = p == own->len || (own->objectives > 1 && p < own->objectives);
     part->model = (struct gp_model){.space = own->study->problem->space,
                                     .log = &part->log,
                                     .scratch = &memory->scratch,
                                     .limit = gp_effort_rows(ask, metrics_active(own))};
-    TRY(gp_study_theta(&part->model, &fit, &memory->cache, &own->records[p], is_due, theta, err));
+    if (is_due)
+        TRY(fit_part(own, p, &fit, theta, err));
+    else
+        TRY(gp_study_theta(&part->model, &fit, &memory->cache, &own->records[p], false, theta, err));
     TRY(gp_model_condition(&part->model, &fit, theta, with_pending, &memory->cache, err));
     part->work = ARENA_NEW(&memory->scratch, double, 3 * part->model.gp->n + 2 * fit.dims);
     return part->work == NULL ? error_no_memory(err) : STATUS_OK;

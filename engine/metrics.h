@@ -48,6 +48,9 @@ void                   metrics_end(struct metrics *own);
 
 bool metrics_is_due(const struct metrics *own); /* new fits */
 
+/* Observed, with no constraint violated. */
+bool metrics_is_feasible(const struct metrics *own, size_t place);
+
 /* The posterior of part p under the recorded fit, or a new one when is_due; theta [params_len + HYPER] out.
  * Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due,

@@ -7,11 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Of one objective every fourth trial is greedy, and once a trial was infeasible every fourth looks elsewhere.  Of two or
- * three every other trial aims at the volume, the rest at a scalarisation, half of these at an end of the front: the one
- * fills the front, the other finds parts of it that lie apart.  Of four the boxes would be too many. */
+/* Once a trial was infeasible every fourth looks elsewhere.  Of one objective every fourth trial is greedy.  Of two or
+ * three every other trial aims at the volume, half of these with optimism, without which a wrong model of many hills is
+ * believed for long; the rest at a scalarisation, half of these at an end of the front: the one fills the front, the
+ * other finds parts of it that lie apart.  Of four the boxes would be too many. */
 enum { EXPLOIT_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
-static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
+static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, TRADE = 0.2, BEYOND = 0.3;
 
 /* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
 struct known {
@@ -20,14 +21,6 @@ struct known {
     double *f;           /* [len][objectives] posterior means */
     bool   *is_observed; /* [len] */
 };
-
-static bool is_feasible(const struct metrics *own, size_t place)
-{
-    for (size_t p = own->objectives; p < own->len; p++)
-        if (own->parts[p].log.trials[place].value < 0.0)
-            return false;
-    return own->parts[0].log.trials[place].state == LOG_OBSERVED;
-}
 
 /* f [log.len][parts] := posterior means at the rows of the models and at the pending points, observed objectives that a
  * model has no row of as they are, NaN elsewhere: where there is a limit to rows, each model has rows of its own, and the
@@ -66,7 +59,7 @@ static bool is_usable(const struct metrics *own, const struct acq_metrics *acq, 
                       size_t parts)
 {
     bool is_observed = own->parts[0].log.trials[place].state == LOG_OBSERVED;
-    if (is_observed && !is_feasible(own, place))
+    if (is_observed && !metrics_is_feasible(own, place))
         return false;
     for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
         if (isnan(f[p]) || (p >= own->objectives && f[p] < acq->bound[p]))
@@ -175,8 +168,13 @@ static enum status aim_at_volume(struct metrics *own, const struct known *known,
             memcpy(front + len++ * m, known->f + i * m, m * sizeof *front);
     }
     acq->is_volume = true;
-    acq->reach = ask->trial % 4 == 1 ? ACQ_GREEDY : ACQ_EXPECTED;
+    acq->reach = ask->trial % 4 == 1 ? ACQ_EXPECTED : ACQ_OPTIMISTIC;
     return ehvi_init(&acq->ehvi, front, len, m, reference, scratch, err);
+}
+
+static bool is_wide(const struct metrics *own, const struct ask *ask)
+{
+    return metrics_active(own) > own->len && ask->trial % EXPLOIT_EVERY == 2;
 }
 
 /* In units of the extent of the front.  Of four objectives every other trial improves the scalarised posterior mean. */
@@ -197,11 +195,13 @@ static enum status scalarise(struct metrics *own, const struct known *known, con
         acq->reference[k] = ask->trial % EXTREME_EVERY == 0 ? high + extent : high;
         acq->weight[k] = direction[k] / extent;
     }
+    acq->reach = ask->trial % 2 == 1 ? ACQ_GREEDY : is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
     for (size_t s = 0; s < ACQ_SAMPLES; s++)
         for (size_t k = 0; k < m; k++)
-            acq->samples[s][k] = ask->trial % 2 == 1 ? GREEDY_SD
-                                 : s % 2 == 0        ? rng_normal(&rng)
-                                                     : -acq->samples[s - 1][k];
+            acq->samples[s][k] = acq->reach == ACQ_WIDE     ? WIDE_SD
+                                 : acq->reach == ACQ_GREEDY ? GREEDY_SD
+                                 : s % 2 == 0               ? rng_normal(&rng)
+                                                            : -acq->samples[s - 1][k];
     return STATUS_OK;
 }
 
@@ -216,13 +216,6 @@ static void rank_by_violation(const struct metrics *own, const struct acq_metric
             key += fmin(0.0, metrics_standard(&own->parts[p].model, own->parts[p].log.trials[i].value) - acq->bound[p]);
         gp_anchors_keep(anchors, i, key);
     }
-}
-
-static enum acq_reach reach_of(const struct ask *ask, bool has_infeasible)
-{
-    if (ask->trial % EXPLOIT_EVERY == 0)
-        return ACQ_GREEDY;
-    return has_infeasible && ask->trial % EXPLOIT_EVERY == 2 ? ACQ_WIDE : ACQ_EXPECTED;
 }
 
 enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_metrics *acq, struct gp_anchors *anchors,
@@ -246,7 +239,7 @@ enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_m
     if (own->objectives > 1 && own->objectives <= VOLUME_OBJECTIVES_MAX && ask->trial % 2 == 1)
         return aim_at_volume(own, &known, ask, acq, anchors, err);
     if (own->objectives == 1)
-        acq->reach = reach_of(ask, parts > own->len);
+        acq->reach = ask->trial % EXPLOIT_EVERY == 0 ? ACQ_GREEDY : is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
     else
         TRY(scalarise(own, &known, ask, acq, err));
     for (size_t i = 0; i < known.len; i++) {

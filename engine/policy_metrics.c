@@ -146,7 +146,7 @@ static enum status propose(struct metrics *own, const struct ask *ask, const str
     space_encode(space, point, u);
     if (ask->diagnostics != NULL) {
         gp_insight_diagnose(&first->model, own->study->group_of, ask->diagnostics);
-        ask->diagnostics->acquisition = acq_names[ACQ_LOG_EI];
+        ask->diagnostics->acquisition = acq_metrics_name(&target.acq);
         ask->diagnostics->fit_milliseconds = fit_ms;
         TRY(scores(&target, u, 1, &ask->diagnostics->acquisition_value, err));
     }

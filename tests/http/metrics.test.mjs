@@ -122,6 +122,8 @@ test('gp finds the bound of a constraint', async () => {
         const [{ number, point: { x } }] = (await api.post(`/v1/studies/${id}/suggest`)).trials;
         await observe(id, { trial: number, values: { loss: (x - 3) ** 2, load: x } });
     }
+    const aims = (await api.get(`/v1/studies/${id}/trials`)).trials.flatMap((t) => t.model?.diagnostics?.acquisition ?? []);
+    assert.deepEqual(new Set(aims), new Set(['log-ei', 'ucb']), `${aims}`);
     const { trial } = await api.get(`/v1/studies/${id}/best`);
     assert.ok(trial.point.x <= 1.5 && trial.point.x > 1.4, `${trial.point.x}`);
     const { predictions } = await api.post(`/v1/studies/${id}/predict`, { points: [{ x: 1.5 }] });
@@ -136,4 +138,8 @@ test('gp proposes for two objectives, and POST /v1/suggest does too', async () =
     assert.ok(suggestions.every((s) => s.model.fallback === null && s.model.observations === 7), JSON.stringify(suggestions));
     assert.ok(suggestions.filter((s) => Math.abs(s.point.x) <= 1.3).length >= 4, JSON.stringify(suggestions.map((s) => s.point.x)));
     assert.deepEqual((await api.post('/v1/suggest', body)).suggestions, suggestions);
+    const aims = suggestions.map((s) => s.model.diagnostics.acquisition);
+    assert.deepEqual(new Set(aims), new Set(['log-ehvi', 'log-ehvi-ucb', 'scalarised-log-ei']), `${aims}`);
+    const hidden = await api.post('/v1/suggest', { ...body, observations: [...observations, { point: { x: 4.25 }, state: 'infeasible' }] });
+    assert.ok(hidden.suggestions.some((s) => s.model.diagnostics.acquisition === 'scalarised-ucb'), 'one of four looks elsewhere');
 });

@@ -271,6 +271,13 @@ static void test_fit(void)
         }
     CU_ASSERT_EQUAL(gp_fit_run(&fit, &set, warm, again, &scratch, NULL), STATUS_OK);
     CU_ASSERT(posterior_density(&fit, &set, again) > best - 1e-3);
+    fit.least_a = exp(theta[4] + 0.75);
+    CU_ASSERT_EQUAL(gp_fit_run(&fit, &set, NULL, again, &scratch, NULL), STATUS_OK);
+    CHECK_NEAR(again[4], theta[4] + 0.75, 1e-9); /* the free optimum is outside */
+    fit.least_a = HUGE_VAL;
+    CU_ASSERT_EQUAL(gp_fit_run(&fit, &set, warm, again, &scratch, NULL), STATUS_OK);
+    CU_ASSERT(again[4] > 6.0 && gp_fit_allows(&fit, again));
+    fit.least_a = 0.0;
     fit.late = always;
     CU_ASSERT_EQUAL(gp_fit_run(&fit, &set, theta, again, &scratch, NULL), STATUS_OK);
     CU_ASSERT(memcmp(again, theta, sizeof theta) == 0);

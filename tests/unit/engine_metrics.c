@@ -78,18 +78,45 @@ static void test_volume(void)
     arena_init(&arena, 1 << 20);
     acq.is_volume = true;
     CU_ASSERT_FATAL(ehvi_init(&acq.ehvi, front, 2, 3, reference, &arena, NULL) == STATUS_OK);
-    for (int greedy = 0; greedy < 2; greedy++) {
-        double scale = greedy ? 0.1 : 1.0, scaled[] = {0.5 * scale, 0.8 * scale, 0.3 * scale};
-        double dmean[5], dsd[5], a[3], b[3], slope, expected = ehvi_value(&acq.ehvi, mean, scaled, a, b);
-        acq.reach = greedy ? ACQ_GREEDY : ACQ_EXPECTED;
+    for (int hope = 0; hope < 2; hope++) {
+        double scale = hope ? 0.1 : 1.0, scaled[] = {0.5 * scale, 0.8 * scale, 0.3 * scale};
+        double hoped[] = {0.2 + 0.5 * hope, -0.1 + 0.8 * hope, 0.35 + 0.3 * hope};
+        double dmean[5], dsd[5], a[3], b[3], slope, expected = ehvi_value(&acq.ehvi, hoped, scaled, a, b);
+        acq.reach = hope ? ACQ_OPTIMISTIC : ACQ_EXPECTED;
         expected += acq_metrics_log_phi((0.15 - 0.3) / 0.6, &slope) + acq_metrics_log_phi((-0.7 + 2.0) / 0.9, &slope);
         CHECK_NEAR(acq_metrics_value(&acq, mean, sd, dmean, dsd), expected, 1e-12);
         for (size_t k = 0; k < 3; k++) {
             CHECK_NEAR(dmean[k], a[k], 1e-12 * (1.0 + fabs(a[k])));
-            CHECK_NEAR(dsd[k], scale * b[k], 1e-12 * (1.0 + fabs(b[k])));
+            CHECK_NEAR(dsd[k], scale * b[k] + hope * a[k], 1e-12 * (1.0 + fabs(a[k]) + fabs(b[k])));
         }
     }
     arena_fini(&arena);
+}
+
+static void test_names(void)
+{
+    static const struct {
+        size_t         objectives;
+        bool           is_volume;
+        enum acq_reach reach;
+        const char    *name;
+    } rows[] = {
+        {0, false, ACQ_EXPECTED, "feasibility"},
+        {1, false, ACQ_EXPECTED, "log-ei"},
+        {1, false, ACQ_GREEDY, "ucb"},
+        {1, false, ACQ_WIDE, "ucb"},
+        {3, false, ACQ_EXPECTED, "scalarised-log-ei"},
+        {3, false, ACQ_GREEDY, "scalarised-ucb"},
+        {2, false, ACQ_WIDE, "scalarised-ucb"},
+        {3, true, ACQ_EXPECTED, "log-ehvi"},
+        {2, true, ACQ_OPTIMISTIC, "log-ehvi-ucb"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct acq_metrics acq = make_acq(rows[i].objectives);
+        acq.is_volume = rows[i].is_volume;
+        acq.reach = rows[i].reach;
+        CU_ASSERT_STRING_EQUAL(acq_metrics_name(&acq), rows[i].name);
+    }
 }
 
 /* One objective and constraints: the sum of the logarithms; several: the mean improvement of the samples. */
@@ -202,6 +229,28 @@ static void test_two_objectives(void)
         run_study(&random, seed);
         CU_ASSERT(hypervolume(&gp) > 0.7);
         CU_ASSERT(hypervolume(&gp) > hypervolume(&random) + 0.3);
+    }
+}
+
+/* Distances from two places, but far away they grow by orders of magnitude: a model of the values as they are sees
+ * nothing of the front. */
+static void cliffs(const double *x, double *f)
+{
+    double from[2] = {0};
+    for (int j = 0; j < 3; j++) {
+        from[0] += (x[j] - 0.2) * (x[j] - 0.2);
+        from[1] += (x[j] - 0.3) * (x[j] - 0.3);
+    }
+    for (int k = 0; k < 2; k++)
+        f[k] = 1.0 - exp(14.0 * from[k]);
+}
+
+static void test_cliffs(void)
+{
+    struct run gp = {cliffs, "gp", 3, 2, 24, {METRIC_OBJECTIVE, METRIC_OBJECTIVE}, .feasible = 0};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        run_study(&gp, seed);
+        CU_ASSERT(hypervolume(&gp) > 1.05);
     }
 }
 
@@ -340,9 +389,11 @@ static void test_few_rows(void)
 CU_TestInfo suite_metrics[] = {
     {"log Phi", test_log_phi},
     {"gradients", test_gradients},
+    {"names", test_names},
     {"values", test_values},
     {"volume", test_volume},
     {"two objectives", test_two_objectives},
+    {"orders of magnitude", test_cliffs},
     {"a constraint", test_constraint},
     {"infeasible trials", test_infeasible},
     {"two ends", test_two_ends},
