@@ -213,8 +213,8 @@ static enum status fit_part(struct metrics *own, size_t p, struct gp_fit *fit, d
     struct metrics_part    *part = &own->parts[p];
     const struct gp_record *record = &own->records[p];
     TRY(gp_model_rows(&part->model, &part->memory.cache, 0, err));
-    fit->least_a = p == own->len ? HUGE_VAL : 0.0;
-    if (own->objectives > 1 && p < own->objectives) {
+    fit->least_a = p == own->len || (own->objectives > 2 && p < own->objectives) ? HUGE_VAL : 0.0;
+    if (own->objectives == 2 && p < own->objectives) {
         TRY(find_depth(own, p, &fit->least_a, err));
         fit->least_a *= FRONT_TIMES / part->model.unit / part->model.spread;
     }
