@@ -206,15 +206,18 @@ static enum status find_depth(struct metrics *own, size_t p, double *depth, stru
     return STATUS_OK;
 }
 
-/* A warp would resolve the values next to the best one, which are the end of a front of several objectives, at the cost
- * of the rest of it: there it may only bend what lies far below the front.  The two values of the last part need none. */
+/* A warp resolves the values next to the best one, which are the end of a front of several objectives, at the cost of the
+ * rest of it: of two it may only bend what lies far below the front, of more, where every value is far from some end, it
+ * does nothing.  The two values of the last part need none. */
 static enum status fit_part(struct metrics *own, size_t p, struct gp_fit *fit, double *theta, struct error *err)
 {
     struct metrics_part    *part = &own->parts[p];
     const struct gp_record *record = &own->records[p];
+    bool                    is_objective = p < own->objectives;
     TRY(gp_model_rows(&part->model, &part->memory.cache, 0, err));
-    fit->least_a = p == own->len || (own->objectives > 2 && p < own->objectives) ? HUGE_VAL : 0.0;
-    if (own->objectives == 2 && p < own->objectives) {
+    if (p == own->len || (is_objective && own->objectives > 2))
+        fit->least_a = HUGE_VAL;
+    if (is_objective && own->objectives == 2) {
         TRY(find_depth(own, p, &fit->least_a, err));
         fit->least_a *= FRONT_TIMES / part->model.unit / part->model.spread;
     }
