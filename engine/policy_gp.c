@@ -23,9 +23,10 @@ static const struct option options[] = {
                      .kind = OPTION_CHOICE,
                      .max = 2,
                      .choices = acq_names,
-                     .help = "log-ei: logarithm of expected improvement, for parameters only where an upper confidence "
-                             "bound with a quarter of ucb's beta promises no gain that matters; ucb: upper confidence "
-                             "bound; thompson: a joint posterior sample (parameter spaces only)"},
+                     .help = "log-ei: logarithm of expected improvement, for parameters in a box around the best trial first, "
+                             "after an upper confidence bound there with a quarter of ucb's beta, as long as they "
+                             "promise a gain that matters; ucb: upper confidence bound; thompson: a joint posterior "
+                             "sample (parameter spaces only)"},
     [KERNEL] = {.name = "kernel",
                 .kind = OPTION_CHOICE,
                 .max = 3,
