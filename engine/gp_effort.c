@@ -1,10 +1,14 @@
 /* Schedules of fits and searches. */
 #include "engine/gp_effort.h"
 
+#include "engine/trust_region.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { REFIT_ALWAYS = 40, REFIT_STEP = 100 };
+static const struct trust_rule RULE = {.start = 0.5, .least = 0.02};
+static const double            GAIN = 1e-5;
 
 size_t gp_effort_milestone(size_t n)
 {
@@ -44,6 +48,21 @@ size_t gp_effort_rows(const struct ask *ask, size_t models)
 {
     bool is_hurried = ask != NULL && ask->deadline_ms > 0.0 && ask->deadline_ms < GP_HURRIED_MS;
     return is_hurried ? (size_t)(GP_HURRIED_ROWS / sqrt((double)models)) : 0;
+}
+
+enum status gp_effort_box(const struct gp_study *study, const struct gp_model *model, size_t place,
+                          const double *theta, double *box, struct error *err)
+{
+    struct trust_region region;
+    TRY(trust_region_find(model->log, RULE, model->scratch, &region, err));
+    space_encode(model->space, trial_log_point(model->log, place), box);
+    trust_region_box(&region, model->space, study->group_of, theta, box, box, box + model->space->dims);
+    return STATUS_OK;
+}
+
+bool gp_effort_is_worth(double gain)
+{
+    return gain >= GAIN;
 }
 
 /* Beyond about 1,100 rows a point costs a pass over megabytes, so some fifty are scored, half of them near the best

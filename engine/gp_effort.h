@@ -20,6 +20,14 @@ struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind,
 enum { GP_HURRIED_ROWS = 700, GP_HURRIED_MS = 1000 };
 size_t gp_effort_rows(const struct ask *ask, size_t models);
 
+/* Where gp looks first: the trust region around a place of the model's log.  theta: the model's; box [2 dims] out: lower and
+ * upper bounds.  Errors: NO_MEMORY. */
+MUST_CHECK enum status gp_effort_box(const struct gp_study *study, const struct gp_model *model, size_t place,
+                                     const double *theta, double *box, struct error *err);
+
+/* Whether it is worth a trial there: a gain in units of the values' spread. */
+bool gp_effort_is_worth(double gain);
+
 /* What is searched: near the anchors, places in the study's log, and everywhere or in a box. */
 struct gp_search {
     const struct space      *view; /* the space with what the ask holds */

@@ -16,6 +16,7 @@ static const double NEAR = 0.17;     /* times sqrt(dims): how far from the centr
 struct target {
     struct metrics    *own;
     struct acq_metrics acq;
+    struct gp_anchors  anchors;
     double            *centre; /* [dims]; NULL: no place is preferred */
 };
 
@@ -82,18 +83,58 @@ static double slope(void *arg, const double *u, double *gradient)
     return value + nearness(target, u, gradient);
 }
 
-static enum status search(struct metrics *own, const struct ask *ask, const struct space *view, struct target *target,
-                          const struct gp_anchors *anchors, double *point, struct error *err)
+/* point and its place in the unit cube [params_len + dims], out.  box [2 dims], NULL: everywhere. */
+static enum status search(const struct ask *ask, const struct space *view, struct target *target, const double *box,
+                          double *point, struct error *err)
 {
+    struct metrics        *own = target->own;
     double                 n = (double)own->parts[0].model.gp->n;
     const struct gp_search wanted = {.view = view,
-                                     .anchors = anchors,
+                                     .anchors = &target->anchors,
                                      .squared =
                                          n * n * (double)target->acq.len + BOX_COST * (double)target->acq.ehvi.len,
                                      .scores = scores,
                                      .slope = slope,
-                                     .arg = target};
-    return gp_effort_search(own->study, ask, &wanted, point, &own->parts[0].memory.scratch, err);
+                                     .arg = target,
+                                     .lower = box,
+                                     .upper = box == NULL ? NULL : box + view->dims};
+    TRY(gp_effort_search(own->study, ask, &wanted, point, &own->parts[0].memory.scratch, err));
+    space_encode(own->study->problem->space, point, point + view->params_len);
+    return STATUS_OK;
+}
+
+/* A violated constraint is a failure to the trust region. */
+static enum status make_box(const struct target *target, const double *theta, double *box, struct error *err)
+{
+    const struct metrics *own = target->own;
+    struct gp_model       model = own->parts[0].model;
+    struct trial_log      log = *model.log;
+    log.trials = ARENA_NEW(model.scratch, struct log_trial, log.len);
+    if (log.trials == NULL)
+        return error_no_memory(err);
+    memcpy(log.trials, model.log->trials, log.len * sizeof *log.trials);
+    for (size_t i = 0; i < log.len; i++)
+        if (log.trials[i].state == LOG_OBSERVED && !metrics_is_feasible(own, i))
+            log.trials[i].state = LOG_INFEASIBLE;
+    model.log = &log;
+    return gp_effort_box(own->study, &model, target->anchors.place[0], theta, box, err);
+}
+
+/* What is expected of one objective is looked for near its best value first, as in policy_values.  point as in search. */
+static enum status search_near(const struct ask *ask, const struct space *view, struct target *target,
+                               const double *theta, double *point, struct error *err)
+{
+    double *box = ARENA_NEW(&target->own->parts[0].memory.scratch, double, 2 * view->dims), gain;
+    if (box == NULL)
+        return error_no_memory(err);
+    if (target->acq.objectives == 1 && target->acq.reach == ACQ_EXPECTED) {
+        TRY(make_box(target, theta, box, err));
+        TRY(search(ask, view, target, box, point, err));
+        TRY(scores(target, point + view->params_len, 1, &gain, err));
+        if (gp_effort_is_worth(exp(gain)) || (ask->late != NULL && ask->late(ask->late_arg)))
+            return STATUS_OK;
+    }
+    return search(ask, view, target, NULL, point, err);
 }
 
 /* A feasible region in several parts, or a good value close to infeasible trials, is found by looking for it: wide
@@ -132,18 +173,16 @@ static enum status propose(struct metrics *own, const struct ask *ask, const str
     double              *theta[METRICS_PARTS_MAX], mean, var;
     bool                 is_due = metrics_is_due(own);
     struct target        target = {.own = own};
-    struct gp_anchors    anchors;
     double               began = ask_clock_ms(ask);
     TRY(condition_all(own, ask, is_due, theta, err));
     double fit_ms = is_due ? ask_clock_ms(ask) - began : NAN;
-    TRY(metrics_aim(own, ask, &target.acq, &anchors, err));
+    TRY(metrics_aim(own, ask, &target.acq, &target.anchors, err));
     TRY(choose_centre(&target, ask, err));
     double *point = ARENA_NEW(&first->memory.scratch, double, space->params_len + space->dims);
     if (point == NULL)
         return error_no_memory(err);
-    TRY(search(own, ask, view, &target, &anchors, point, err));
+    TRY(search_near(ask, view, &target, theta[0], point, err));
     double *u = point + space->params_len;
-    space_encode(space, point, u);
     if (ask->diagnostics != NULL) {
         gp_insight_diagnose(&first->model, own->study->group_of, ask->diagnostics);
         ask->diagnostics->acquisition = acq_metrics_name(&target.acq);

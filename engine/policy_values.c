@@ -5,15 +5,13 @@
 #include "engine/gp_insight.h"
 #include "engine/gp_note.h"
 #include "engine/gp_target.h"
-#include "engine/trust_region.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
-static const double            GREEDY = 0.25, GAIN = 1e-5, GAIN_OF_NOISE = 0.5;
-static const struct trust_rule RULE = {.start = 0.5, .least = 0.02};
-static const struct gp_note    NOTE = {.tag = "gpfit 3", .models = 1};
+static const double         GREEDY = 0.25, GAIN_OF_NOISE = 0.5;
+static const struct gp_note NOTE = {.tag = "gpfit 3", .models = 1};
 
 static size_t theta_len(const struct values *own)
 {
@@ -70,26 +68,10 @@ static struct acq acquisition(const struct values *own, const struct gp_model *m
 static bool is_worth(const struct gp_model *model, const struct ask *ask, enum stage stage, double value)
 {
     if (stage == NEAR)
-        return value >= log(GAIN);
+        return gp_effort_is_worth(exp(value));
     double gain = warp_inverse(&model->warp, value) - warp_inverse(&model->warp, model->best);
     return is_insisted(model, ask) ||
-           (gain >= GAIN && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
-}
-
-/* box [2 dims] out: the lower and the upper bounds around the best place. */
-static enum status make_box(const struct values *own, const struct gp_model *model, const double *theta, double *box,
-                            struct error *err)
-{
-    const struct gp_study *study = own->study;
-    struct trust_region    region;
-    size_t                 dims = model->space->dims;
-    double                *centre = ARENA_NEW(model->scratch, double, dims);
-    if (centre == NULL)
-        return error_no_memory(err);
-    TRY(trust_region_find(&study->log, RULE, model->scratch, &region, err));
-    space_encode(model->space, trial_log_point(&study->log, model->anchors.place[0]), centre);
-    trust_region_box(&region, model->space, study->group_of, theta, centre, box, box + dims);
-    return STATUS_OK;
+           (gp_effort_is_worth(gain) && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
 }
 
 /* box NULL: everywhere. */
@@ -173,7 +155,7 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
         return error_no_memory(err);
     model.limit = gp_effort_rows(ask, 1);
     TRY(choose_theta(own, ask, &model, &chosen, err));
-    TRY(make_box(own, &model, chosen.theta, box, err));
+    TRY(gp_effort_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
     TRY(gp_target_init(&target, err));
     TRY(search(own, ask, view, &target, box, point, err));
     TRY(gp_study_describe(&model, point + len, out, &mean, &var, err));

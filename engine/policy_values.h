@@ -3,9 +3,9 @@
  * The model is made anew from the log for each proposal, with the hyper-parameters of the last note in the log; they are
  * fitted again, and leave as a note, on the schedule of gp_effort.
  * Under log-ei three searches follow each other until one finds what is worth a trial: for an upper confidence bound with
- * a quarter of the customary beta in a trust region, which promises a gain over the best that matters (GAIN of the values'
- * spread, and GAIN_OF_NOISE standard deviations of the noise); for log-EI there, an expected improvement of GAIN; and
- * for log-EI everywhere.  With few values log-EI alone goes too far from what is known, and a rugged function is only
+ * a quarter of the customary beta in a trust region, which promises a gain over the best that matters (gp_effort, and
+ * GAIN_OF_NOISE standard deviations of the noise); for log-EI there, an expected improvement that does; and for
+ * log-EI everywhere.  With few values log-EI alone goes too far from what is known, and a rugged function is only
  * learnt where trials are close to each other.  Every INSIST_EVERY-th trial is the bound's in any case, unless values
  * are noisy; models with more than GREEDY_ROWS rows do without it otherwise.  */
 #ifndef GNOMON_ENGINE_POLICY_VALUES_H

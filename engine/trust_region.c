@@ -62,8 +62,8 @@ void trust_region_box(const struct trust_region *region, const struct space *spa
     for (size_t i = 0; i < space->params_len; i++)
         mean += theta[i] / (double)space->params_len;
     for (size_t j = 0; j < space->dims; j++) {
-        double half = 0.5 * region->length * exp(theta[group_of[j]] - mean);
-        lower[j] = fmax(centre[j] - half, 0.0);
-        upper[j] = fmin(centre[j] + half, 1.0);
+        double half = 0.5 * region->length * exp(theta[group_of[j]] - mean), middle = centre[j];
+        lower[j] = fmax(middle - half, 0.0);
+        upper[j] = fmin(middle + half, 1.0);
     }
 }
