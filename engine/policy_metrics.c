@@ -107,6 +107,8 @@ static enum status choose_centre(struct target *target, const struct ask *ask, s
     target->centre = ARENA_NEW(&target->own->parts[0].memory.scratch, double, problem->space->dims);
     if (target->centre == NULL)
         return error_no_memory(err);
+    for (size_t k = 0; target->acq.objectives > 1 && k < target->acq.objectives; k++)
+        (void)rng_uniform(&rng); /* the weights are made of these, and go with any place */
     for (size_t j = 0; j < problem->space->dims; j++)
         target->centre[j] = rng_uniform(&rng);
     return STATUS_OK;
