@@ -395,7 +395,7 @@ static enum status run_search(struct run *run, struct error *err)
     const struct acq_search *search = run->search;
     size_t                   count = space_count(search->space), dims = search->space->dims, middle;
     size_t                   limits_len = 2 * search->space->constraints_len;
-    run->all = count <= ENUMERATE && (search->slope != NULL || count <= search->samples);
+    run->all = acq_search_is_complete(search->space) && (search->slope != NULL || count <= search->samples);
     run->best = ARENA_NEW(run->scratch, double, 2 * search->space->params_len);
     run->excess = ARENA_NEW(run->scratch, double, limits_len *(1 + dims));
     run->u = ARENA_NEW(run->scratch, double, dims);
@@ -418,6 +418,11 @@ static enum status run_search(struct run *run, struct error *err)
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
     TRY(score_pool(run, err));
     return refine_best(run, middle, err);
+}
+
+bool acq_search_is_complete(const struct space *space)
+{
+    return space_count(space) <= ENUMERATE;
 }
 
 enum status acq_search_run(const struct acq_search *search, double *point, struct arena *scratch, struct error *err)

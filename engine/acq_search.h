@@ -29,6 +29,9 @@ struct acq_search {
     void *arg;
 };
 
+/* Whether a search with a slope looks at every point that is left of the space, in whatever box. */
+bool acq_search_is_complete(const struct space *space);
+
 /* point [params_len] out: satisfies space_has, constraints included, and is not used.
  * When it is late from the start, the best of a few points.
  * Errors: CONFLICT "search_space_exhausted"; NO_MEMORY (scratch: about 3 samples dims doubles); NUMERIC when no score was

@@ -184,10 +184,11 @@ static int by_value(const void *a, const void *b)
 /* How far the median of the front lies below its best value of objective p; infinity without a front. */
 static enum status find_depth(struct metrics *own, size_t p, double *depth, struct error *err)
 {
-    struct arena *scratch = &own->parts[p].memory.scratch;
-    size_t        len = own->parts[0].log.len, m = own->objectives, n = 0, on_front = 0;
-    double       *f = arena_alloc(scratch, len, m * sizeof *f), *front = ARENA_NEW(scratch, double, len);
-    bool         *is_best = ARENA_NEW(scratch, bool, len);
+    struct arena     *scratch = &own->parts[p].memory.scratch;
+    struct arena_mark mark = arena_mark(scratch);
+    size_t            len = own->parts[0].log.len, m = own->objectives, n = 0, on_front = 0;
+    double           *f = arena_alloc(scratch, len, m * sizeof *f), *front = ARENA_NEW(scratch, double, len);
+    bool             *is_best = ARENA_NEW(scratch, bool, len);
     if (f == NULL || front == NULL || is_best == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
@@ -203,6 +204,7 @@ static enum status find_depth(struct metrics *own, size_t p, double *depth, stru
             front[on_front++] = f[i * m + p];
     qsort(front, on_front, sizeof *front, by_value);
     *depth = n > 0 ? front[on_front - 1] - front[(on_front - 1) / 2] : HUGE_VAL;
+    arena_release(scratch, mark);
     return STATUS_OK;
 }
 

@@ -127,7 +127,7 @@ static enum status search_near(const struct ask *ask, const struct space *view, 
     double *box = ARENA_NEW(&target->own->parts[0].memory.scratch, double, 2 * view->dims), gain;
     if (box == NULL)
         return error_no_memory(err);
-    if (target->acq.objectives == 1 && target->acq.reach == ACQ_EXPECTED) {
+    if (target->acq.objectives == 1 && target->acq.reach == ACQ_EXPECTED && !acq_search_is_complete(view)) {
         TRY(make_box(target, theta, box, err));
         TRY(search(ask, view, target, box, point, err));
         TRY(scores(target, point + view->params_len, 1, &gain, err));
@@ -148,6 +148,8 @@ static enum status choose_centre(struct target *target, const struct ask *ask, s
     target->centre = ARENA_NEW(&target->own->parts[0].memory.scratch, double, problem->space->dims);
     if (target->centre == NULL)
         return error_no_memory(err);
+    for (size_t k = 0; target->acq.objectives > 1 && k < target->acq.objectives; k++)
+        (void)rng_uniform(&rng); /* the weights are made of these, and go with any place */
     for (size_t j = 0; j < problem->space->dims; j++)
         target->centre[j] = rng_uniform(&rng);
     return STATUS_OK;

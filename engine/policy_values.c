@@ -1,6 +1,7 @@
 /* One Gaussian process, and the acquisition function on it. */
 #include "engine/policy_values.h"
 
+#include "engine/acq_search.h"
 #include "engine/gp_effort.h"
 #include "engine/gp_insight.h"
 #include "engine/gp_note.h"
@@ -100,7 +101,8 @@ static enum status search(const struct values *own, const struct ask *ask, const
         target->acq = acquisition(own, model, stage);
         TRY(search_with(own, ask, view, target, stage == FAR ? NULL : box, point, err));
         space_encode(model->space, point, u);
-        if (stage == FAR || (ask->late != NULL && ask->late(ask->late_arg)))
+        bool is_last = stage == FAR || (stage == NEAR && acq_search_is_complete(view));
+        if (is_last || (ask->late != NULL && ask->late(ask->late_arg)))
             return STATUS_OK;
         TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
         if (is_worth(model, ask, stage, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))

@@ -68,7 +68,7 @@ static void test_gradients(void)
     check_gradients(ACQ_WIDE);
 }
 
-/* The volume's part: of the whole sd, or a tenth of it. */
+/* The volume's part: as it is, and with optimism from mean + sd and a tenth of sd. */
 static void test_volume(void)
 {
     const double       front[] = {0.3, 0.9, 0.2, 0.6, 0.5, 0.4}, reference[] = {-0.1, 0.05, 0.02};
@@ -254,6 +254,56 @@ static void test_cliffs(void)
     }
 }
 
+/* After an infeasible trial, the point of a trial that looks elsewhere; sixteen others all have the same values. */
+static void look_elsewhere(uint64_t seed, double *point)
+{
+    static const struct param     params[2] = {{.name = "a", .max = 1}, {.name = "b", .max = 1}};
+    static const enum metric_kind metrics[2] = {METRIC_OBJECTIVE, METRIC_OBJECTIVE};
+    static struct proposal        proposal;
+    const struct policy          *policy = policy_find("gp");
+    struct space                  space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 2};
+    double                        options[8];
+    struct session               *session;
+    struct rng                    rng = rng_at(seed, 1, RNG_TEST);
+    for (size_t o = 0; policy->options[o].name != NULL; o++)
+        options[o] = policy->options[o].fallback;
+    CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
+    struct problem problem = {.space = &space,
+                              .options = options,
+                              .seed = seed,
+                              .memory_bytes = 1 << 26,
+                              .metrics = metrics,
+                              .metrics_len = 2};
+    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    for (uint64_t trial = 1; trial <= 17; trial++) {
+        double       x[2] = {rng_uniform(&rng), rng_uniform(&rng)};
+        double       values[4] = {2.385, 3.1};
+        struct event event = {.trial = trial, .point = x, .value = values[0], .values = values};
+        CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
+        event.kind = trial == 17 ? EVENT_INFEASIBLE : EVENT_OBSERVED;
+        CU_ASSERT(policy->tell(session, &event, NULL) == STATUS_OK);
+    }
+    proposal.point = point;
+    CU_ASSERT(policy->ask(session, &(struct ask){.trial = 18}, &proposal, NULL) == STATUS_OK);
+    policy->close(session);
+}
+
+/* The place that a trial with two objectives looks near to is none that its weights are made of. */
+static void test_elsewhere(void)
+{
+    int near_place = 0, near_weights = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct rng rng = rng_at(seed, 18, RNG_WEIGHTS);
+        double     point[2], u[4];
+        for (int k = 0; k < 4; k++)
+            u[k] = rng_uniform(&rng);
+        look_elsewhere(seed, point);
+        near_weights += hypot(point[0] - u[0], point[1] - u[1]) < 0.25;
+        near_place += hypot(point[0] - u[2], point[1] - u[3]) < 0.25;
+    }
+    CU_ASSERT(near_place >= 16 && near_weights <= 6);
+}
+
 static double best_of(const struct run *run)
 {
     double best = -HUGE_VAL;
@@ -394,6 +444,7 @@ CU_TestInfo suite_metrics[] = {
     {"volume", test_volume},
     {"two objectives", test_two_objectives},
     {"orders of magnitude", test_cliffs},
+    {"elsewhere", test_elsewhere},
     {"a constraint", test_constraint},
     {"infeasible trials", test_infeasible},
     {"two ends", test_two_ends},

@@ -5,7 +5,6 @@
 #include "tests/unit/suites.h"
 
 #include <float.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -525,6 +524,35 @@ static void test_near_then_far(void)
     study_free(s);
 }
 
+static bool count_polls(void *arg)
+{
+    ++*(int *)arg;
+    return false;
+}
+
+static double grid_value(const double *x)
+{
+    return -pow(x[0] - 2.3, 2) - pow(x[1] - 4.8, 2);
+}
+
+/* Where a search looks at every point, log-EI is searched once: the box leaves nothing out. */
+static void test_complete_search(void)
+{
+    static const struct param grid[] = {{.name = "a", .kind = PARAM_INT, .max = 7},
+                                        {.name = "b", .kind = PARAM_INT, .max = 7}};
+    struct study             *s = study_new(grid, 2, NULL);
+    struct diagnostics        seen = {.length_scales = (double[2]){0}};
+    int                       polls = 0;
+    while (s->trials < 41)
+        study_step(s, grid_value);
+    struct ask ask = {.trial = 42, .late = count_polls, .late_arg = &polls, .diagnostics = &seen};
+    CU_ASSERT_EQUAL(gp()->ask(s->session, &ask, &s->proposal, NULL), STATUS_OK);
+    CU_ASSERT_STRING_EQUAL(seen.acquisition, "log-ei");
+    CU_ASSERT(seen.acquisition_value < log(1e-5)); /* not worth a trial by itself */
+    CU_ASSERT_EQUAL(polls, 4); /* before the model; in the search of the bound, and after it; in that of log-EI */
+    study_free(s);
+}
+
 static bool at_once(void *arg)
 {
     (void)arg;
@@ -671,6 +699,7 @@ CU_TestInfo suite_policy_gp[] = {
     {"centre", test_centre},
     {"bound first", test_bound_first},
     {"near, then far", test_near_then_far},
+    {"a complete search", test_complete_search},
     {"fallbacks", test_fallbacks},
     {"refusals", test_refusals},
     {"subset", test_subset},
