@@ -2,6 +2,7 @@
  * the contract suite; here they run over all acquisitions and kernels, mixed spaces, notes and hostile values.) */
 #include "engine/policy.h"
 #include "engine/rng.h"
+#include "engine/trust_region.h"
 #include "tests/unit/suites.h"
 
 #include <float.h>
@@ -492,34 +493,60 @@ static void test_bound_first(void)
     CU_ASSERT(logs >= 30);
 }
 
-/* How far from the best of the log x is, the farthest coordinate as a share of its range. */
-static double reach(const struct study *s, const double *x)
+/* How far x is from the best of the log, the farthest coordinate as a share of its range; *outside: by how much more than
+ * the trust region allows, <= 0 inside.  The study tells each trial twice, suggested and observed. */
+static double reach(const struct study *s, const double *x, const double *length_scales, double *outside)
 {
-    size_t best = 1; /* trial 1's value */
-    double far = 0;
-    for (size_t i = 3; i < s->events_len; i += 2)
-        if (s->events[i].value > s->events[best].value)
+    struct arena        arena;
+    struct trial_log    trials;
+    struct trust_region region;
+    size_t              best = 1;
+    double              far = 0, theta[2], centre[2], u[2], lower[2], upper[2];
+    arena_init(&arena, 1 << 20);
+    trial_log_init(&trials, &arena, 2);
+    for (size_t i = 0; i < s->events_len; i++) {
+        CU_ASSERT_EQUAL_FATAL(trial_log_tell(&trials, &s->events[i], NULL), STATUS_OK);
+        if (i % 2 == 1 && s->events[i].value > s->events[best].value)
             best = i;
-    for (size_t j = 0; j < s->space.params_len; j++)
-        far = fmax(far, fabs(x[j] - s->points[best][j]) / (s->space.params[j].max - s->space.params[j].min));
+    }
+    CU_ASSERT_EQUAL_FATAL(
+        trust_region_find(&trials, (struct trust_rule){.start = 0.5, .least = 0.02}, &arena, &region, NULL), STATUS_OK);
+    space_encode(&s->space, s->points[best], centre);
+    space_encode(&s->space, x, u);
+    for (size_t j = 0; j < 2; j++)
+        theta[j] = log(length_scales[j]);
+    trust_region_box(&region, &s->space, (const size_t[]){0, 1}, theta, centre, lower, upper);
+    *outside = -1;
+    for (size_t j = 0; j < 2; j++) {
+        far = fmax(far, fabs(u[j] - centre[j]));
+        *outside = fmax(*outside, fmax(lower[j] - u[j], u[j] - upper[j]));
+    }
+    arena_fini(&arena);
     return far;
 }
 
-/* A basin that is found first is not all that is looked at: when it promises nothing more, trials go far from it. */
+/* What the bound promises is looked for in the trust region; but a basin that is found first is not all: when it promises
+ * nothing more, trials go far from it. */
 static void test_near_then_far(void)
 {
-    struct study *s = study_new(box2, 2, NULL);
-    size_t        near = 0, far = 0;
+    struct study      *s = study_new(box2, 2, NULL);
+    double             lengths[2], outside;
+    struct diagnostics diagnostics = {.length_scales = lengths};
+    size_t             near = 0, far = 0;
     while (s->trials < 45) {
-        study_ask(s, NULL);
-        if (s->trials > 8) {
-            near += s->trials <= 22 && reach(s, s->point) < 0.3;
-            far += s->trials > 30 && reach(s, s->point) > 0.3;
+        struct ask ask = {.trial = ++s->trials, .diagnostics = &diagnostics};
+        CU_ASSERT_EQUAL_FATAL(gp()->ask(s->session, &ask, &s->proposal, NULL), STATUS_OK);
+        if (!isnan(s->proposal.mean)) {
+            double away = reach(s, s->point, lengths, &outside);
+            bool   is_bound = strcmp(diagnostics.acquisition, "ucb") == 0;
+            CU_ASSERT(!is_bound || outside < 1e-9);
+            near += is_bound;
+            far += s->trials > 30 && away > 0.3 && outside > 0.1;
         }
         study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
         study_tell(s, EVENT_OBSERVED, s->trials, s->point, branin(s->point));
     }
-    CU_ASSERT(near >= 10);
+    CU_ASSERT(near >= 15);
     CU_ASSERT(far >= 3);
     study_free(s);
 }
