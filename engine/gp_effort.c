@@ -50,8 +50,8 @@ size_t gp_effort_rows(const struct ask *ask, size_t models)
     return is_hurried ? (size_t)(GP_HURRIED_ROWS / sqrt((double)models)) : 0;
 }
 
-enum status gp_effort_box(const struct gp_study *study, const struct gp_model *model, size_t place,
-                          const double *theta, double *box, struct error *err)
+enum status gp_effort_box(const struct gp_study *study, const struct gp_model *model, size_t place, const double *theta,
+                          double *box, struct error *err)
 {
     struct trust_region region;
     TRY(trust_region_find(model->log, RULE, model->scratch, &region, err));

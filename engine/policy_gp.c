@@ -19,14 +19,15 @@ static const char *const      kernels[] = {"matern52", "matern32", "matern12", "
 static const enum kernel_kind kernel_kinds[] = {KERNEL_MATERN52, KERNEL_MATERN32, KERNEL_MATERN12, KERNEL_SE};
 
 static const struct option options[] = {
-    [ACQUISITION] = {.name = "acquisition",
-                     .kind = OPTION_CHOICE,
-                     .max = 2,
-                     .choices = acq_names,
-                     .help = "log-ei: logarithm of expected improvement, for parameters in a box around the best trial first, "
-                             "after an upper confidence bound there with a quarter of ucb's beta, as long as they "
-                             "promise a gain that matters; ucb: upper confidence bound; thompson: a joint posterior "
-                             "sample (parameter spaces only)"},
+    [ACQUISITION] =
+        {.name = "acquisition",
+         .kind = OPTION_CHOICE,
+         .max = 2,
+         .choices = acq_names,
+         .help = "log-ei: logarithm of expected improvement, for parameters in a box around the best trial first, "
+                 "after an upper confidence bound there with a quarter of ucb's beta, as long as they "
+                 "promise a gain that matters; ucb: upper confidence bound; thompson: a joint posterior "
+                 "sample (parameter spaces only)"},
     [KERNEL] = {.name = "kernel",
                 .kind = OPTION_CHOICE,
                 .max = 3,

@@ -34,14 +34,14 @@ static void test_length(void)
         double halvings, doublings;
     } cases[] = {
         {{0}, 0, 0, 0},
-        {{4.29, 4.28, 1.1, 4.29}, 4, 1, 0},                /* four failures halve it */
-        {{5.1, 6.2, 7.3}, 3, 0, 1},                        /* three successes double it */
-        {{5.1, 1.7, 6.2, 7.3, 1.7}, 5, 0.5, 1},            /* in any order */
-        {{NAN, 5.1, NAN}, 3, 0.5, 1.0 / 3},                /* what is infeasible is a failure */
-        {{4.2901}, 1, 0.25, 0},                            /* and so is what is hardly better */
+        {{4.29, 4.28, 1.1, 4.29}, 4, 1, 0},                  /* four failures halve it */
+        {{5.1, 6.2, 7.3}, 3, 0, 1},                          /* three successes double it */
+        {{5.1, 1.7, 6.2, 7.3, 1.7}, 5, 0.5, 1},              /* in any order */
+        {{NAN, 5.1, NAN}, 3, 0.5, 1.0 / 3},                  /* what is infeasible is a failure */
+        {{4.2901}, 1, 0.25, 0},                              /* and so is what is hardly better */
         {{5, 6, 7, 8, 9, 10, 11}, 7, 0, 1.1721809753826804}, /* 1.6 at most */
-        {{4, 4, 4, 4, 4}, 5, 0, 0},                        /* below 0.3: as at the start, */
-        {{4, 4, 4, 4, 4, 1, 2, 3, 2.385, 1, 2}, 11, 0, 0}, /* the initial trials included */
+        {{4, 4, 4, 4, 4}, 5, 0, 0},                          /* below 0.3: as at the start, */
+        {{4, 4, 4, 4, 4, 1, 2, 3, 2.385, 1, 2}, 11, 0, 0},   /* the initial trials included */
         {{4, 4, 4, 4, 4, 1, 2, 3, 2.385, 1, 2, 3.5}, 12, 0, 1.0 / 3},
     };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
