@@ -152,9 +152,10 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     struct gp_model  model = {.space = study->problem->space, .log = &study->log, .scratch = scratch};
     struct gp_target target = {.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
     struct chosen    chosen = {.fit_ms = NAN};
-    double          *point = ARENA_NEW(scratch, double, len + 3 * dims), *box = point + len + dims, mean, var;
+    double          *point = ARENA_NEW(scratch, double, len + 3 * dims), *box, mean, var;
     if (point == NULL)
         return error_no_memory(err);
+    box = point + len + dims;
     model.limit = gp_effort_rows(ask, 1);
     TRY(choose_theta(own, ask, &model, &chosen, err));
     TRY(gp_effort_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
