@@ -78,6 +78,7 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
     for (size_t k = 0; k < count; k++)
         memcpy(anchors + k * len, trial_log_point(&study->log, wanted->anchors->place[k]), len * sizeof *anchors);
     size_t widest = clamp_size(1e6 / (double)study->problem->space->dims, 64, wanted->slope == NULL ? 400 : 500);
+    size_t share = wanted->lower == NULL ? 1 : 2; /* a box is smaller */
     struct acq_search search = {
         .space = wanted->view,
         .finite = &study->used,
@@ -87,9 +88,9 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
         .upper = wanted->upper,
         .seed = study->problem->seed,
         .trial = ask->trial,
-        .samples = clamp_size(1.2e8 / squared, 32, widest),
-        .starts = squared < 2.5e5   ? 4
-                  : squared < 1.2e6 ? 2
+        .samples = clamp_size(1.2e8 / squared, 32, widest / share),
+        .starts = squared < 2.5e5   ? 4 / share
+                  : squared < 1.2e6 ? 2 / share
                                     : 1,
         .evaluations = clamp_size(1.2e7 / squared, 3, 40),
         .late = ask->late,
