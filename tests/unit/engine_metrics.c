@@ -167,6 +167,18 @@ struct run {
     size_t           feasible;
 };
 
+/* options, of the problem, get their fallbacks. */
+static struct session *open_session(const struct policy *policy, const struct problem *problem, struct space *space,
+                                    double *options)
+{
+    struct session *session;
+    for (size_t o = 0; policy->options[o].name != NULL; o++)
+        options[o] = policy->options[o].fallback;
+    CU_ASSERT_FATAL(space_init(space, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(policy->open(problem, &session, NULL) == STATUS_OK);
+    return session;
+}
+
 static void run_study(struct run *run, uint64_t seed)
 {
     static const struct param params[3] = {{.name = "a", .max = 1}, {.name = "b", .max = 1}, {.name = "c", .max = 1}};
@@ -174,17 +186,13 @@ static void run_study(struct run *run, uint64_t seed)
     const struct policy      *policy = policy_find(run->policy);
     struct space              space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = run->params_len};
     double                    options[8], point[3];
-    struct session           *session;
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        options[o] = policy->options[o].fallback;
-    CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
-    struct problem problem = {.space = &space,
-                              .options = options,
-                              .seed = seed,
-                              .memory_bytes = 1 << 26,
-                              .metrics = run->metrics,
-                              .metrics_len = run->hides_constraint ? 1 : run->metrics_len};
-    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    struct problem            problem = {.space = &space,
+                                         .options = options,
+                                         .seed = seed,
+                                         .memory_bytes = 1 << 26,
+                                         .metrics = run->metrics,
+                                         .metrics_len = run->hides_constraint ? 1 : run->metrics_len};
+    struct session           *session = open_session(policy, &problem, &space, options);
     run->feasible = 0;
     for (uint64_t trial = 1; trial <= run->trials; trial++) {
         double values[4] = {0};
@@ -263,18 +271,14 @@ static void look_elsewhere(uint64_t seed, double *point)
     const struct policy          *policy = policy_find("gp");
     struct space                  space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 2};
     double                        options[8];
-    struct session               *session;
     struct rng                    rng = rng_at(seed, 1, RNG_TEST);
-    for (size_t o = 0; policy->options[o].name != NULL; o++)
-        options[o] = policy->options[o].fallback;
-    CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
-    struct problem problem = {.space = &space,
-                              .options = options,
-                              .seed = seed,
-                              .memory_bytes = 1 << 26,
-                              .metrics = metrics,
-                              .metrics_len = 2};
-    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    struct problem                problem = {.space = &space,
+                                             .options = options,
+                                             .seed = seed,
+                                             .memory_bytes = 1 << 26,
+                                             .metrics = metrics,
+                                             .metrics_len = 2};
+    struct session               *session = open_session(policy, &problem, &space, options);
     for (uint64_t trial = 1; trial <= 17; trial++) {
         double       x[2] = {rng_uniform(&rng), rng_uniform(&rng)};
         double       values[4] = {2.385, 3.1};
@@ -381,14 +385,13 @@ static double ask_hurried(const enum metric_kind *metrics, struct proposal *prop
     struct rng                rng = rng_at(3, 1, RNG_TEST);
     struct diagnostics        diagnostics = {.length_scales = lengths};
     struct ask                ask = {.trial = 901, .late = never, .deadline_ms = 50, .diagnostics = &diagnostics};
-    struct session           *session;
     for (size_t o = 0; policy->options[o].name != NULL; o++)
         options[o] = policy->options[o].fallback;
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
     struct problem problem = {.space = &space, .options = options, .seed = 7, .memory_bytes = 1 << 27};
     problem.metrics = metrics;
     problem.metrics_len = 2;
-    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    struct session *session = open_session(policy, &problem, &space, options);
     for (uint64_t trial = 1; trial <= 900; trial++) {
         double values[4] = {0};
         fill(trial, &rng, point, values);
