@@ -93,8 +93,9 @@ static void job_leave(struct job *job)
     free(job);
 }
 
+/* The job outlives the request that asked for it: whatever that points to is copied, its fixed with so many bytes. */
 static struct job *job_new(struct app *app, const char *id, const char *study, const char *actor,
-                           const struct suggest_request *request)
+                           const struct suggest_request *request, size_t bytes)
 {
     struct job *job = calloc(1, sizeof *job);
     if (job == NULL)
@@ -106,10 +107,17 @@ static struct job *job_new(struct app *app, const char *id, const char *study, c
     snprintf(job->caller.token_id, sizeof job->caller.token_id, "%s", actor);
     job->caller.scope = SCOPE_WRITE;
     job->caller.arena = &job->arena;
-    job->request = *request;
-    job->request.worker = arena_strndup(&job->arena, request->worker, strlen(request->worker));
+    double *fixed = request->fixed == NULL ? NULL : arena_alloc(&job->arena, bytes, 1);
+    if (fixed != NULL)
+        memcpy(fixed, request->fixed, bytes);
+    job->request = (struct suggest_request){
+        .count = request->count,
+        .worker = arena_strndup(&job->arena, request->worker, strlen(request->worker)),
+        .fixed = fixed,
+        .deadline_ms = request->deadline_ms,
+    };
     job->users = 1;
-    if (job->request.worker != NULL)
+    if (job->request.worker != NULL && (fixed != NULL || request->fixed == NULL))
         return job;
     job_leave(job);
     return NULL;
@@ -325,6 +333,11 @@ static enum status log_operation(struct db_conn *conn, const struct task *task, 
                    task->caller->token_id, task->out->id);
 }
 
+static size_t fixed_bytes(const struct space *space, const struct suggest_request *request)
+{
+    return request->fixed == NULL ? 0 : space_point_len(space) * sizeof *request->fixed;
+}
+
 /* The one of this worker that runs, or a new one. */
 static enum status add(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -351,9 +364,9 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
     snprintf(out->study, sizeof out->study, "%s", task->study);
     TRY(app_id(out->id, sizeof out->id, "op_", 16, err));
-    size_t fixed_bytes = request->fixed == NULL ? 0 : space_point_len(&study->spec.space) * sizeof *request->fixed;
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD, out->id, out->study, task->caller->token_id, request->count,
-                request->worker, request->fixed, fixed_bytes, request->deadline_ms, out->created_ms));
+                request->worker, request->fixed, fixed_bytes(&study->spec.space, request), request->deadline_ms,
+                out->created_ms));
     return log_operation(conn, task, "operation.created", err);
 }
 
@@ -392,18 +405,14 @@ static struct job *join(struct operations *operations, const char *id)
 static enum status start(struct task *task, struct job **out, struct error *err)
 {
     struct operation *row = task->out;
-    struct job       *job = job_new(task->app, row->id, row->study, task->caller->token_id, task->request);
-    if (job == NULL)
-        return app_no_memory(err);
-    struct job  failed = {.app = task->app};
-    enum status status = submit(task->app, job, true, &failed.error);
-    *out = job;
+    struct job        failed = {.app = task->app};
+    struct job       *job = job_new(task->app, row->id, row->study, task->caller->token_id, task->request,
+                                    fixed_bytes(&row->spec->space, task->request));
+    enum status       status = job == NULL ? app_no_memory(&failed.error) : submit(task->app, job, true, &failed.error);
+    *out = status == STATUS_OK ? job : NULL;
     if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // which a restart takes up
-        *out = status == STATUS_OK ? job : NULL;
-    if (status == STATUS_OK || *out == NULL)
         return STATUS_OK;
     memcpy(failed.id, row->id, sizeof failed.id);
-    *out = NULL;
     TRY(db_transact(task->app->db, end_badly, &failed, err));
     return error_set(err, failed.error.status, failed.error.code, "", "%s", failed.error.text);
 }
@@ -501,18 +510,14 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
         size_t                       bytes;
         const void                  *fixed = db_blob(&rows, 5, &bytes);
         const struct suggest_request request = {
-            .count = db_int(&rows, 3), .worker = db_text(&rows, 4), .deadline_ms = db_int(&rows, 6)};
-        struct job *job = job_new(left->app, db_text(&rows, 0), db_text(&rows, 1), db_text(&rows, 2), &request);
-        double     *copy = job == NULL ? NULL : arena_alloc(&job->arena, bytes + 1, 1);
-        status = copy == NULL ? app_no_memory(err) : STATUS_OK;
-        if (copy != NULL && fixed != NULL)
-            job->request.fixed = memcpy(copy, fixed, bytes);
-        if (job != NULL) {
-            job->next = left->jobs;
-            left->jobs = job;
-        }
-        if (status != STATUS_OK)
+            .count = db_int(&rows, 3), .worker = db_text(&rows, 4), .fixed = fixed, .deadline_ms = db_int(&rows, 6)};
+        struct job *job = job_new(left->app, db_text(&rows, 0), db_text(&rows, 1), db_text(&rows, 2), &request, bytes);
+        if (job == NULL) {
+            status = app_no_memory(err);
             break;
+        }
+        job->next = left->jobs;
+        left->jobs = job;
     }
     db_done(&rows);
     return status;

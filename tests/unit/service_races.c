@@ -3,6 +3,8 @@
 #include "tests/unit/service_world.h"
 
 #include "service/events.h"
+#include "service/gate.h"
+#include "service/operation.h"
 #include "service/session.h"
 #include "service/token.h"
 
@@ -534,6 +536,53 @@ static void test_caches_never_show_the_past(void)
     world_end(world);
 }
 
+/* Waits for the end of an operation, at most a minute. */
+static struct operation operation_end(struct world *world, const char *id)
+{
+    struct operation operation;
+    for (int i = 0; i < 6000; i++) {
+        CU_ASSERT_EQUAL_FATAL(operation_find(world->app, &world->caller, id, &operation, &world->err), STATUS_OK);
+        if (operation.state != OPERATION_RUNNING)
+            break;
+        sleep_ms(10);
+    }
+    return operation;
+}
+
+/* The operation waits for a slot while its request is answered and the memory goes to the next one. */
+static void test_an_operation_keeps_what_it_was_asked_for(void)
+{
+    static const char *const algorithms[] = {"{\"name\":\"random\"}", "{\"name\":\"gp\"}"};
+    struct world            *world = world_new();
+    for (size_t i = 0; i < 2; i++) {
+        struct study                 study = world_study(world, world_box, algorithms[i], 0);
+        double                       fixed[3] = {0.25, NAN, 2};
+        char                         worker[] = "first";
+        const struct suggest_request request = {.count = 2, .worker = worker, .fixed = fixed};
+        struct operation             operation;
+        for (size_t k = 0; k < world->app->options.compute_slots; k++)
+            gate_enter(world->app->compute);
+        CU_ASSERT_EQUAL_FATAL(
+            operation_begin(world->app, &world->caller, study.id, &request, 0, &operation, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL(operation.state, OPERATION_RUNNING);
+        fixed[0] = fixed[1] = fixed[2] = 9.76e25;
+        memcpy(worker, "other", sizeof worker);
+        for (size_t k = 0; k < world->app->options.compute_slots; k++)
+            gate_leave(world->app->compute);
+        operation = operation_end(world, operation.id);
+        CU_ASSERT_EQUAL_FATAL(operation.state, OPERATION_SUCCEEDED);
+        CU_ASSERT_EQUAL_FATAL(operation.len, 2);
+        for (size_t k = 0; k < 2; k++) {
+            const struct trial *trial = &operation.trials[k];
+            CU_ASSERT_EQUAL(trial->point[0], 0.25);
+            CU_ASSERT(trial->point[1] >= 1 && trial->point[1] <= 9);
+            CU_ASSERT_EQUAL(trial->point[2], 2);
+            CU_ASSERT_STRING_EQUAL(trial->worker, "first");
+        }
+    }
+    world_end(world);
+}
+
 CU_TestInfo suite_races[] = {
     {"counters are counts", test_counters_are_counts},
     {"counters are counts in a crowd", test_counters_are_counts_in_a_crowd},
@@ -543,5 +592,6 @@ CU_TestInfo suite_races[] = {
     {"a wrong end does not undo a right one", test_a_wrong_end_does_not_undo_a_right_one},
     {"a long reader holds nobody up", test_a_long_reader_holds_nobody_up},
     {"caches never show the past", test_caches_never_show_the_past},
+    {"an operation keeps what it was asked for", test_an_operation_keeps_what_it_was_asked_for},
     CU_TEST_INFO_NULL,
 };
