@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,35 +77,32 @@ static const struct config_row options_table[] = {
     {.flag = NULL},
 };
 
-/* A pipe whose ends the signal handler must reach: its write end, and how often it was called. */
-static volatile sig_atomic_t stop_fd = -1, stops_requested;
+/* What the signal handler must reach: how often it was called, and whom it wakes.  (A thread of its own that takes the
+ * signals will not do: OpenBLAS has started threads before main, and they block none.) */
+static volatile sig_atomic_t stops_requested;
+static sem_t                 stop;
 
 static void request_stop(int number)
 {
     int saved = errno;
     if (stops_requested++ > 0)
         _exit(128 + number);
-    ssize_t written = write(stop_fd, "", 1);
-    (void)written;
+    sem_post(&stop);
     errno = saved;
 }
 
-static enum status watch_signals(int *wait_fd, struct error *err)
+/* nohup has a hang-up ignored, and that stays. */
+static void watch_signals(void)
 {
-    int ends[2];
-    if (pipe(ends) != 0)
-        return error_set(err, STATUS_INTERNAL, "pipe", "", "pipe: %s", strerror(errno));
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    *wait_fd = ends[0];
-    stop_fd = ends[1];
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART}, hangup;
+    sem_init(&stop, 0, 0);
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
-    return STATUS_OK;
 }
 
 /* "127.0.0.1:8080", "[::1]:8080", "localhost:0" -> host and port. */
@@ -192,12 +190,11 @@ static void announce(const struct address *address, const struct server *server)
               server_health_port(server));
 }
 
-static enum status serve_until_stopped(struct app *app, const struct serve_options *options, int local_fd, int wait_fd,
+static enum status serve_until_stopped(struct app *app, const struct serve_options *options, int local_fd,
                                        struct error *err)
 {
     struct address address, health;
     struct server *server = NULL;
-    char           byte;
     TRY(check_addresses(options, &address, &health, err));
     TRY(server_start(app,
                      &(struct server_options){.host = address.host,
@@ -216,7 +213,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
     struct error left;
     if (operations_resume(app, &left) != STATUS_OK)
         log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
-    while (read(wait_fd, &byte, 1) < 0 && errno == EINTR)
+    while (sem_wait(&stop) != 0 && errno == EINTR)
         continue;
     log_event(LOG_INFO, "draining", "port=%d", server_port(server));
     operations_stop(app);
@@ -230,9 +227,9 @@ static enum status serve(const struct serve_options *options, struct error *err)
     char           path[1024];
     struct address address, health;
     struct app    *app = NULL;
-    int            wait_fd = -1, local_fd = -1;
+    int            local_fd = -1;
     TRY(check_addresses(options, &address, &health, err));
-    TRY(watch_signals(&wait_fd, err));
+    watch_signals();
     limit_process(options);
     TRY(app_open(&(struct app_options){.folder = options->data,
                                        .synchronous = options->synchronous,
@@ -243,7 +240,7 @@ static enum status serve(const struct serve_options *options, struct error *err)
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
     enum status status = listen_locally(path, &local_fd, err);
     if (status == STATUS_OK) {
-        status = serve_until_stopped(app, options, local_fd, wait_fd, err);
+        status = serve_until_stopped(app, options, local_fd, err);
         unlink(path);
     }
     app_close(app);

@@ -23,10 +23,12 @@ static void request_stop(int number)
 
 void process_watch_signals(void)
 {
-    struct sigaction action = {.sa_handler = request_stop};
+    struct sigaction action = {.sa_handler = request_stop}, hangup;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) // nohup stays in force
+        sigaction(SIGHUP, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
 }

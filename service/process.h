@@ -28,8 +28,8 @@ int process_wait(const struct process *process);
 MUST_CHECK enum status process_run_shell(const char *command, const char *input, char *output, size_t output_bytes,
                                          int *code, struct error *err);
 
-/* From now on SIGINT and SIGTERM only set the flag that process_is_stopped reads, and SIGPIPE is ignored;
- * system calls are interrupted.  Children start with the defaults. */
+/* From now on SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP only set the flag that process_is_stopped reads,
+ * and SIGPIPE is ignored; system calls are interrupted.  Children start with the defaults. */
 void process_watch_signals(void);
 bool process_is_stopped(void);
 /* Sleeps, but not past a signal. */
