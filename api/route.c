@@ -271,6 +271,7 @@ const struct route route_table[] = {
     {.method = "POST",
      .path = "/v1/suggest",
      .scopes = WRITERS,
+     .flags = ROUTE_GLOBAL,
      .body = BODY_JSON,
      READS(stateless_post),
      DOES(stateless_post)},

@@ -18,7 +18,7 @@ enum route_flags {
     ROUTE_PUBLIC = 1,  /* no token */
     ROUTE_QUICK = 2,   /* never waits: answered on the thread that reads */
     ROUTE_CHANGES = 4, /* takes an Idempotency-Key */
-    ROUTE_GLOBAL = 8,  /* not for tokens bound to one study */
+    ROUTE_GLOBAL = 8,  /* not for tokens bound to one study, federation or game */
     ROUTE_HEALTH = 16  /* also on the health listener, without a token there */
 };
 

@@ -82,7 +82,7 @@ for (const scope of scopes) {
                 assert.equal(reply.status, 403, `${operation.id}: ${reply.text}`);
             else if (!isWhole)
                 assert.ok(!denied(reply), `${operation.id} own: ${reply.status} ${reply.text}`);
-            else if (/^\/v1\/(tokens|studies)/.test(operation.path) && operation.method !== 'GET')
+            else if (/^\/v1\/(tokens|studies|suggest)/.test(operation.path) && operation.method !== 'GET')
                 assert.equal(reply.status, 403, `${operation.id}: ${reply.text}`);
             if (isWhole || !operation.scopes.has(scope)) continue;
             const before = await api.state(foreign.study);
@@ -104,6 +104,10 @@ test('a bound token sees its study alone in lists, and its own events only', asy
     await api.expect(403, 'GET', '/v1/events', { token });
     await api.expect(403, 'GET', '/v1/tokens', { token });
     await api.expect(403, 'GET', '/metrics', { token });
+    const writer = await tokenFor(api, 'write', own.study);
+    const operation = operations.find((o) => o.id === 'suggest_stateless');
+    await api.expect([403, 'forbidden'], 'POST', '/v1/suggest', { ...bodyFor(operation), token: writer });
+    await api.expect(200, 'POST', '/v1/suggest', bodyFor(operation));
     assert.equal((await api.expect(200, 'GET', '/v1/whoami', { token })).resource, own.study);
 });
 

@@ -273,8 +273,8 @@ test('tokens: who cannot read a study cannot learn from it', async () => {
     const observations = [{ point: { a: 0.5, b: 0.5 }, value: 1.5 }];
     const bound = await tokenFor(api, 'write', far);
     const request = (ids) => ({ metrics, space: square, seed: 3, algorithm: { name: 'rm-gp-ucb', meta_studies: ids }, observations });
-    await api.expect([404, 'study_not_found'], 'POST', '/v1/suggest', { json: request([near]), token: bound });
-    const { suggestions } = await api.expect(200, 'POST', '/v1/suggest', { json: request([far]), token: bound });
+    await api.expect(403, 'POST', '/v1/suggest', { json: request([far]), token: bound });
+    const { suggestions } = await api.expect(200, 'POST', '/v1/suggest', { json: request([far]) });
     assert.equal(suggestions[0].model.policy, 'rm-gp-ucb');
     await api.expect(403, 'POST', '/v1/studies', { json: { name: 'x', ...request([near]), observations: undefined }, token: bound });
     const { id } = await learner([near]);
