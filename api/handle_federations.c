@@ -5,6 +5,7 @@
 #include "api/show.h"
 #include "api/write.h"
 #include "service/codec_federation.h"
+#include "service/steady.h"
 
 #include <string.h>
 
@@ -39,7 +40,7 @@ static json_t *render_federation(struct call *call, const void *result)
     call->reply.etag = reply_etag(call, federation->version);
     if (call->reply.http == 201)
         call->reply.location = app_text(&call->arena, "/v1/federations/%s", federation->id);
-    return codec_federation_json(federation);
+    return codec_federation_json(federation, steady_shift_ms(call->app));
 }
 
 static enum status show_federation(struct call *call, int http, struct federation **out, struct error *err)
@@ -95,12 +96,11 @@ const struct form form_federations_get = {.query = federations_get_query,
 
 static json_t *render_federations(struct call *call, const void *result)
 {
-    (void)call;
     const struct federation_page *page = result;
     json_t                       *list = json_array();
     int                           failed = 0;
     for (size_t i = 0; i < page->len; i++)
-        failed |= json_array_append_new(list, codec_federation_json(&page->federations[i]));
+        failed |= json_array_append_new(list, codec_federation_json(&page->federations[i], steady_shift_ms(call->app)));
     if (failed != 0)
         json_decref(list);
     return failed != 0 ? NULL : show_page("federations", list, page->next_cursor);

@@ -9,9 +9,9 @@
 
 enum { WAIT_MAX_S = 60 };
 
-static json_t *trials_json(const struct operation *operation)
+static json_t *trials_json(const struct call *call, const struct operation *operation)
 {
-    return json_pack("{s:o, s:I}", "trials", show_trials(operation->spec, operation->trials, operation->len),
+    return json_pack("{s:o, s:I}", "trials", show_trials(call, operation->spec, operation->trials, operation->len),
                      "revision", (json_int_t)operation->revision);
 }
 
@@ -25,13 +25,12 @@ static json_t *progress_json(const struct plan_state *progress)
 
 static json_t *render_operation(struct call *call, const void *result)
 {
-    (void)call;
     const struct operation *operation = result;
     bool                    is_good = operation->state == OPERATION_SUCCEEDED, is_bad = operation->code != NULL;
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", operation->id, "study", operation->study, "state",
         operation_state_names[operation->state], "progress", progress_json(&operation->progress), "result",
-        is_good ? trials_json(operation) : json_null(), "problem",
+        is_good ? trials_json(call, operation) : json_null(), "problem",
         is_bad ? json_pack("{s:s, s:s?}", "code", operation->code, "detail", operation->detail) : json_null(),
         "created_at", codec_time_json(operation->created_ms), "finished_at", codec_time_json(operation->finished_ms));
 }
@@ -39,8 +38,7 @@ static json_t *render_operation(struct call *call, const void *result)
 /* What a suggest answers, of an operation that was quick enough. */
 static json_t *render_trials(struct call *call, const void *result)
 {
-    (void)call;
-    return trials_json(result);
+    return trials_json(call, result);
 }
 
 /* Milliseconds that the client waits, or -1: it prefers to wait for the end.  What is not known is ignored. */

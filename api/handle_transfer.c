@@ -51,11 +51,10 @@ static json_t *study_json(const struct study *study, const struct meta_sources *
 
 static json_t *render_export(struct call *call, const void *result)
 {
-    (void)call;
     const struct shown_export *shown = result;
     return json_pack("{s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "study",
                      study_json(&shown->study, &shown->meta), "events", show_events(&shown->events), "trials",
-                     show_trials(&shown->study.spec, shown->trials.trials, shown->trials.len));
+                     show_trials(call, &shown->study.spec, shown->trials.trials, shown->trials.len));
 }
 
 /* Every trial that there was when the study was read. */

@@ -3,6 +3,7 @@
 #include "api/reply.h"
 #include "api/show.h"
 #include "service/candidates.h"
+#include "service/steady.h"
 
 #include <float.h>
 #include <string.h>
@@ -27,9 +28,8 @@ const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeo
 
 static json_t *render_suggest(struct call *call, const void *result)
 {
-    (void)call;
     const struct suggest_reply *reply = result;
-    return json_pack("{s:o, s:I}", "trials", show_trials(&reply->spec, reply->trials, reply->len), "revision",
+    return json_pack("{s:o, s:I}", "trials", show_trials(call, &reply->spec, reply->trials, reply->len), "revision",
                      (json_int_t)reply->revision);
 }
 
@@ -117,9 +117,8 @@ struct shown_trials {
 
 static json_t *render_queued(struct call *call, const void *result)
 {
-    (void)call;
     const struct shown_trials *shown = result;
-    return json_pack("{s:o}", "trials", show_trials(&shown->study.spec, shown->page.trials, shown->page.len));
+    return json_pack("{s:o}", "trials", show_trials(call, &shown->study.spec, shown->page.trials, shown->page.len));
 }
 
 struct trials_post_input {
@@ -197,10 +196,9 @@ const struct form form_trials_get = {.query = trials_get_query, .bytes = sizeof(
 
 static json_t *render_trials(struct call *call, const void *result)
 {
-    (void)call;
     const struct shown_trials *shown = result;
     const struct trial_page   *page = &shown->page;
-    return show_page("trials", show_trials(&shown->study.spec, page->trials, page->len), page->next_cursor);
+    return show_page("trials", show_trials(call, &shown->study.spec, page->trials, page->len), page->next_cursor);
 }
 
 enum status handle_trials_get(struct call *call, struct error *err)
@@ -219,9 +217,8 @@ struct shown_trial {
 
 static json_t *render_trial(struct call *call, const void *result)
 {
-    (void)call;
     const struct shown_trial *shown = result;
-    return codec_trial_json(&shown->study.spec, &shown->trial);
+    return codec_trial_json(&shown->study.spec, &shown->trial, steady_shift_ms(call->app));
 }
 
 /* What the calls about one trial begin with. */
@@ -356,7 +353,7 @@ static json_t *render_pareto(struct call *call, const void *result)
         json_decref(reference);
         return NULL;
     }
-    return json_pack("{s:o, s:o, s:o}", "trials", show_trials(spec, reply->trials, reply->len), "hypervolume",
+    return json_pack("{s:o, s:o, s:o}", "trials", show_trials(call, spec, reply->trials, reply->len), "hypervolume",
                      codec_number(reply->hypervolume), "reference", reference);
 }
 

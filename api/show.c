@@ -4,6 +4,7 @@
 #include "service/codec_graph.h"
 #include "service/codec_read.h"
 #include "service/random.h"
+#include "service/steady.h"
 
 #include <stdio.h>
 
@@ -12,11 +13,12 @@ json_t *show_page(const char *name, json_t *list, const char *next_cursor)
     return json_pack("{s:o, s:s?}", name, list, "next_cursor", next_cursor);
 }
 
-json_t *show_trials(const struct spec *spec, const struct trial *trials, size_t len)
+json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len)
 {
     json_t *list = json_array();
+    int64_t shift_ms = steady_shift_ms(call->app);
     for (size_t i = 0; i < len; i++)
-        if (json_array_append_new(list, codec_trial_json(spec, &trials[i])) != 0) {
+        if (json_array_append_new(list, codec_trial_json(spec, &trials[i], shift_ms)) != 0) {
             json_decref(list);
             return NULL;
         }

@@ -8,7 +8,7 @@
 
 /* {"<name>":[...],"next_cursor":...}; takes the list. */
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
-json_t *show_trials(const struct spec *spec, const struct trial *trials, size_t len);
+json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);
 json_t *show_events(const struct event_page *page);
 /* {"trial","value"} or null */
 json_t *show_best(int64_t trial, double value);

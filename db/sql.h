@@ -140,6 +140,11 @@
       "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token "                            \
       "WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > $3)) ORDER BY created_ms, id LIMIT $4")          \
     X(TOKEN_REVOKE, "si", "", "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                     \
+    X(STEADY_GET, "", "siii", "SELECT boot, offset_ms, noted_ms, noted_wall_ms FROM steady WHERE id = 1")               \
+    X(STEADY_PUT, "siii", "",                                                                                          \
+      "INSERT INTO steady(id, boot, offset_ms, noted_ms, noted_wall_ms) VALUES (1, $1, $2, $3, $4) "                   \
+      "ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, offset_ms = excluded.offset_ms, "                          \
+      "noted_ms = excluded.noted_ms, noted_wall_ms = excluded.noted_wall_ms")                                          \
     X(IDEMPOTENCY_GET, "ssi", "sis",                                                                                   \
       "SELECT fingerprint, status, reply FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3")         \
     X(IDEMPOTENCY_ADD, "sssisi", "",                                                                                   \

@@ -5,6 +5,7 @@
 #include "service/operation.h"
 #include "service/random.h"
 #include "service/session.h"
+#include "service/steady.h"
 #include "service/study.h"
 #include "service/token.h"
 
@@ -34,6 +35,20 @@ static int64_t monotonic_ms(void)
     return clock_ms(CLOCK_MONOTONIC);
 }
 
+static int64_t boot_ms(void)
+{
+    return clock_ms(CLOCK_BOOTTIME);
+}
+
+static enum status open_store(struct app *app, struct error *err)
+{
+    char                    boot[sizeof app->steady.boot];
+    const struct db_options db = {app->options.folder, app->options.synchronous, READERS + app->options.compute_slots};
+    TRY(db_open(&db, &app->db, err));
+    steady_read_boot(boot, sizeof boot);
+    return steady_start(app, boot, err);
+}
+
 enum status app_open(const struct app_options *options, struct app **out, struct error *err)
 {
     *out = NULL;
@@ -41,8 +56,9 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     if (app == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
     app->options = *options;
-    app->now_ms = now_ms;
+    app->now_ms = options->now_ms != NULL ? options->now_ms : now_ms;
     app->monotonic_ms = monotonic_ms;
+    app->boot_ms = options->boot_ms != NULL ? options->boot_ms : boot_ms;
     app->sessions = session_cache_new();
     app->tokens = token_cache_new();
     app->studies = study_cache_new();
@@ -53,9 +69,8 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL ||
         app->plans == NULL || app->operations == NULL)
         status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
-    const struct db_options db = {options->folder, options->synchronous, READERS + options->compute_slots};
     if (status == STATUS_OK)
-        status = db_open(&db, &app->db, err);
+        status = open_store(app, err);
     if (status != STATUS_OK) {
         app_close(app);
         return status;
@@ -127,7 +142,7 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
     bool         has_key = work->caller->idempotency.key != NULL;
-    int64_t      now = work->app->now_ms();
+    int64_t      now = steady_ms(work->app);
     if (has_key) {
         TRY(find_reply(conn, work->caller, now, err));
         if (work->caller->idempotency.replayed)
@@ -148,7 +163,7 @@ enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void 
 static enum status replay(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
-    return find_reply(conn, work->caller, work->app->now_ms(), err);
+    return find_reply(conn, work->caller, steady_ms(work->app), err);
 }
 
 enum status app_replay(struct app *app, struct caller *caller, struct error *err)

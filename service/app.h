@@ -24,11 +24,19 @@ struct app_options {
     size_t      sessions_bytes; /* all fitted models together */
     size_t      session_bytes;  /* one of them */
     size_t      compute_slots;
+    int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
 };
 
 struct app_counters { /* monotonic; read by /metrics */
     _Atomic uint64_t suggestions, observations, fallbacks, session_hits, session_misses, session_evictions;
     _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
+};
+
+struct steady { /* service/steady.h */
+    int64_t         offset_ms;
+    _Atomic int64_t shift_ms;
+    char            boot[40];
+    int64_t         noted_ms, noted_wall_ms; /* of the writer */
 };
 
 struct app {
@@ -41,8 +49,10 @@ struct app {
     struct gate          *compute;
     struct gate          *plans; /* the same for those that plan ahead, so that nobody else waits for them */
     struct app_counters   counters;
-    int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970; tests replace it */
+    int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */
     int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */
+    int64_t (*boot_ms)(void);      /* CLOCK_BOOTTIME; under steady_ms, which leases and deadlines count on */
+    struct steady steady;
 };
 
 MUST_CHECK enum status app_open(const struct app_options *options, struct app **out, struct error *err);

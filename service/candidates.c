@@ -7,6 +7,7 @@
 #include "service/manifest.h"
 #include "service/matrix.h"
 #include "service/rows.h"
+#include "service/steady.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -499,7 +500,7 @@ static enum status drop(struct db_conn *conn, void *arg, struct error *err)
     up->out->received_bytes = 0;
     bool is_private = up->study.spec.is_private;
     if (is_private)
-        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_REFUSE, up->id, up->now_ms));
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_REFUSE, up->id, steady_ms(up->app)));
     return forget_pieces(conn, up, is_private && up->check->is_declared_file, err);
 }
 

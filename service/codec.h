@@ -45,7 +45,8 @@ json_t *codec_study_json(const struct study *study);
 /* What is stored and shown of a proposal's model: numbers of 6 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);
-json_t                *codec_trial_json(const struct spec *spec, const struct trial *trial);
+/* shift_ms: of steady_shift_ms, for the lease. */
+json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, int64_t shift_ms);
 
 /* A string-to-string object -> canonical text, and back. */
 MUST_CHECK enum status codec_labels(const json_t *json, struct arena *arena, const char **text, struct error *err);

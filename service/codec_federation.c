@@ -329,17 +329,18 @@ json_t *codec_federation_spec_json(const struct federation_spec *spec)
     return failed != 0 ? NULL : json;
 }
 
-json_t *codec_federation_json(const struct federation *federation)
+json_t *codec_federation_json(const struct federation *federation, int64_t shift_ms)
 {
     json_t *json = codec_federation_spec_json(&federation->spec);
     bool    is_over = federation->state == FEDERATION_COMPLETED;
-    json_t *own = json_pack(
-        "{s:s, s:s, s:s, s:s?, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:o}", "id", federation->id, "name", federation->name,
-        "state", federation_state_names[federation->state], "reason", federation->reason, "features_sha256",
-        federation->features_sha256, "registered", (json_int_t)federation->registered, "round",
-        is_over ? json_null() : json_integer(federation->round), "rounds_closed", (json_int_t)(federation->round - 1),
-        "received", (json_int_t)federation->received, "deadline_at", codec_time_json(federation->deadline_ms),
-        "created_at", codec_time_json(federation->created_ms), "updated_at", codec_time_json(federation->updated_ms));
+    json_t *own =
+        json_pack("{s:s, s:s, s:s, s:s?, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:o}", "id", federation->id, "name",
+                  federation->name, "state", federation_state_names[federation->state], "reason", federation->reason,
+                  "features_sha256", federation->features_sha256, "registered", (json_int_t)federation->registered,
+                  "round", is_over ? json_null() : json_integer(federation->round), "rounds_closed",
+                  (json_int_t)(federation->round - 1), "received", (json_int_t)federation->received, "deadline_at",
+                  codec_time_json(federation->deadline_ms == 0 ? 0 : federation->deadline_ms + shift_ms), "created_at",
+                  codec_time_json(federation->created_ms), "updated_at", codec_time_json(federation->updated_ms));
     if (json == NULL || own == NULL || json_object_update(own, json) != 0) {
         json_decref(own);
         own = NULL;

@@ -15,7 +15,8 @@ MUST_CHECK enum status codec_federation_parse(const char *text, struct arena *ar
                                               struct error *err);
 /* The same, resolved; a new reference, NULL when out of memory. */
 json_t *codec_federation_spec_json(const struct federation_spec *spec);
-json_t *codec_federation_json(const struct federation *federation);
+/* shift_ms: of steady_shift_ms, for the deadline. */
+json_t *codec_federation_json(const struct federation *federation, int64_t shift_ms);
 
 /* INVALID "wrong_space" unless the study has the federation's space and goal. */
 MUST_CHECK enum status codec_federation_fits(const struct federation_spec *spec, const struct spec *study,

@@ -354,9 +354,10 @@ static json_t *model_json(const struct trial *trial)
                      diagnostics == NULL ? json_null() : json_loads(diagnostics, 0, NULL));
 }
 
-static json_t *lease_json(const struct trial *trial)
+static json_t *lease_json(const struct trial *trial, int64_t shift_ms)
 {
-    return trial->lease_ms == 0 ? json_null() : json_pack("{s:o}", "expires_at", codec_time_json(trial->lease_ms));
+    return trial->lease_ms == 0 ? json_null()
+                                : json_pack("{s:o}", "expires_at", codec_time_json(trial->lease_ms + shift_ms));
 }
 
 /* Values (at 0) or standard deviations (at 1) by metric, or values by site; null when there is none. */
@@ -393,7 +394,7 @@ static json_t *curve_json(const struct trial *trial)
     return list;
 }
 
-json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
+json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, int64_t shift_ms)
 {
     bool    is_graph = spec->space.kind == SPACE_GRAPH;
     json_t *place = trial->point == NULL ? json_null()
@@ -403,11 +404,11 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial)
                      "number", (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
                      is_graph ? json_null() : place, "sites", is_graph ? place : NULL, "candidate",
                      trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease",
-                     lease_json(trial), "value", codec_number(trial->value), "values", values_json(spec, trial, 0),
-                     "stddev", codec_number(trial->stddev), "stddevs", values_json(spec, trial, 1), "reason",
-                     trial->reason, "external_id", trial->external_id, "model", model_json(trial), "created_at",
-                     codec_time_json(trial->created_ms), "finished_at", codec_time_json(trial->finished_ms), "curve",
-                     curve_json(trial));
+                     lease_json(trial, shift_ms), "value", codec_number(trial->value), "values",
+                     values_json(spec, trial, 0), "stddev", codec_number(trial->stddev), "stddevs",
+                     values_json(spec, trial, 1), "reason", trial->reason, "external_id", trial->external_id, "model",
+                     model_json(trial), "created_at", codec_time_json(trial->created_ms), "finished_at",
+                     codec_time_json(trial->finished_ms), "curve", curve_json(trial));
 }
 
 /* ---- studies ---- */

@@ -8,6 +8,7 @@
 #include "service/codec_federation.h"
 #include "service/digest.h"
 #include "service/gate.h"
+#include "service/steady.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -218,7 +219,7 @@ static enum status close_due(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
     TRY(find(conn, arg, err));
-    work->is_closed = federation_is_due(work->federation, work->now_ms);
+    work->is_closed = federation_is_due(work->federation, steady_ms(work->app));
     if (!work->is_closed)
         return STATUS_OK;
     return federation_close_round(conn, work->app, work->federation, work->caller->arena, err);
@@ -230,7 +231,7 @@ enum status federation_find(struct app *app, struct caller *caller, const char *
     struct work work = {.app = app, .caller = caller, .id = id, .federation = out, .now_ms = app->now_ms()};
     TRY(visible(caller, id, err));
     TRY(db_read(app->db, find, &work, err));
-    if (!federation_is_due(out, work.now_ms))
+    if (!federation_is_due(out, steady_ms(app)))
         return STATUS_OK;
     TRY(db_transact(app->db, close_due, &work, err));
     if (work.is_closed)

@@ -43,7 +43,7 @@ struct federation {
     int64_t                version, registered;
     int64_t                round;       /* the open one, from 1; after the last one: rounds closed + 1 */
     int64_t                received;    /* messages of the open round */
-    int64_t                deadline_ms; /* of the open round; 0: nobody has sent yet */
+    int64_t                deadline_ms; /* of the open round, on steady_ms(); 0: nobody has sent yet */
     double                 epsilon;     /* spent */
     int64_t                created_ms, updated_ms;
 };
@@ -176,7 +176,7 @@ MUST_CHECK enum status federation_rounds(struct app *app, struct caller *caller,
                                          int64_t limit, struct federation_round_page *out, struct error *err);
 
 /* Is the open round to be closed now? */
-bool federation_is_due(const struct federation *federation, int64_t now_ms);
+bool federation_is_due(const struct federation *federation, int64_t steady_now_ms);
 /* Closes it, in the caller's transaction: ledger, broadcast, messages, next round or the end. */
 MUST_CHECK enum status federation_close_round(struct db_conn *conn, struct app *app, struct federation *federation,
                                               struct arena *arena, struct error *err);

@@ -5,6 +5,7 @@
 #include "service/digest.h"
 #include "service/federation.h"
 #include "service/random.h"
+#include "service/steady.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,9 +14,9 @@
 enum { LIST_MAX = 1000, LIST_DEFAULT = 100, NPY_HEADER_MAX = 128 };
 static const char closer[] = "federation"; /* the actor of what a deadline or a last message does */
 
-bool federation_is_due(const struct federation *federation, int64_t now_ms)
+bool federation_is_due(const struct federation *federation, int64_t steady_now_ms)
 {
-    bool is_late = federation->deadline_ms != 0 && now_ms >= federation->deadline_ms;
+    bool is_late = federation->deadline_ms != 0 && steady_now_ms >= federation->deadline_ms;
     return federation->state == FEDERATION_ACTIVE && (federation->received >= federation->spec.seats ||
                                                       (is_late && federation->received >= federation->spec.minimum));
 }
@@ -303,7 +304,7 @@ enum status federation_take(struct db_conn *conn, struct app *app, struct federa
         return STATUS_OK;
     federation->version++;
     if (federation->received++ == 0)
-        federation->deadline_ms = now_ms + federation->spec.round_ms;
+        federation->deadline_ms = steady_ms(app) + federation->spec.round_ms;
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_ADD, federation->id, message->round, message->seat,
                 message->vector, message->len * sizeof(double), now_ms));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, federation->id, federation->received, federation->deadline_ms,

@@ -7,6 +7,7 @@
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/steady.h"
 
 #include <math.h>
 #include <string.h>
@@ -160,7 +161,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
         TRY(stop(conn, work, &study, err));
     else
         TRY(db_exec(conn, NULL, err, SQL_TRIAL_LEASE, work->id, work->request->trial,
-                    work->now_ms + work->live->spec.lease_ms));
+                    steady_ms(work->app) + work->live->spec.lease_ms));
     return rows_study_save(conn, &study, work->now_ms, err);
 }
 

@@ -9,6 +9,7 @@
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/steady.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,8 +22,8 @@ struct plan {
     const struct suggest_request *request;
     struct suggest_reply         *out;
     struct study                  study;
-    int64_t                       now_ms;
-    int64_t                       waiting; /* queued, or will be: their leases are over */
+    int64_t                       now_ms, steady_ms; /* of events; of leases */
+    int64_t                       waiting;           /* queued, or will be: their leases are over */
     struct live                  *live;
     struct trial                 *fresh; /* proposals, not yet in the log */
     const void                  **notes;
@@ -78,7 +79,7 @@ static enum status find_expired(struct db_conn *conn, const struct plan *plan, i
     struct db_rows rows;
     enum status    status;
     *len = 0;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->now_ms));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->steady_ms));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && *len < EXPIRED_MAX)
         expired[(*len)++] = db_int(&rows, 0);
     db_done(&rows);
@@ -106,7 +107,8 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     struct db_rows rows;
     struct trial  *trials;
     size_t         len;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->now_ms, missing(plan)));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->steady_ms,
+                 missing(plan)));
     TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
     TRY(load_curves(conn, plan, trials, len, err));
     return append(plan, trials, len);
@@ -123,7 +125,7 @@ static enum status take_queued(struct db_conn *conn, struct plan *plan, struct e
     for (size_t i = 0; i < len; i++) {
         trials[i].state = TRIAL_RUNNING;
         trials[i].worker = plan->request->worker;
-        trials[i].lease_ms = plan->now_ms + plan->study.spec.lease_ms;
+        trials[i].lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
         TRY(db_exec(conn, NULL, err, SQL_TRIAL_START, plan->id, trials[i].number, trials[i].worker,
                     trials[i].lease_ms));
         rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
@@ -140,6 +142,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     int64_t      expired[EXPIRED_MAX];
     size_t       expired_len;
     plan->now_ms = plan->app->now_ms();
+    plan->steady_ms = steady_ms(plan->app);
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
     TRY(trial_may_be_given(&plan->study, err));
     if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
@@ -294,7 +297,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
 {
     struct trial *trial = &plan->fresh[i];
     trial->created_ms = plan->now_ms;
-    trial->lease_ms = plan->now_ms + plan->study.spec.lease_ms;
+    trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
     size_t bytes = trial->point == NULL ? 0 : space_point_len(&plan->study.spec.space) * sizeof *trial->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state], trial->point,
                 bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy, trial->model.fallback,
@@ -321,7 +324,8 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     struct plan *plan = arg;
     struct spec  spec = plan->study.spec;
     plan->out->len = 0;
-    plan->now_ms = plan->app->now_ms(); // leases begin when trials are given, not when they were asked for
+    plan->now_ms = plan->app->now_ms();
+    plan->steady_ms = steady_ms(plan->app); // leases begin when trials are given, not when they were asked for
     TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, &plan->study, err));
     plan->study.spec = spec;
     TRY(trial_may_be_given(&plan->study, err));

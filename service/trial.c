@@ -4,6 +4,7 @@
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/steady.h"
 #include "service/visits.h"
 
 #include <math.h>
@@ -147,7 +148,7 @@ static enum status heartbeat(struct db_conn *conn, void *arg, struct error *err)
     if (task->trial->state != TRIAL_RUNNING)
         return error_set(err, STATUS_CONFLICT, "trial_not_running", "", "trial %lld is %s", (long long)task->number,
                          trial_state_names[task->trial->state]);
-    task->trial->lease_ms = task->now_ms + task->study.spec.lease_ms;
+    task->trial->lease_ms = steady_ms(task->app) + task->study.spec.lease_ms;
     return db_exec(conn, NULL, err, SQL_TRIAL_LEASE, task->id, task->number, task->trial->lease_ms);
 }
 

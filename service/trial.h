@@ -14,7 +14,7 @@ struct trial {
     const double             *point;                         /* [space_point_len] or NULL */
     int64_t                   row;                           /* candidates; -1 */
     const char               *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
-    int64_t                   lease_ms;                      /* wall clock at which the lease ends; 0: none */
+    int64_t                   lease_ms;                      /* steady_ms() at which the lease ends; 0: none */
     double                    value, stddev;                 /* of the first objective; NaN when there is none */
     const double             *values; /* of all metrics, as spec_is_feasible has them (graph: of the
                                                        sites, NaN where not measured), or NULL */

@@ -187,7 +187,7 @@ static void test_trial(void)
         .finished_ms = 1772357401000,
         .model = {.policy = "gp", .revision = 5, .observations = 2, .mean = 1.75, .sd = 0.5, .milliseconds = 1.25}};
     check_text(
-        codec_trial_json(&spec, &trial),
+        codec_trial_json(&spec, &trial, 0),
         "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
         "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
         "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"policy\":\"gp\","
@@ -200,9 +200,9 @@ static void test_trial(void)
                             .worker = "",
                             .value = NAN,
                             .stddev = NAN,
-                            .lease_ms = 1772357400125,
+                            .lease_ms = 1772357401125,
                             .created_ms = 1772357400125};
-    check_text(codec_trial_json(&spec, &running),
+    check_text(codec_trial_json(&spec, &running, -1000),
                "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
                "\"lease\":{\"expires_at\":\"2026-03-01T09:30:00.125Z\"},\"value\":null,\"values\":null,"
                "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":null,\"model\":null,"
@@ -221,7 +221,7 @@ static void check_diagnostics(const struct spec *spec, const struct diagnostics 
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     CU_ASSERT_STRING_EQUAL(text, expected);
     struct trial trial = {.number = 1, .worker = "", .row = -1, .model = {.policy = "gp", .diagnostics = text}};
-    json_auto_t *shown = codec_trial_json(spec, &trial), *wanted = json_loads(expected, 0, NULL);
+    json_auto_t *shown = codec_trial_json(spec, &trial, 0), *wanted = json_loads(expected, 0, NULL);
     CU_ASSERT(json_equal(json_object_get(json_object_get(shown, "model"), "diagnostics"), wanted));
     CU_ASSERT_EQUAL(codec_diagnostics(spec, d, &small, &text, &err), STATUS_NO_MEMORY);
     arena_fini(&arena);

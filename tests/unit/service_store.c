@@ -70,7 +70,11 @@ static void test_newer_schema_is_refused(void)
     CU_ASSERT_EQUAL(db_transact(world->app->db, bump_schema, NULL, &world->err), STATUS_OK);
     app_close(world->app);
     struct app              *app;
-    const struct app_options options = {world->folder, "FULL", 1 << 20, 1 << 20, 1};
+    const struct app_options options = {.folder = world->folder,
+                                        .synchronous = "FULL",
+                                        .sessions_bytes = 1 << 20,
+                                        .session_bytes = 1 << 20,
+                                        .compute_slots = 1};
     CU_ASSERT_EQUAL(app_open(&options, &app, &world->err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "schema_newer");
     world->app = NULL;

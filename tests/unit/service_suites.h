@@ -19,6 +19,7 @@
     X(manifest)           \
     X(npy)                \
     X(races)              \
+    X(steady)             \
     X(store)
 
 #define X(name) extern CU_TestInfo suite_##name[];

@@ -12,17 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
-_Atomic int64_t world_clock_ms = 1700000000123;
-static int64_t  test_clock(void)
+_Atomic int64_t world_clock_ms = 1700000000123, world_wall_ahead_ms;
+
+static int64_t boot_clock(void)
 {
     return world_clock_ms;
 }
 
+static int64_t wall_clock(void)
+{
+    return world_clock_ms + world_wall_ahead_ms;
+}
+
 void world_open(struct world *world)
 {
-    const struct app_options options = {world->folder, "FULL", 64 << 20, 32 << 20, 2};
+    const struct app_options options = {world->folder, "FULL", 64 << 20, 32 << 20, 2, wall_clock, boot_clock};
     CU_ASSERT_EQUAL_FATAL(app_open(&options, &world->app, &world->err), STATUS_OK);
-    world->app->now_ms = test_clock;
 }
 
 struct world *world_new(void)

@@ -14,7 +14,8 @@ struct world {
     struct error  err;
 };
 
-extern _Atomic int64_t world_clock_ms; /* what the application takes for the time */
+extern _Atomic int64_t world_clock_ms;      /* what the application takes for the time */
+extern _Atomic int64_t world_wall_ahead_ms; /* how much its wall clock was set forward */
 
 struct world *world_new(void);
 void          world_open(struct world *world); /* again, after app_close */

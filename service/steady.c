@@ -1,0 +1,90 @@
+/* See steady.h. */
+#include "service/steady.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* WOBBLE: the two clocks are read one after the other; less than this is no jump, and a time is shown the same twice. */
+enum { NOTE_MS = 10000, WOBBLE_MS = 200 };
+
+void steady_read_boot(char *boot, size_t boot_bytes)
+{
+    int     fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, boot, boot_bytes - 1);
+    if (fd >= 0)
+        close(fd);
+    boot[got > 0 ? got : 0] = '\0';
+    boot[strcspn(boot, "\n")] = '\0';
+}
+
+int64_t steady_ms(struct app *app)
+{
+    return app->boot_ms() + app->steady.offset_ms;
+}
+
+int64_t steady_shift_ms(struct app *app)
+{
+    int64_t measured = app->now_ms() - steady_ms(app), shown = atomic_load(&app->steady.shift_ms);
+    if (llabs(measured - shown) <= WOBBLE_MS)
+        return shown;
+    atomic_store(&app->steady.shift_ms, measured);
+    return measured;
+}
+
+struct start {
+    struct app *app;
+    const char *boot;
+};
+
+static enum status load(struct db_conn *conn, const struct start *start, bool *is_known, struct error *err)
+{
+    struct app    *app = start->app;
+    struct db_rows rows;
+    int64_t        now_ms = app->now_ms(), boot_ms = app->boot_ms();
+    app->steady.offset_ms = now_ms - boot_ms;
+    TRY(db_query(conn, &rows, err, SQL_STEADY_GET));
+    enum status status = db_next(&rows, is_known, err);
+    if (status == STATUS_OK && *is_known) {
+        int64_t noted_ms = db_int(&rows, 2), passed_ms = now_ms - db_int(&rows, 3);
+        bool    is_same = start->boot[0] != '\0' && strcmp(db_text(&rows, 0), start->boot) == 0;
+        int64_t next_ms = is_same ? boot_ms + db_int(&rows, 1) : noted_ms + passed_ms;
+        app->steady.offset_ms = (next_ms > noted_ms ? next_ms : noted_ms) - boot_ms;
+    }
+    db_done(&rows);
+    return status;
+}
+
+/* Both clocks as they are now. */
+static enum status put(struct app *app, struct db_conn *conn, const char *boot, struct error *err)
+{
+    app->steady.noted_ms = steady_ms(app);
+    app->steady.noted_wall_ms = app->now_ms();
+    return db_exec(conn, NULL, err, SQL_STEADY_PUT, boot, app->steady.offset_ms, app->steady.noted_ms,
+                   app->steady.noted_wall_ms);
+}
+
+static enum status start(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct start *start = arg;
+    bool                is_known;
+    TRY(load(conn, start, &is_known, err));
+    snprintf(start->app->steady.boot, sizeof start->app->steady.boot, "%s", start->boot);
+    return put(start->app, conn, start->boot, err);
+}
+
+enum status steady_start(struct app *app, const char *boot, struct error *err)
+{
+    struct start work = {app, boot};
+    return db_transact(app->db, start, &work, err);
+}
+
+enum status steady_note(struct app *app, struct db_conn *conn, bool was_busy, struct error *err)
+{
+    struct steady *own = &app->steady;
+    int64_t        passed_ms = steady_ms(app) - own->noted_ms, passed_wall_ms = app->now_ms() - own->noted_wall_ms;
+    bool           was_set = llabs(passed_wall_ms - passed_ms) > WOBBLE_MS;
+    return was_set || (was_busy && passed_ms >= NOTE_MS) ? put(app, conn, own->boot, err) : STATUS_OK;
+}
