@@ -1,10 +1,12 @@
 /* See client.h.  The only file that knows libcurl. */
 #include "service/client.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
-#include <stdbool.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { REPLY_MAX_BYTES = 256 << 20, DEFAULT_TIMEOUT_MS = 60000, CONNECT_TIMEOUT_MS = 5000 };
 
@@ -13,8 +15,52 @@ struct client {
     char  address[512]; /* without a final slash */
     char  authorization[256];
     char  socket_path[512];
+    char  ca_file[1024]; /* or "" */
+    bool  is_local;      /* on this machine: no proxy */
     long  timeout_ms;
 };
+
+bool client_is_loopback(const char *host)
+{
+    struct in_addr  four;
+    struct in6_addr six;
+    if (inet_pton(AF_INET, host, &four) == 1)
+        return ntohl(four.s_addr) >> 24 == 127;
+    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+           (inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six));
+}
+
+/* Of the address as libcurl will read it, which knows of user names and escapes. */
+static enum status check_host(struct client *client, bool insecure_http, struct error *err)
+{
+    char  *host = NULL;
+    CURLU *url = curl_url();
+    bool   is_read = url != NULL && curl_url_set(url, CURLUPART_URL, client->address, 0) == CURLUE_OK &&
+                   curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK;
+    enum status status = STATUS_OK;
+    client->is_local = is_read && client_is_loopback(host);
+    if (!is_read)
+        status = error_set(err, STATUS_INVALID, "bad_address", "", "not an address: %.100s", client->address);
+    else if (!client->is_local && !insecure_http && strncmp(client->address, "http://", 7) == 0)
+        status =
+            error_set(err, STATUS_INVALID, "insecure_http", "",
+                      "http:// to %.100s would send the token and everything else readable for all in between: use "
+                      "https://, or say --insecure-http",
+                      host);
+    curl_free(host);
+    curl_url_cleanup(url);
+    return status;
+}
+
+static enum status copy_ca_file(struct client *client, const char *path, struct error *err)
+{
+    if (path == NULL)
+        return STATUS_OK;
+    if (strlen(path) >= sizeof client->ca_file || access(path, R_OK) != 0)
+        return error_set(err, STATUS_INVALID, "file", "", "--cacert %.150s: %s", path, strerror(errno));
+    snprintf(client->ca_file, sizeof client->ca_file, "%s", path);
+    return STATUS_OK;
+}
 
 static enum status copy_address(struct client *client, const struct client_options *options, struct error *err)
 {
@@ -29,7 +75,8 @@ static enum status copy_address(struct client *client, const struct client_optio
     size_t length = strlen(client->address);
     if (client->address[length - 1] == '/')
         client->address[length - 1] = '\0';
-    return STATUS_OK;
+    TRY(copy_ca_file(client, options->ca_file, err));
+    return check_host(client, options->insecure_http, err);
 }
 
 enum status client_open(const struct client_options *options, struct client **out, struct error *err)
@@ -111,7 +158,12 @@ static enum status set_up(struct client *client, const struct client_request *re
               curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method) == CURLE_OK &&
               curl_easy_setopt(curl, CURLOPT_HTTPHEADER, *headers) == CURLE_OK;
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
+    if (client->is_local)
+        curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    if (client->ca_file[0] != '\0') { // these authorities and no others
+        is_good = is_good && curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca_file) == CURLE_OK;
+        curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+    }
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, client->timeout_ms);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
@@ -161,7 +213,12 @@ enum status client_send(struct client *client, const struct client_request *requ
     if (status == STATUS_OK) {
         curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, reply);
         CURLcode result = curl_easy_perform(client->curl);
-        if (result != CURLE_OK)
+        bool     is_unknown = result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE;
+        if (is_unknown)
+            status = error_set(err, STATUS_INVALID, "bad_certificate", "",
+                               "%.100s: %s; --cacert FILE names the authority of a private network", client->address,
+                               curl_easy_strerror(result));
+        else if (result != CURLE_OK)
             status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s",
                                client->socket_path[0] != '\0' ? client->socket_path : client->address,
                                curl_easy_strerror(result));

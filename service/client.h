@@ -6,6 +6,7 @@
 #include "engine/status.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,12 +14,15 @@
 struct client;
 
 struct client_options {
-    const char *server;      /* "http://HOST:PORT" or "https://HOST:PORT" */
-    const char *socket_path; /* a Unix socket instead; server is then ignored */
-    const char *token;       /* or NULL */
-    long        timeout_ms;  /* of one request; 0: a minute */
+    const char *server;        /* "http://HOST:PORT" or "https://HOST:PORT" */
+    const char *socket_path;   /* a Unix socket instead; server is then ignored */
+    const char *token;         /* or NULL */
+    const char *ca_file;       /* PEM; NULL: the system's authorities */
+    bool        insecure_http; /* http:// to another machine is allowed */
+    long        timeout_ms;    /* of one request; 0: a minute */
 };
-/* Opens no connection yet.  Errors: INVALID "bad_address" (neither http:// nor https://), NO_MEMORY. */
+/* Opens no connection yet.  Errors: INVALID "bad_address" (neither http:// nor https://), "insecure_http", "file" (no such
+ * ca_file), NO_MEMORY. */
 MUST_CHECK enum status client_open(const struct client_options *options, struct client **out, struct error *err);
 void                   client_close(struct client *client); /* NULL is allowed */
 
@@ -34,7 +38,11 @@ struct client_reply {
     size_t length;
 }; /* bytes: NUL behind; the caller frees */
 
-/* Errors: BUSY "unreachable" (no connection, or it broke before the answer was whole); what the server refused with.
+/* Does the name mean this machine, whoever answers for names?  An address 127.x.x.x, ::1, or "localhost". */
+bool client_is_loopback(const char *host);
+
+/* Errors: BUSY "unreachable" (no connection, or it broke before the answer was whole); INVALID "bad_certificate"; what
+ * the server refused with.
  * reply->bytes is NULL on failure. */
 MUST_CHECK enum status client_send(struct client *client, const struct client_request *request,
                                    struct client_reply *reply, struct error *err);

@@ -2,6 +2,7 @@
 #include "service/command.h"
 #include "service/client.h"
 #include "service/file.h"
+#include "service/plain.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,11 @@ static const struct {
 
 int command_fail(const struct error *err)
 {
-    fprintf(stderr, "gnomon: %s%s%s\n", err->text, err->path[0] != '\0' ? " at " : "", err->path);
+    fputs("gnomon: ", stderr);
+    plain_print(stderr, err->text);
+    fputs(err->path[0] != '\0' ? " at " : "", stderr);
+    plain_print(stderr, err->path);
+    fputc('\n', stderr);
     for (size_t i = 0; i < sizeof exit_codes / sizeof exit_codes[0]; i++)
         if (strcmp(exit_codes[i].code, err->code) == 0)
             return exit_codes[i].exit_code;
@@ -31,19 +36,23 @@ enum status command_check_study(const char *id, struct error *err)
     return error_set(err, STATUS_INVALID, "usage", "", "--study takes an id like std_abcdefghij234567, not %.40s", id);
 }
 
-enum status command_connect(const char *server, const char *token_file, struct client **out, struct error *err)
+enum status command_connect(const struct command_server *at, struct client **out, struct error *err)
 {
     enum { TOKEN_MAX_BYTES = 200 };
     const char *variable = getenv("GNOMON_TOKEN");
     char       *text = NULL, token[TOKEN_MAX_BYTES + 1];
     size_t      length = 0;
-    if (token_file != NULL)
-        TRY(file_read(token_file, TOKEN_MAX_BYTES, &text, &length, err));
+    if (at->token_file != NULL)
+        TRY(file_read(at->token_file, TOKEN_MAX_BYTES, &text, &length, err));
     snprintf(token, sizeof token, "%s", text != NULL ? text : variable != NULL ? variable : "");
     free(text);
     unsetenv("GNOMON_TOKEN");
     token[strcspn(token, "\r\n \t")] = '\0';
-    return client_open(&(struct client_options){.server = server, .token = token[0] != '\0' ? token : NULL}, out, err);
+    return client_open(&(struct client_options){.server = at->url,
+                                                .token = token[0] != '\0' ? token : NULL,
+                                                .ca_file = at->ca_file,
+                                                .insecure_http = at->insecure_http},
+                       out, err);
 }
 
 enum status command_connect_local(const char *folder, struct client **out, struct error *err)

@@ -39,24 +39,43 @@ int command_fail(const struct error *err);
 /* INVALID "usage" unless it looks like a study's id: it becomes part of a path. */
 MUST_CHECK enum status command_check_study(const char *id, struct error *err);
 
-/* A client of --server with the token in the file, or in GNOMON_TOKEN (which is then removed from the environment, so
+/* Where the service is, and who asks: a member "at" of each client's options, filled by COMMAND_SERVER_ROWS. */
+struct command_server {
+    const char *url, *token_file, *ca_file; /* the last two: or NULL */
+    bool        insecure_http;
+};
+
+/* A client of the server with the token in the file, or in GNOMON_TOKEN (which is then removed from the environment, so
  * that no child process sees it). */
-MUST_CHECK enum status command_connect(const char *server, const char *token_file, struct client **out,
-                                       struct error *err);
+MUST_CHECK enum status command_connect(const struct command_server *at, struct client **out, struct error *err);
 
 /* A client of the server that owns the folder, through its Unix socket, as the local administrator. */
 MUST_CHECK enum status command_connect_local(const char *folder, struct client **out, struct error *err);
 
 /* The options that every client has; for use inside a table. */
-#define COMMAND_SERVER_ROW(type)                                                                               \
+#define COMMAND_SERVER_ROW(type, member)                                                                       \
     {                                                                                                          \
         .flag = "server", .environment = "GNOMON_SERVER", .value = "URL", .fallback = "http://127.0.0.1:8080", \
-        .kind = CONFIG_TEXT, .offset = offsetof(type, server), .help = "where the service is"                  \
+        .kind = CONFIG_TEXT, .offset = offsetof(type, member), .help = "where the service is"                  \
     }
-#define COMMAND_TOKEN_ROW(type)                                                                                       \
-    {                                                                                                                 \
-        .flag = "token-file", .environment = "GNOMON_TOKEN_FILE", .value = "FILE", .kind = CONFIG_TEXT,               \
-        .offset = offsetof(type, token_file), .help = "a file with the token; without it, GNOMON_TOKEN has the token" \
+#define COMMAND_SERVER_ROWS(type)                                                                               \
+    COMMAND_SERVER_ROW(type, at.url),                                                                           \
+        {.flag = "token-file",                                                                                  \
+         .environment = "GNOMON_TOKEN_FILE",                                                                    \
+         .value = "FILE",                                                                                       \
+         .kind = CONFIG_TEXT,                                                                                   \
+         .offset = offsetof(type, at.token_file),                                                               \
+         .help = "a file with the token; without it, GNOMON_TOKEN has the token"},                              \
+        {.flag = "cacert",                                                                                      \
+         .environment = "GNOMON_CACERT",                                                                        \
+         .value = "FILE",                                                                                       \
+         .kind = CONFIG_TEXT,                                                                                   \
+         .offset = offsetof(type, at.ca_file),                                                                  \
+         .help = "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the " \
+                 "system's"},                                                                                   \
+    {                                                                                                           \
+        .flag = "insecure-http", .kind = CONFIG_SWITCH, .offset = offsetof(type, at.insecure_http),             \
+        .help = "allow http:// to another machine: whoever is in between reads the token and everything else"   \
     }
 #define COMMAND_DATA_ROW(type)                                                                                   \
     {                                                                                                            \

@@ -9,6 +9,7 @@
 #include "service/codec_federation.h"
 #include "service/command.h"
 #include "service/command_agent_log.h"
+#include "service/plain.h"
 #include "service/process.h"
 #include "service/random.h"
 #include "service/upload.h"
@@ -28,14 +29,14 @@ enum {
 };
 
 struct agent_options {
-    const char *server, *federation, *measure, *journal, *token_file;
-    int64_t     trials, patience_s, wait_s, seed;
+    struct command_server at;
+    const char           *federation, *measure, *journal;
+    int64_t               trials, patience_s, wait_s, seed;
 };
 
 #define MEMBER(name) .offset = offsetof(struct agent_options, name)
 static const struct config_row options_table[] = {
-    COMMAND_SERVER_ROW(struct agent_options),
-    COMMAND_TOKEN_ROW(struct agent_options),
+    COMMAND_SERVER_ROWS(struct agent_options),
     {.flag = "federation",
      .value = "ID",
      .kind = CONFIG_TEXT,
@@ -222,7 +223,7 @@ static enum status join(struct agent *a, struct error *err)
     if (strncmp(a->options.federation, "fed_", 4) != 0)
         return error_set(err, STATUS_INVALID, "usage", "", "--federation takes an id like fed_abcdefghij234567");
     TRY(command_check_study(a->options.federation, err));
-    TRY(command_connect(a->options.server, a->options.token_file, &a->client, err));
+    TRY(command_connect(&a->options.at, &a->client, err));
     TRY(find_seat(a, err));
     TRY(read_federation(a, err));
     TRY(check_features(a, err));
@@ -382,7 +383,9 @@ static enum status end(struct agent *a, const struct state *state, struct error 
     a->is_over = true;
     if (state->closed > a->log.round)
         TRY(receive(a, state->closed, err));
-    fprintf(stderr, "gnomon: the federation is over after %lld rounds: %s\n", (long long)state->closed, state->reason);
+    fprintf(stderr, "gnomon: the federation is over after %lld rounds: ", (long long)state->closed);
+    plain_print(stderr, state->reason);
+    fputc('\n', stderr);
     return STATUS_OK;
 }
 

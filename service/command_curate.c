@@ -25,14 +25,14 @@
 enum { MEASURE_ATTEMPTS = 2, FAILURES_MAX = 5, PAUSED_POLL_MS = 2000, OUTPUT_BYTES = 4096 };
 
 struct curate_options {
-    const char *server, *study, *secret, *data, *matrix, *manifest, *measure, *token_file;
-    int64_t     patience_s;
+    struct command_server at;
+    const char           *study, *secret, *data, *matrix, *manifest, *measure;
+    int64_t               patience_s;
 };
 
 #define MEMBER(name) .offset = offsetof(struct curate_options, name)
 static const struct config_row options_table[] = {
-    COMMAND_SERVER_ROW(struct curate_options),
-    COMMAND_TOKEN_ROW(struct curate_options),
+    COMMAND_SERVER_ROWS(struct curate_options),
     {.flag = "study",
      .value = "ID",
      .kind = CONFIG_TEXT,
@@ -370,7 +370,7 @@ static enum status prepare(struct curator *c, struct error *err)
     TRY(check_release(c, err));
     TRY(open_journal(c, err));
     snprintf(c->worker, sizeof c->worker, "curator-%s", c->secret.id);
-    return command_connect(c->options.server, c->options.token_file, &c->client, err);
+    return command_connect(&c->options.at, &c->client, err);
 }
 
 static enum status curate(struct curator *c, struct error *err)

@@ -25,7 +25,7 @@ struct demo_options {
 
 #define MEMBER(member) .offset = offsetof(struct demo_options, member)
 static const struct config_row options_table[] = {
-    COMMAND_SERVER_ROW(struct demo_options),
+    COMMAND_SERVER_ROW(struct demo_options, server),
     COMMAND_DATA_ROW(struct demo_options),
     {.flag = "examples",
      .value = "DIR",

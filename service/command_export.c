@@ -2,18 +2,20 @@
 #include "service/client.h"
 #include "service/command.h"
 #include "service/file.h"
+#include "service/plain.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct export_options {
-    const char *server, *token_file, *study, *format, *out;
+    struct command_server at;
+    const char           *study, *format, *out;
 };
 
 #define MEMBER(member) .offset = offsetof(struct export_options, member)
 static const struct config_row options_table[] = {
-    COMMAND_SERVER_ROW(struct export_options),
-    COMMAND_TOKEN_ROW(struct export_options),
+    COMMAND_SERVER_ROWS(struct export_options),
     {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
     {.flag = "format",
      .value = "FORMAT",
@@ -49,6 +51,8 @@ static enum status write_study(const struct export_options *options, struct clie
     enum status status = STATUS_OK;
     if (options->out != NULL)
         status = write_file(options->out, &reply, err);
+    else if (isatty(STDOUT_FILENO) == 1)
+        plain_print_lines(stdout, reply.bytes != NULL ? reply.bytes : "");
     else if (fwrite(reply.bytes, 1, reply.length, stdout) != reply.length || fflush(stdout) != 0)
         status = error_set(err, STATUS_FULL, "file", "", "standard output cannot be written");
     free(reply.bytes);
@@ -64,7 +68,7 @@ static int run(char **arguments)
     if (status == STATUS_OK)
         status = command_check_study(options.study, &err);
     if (status == STATUS_OK)
-        status = command_connect(options.server, options.token_file, &client, &err);
+        status = command_connect(&options.at, &client, &err);
     if (status == STATUS_OK)
         status = write_study(&options, client, &err);
     client_close(client);

@@ -2,6 +2,7 @@
 #include "service/client.h"
 #include "service/command.h"
 #include "service/file.h"
+#include "service/plain.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +10,14 @@
 enum { INPUT_MAX_BYTES = 64 << 20 };
 
 struct import_options {
-    const char *server, *token_file, *study, *format, *in;
-    bool        dry_run;
+    struct command_server at;
+    const char           *study, *format, *in;
+    bool                  dry_run;
 };
 
 #define MEMBER(member) .offset = offsetof(struct import_options, member)
 static const struct config_row options_table[] = {
-    COMMAND_SERVER_ROW(struct import_options),
-    COMMAND_TOKEN_ROW(struct import_options),
+    COMMAND_SERVER_ROWS(struct import_options),
     {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
     {.flag = "in",
      .value = "FILE",
@@ -62,7 +63,8 @@ static enum status import(const struct import_options *options, struct client *c
     free(text);
     if (status != STATUS_OK)
         return status;
-    printf("%s\n", reply.bytes != NULL ? reply.bytes : "");
+    plain_print_lines(stdout, reply.bytes != NULL ? reply.bytes : "");
+    fputc('\n', stdout);
     free(reply.bytes);
     return STATUS_OK;
 }
@@ -76,7 +78,7 @@ static int run(char **arguments)
     if (status == STATUS_OK)
         status = command_check_study(options.study, &err);
     if (status == STATUS_OK)
-        status = command_connect(options.server, options.token_file, &client, &err);
+        status = command_connect(&options.at, &client, &err);
     if (status == STATUS_OK)
         status = import(&options, client, &err);
     client_close(client);

@@ -4,6 +4,7 @@
 #include "api/server.h"
 #include "engine/mat.h"
 #include "service/app.h"
+#include "service/client.h"
 #include "service/codec.h"
 #include "service/command.h"
 #include "service/log.h"
@@ -119,11 +120,6 @@ static enum status split_address(const char *text, char host[ADDRESS_BYTES], con
     return STATUS_OK;
 }
 
-static bool is_loopback(const char *host)
-{
-    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
-}
-
 static void limit_process(const struct serve_options *options)
 {
     struct rlimit none = {0, 0}, files;
@@ -167,7 +163,7 @@ static enum status check_addresses(const struct serve_options *options, struct a
     TRY(split_address(options->listen, main_address->host, &main_address->port, err));
     if (options->health_listen != NULL)
         TRY(split_address(options->health_listen, health->host, &health->port, err));
-    if (!is_loopback(main_address->host) && !options->insecure_http)
+    if (!client_is_loopback(main_address->host) && !options->insecure_http)
         return error_set(err, STATUS_INVALID, "usage", "",
                          "%.100s is reachable from other machines and this is plain "
                          "HTTP: put a TLS proxy before a loopback address, or say --insecure-http",

@@ -1,11 +1,19 @@
 /* See upload.h. */
 #include "service/upload.h"
+#include "service/plain.h"
 #include "service/process.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { RANGE_BYTES = 4 << 20, PAUSE_MIN_MS = 100, PAUSE_MAX_MS = 5000 };
+
+static void tell(const struct error *err)
+{
+    fputs("gnomon: ", stderr);
+    plain_print(stderr, err->text);
+    fputs("; trying again\n", stderr);
+}
 
 bool patience_retry(struct patience *patience, const struct error *err)
 {
@@ -16,7 +24,7 @@ bool patience_retry(struct patience *patience, const struct error *err)
     if (patience->pause_ms > PAUSE_MAX_MS)
         patience->pause_ms = PAUSE_MAX_MS;
     if (patience->waited_ms == 0)
-        fprintf(stderr, "gnomon: %s; trying again\n", err->text);
+        tell(err);
     process_sleep_ms(patience->pause_ms);
     patience->waited_ms += patience->pause_ms;
     return !process_is_stopped();
