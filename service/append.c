@@ -13,6 +13,8 @@ enum { FILE_MAX_BYTES = 256 << 20 };
 static enum status fail(const char *path, struct error *err)
 {
     enum status status = errno == ENOSPC ? STATUS_FULL : errno == ENOENT ? STATUS_NOT_FOUND : STATUS_INVALID;
+    if (errno == ELOOP)
+        return error_set(err, STATUS_INVALID, "file", "", "%.150s is a symbolic link: name the file itself", path);
     return error_set(err, status, "file", "", "%.150s: %s", path, strerror(errno));
 }
 
@@ -37,7 +39,7 @@ enum status append_open(const char *path, bool may_create, struct append_file *o
 {
     struct flock lock = {.l_type = may_create ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
     int          flags = may_create ? O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC : O_RDONLY | O_CLOEXEC;
-    *out = (struct append_file){.fd = open(path, flags, 0600)};
+    *out = (struct append_file){.fd = open(path, flags | O_NOFOLLOW, 0600)}; // a link may lead anywhere, or nowhere yet
     if (out->fd < 0)
         return fail(path, err);
     if (fcntl(out->fd, F_SETLK, &lock) != 0)

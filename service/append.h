@@ -16,7 +16,7 @@ struct append_file {
 };
 
 /* may_create: opened for appending, mode 0600, made when it is not there; else read only, and a torn line is left alone.
- * Errors: NOT_FOUND "file"; BUSY "locked"; INVALID "file" (unreadable, too large); NO_MEMORY.  append_close always. */
+ * Errors: NOT_FOUND "file"; BUSY "locked"; INVALID "file" (unreadable, too large, a symbolic link); NO_MEMORY.  append_close always. */
 MUST_CHECK enum status append_open(const char *path, bool may_create, struct append_file *out, struct error *err);
 /* line ends with a newline.  FULL or INVALID "file": then nobody may act on it. */
 MUST_CHECK enum status append_line(const struct append_file *file, const char *line, struct error *err);

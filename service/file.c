@@ -37,12 +37,9 @@ static enum status read_stream(FILE *stream, size_t limit_bytes, char **text, si
     return *length > limit_bytes ? STATUS_TOO_LARGE : ferror(stream) ? STATUS_INVALID : STATUS_OK;
 }
 
-enum status file_read(const char *path, size_t limit_bytes, char **text, size_t *length, struct error *err)
+static enum status read_file(FILE *stream, const char *path, size_t limit_bytes, char **text, size_t *length,
+                             struct error *err)
 {
-    *text = NULL;
-    FILE *stream = fopen(path, "re");
-    if (stream == NULL)
-        return fail(err, path);
     enum status status = read_stream(stream, limit_bytes, text, length);
     fclose(stream);
     if (status == STATUS_OK)
@@ -51,6 +48,29 @@ enum status file_read(const char *path, size_t limit_bytes, char **text, size_t 
     *text = NULL;
     return error_set(err, status == STATUS_TOO_LARGE ? STATUS_INVALID : status, "file", "", "%.150s: %s", path,
                      status == STATUS_TOO_LARGE ? "the file is too large" : "cannot be read");
+}
+
+enum status file_read(const char *path, size_t limit_bytes, char **text, size_t *length, struct error *err)
+{
+    *text = NULL;
+    FILE *stream = fopen(path, "re");
+    return stream != NULL ? read_file(stream, path, limit_bytes, text, length, err) : fail(err, path);
+}
+
+/* What is looked at is the file that was opened, not the name. */
+enum status file_read_private(const char *path, size_t limit_bytes, char **text, size_t *length, struct error *err)
+{
+    struct stat about;
+    *text = NULL;
+    FILE *stream = fopen(path, "re");
+    if (stream == NULL)
+        return fail(err, path);
+    if (fstat(fileno(stream), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+        return read_file(stream, path, limit_bytes, text, length, err);
+    fclose(stream);
+    return error_set(err, STATUS_INVALID, "open_file", "",
+                     "%.80s has mode %04o: others may have read or changed it. Once that is ruled out: chmod 600 %.80s",
+                     path, (unsigned)about.st_mode & 07777u, path);
 }
 
 enum status file_digest(const char *path, char sha256[65], int64_t *bytes, struct error *err)

@@ -13,6 +13,10 @@
  * Errors: NOT_FOUND "file", INVALID "file" (unreadable, or more than limit_bytes), NO_MEMORY. */
 MUST_CHECK enum status file_read(const char *path, size_t limit_bytes, char **text, size_t *length, struct error *err);
 
+/* The same of what is its owner's alone.  INVALID "open_file" when group or others may read or write it. */
+MUST_CHECK enum status file_read_private(const char *path, size_t limit_bytes, char **text, size_t *length,
+                                         struct error *err);
+
 /* SHA-256 in lower-case hexadecimal, and the length.  Errors: as file_read. */
 MUST_CHECK enum status file_digest(const char *path, char sha256[65], int64_t *bytes, struct error *err);
 

@@ -107,7 +107,7 @@ enum status secret_read(const char *path, struct secret *out, struct error *err)
     char  *text = NULL;
     size_t length = 0;
     *out = (struct secret){.len = 0};
-    if (file_read(path, FILE_MAX_BYTES, &text, &length, err) == STATUS_NOT_FOUND)
+    if (file_read_private(path, FILE_MAX_BYTES, &text, &length, err) == STATUS_NOT_FOUND)
         return error_set(
             err, STATUS_NOT_FOUND, "no_secret", "",
             "%.100s: there is no such secret file. Without it no candidate leads back to its row: look for "

@@ -122,7 +122,7 @@ enum status sign_key_read(const char *path, struct sign_key **out, struct error 
     char  *text = NULL;
     size_t length = 0;
     *out = NULL;
-    TRY(file_read(path, PEM_MAX_BYTES, &text, &length, err));
+    TRY(file_read_private(path, PEM_MAX_BYTES, &text, &length, err));
     BIO        *memory = BIO_new_mem_buf(text, (int)length);
     EVP_PKEY   *pair = memory != NULL ? PEM_read_bio_PrivateKey(memory, NULL, no_passphrase, NULL) : NULL;
     enum status status = wrap(pair, out, err);

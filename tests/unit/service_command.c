@@ -262,6 +262,11 @@ static void test_secret(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(stream);
     CU_ASSERT_EQUAL(secret_write(&secret, stream, &err), STATUS_OK);
     fclose(stream);
+    CU_ASSERT_EQUAL(chmod(path, 0640), 0);
+    CU_ASSERT_EQUAL(secret_read(path, &read, &err), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.code, "open_file");
+    secret_free(&read);
+    CU_ASSERT_EQUAL(chmod(path, 0600), 0);
     CU_ASSERT_EQUAL_FATAL(secret_read(path, &read, &err), STATUS_OK);
     CU_ASSERT_STRING_EQUAL(read.id, secret.id);
     CU_ASSERT_STRING_EQUAL(read.data_sha256, secret.data_sha256);
