@@ -1,17 +1,27 @@
 /* gnomon token: creates, lists and revokes tokens as the user who owns the folder.  A running server is asked through
- * its Unix socket, so that there are never two writers on one file; without one, the store is opened here. */
+ * its Unix socket, so that there are never two writers on one file; without one, the store is opened here.  It makes no
+ * store: a token in a new one would be good for nobody. */
 #include "service/app.h"
 #include "service/client.h"
 #include "service/codec.h"
 #include "service/command.h"
+#include "service/plain.h"
 #include "service/process.h"
 #include "service/token.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { ATTEMPTS = 50, ATTEMPT_PAUSE_MS = 100, ARENA_BYTES = 64 << 20, PAGE = 1000, DAY_S = 86400 };
+enum {
+    ATTEMPTS = 50,
+    ATTEMPTS_WITHOUT_STORE = 20,
+    ATTEMPT_PAUSE_MS = 100,
+    ARENA_BYTES = 64 << 20,
+    PAGE = 1000,
+    DAY_S = 86400
+};
 
 struct token_options {
     const char *data, *name, *scope, *resource;
@@ -50,8 +60,10 @@ struct line {
 
 static void print_line(const struct line *line)
 {
-    printf("%s\t%s\t%s\texpires %s\t%s%s\t%s\n", line->id, line->scope, line->resource, line->expires,
-           line->revoked[0] != '\0' ? "revoked " : "valid", line->revoked, line->name);
+    printf("%s\t%s\t%s\texpires %s\t%s%s\t", line->id, line->scope, line->resource, line->expires,
+           line->revoked[0] != '\0' ? "revoked " : "valid", line->revoked);
+    plain_print(stdout, line->name);
+    fputc('\n', stdout);
 }
 
 /* ---- through a running server ---- */
@@ -159,6 +171,11 @@ static enum status with_store(const struct token_options *options, const char *c
 {
     struct app  *app = NULL;
     struct arena arena;
+    char         path[1100];
+    snprintf(path, sizeof path, "%.1024s/gnomon.db", options->data);
+    if (access(path, F_OK) != 0) // a mistyped folder gets no store of its own
+        return error_set(err, STATUS_NOT_FOUND, "no_store", "",
+                         "there is no store in %.150s, and no server: gnomon serve makes one", options->data);
     umask(077);
     TRY(app_open(&(struct app_options){.folder = options->data, .synchronous = "FULL", .compute_slots = 1}, &app, err));
     arena_init(&arena, ARENA_BYTES);
@@ -197,7 +214,8 @@ static enum status check(const struct token_options *options, const char *const 
     return STATUS_OK;
 }
 
-/* A store that is locked has a server that is about to listen, or is going away: both pass. */
+/* A store that is locked has a server that is about to listen, or is going away: both pass.  One that is not there may
+ * belong to a server that was started a moment ago. */
 static enum status act(const struct token_options *options, const char *const operands[2], struct error *err)
 {
     enum status status = STATUS_BUSY;
@@ -206,7 +224,8 @@ static enum status act(const struct token_options *options, const char *const op
         if (status == STATUS_OK || strcmp(err->code, "unreachable") != 0)
             return status;
         status = with_store(options, operands, err);
-        if (status == STATUS_OK || strcmp(err->code, "locked") != 0)
+        bool is_missing = status != STATUS_OK && strcmp(err->code, "no_store") == 0;
+        if (is_missing ? i >= ATTEMPTS_WITHOUT_STORE : status == STATUS_OK || strcmp(err->code, "locked") != 0)
             return status;
         process_sleep_ms(ATTEMPT_PAUSE_MS);
     }
