@@ -15,7 +15,7 @@ PACKAGES := libmicrohttpd jansson sqlite3 libcrypto nlopt libcurl lapacke openbl
 STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)
-HARDEN    = -fstack-protector-strong -fstack-clash-protection -fPIE -ffile-prefix-map=$(CURDIR)=. $(FORTIFY)
+HARDEN    = -fstack-protector-strong -fstack-clash-protection -fPIE -ffile-prefix-map="$(CURDIR)"=. $(FORTIFY)
 INCLUDES := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(SANITIZE)
 LINK      = $(CC) $(CFLAGS) $(SANITIZE) -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
@@ -34,9 +34,11 @@ RUNNERS   = $(addprefix $(BUILD)/tests/,engine service api)
 FUZZ      = $(filter-out %/driver,$(call programs,tests/fuzz/*.c))
 BENCH     = $(call programs,tests/bench/*.c)
 GOLDEN    = $(call programs,tests/golden/*.c)
-GNOMON    = $(abspath $(BUILD)/gnomon)
+# Not abspath, which takes a folder with a space in its name for two.
+HERE      = $(if $(filter /%,$(BUILD)),$(BUILD),$(CURDIR)/$(BUILD))
+ENV       = GNOMON="$(HERE)/gnomon" BUILD="$(HERE)" PYTHON=$(PYTHON)
 MODULES   = tests/http/node_modules/.package-lock.json
-STEP      = @OPENBLAS_NUM_THREADS=1 GNOMON=$(GNOMON) BUILD=$(abspath $(BUILD)) PYTHON=$(PYTHON) sh tests/check/step $(BUILD)/log
+STEP      = @OPENBLAS_NUM_THREADS=1 $(ENV) sh tests/check/step $(BUILD)/log
 say       = $(if $(V),,@echo '$(1) $(2)';)
 
 all: $(BUILD)/gnomon
@@ -84,11 +86,13 @@ run:
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@exec $(BUILD)/gnomon run --listen $(LISTEN) --data $(DATA)
 
-# Everything, with its own set-up.  Each step writes BUILD/log/NAME.log and prints one line.
+# Everything, with its own set-up.  Each step writes BUILD/log/NAME.log and prints one line; Ctrl-C ends with a tally.
 test:
 	@sh tests/check/setup test
-	@rm -rf $(BUILD)/log $(BUILD)/asan/log
-	@$(MAKE) --no-print-directory -j$(JOBS) -k steps; sh tests/check/tally $$? $(BUILD)/log $(BUILD)/asan/log
+	@rm -rf $(BUILD)/log $(BUILD)/asan/log && mkdir -p $(BUILD)/log
+	@STEPS=$$($(MAKE) -n steps 2>/dev/null | grep -c 'sh tests/check/step ') STEPS_ENDED="$(HERE)/log/ended"; \
+	  export STEPS STEPS_ENDED; trap : INT TERM; \
+	  $(MAKE) --no-print-directory -j$(JOBS) -k steps; sh tests/check/tally $$? $(BUILD)/log $(BUILD)/asan/log
 steps: quick check http openapi e2e golden fault asan
 
 check: check-engine check-service check-api check-fuzz
@@ -118,9 +122,9 @@ $(FAULTS): fault-%: $(BUILD)/gnomon $(BUILD)/failmalloc.so
 # The same rules with sanitisers.  What ASan reports, leaks of a server that stopped included, is in
 # files of their own; UBSan ends the program.
 FLAVOUR = $(MAKE) --no-print-directory FORTIFY=
-REPORTS = $(abspath $(BUILD))/asan/report
+REPORTS = $(HERE)/asan/report
 asan: $(MODULES)
-	+@rm -f $(REPORTS).*; ASAN_OPTIONS=detect_stack_use_after_return=1:log_path=$(REPORTS) \
+	+@rm -f "$(REPORTS)".*; ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(REPORTS)'" \
 	  UBSAN_OPTIONS=print_stacktrace=1 $(FLAVOUR) BUILD=$(BUILD)/asan \
 	  CFLAGS='-O1 -g -fno-omit-frame-pointer' SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' \
 	  check http e2e; code=$$?; $(FLAVOUR) BUILD=$(BUILD)/asan reports && exit $$code
@@ -141,7 +145,7 @@ coverage:
 	@sh tests/check/coverage $(BUILD)/coverage
 bench: $(BUILD)/gnomon $(BENCH)
 	@sh tests/check/setup all
-	@GNOMON=$(GNOMON) BUILD=$(abspath $(BUILD)) PYTHON=$(PYTHON) sh tests/bench/run
+	@$(ENV) sh tests/bench/run
 
 # quick is the part that takes seconds and belongs to every `make test`; lint adds both compilers and the analysers.
 quick: $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/schema.inc

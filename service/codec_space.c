@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256, VALUES_MIN = 2, VALUES_MAX = 1000 };
+static const double integer_max = 9007199254740992.0; /* 2^53 */
 
 static const char *const scale_names[] = {
     [SCALE_LINEAR] = "linear", [SCALE_LOG] = "log", [SCALE_REVERSE_LOG] = "reverse_log", NULL};
@@ -81,7 +82,10 @@ json_t *codec_space_value_json(const struct spec *spec, size_t i, double value)
         return json_string(spec->values[i][(size_t)value]);
     case PARAM_INT:
         return json_integer((json_int_t)value);
-    case PARAM_DISCRETE:
+    case PARAM_DISCRETE: // 32 is not to come back as 32.0, which many a program refuses as a count
+        if (floor(value) == value && fabs(value) <= integer_max)
+            return json_integer((json_int_t)value);
+        break;
     case PARAM_DOUBLE:
         break;
     }

@@ -460,6 +460,38 @@ static void test_round_trip(void)
     }
 }
 
+/* A whole number of a list stays one in the specification and in points, and is not written 32.0. */
+static void test_whole_numbers(void)
+{
+    static const struct {
+        double      value;
+        const char *text;
+    } rows[] = {{-3, "-3"},
+                {-0.0, "0"},
+                {0.5, "0.5"},
+                {32, "32"},
+                {0x1p53, "9007199254740992"},
+                {1e300, "1.0000000000000001e300"}};
+    struct arena arena;
+    struct spec  spec;
+    struct error err = {0};
+    arena_init(&arena, ARENA_BYTES);
+    CU_ASSERT_EQUAL_FATAL(
+        read_spec(SPACE("{\"name\":\"d\",\"type\":\"discrete\",\"values\":[32.0,-3,0,0.5,300]}"), &arena, &spec, &err),
+        STATUS_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        json_auto_t *json = codec_point_json(&spec, &rows[i].value);
+        char        *text = json_dumps(json_object_get(json, "d"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+        CU_ASSERT_STRING_EQUAL(text, rows[i].text);
+        free(text);
+    }
+    json_auto_t *json = codec_spec_json(&spec);
+    char        *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"values\":[-3,0,0.5,32,"));
+    free(text);
+    arena_fini(&arena);
+}
+
 /* An arena of any size gives NO_MEMORY or the result, never anything else; stored text that is wrong is our fault. */
 static void test_spec_memory(void)
 {
@@ -494,6 +526,7 @@ CU_TestInfo suite_codec[] = {
     {"graph refused", test_spec_graph_refused},
     {"options", test_options},
     {"round trip", test_round_trip},
+    {"whole numbers", test_whole_numbers},
     {"spec memory", test_spec_memory},
     CU_TEST_INFO_NULL,
 };
