@@ -2,6 +2,7 @@
 #include "api/reply.h"
 
 #include "api/write.h"
+#include "service/codec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,9 +85,10 @@ static json_t *problems_json(const struct problems *problems, const struct error
 
 static void add_problem_headers(struct reply *reply, const struct error *error)
 {
-    if (reply->http == 503 || reply->http == 507)
+    reply->retry_after_s = error->retry_after_s;
+    if (reply->retry_after_s == 0 && (reply->http == 503 || reply->http == 507))
         reply->retry_after_s = error->status == STATUS_FULL ? 30 : 1;
-    if (reply->http == 429)
+    if (reply->retry_after_s == 0 && reply->http == 429)
         reply->retry_after_s = 60;
 }
 
@@ -101,6 +103,10 @@ void reply_problem(struct call *call, const struct error *error)
                              http, "code", error->code, "detail", error->text);
     if (json_array_size(list) > 0)
         (void)json_object_set(json, "errors", list);
+    if (error->reason[0] != '\0')
+        (void)json_object_set_new(json, "reason", json_string(error->reason));
+    if (error->lease_ends_ms != 0)
+        (void)json_object_set_new(json, "next_lease_expires_at", codec_time_json(error->lease_ends_ms));
     *reply =
         (struct reply){.http = http, .type = "application/problem+json", .close = reply->close, .allow = reply->allow};
     reply->bytes = json == NULL ? NULL : write_json(json, &call->arena, &reply->length);

@@ -59,11 +59,15 @@
     X(TRIAL_LIST, "sisi", SQL_TRIAL_RESULTS,                                                                           \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND number > $2 AND ($3 = '' OR state = $3) "          \
       "ORDER BY number LIMIT $4")                                                                                      \
-    X(TRIAL_IN_STATE, "ssi", SQL_TRIAL_RESULTS,                                                                        \
-      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = $2 ORDER BY number LIMIT $3")              \
-    X(TRIAL_OF_WORKER, "ssii", SQL_TRIAL_RESULTS,                                                                      \
+    X(TRIAL_IN_STATE, "ss", SQL_TRIAL_RESULTS,                                                                         \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = $2 ORDER BY number")                       \
+    X(TRIAL_OF_WORKER, "ssi", SQL_TRIAL_RESULTS,                                                                       \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'running' AND worker = $2 "                \
-      "AND lease_ms > $3 ORDER BY number LIMIT $4")                                                                    \
+      "AND lease_ms > $3 ORDER BY number")                                                                             \
+    X(TRIAL_WAITING, "si", "B",                                                                                        \
+      "SELECT point FROM trial WHERE study = $1 AND (state = 'queued' OR (state = 'running' AND lease_ms <= $2))")     \
+    X(TRIAL_NEXT_LEASE, "s", "ii",                                                                                     \
+      "SELECT number, lease_ms FROM trial WHERE study = $1 AND state = 'running' ORDER BY lease_ms, number LIMIT 1")   \
     X(TRIAL_EXPIRED, "si", "i",                                                                                        \
       "SELECT number FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2 ORDER BY number LIMIT 1000") \
     X(TRIAL_START, "sisi", "",                                                                                         \
@@ -90,9 +94,9 @@
       "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
       "finished_ms) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0)")                                         \
     X(OPERATION_GET, "s", SQL_OPERATION_RESULTS, "SELECT " SQL_OPERATION_COLUMNS " FROM operation WHERE id = $1")      \
-    X(OPERATION_OF_WORKER, "ss", SQL_OPERATION_RESULTS,                                                                \
-      "SELECT " SQL_OPERATION_COLUMNS " FROM operation WHERE study = $1 AND state = 'running' AND worker = $2 "        \
-      "ORDER BY created_ms LIMIT 1")                                                                                   \
+    X(OPERATION_OF_WORKER, "ssb", SQL_OPERATION_RESULTS "i",                                                           \
+      "SELECT " SQL_OPERATION_COLUMNS ", fixed IS $3 AS is_same FROM operation "                                       \
+      "WHERE study = $1 AND state = 'running' AND worker = $2 ORDER BY is_same DESC, created_ms LIMIT 1")              \
     X(OPERATION_LEFT, "", "sssisBi",                                                                                   \
       "SELECT id, study, actor, count, worker, fixed, deadline_ms FROM operation WHERE state = 'running' "             \
       "ORDER BY created_ms DESC, id LIMIT 64")                                                                         \

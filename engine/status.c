@@ -9,6 +9,9 @@ enum status error_set(struct error *err, enum status status, const char *code, c
     if (err == NULL)
         return status;
     err->status = status;
+    err->reason[0] = '\0';
+    err->retry_after_s = 0;
+    err->lease_ends_ms = 0;
     snprintf(err->code, sizeof err->code, "%s", code);
     snprintf(err->path, sizeof err->path, "%s", path);
     va_list args;

@@ -4,6 +4,8 @@
 #ifndef GNOMON_ENGINE_STATUS_H
 #define GNOMON_ENGINE_STATUS_H
 
+#include <stdint.h>
+
 #define MUST_CHECK __attribute__((warn_unused_result))
 
 // clang-format off
@@ -35,6 +37,10 @@ struct error {
     char        code[40];  /* stable, snake_case: "trial_finished" */
     char        path[128]; /* JSON Pointer of the culprit, or "" */
     char        text[256];
+    /* Of the refusals that know it; error_set leaves them empty. */
+    char    reason[40];    /* what ended the thing that is over, or "" */
+    int     retry_after_s; /* when to ask again, 0: nobody knows */
+    int64_t lease_ends_ms; /* the next lease to end, milliseconds since 1970; 0: none */
 };
 
 /* Fills err (which may be NULL) and returns status, so that a failure is one line. */

@@ -168,8 +168,7 @@ static enum status check_manifest(const struct upload *up, const struct manifest
         return error_set(err, STATUS_INVALID, "wrong_shape", "/bytes",
                          "a file of this shape has %lld bytes and a header", (long long)least);
     if (up->study.state != STUDY_AWAITING_CANDIDATES)
-        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s",
-                         study_state_names[up->study.state]);
+        return study_refuse(&up->study, err);
     return check_lock(up, err);
 }
 

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MEASURE_ATTEMPTS = 2, FAILURES_MAX = 5, PAUSED_POLL_MS = 2000, OUTPUT_BYTES = 4096 };
+enum { MEASURE_ATTEMPTS = 2, FAILURES_MAX = 5, POLL_MS = 2000, OUTPUT_BYTES = 4096 };
 
 struct curate_options {
     struct command_server at;
@@ -260,34 +260,19 @@ static enum status answer(struct curator *c, const struct trial *trial, struct e
     return report(c, trial, value, err);
 }
 
-/* After "wrong_state": a completed study is the end, a paused one is waited for. */
-static enum status check_state(struct curator *c, bool *is_done, struct error *err)
-{
-    const char *state = "";
-    json_t     *study = NULL;
-    TRY(call(c, "GET", "", NULL, &study, err));
-    json_unpack(study, "{s:s}", "state", &state);
-    *is_done = strcmp(state, "completed") == 0;
-    bool is_paused = strcmp(state, "paused") == 0;
-    json_decref(study);
-    if (is_paused)
-        process_sleep_ms(PAUSED_POLL_MS);
-    return STATUS_OK;
-}
-
 static enum status ask(struct curator *c, struct trial *trial, bool *is_done, struct error *err)
 {
     json_t *reply = NULL;
     trial->number = 0;
     enum status status =
         call(c, "POST", "/suggest", json_pack("{s:i, s:s}", "count", 1, "worker", c->worker), &reply, err);
-    if (status == STATUS_CONFLICT &&
-        (strcmp(err->code, "budget_exhausted") == 0 || strcmp(err->code, "search_space_exhausted") == 0)) {
-        *is_done = true;
+    *is_done = status == STATUS_CONFLICT && strcmp(err->code, "study_completed") == 0;
+    bool waits = status == STATUS_CONFLICT &&
+                 (strcmp(err->code, "study_paused") == 0 || strcmp(err->code, "all_handed_out") == 0);
+    if (waits)
+        process_sleep_ms(POLL_MS);
+    if (*is_done || waits)
         return STATUS_OK;
-    }
-    if (status == STATUS_CONFLICT && strcmp(err->code, "wrong_state") == 0)
-        return check_state(c, is_done, err);
     if (status != STATUS_OK)
         return status;
     int failure =

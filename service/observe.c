@@ -91,7 +91,7 @@ static enum status check_place(struct db_conn *conn, struct batch *batch, const 
     if (item->point != NULL)
         return visits_check(conn, &batch->study, item->point, "/sites", batch->caller->arena, err);
     if (batch->study.state == STUDY_AWAITING_CANDIDATES)
-        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
+        return study_refuse(&batch->study, err);
     return rows_check_row(conn, &batch->study, item->row, "/candidate", err);
 }
 

@@ -338,7 +338,8 @@ static size_t fixed_bytes(const struct space *space, const struct suggest_reques
     return request->fixed == NULL ? 0 : space_point_len(space) * sizeof *request->fixed;
 }
 
-/* The one of this worker that runs, or a new one. */
+/* The one of this worker that runs, or a new one.  With other fixed values it is another request, and would give the
+ * worker a second trial. */
 static enum status add(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task                  *task = arg;
@@ -351,14 +352,19 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     if (study == NULL)
         return app_no_memory(err);
     TRY(rows_study_get(conn, task->study, true, task->caller->arena, study, err));
-    TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER, task->study, request->worker));
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER, task->study, request->worker, request->fixed,
+                 fixed_bytes(&study->spec.space, request)));
     enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more)
+    bool        is_same = status == STATUS_OK && more && db_int(&rows, 9) == 1;
+    if (status == STATUS_OK && more && !is_same && request->worker[0] != '\0')
+        status = error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
+                           "operation %.23s of this worker still runs, with other values", db_text(&rows, 0));
+    if (is_same)
         status = read_row(&rows, task->caller->arena, out, &numbers, err);
     db_done(&rows);
     out->spec = &study->spec;
-    task->is_new = !more;
-    if (status != STATUS_OK || more)
+    task->is_new = !is_same;
+    if (status != STATUS_OK || is_same)
         return status;
     TRY(trial_may_be_given(study, err));
     *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};

@@ -93,6 +93,23 @@ enum status study_find(struct app *app, struct caller *caller, const char *id, s
     return db_read(app->db, find, &work, err);
 }
 
+enum status study_refuse(const struct study *study, struct error *err)
+{
+    static const struct {
+        const char *code, *text;
+    } states[STUDY_STATE_COUNT] = {
+        [STUDY_AWAITING_CANDIDATES] = {"awaiting_candidates", "the study waits for its candidates"},
+        [STUDY_ACTIVE] = {"study_active", "the study is active"},
+        [STUDY_PAUSED] = {"study_paused", "the study is paused"},
+        [STUDY_COMPLETED] = {"study_completed", "the study is completed: "},
+    };
+    const char *reason = study->state == STUDY_COMPLETED && study->reason != NULL ? study->reason : "";
+    (void)error_set(err, STATUS_CONFLICT, states[study->state].code, "", "%s%s", states[study->state].text, reason);
+    if (err != NULL)
+        snprintf(err->reason, sizeof err->reason, "%s", reason);
+    return STATUS_CONFLICT;
+}
+
 struct list {
     struct caller             *caller;
     const struct study_filter *filter;
@@ -262,7 +279,7 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     if (work->verb == STUDY_RESUME && study->state == STUDY_AWAITING_CANDIDATES)
         TRY(candidates_unlock(conn, work->id, &was_locked, err));
     if (!was_locked && (moves[work->verb].from >> study->state & 1u) == 0)
-        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s", study_state_names[study->state]);
+        return study_refuse(study, err);
     if (!was_locked) // a study that waits goes on waiting, and takes uploads again
         TRY(state_after(conn, study, work->verb, &study->state, err));
     study->reason = moves[work->verb].reason;

@@ -49,6 +49,10 @@ MUST_CHECK enum status study_visible(const struct caller *caller, const char *id
 MUST_CHECK enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out,
                                   struct error *err);
 
+/* What the study's state does not allow.  CONFLICT: the code names the state ("awaiting_candidates", "study_active",
+ * "study_paused", "study_completed", which comes with the reason). */
+enum status study_refuse(const struct study *study, struct error *err);
+
 struct study_filter {
     const char *state, *name_part, *label_key, *label_value, *cursor;
     int64_t     limit;

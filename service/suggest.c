@@ -1,6 +1,6 @@
 /* suggest: what a worker does next.
  * Order: its own running trials (a retry is safe), queued ones (leases that ran out put trials back there), then the
- * policy.  One transaction writes all of it; the session's lock is held from the look at the log to the commit, so the
+ * policy; what does not have the values that the request fixes is passed over.  One transaction writes all of it; the session's lock is held from the look at the log to the commit, so the
  * trial number that keys a proposal's randomness is the one it gets. */
 #include "service/trial.h"
 
@@ -24,6 +24,7 @@ struct plan {
     struct study                  study;
     int64_t                       now_ms, steady_ms; /* of events; of leases */
     int64_t                       waiting;           /* queued, or will be: their leases are over */
+    int64_t                       unfit; /* a queued trial that has other values than the request fixes; 0: none */
     struct live                  *live;
     struct trial                 *fresh; /* proposals, not yet in the log */
     const void                  **notes;
@@ -33,17 +34,20 @@ struct plan {
     bool                          is_stopped;  /* ... or nobody wants the result any more */
     int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
     const char                   *exhausted;   /* why there are no more, or NULL */
+    bool                          is_over;     /* ... and none is open, so the study is completed */
 };
+
+/* A worker that waits for something that nobody can date asks again after this. */
+enum { ASK_AGAIN_S = 30, ASK_AGAIN_MAX_S = 60 };
 
 enum status trial_may_be_given(const struct study *study, struct error *err)
 {
     if (study->state == STUDY_ACTIVE)
         return STATUS_OK;
-    if (study->state == STUDY_AWAITING_CANDIDATES)
-        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
-    if (study->state == STUDY_COMPLETED && study->reason != NULL && strcmp(study->reason, "requested") != 0)
-        return error_set(err, STATUS_CONFLICT, study->reason, "", "the study is completed");
-    return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s", study_state_names[study->state]);
+    enum status status = study_refuse(study, err);
+    if (study->state != STUDY_COMPLETED && err != NULL)
+        err->retry_after_s = ASK_AGAIN_S;
+    return status;
 }
 
 /* What a worker finds that comes back to a trial, or takes over another's. */
@@ -52,14 +56,6 @@ static enum status load_curves(struct db_conn *conn, const struct plan *plan, st
 {
     for (size_t i = 0; i < len && plan->study.spec.stopping.kind != STOP_RULE_OFF; i++)
         TRY(rows_curve(conn, plan->id, plan->caller->arena, &trials[i], err));
-    return STATUS_OK;
-}
-
-static enum status append(struct plan *plan, const struct trial *trials, size_t len)
-{
-    if (len > 0)
-        memcpy(plan->out->trials + plan->out->len, trials, len * sizeof *trials);
-    plan->out->len += len;
     return STATUS_OK;
 }
 
@@ -100,27 +96,67 @@ static enum status put_back_expired(struct db_conn *conn, struct plan *plan, str
     return STATUS_OK;
 }
 
+static bool fits(const struct plan *plan, const double *point)
+{
+    const double *fixed = plan->request->fixed;
+    for (size_t i = 0; fixed != NULL && i < plan->study.spec.space.params_len; i++)
+        if (!isnan(fixed[i]) && fixed[i] != point[i])
+            return false;
+    return true;
+}
+
+/* Of the query's trials those that fit, while some are missing; *other: the first that does not fit, 0: none. */
+static enum status claim(struct db_rows *rows, struct plan *plan, int64_t *other, struct error *err)
+{
+    bool        more = true;
+    enum status status = STATUS_OK;
+    *other = 0;
+    while (missing(plan) > 0 && (status = db_next(rows, &more, err)) == STATUS_OK && more) {
+        struct arena_mark mark = arena_mark(plan->caller->arena);
+        struct trial     *trial = &plan->out->trials[plan->out->len];
+        status = rows_trial(rows, plan->caller->arena, trial, err);
+        if (status != STATUS_OK)
+            break;
+        if (fits(plan, trial->point)) {
+            plan->out->len++;
+            continue;
+        }
+        *other = *other == 0 ? trial->number : *other;
+        arena_release(plan->caller->arena, mark);
+    }
+    db_done(rows);
+    return status;
+}
+
+static enum status fixed_conflict(struct error *err, int64_t trial, const char *what)
+{
+    return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed", "trial %lld %s has other values",
+                     (long long)trial, what);
+}
+
+/* A worker that has a trial gets no second one beside it, so that a repeat with other values does not take two. */
 static enum status take_own(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     if (plan->request->worker[0] == '\0')
         return STATUS_OK;
     struct db_rows rows;
-    struct trial  *trials;
-    size_t         len;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->steady_ms,
-                 missing(plan)));
-    TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
-    TRY(load_curves(conn, plan, trials, len, err));
-    return append(plan, trials, len);
+    size_t         before = plan->out->len;
+    int64_t        other;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->steady_ms));
+    TRY(claim(&rows, plan, &other, err));
+    if (other > 0 && missing(plan) > 0)
+        return fixed_conflict(err, other, "is still this worker's and");
+    return load_curves(conn, plan, plan->out->trials + before, plan->out->len - before, err);
 }
 
 static enum status take_queued(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     struct db_rows rows;
-    struct trial  *trials;
-    size_t         len;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_IN_STATE, plan->id, "queued", missing(plan)));
-    TRY(rows_trials(&rows, plan->caller->arena, &trials, &len, err));
+    struct trial  *trials = plan->out->trials + plan->out->len;
+    size_t         before = plan->out->len;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_IN_STATE, plan->id, "queued"));
+    TRY(claim(&rows, plan, &plan->unfit, err));
+    size_t len = plan->out->len - before;
     TRY(load_curves(conn, plan, trials, len, err));
     for (size_t i = 0; i < len; i++) {
         trials[i].state = TRIAL_RUNNING;
@@ -132,15 +168,28 @@ static enum status take_queued(struct db_conn *conn, struct plan *plan, struct e
         struct change change = {"trial.started", plan->caller->token_id, NULL, trials[i].number, plan->now_ms};
         TRY(rows_log(conn, &plan->study, &change, err));
     }
-    return append(plan, trials, len);
+    return STATUS_OK;
+}
+
+/* How many wait to be handed out, or will once their leases are put back, and fit. */
+static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    enum status    status;
+    size_t         bytes;
+    plan->waiting = 0;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_WAITING, plan->id, plan->steady_ms));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
+        plan->waiting += fits(plan, db_blob(&rows, 0, &bytes));
+    db_done(&rows);
+    return status;
 }
 
 /* What a reader can see: enough to know whether anything is there to claim. */
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
-    int64_t      expired[EXPIRED_MAX];
-    size_t       expired_len;
     plan->now_ms = plan->app->now_ms();
     plan->steady_ms = steady_ms(plan->app);
     TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
@@ -148,8 +197,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
                          "at most %zu points of this size go into a reply", trial_points_max(&plan->study.spec.space));
-    TRY(find_expired(conn, plan, expired, &expired_len, err));
-    plan->waiting = plan->study.trials[TRIAL_QUEUED] + (int64_t)expired_len;
+    TRY(count_waiting(conn, plan, err));
     return take_own(conn, plan, err);
 }
 
@@ -309,14 +357,44 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     return rows_log(conn, &plan->study, &change, err);
 }
 
-/* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
-static enum status nothing_left(struct plan *plan, struct error *err)
+/* What is handed out may come back: it fails, is given up, or its lease ends. */
+static enum status all_handed_out(struct db_conn *conn, const struct plan *plan, struct error *err)
 {
-    if (allowance(&plan->study) == 0)
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_NEXT_LEASE, plan->id));
+    enum status   status = db_next(&rows, &more, err);
+    const int64_t trial = status == STATUS_OK && more ? db_int(&rows, 0) : 0, ends = trial > 0 ? db_int(&rows, 1) : 0;
+    db_done(&rows);
+    TRY(status);
+    (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
+                    "every trial is handed out: %lld run, and the lease of trial %lld ends first",
+                    (long long)plan->study.trials[TRIAL_RUNNING], (long long)trial);
+    if (err != NULL) {
+        int64_t seconds = (ends - plan->steady_ms + 999) / 1000;
+        err->retry_after_s = seconds < 1 ? 1 : seconds > ASK_AGAIN_MAX_S ? ASK_AGAIN_MAX_S : (int)seconds;
+        err->lease_ends_ms = ends + steady_shift_ms(plan->app);
+    }
+    return STATUS_CONFLICT;
+}
+
+/* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
+static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    bool is_spent = allowance(&plan->study) == 0;
+    if (is_spent)
         plan->exhausted = "budget_exhausted";
     if (plan->exhausted == NULL)
         return error_set(err, STATUS_BUSY, "busy", "", "what there was to give is gone: ask again");
-    return error_set(err, STATUS_CONFLICT, plan->exhausted, "", "there is no trial left to give");
+    if (plan->unfit > 0)
+        return fixed_conflict(err, plan->unfit, "is next and");
+    if (!is_spent && plan->request->fixed != NULL)
+        return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
+                         "every point with these values has been used");
+    if (plan->study.trials[TRIAL_RUNNING] > 0)
+        return all_handed_out(conn, plan, err);
+    plan->is_over = true;
+    return error_set(err, STATUS_BUSY, "busy", "", "the study is about to be completed: ask again");
 }
 
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
@@ -340,17 +418,17 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
     for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && allowance(&plan->study) > 0; i++) {
         TRY(add_trial(conn, plan, i, err));
-        TRY(append(plan, &plan->fresh[i], 1));
+        plan->out->trials[plan->out->len++] = plan->fresh[i];
     }
     if (plan->out->len == 0)
-        return nothing_left(plan, err);
+        return nothing_left(conn, plan, err);
     plan->out->revision = plan->study.revision;
     if (plan->request->watch != NULL)
         TRY(plan->request->watch->end(conn, plan->request->watch->arg, plan->out, err));
     return plan->study.revision == before ? STATUS_OK : rows_study_save(conn, &plan->study, plan->now_ms, err);
 }
 
-/* No trial is left to give; if none is open either, the study is over. */
+/* No trial is left to give and none is open: the study is over, unless something has happened to it since. */
 static enum status complete(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan  *plan = arg;
@@ -362,6 +440,8 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], plan->exhausted,
                 plan->now_ms));
     struct change change = {"study.completed", plan->caller->token_id, plan->exhausted, 0, plan->now_ms};
+    study->state = STUDY_COMPLETED;
+    study->reason = plan->exhausted;
     TRY(rows_log(conn, study, &change, err));
     return rows_study_save(conn, study, plan->now_ms, err);
 }
@@ -422,10 +502,10 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
     if (plan.fresh_len > 0 && !is_logged) // it was told of proposals that the log does not have
         session_forget(plan.live);
     session_unlock(app, plan.live);
-    if (status != STATUS_OK && plan.exhausted != NULL) {
-        struct error ignored;
-        if (db_transact(app->db, complete, &plan, &ignored) != STATUS_OK)
-            return status;
+    if (status != STATUS_OK && plan.is_over) {
+        TRY(db_transact(app->db, complete, &plan, err));
+        if (plan.study.state == STUDY_COMPLETED)
+            status = study_refuse(&plan.study, err);
     }
     study_cache_forget(app, id);
     return status;

@@ -235,8 +235,7 @@ static enum status queue(struct db_conn *conn, void *arg, struct error *err)
     if (task->study.spec.is_private)
         return error_set(err, STATUS_INVALID, "private_study", "", "the points of a private study cannot be named");
     if (task->study.state != STUDY_ACTIVE && task->study.state != STUDY_PAUSED)
-        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the study is %s",
-                         study_state_names[task->study.state]);
+        return study_refuse(&task->study, err);
     task->page->trials = ARENA_NEW(task->caller->arena, struct trial, task->len);
     if (task->page->trials == NULL)
         return app_no_memory(err);

@@ -67,11 +67,12 @@ struct suggest_reply {
     size_t        len;
     int64_t       revision;
 };
-/* CONFLICT when the study's state is one in which nothing is suggested. */
+/* CONFLICT (study_refuse) when the study's state is one in which nothing is suggested. */
 MUST_CHECK enum status trial_may_be_given(const struct study *study, struct error *err);
-/* This worker's own running trials first, then queued ones, then the policy.
- * Errors: CONFLICT "wrong_state", "awaiting_candidates", "budget_exhausted", "search_space_exhausted"; BUSY "planning"
- * while another plan for the study is being made. */
+/* This worker's own running trials first, then queued ones, then the policy; only those with the fixed values.
+ * Errors: CONFLICT as study_refuse, "all_handed_out" (what runs may come back), "fixed_conflict" (this worker has a trial
+ * with other values, or what is left has); BUSY "planning" while another plan for the study is being made.  Whoever may
+ * ask again is told when (retry_after_s). */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);

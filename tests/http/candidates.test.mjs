@@ -178,7 +178,7 @@ test('po-gp-ucb never proposes a row twice, and finds the best of a smooth field
     assert.ok((await api.get(`/v1/studies/${study.id}/best`)).trial.value > 0.9 * best);
     const all = await api.post(`/v1/studies/${study.id}/suggest`, { count: 100 });
     assert.equal(new Set([...seen, ...all.trials.map((t) => t.candidate)]).size, 100);
-    await api.refused(study.id, [409, 'search_space_exhausted'], 'POST', `/v1/studies/${study.id}/suggest`, { json: {} });
+    await api.refused(study.id, [409, 'all_handed_out'], 'POST', `/v1/studies/${study.id}/suggest`, { json: {} });
 });
 
 test('a large matrix streams in and is not held twice', async () => {

@@ -80,7 +80,7 @@ test('a walk: each macro-action begins where the one before ended, and the budge
     }
     assert.deepEqual(horizons, [3, 3, 2, 1]);
     assert.deepEqual(nodes, [800401, 800401, 2001, 5]);
-    await refuse(409, 'budget_exhausted', null, 'POST', path(id, 'suggest'), {});
+    await refuse(409, 'study_completed', null, 'POST', path(id, 'suggest'), {});
 });
 
 test('the same seed and results give the same plans, also after a restart', async () => {
@@ -129,7 +129,7 @@ test('failed trials leave the agent where it was, infeasible ones are not tried 
     for (let i = 1; i <= 4; i++) { // from the corner: 1 2, 1 4, 3 4
         const reply = await api.request('POST', path(id, 'suggest'), { json: {} });
         if (i === 4) {
-            assert.equal(reply.json.code, 'search_space_exhausted');
+            assert.deepEqual([reply.json.code, reply.json.reason], ['study_completed', 'search_space_exhausted']);
             break;
         }
         const [trial] = reply.json.trials;
@@ -331,7 +331,8 @@ test('an operation that cannot succeed says why', async () => {
     await suggest(id);
     const quick = await api.request('POST', path(id, 'suggest'), { json: {}, headers: { prefer: 'wait=20' } });
     assert.equal(quick.status, 409);
-    assert.equal(quick.json.code, 'budget_exhausted');
+    assert.equal(quick.json.code, 'all_handed_out');
+    assert.ok(quick.headers['retry-after'] >= 1 && quick.json.next_lease_expires_at > new Date().toISOString());
     assert.equal((await api.request('GET', '/v1/operations/op_aaaaaaaaaaaaaaaa')).status, 404);
     assert.equal((await api.request('GET', `/v1/operations/${'x'.repeat(200)}`)).status, 404);
 });

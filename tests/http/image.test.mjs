@@ -144,7 +144,7 @@ test('a better value than the target completes the study, and the next one again
         assert.deepEqual([study.state, study.reason, study.best.trial], ['completed', 'target_reached', trials[1]]);
         const { events } = await api.get(`/v1/events?study=${id}`);
         assert.equal(events.filter((e) => e.kind === 'study.completed' && e.detail === 'target_reached').length, 1);
-        await api.refused(id, [409, 'target_reached'], 'POST', `${path}/suggest`, { json: {} });
+        await api.refused(id, [409, 'study_completed'], 'POST', `${path}/suggest`, { json: {} });
         await api.post(`${path}/observe`, { trial: trials[2], value: sign * 7 });
         await api.expect(200, 'POST', `${path}/reopen`);
         await suggestOne(id);

@@ -204,7 +204,7 @@ test('three refused files within an hour lock the uploads, until the owner resum
     const study = await waiting(), release = fresh(), bad = Buffer.from(release.file);
     bad[bad.length - 2] ^= 1;
     await api.post(at(study), release.manifest, 201);
-    await api.refused(study.id, [409, 'wrong_state'], 'POST', `/v1/studies/${study.id}/resume`, { json: {} });
+    await api.refused(study.id, [409, 'awaiting_candidates'], 'POST', `/v1/studies/${study.id}/resume`, { json: {} });
     for (let i = 0; i < 3; i++) {
         assert.equal((await api.get(at(study))).state, 'uploading');
         await api.refused(study.id, [422, 'digest_mismatch'], 'PUT', at(study), { body: bad, type });
@@ -217,7 +217,7 @@ test('three refused files within an hour lock the uploads, until the owner resum
     await api.refused(study.id, 403, 'POST', `/v1/studies/${study.id}/resume`, { json: {}, token });
     assert.equal((await api.post(`/v1/studies/${study.id}/resume`, {})).state, 'awaiting_candidates');
     assert.equal((await api.get(at(study))).state, 'uploading');
-    await api.refused(study.id, [409, 'wrong_state'], 'POST', `/v1/studies/${study.id}/resume`, { json: {} });
+    await api.refused(study.id, [409, 'awaiting_candidates'], 'POST', `/v1/studies/${study.id}/resume`, { json: {} });
     await put(study, 200, release.file);
     assert.equal((await api.get(`/v1/studies/${study.id}`)).state, 'active');
 });

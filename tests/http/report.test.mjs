@@ -230,7 +230,7 @@ test('stopped trials spend the budget; a result that comes all the same complete
     assert.equal(answers.at(-1).decision, 'stop');
     const study = await api.get(`/v1/studies/${id}`);
     assert.deepEqual([study.state, study.reason, study.trials.completed, study.trials.stopped], ['completed', 'budget_exhausted', 3, 1]);
-    await api.expect([409, 'budget_exhausted'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
+    await api.expect([409, 'study_completed'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
 });
 
 test('after a restart the same decisions and the same suggestions', async () => {

@@ -204,9 +204,9 @@ test('a finite space comes without repetition and ends, unless repetition is ask
         const { trials } = await api.post(`/v1/studies/${id}/suggest`, { count: 50 });
         assert.equal(new Set(trials.map((t) => JSON.stringify(t.point))).size, points, name);
         assert.equal(trials.length, points);
-        await api.expect([409, 'search_space_exhausted'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
+        await api.expect([409, 'all_handed_out'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
         await api.post(`/v1/studies/${id}/observe`, { observations: trials.map((t) => ({ trial: t.number, value: t.number })) });
-        await api.expect([409, 'search_space_exhausted'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
+        await api.expect([409, 'study_completed'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
         const study = await api.get(`/v1/studies/${id}`);
         assert.deepEqual([study.state, study.reason], ['completed', 'search_space_exhausted']);
         const again = await api.study({ space, algorithm: { name, repeat: true } });

@@ -1,7 +1,7 @@
 // Studies from creation to deletion: defaults, lists, edits, states, budget, export and import.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, metrics, mixed, openCandidates, matrix, plain, tokenFor } from './harness.mjs';
+import { begin, metrics, mixed, openCandidates, matrix, plain, sleep, tokenFor } from './harness.mjs';
 
 const { api } = await begin(after);
 
@@ -109,19 +109,22 @@ test('states follow the diagram, and every other move is refused', async () => {
     const { id } = await api.study();
     const path = `/v1/studies/${id}`;
     const move = (verb, expected) => (expected === 200 ? api.post(`${path}/${verb}`, {})
-        : api.refused(id, [409, 'wrong_state'], 'POST', `${path}/${verb}`, { json: {} }));
-    await move('resume', 409);
-    await move('reopen', 409);
+        : api.refused(id, [409, expected], 'POST', `${path}/${verb}`, { json: {} }));
+    await move('resume', 'study_active');
+    await move('reopen', 'study_active');
     assert.equal((await move('pause', 200)).state, 'paused');
-    await move('pause', 409);
-    await api.refused(id, [409, 'wrong_state'], 'POST', `${path}/suggest`, { json: {} });
+    await move('pause', 'study_paused');
+    const wait = await api.request('POST', `${path}/suggest`, { json: {} });
+    assert.deepEqual([wait.status, wait.json.code, wait.headers['retry-after'], wait.json.reason], [409, 'study_paused', '30', undefined]);
     await api.post(`${path}/observe`, { point: { x: 1.25 }, value: 2.385 });
     assert.equal((await move('resume', 200)).state, 'active');
     const done = await move('complete', 200);
     assert.deepEqual([done.state, done.reason], ['completed', 'requested']);
-    await api.refused(id, [409, 'wrong_state'], 'POST', `${path}/suggest`, { json: {} });
-    await move('complete', 409);
-    await move('pause', 409);
+    const stop = await api.request('POST', `${path}/suggest`, { json: {} });
+    assert.deepEqual([stop.status, stop.json.code, stop.headers['retry-after'], stop.json.reason], [409, 'study_completed', undefined, 'requested']);
+    await api.refused(id, [409, 'study_completed'], 'POST', `${path}/trials`, { json: { points: [{ x: 1.5 }] } });
+    await move('complete', 'study_completed');
+    await move('pause', 'study_completed');
     await api.post(`${path}/observe`, { point: { x: 1.5 }, value: 1.385 });
     const open = await move('reopen', 200);
     assert.deepEqual([open.state, open.reason], ['active', null]);
@@ -135,12 +138,41 @@ test('a budget ends the study when its last trial is finished, and a larger one 
     const { trials } = await api.post(`${path}/suggest`, { count: 2 });
     await api.post(`${path}/observe`, { trial: 1, state: 'failed', reason: 'a failure costs nothing' });
     assert.equal((await api.post(`${path}/suggest`, { count: 5 })).trials.length, 2, 'what is left of the budget');
-    await api.refused(id, [409, 'budget_exhausted'], 'POST', `${path}/suggest`, { json: {} });
+    await api.refused(id, [409, 'all_handed_out'], 'POST', `${path}/suggest`, { json: {} });
     assert.equal((await api.get(path)).state, 'active');
     await api.post(`${path}/observe`, { observations: [{ trial: trials[1].number, value: 1.5 }, { trial: 3, value: 2.5 }, { trial: 4, state: 'infeasible' }] });
     const study = await api.get(path);
     assert.deepEqual([study.state, study.reason], ['completed', 'budget_exhausted']);
     assert.deepEqual(study.trials, { total: 4, queued: 0, running: 0, completed: 2, failed: 1, infeasible: 1, abandoned: 0, stopped: 0 });
+});
+
+test('a worker that waits as it is told gets what a dead one held, and then is told to stop', async () => {
+    const { id } = await api.study({ budget: { trials: 2 }, lease_seconds: 2 });
+    const path = `/v1/studies/${id}`;
+    const { trials: [held] } = await api.post(`${path}/suggest`, { worker: 'dead' });
+    const done = [];
+    for (let reply; ;) {
+        reply = await api.request('POST', `${path}/suggest`, { json: { worker: 'alive' } });
+        if (reply.status === 200) {
+            const { number, lease } = reply.json.trials[0];
+            done.push(number);
+            await api.post(`${path}/observe`, { trial: number, value: number });
+            assert.ok(lease.expires_at > held.lease.expires_at || number !== held.number);
+            continue;
+        }
+        assert.equal(reply.status, 409);
+        if (reply.json.code === 'study_completed') {
+            assert.deepEqual([reply.json.reason, reply.headers['retry-after']], ['budget_exhausted', undefined]);
+            break;
+        }
+        assert.deepEqual([reply.json.code, reply.json.next_lease_expires_at], ['all_handed_out', held.lease.expires_at]);
+        assert.match(reply.json.detail, /the lease of trial 1 ends first/);
+        const seconds = Number(reply.headers['retry-after']);
+        assert.ok(seconds >= 1 && seconds <= 2, `${seconds}`);
+        await sleep(1000 * seconds);
+    }
+    assert.deepEqual(done, [2, 1]);
+    assert.equal((await api.get(path)).state, 'completed');
 });
 
 test('a search space that is exhausted says so', async () => {
@@ -154,7 +186,7 @@ test('a search space that is exhausted says so', async () => {
             await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: i * 0.375 });
         }
         const reply = await api.request('POST', `/v1/studies/${id}/suggest`, { json: {} });
-        if (reply.status === 409) assert.equal(reply.json.code, 'search_space_exhausted');
+        if (reply.status === 409) assert.deepEqual([reply.json.code, reply.json.reason], ['study_completed', 'search_space_exhausted']);
         else assert.equal(reply.status, 200); // an algorithm may measure a point again
         if (reply.status === 409) assert.equal(seen.size, 4, name);
     }

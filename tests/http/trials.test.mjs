@@ -58,6 +58,36 @@ test('fixed values are kept', async () => {
     }
 });
 
+test('what is queued or runs with other values is passed over', async () => {
+    const conditional = { type: 'parameters', parameters: [...mixed.parameters,
+        { name: 'momentum', type: 'double', min: 0, max: 1, when: { optimizer: ['sgd'] } }] };
+    const { id } = await api.study({ space: conditional, budget: { trials: 5 } });
+    const path = `/v1/studies/${id}/suggest`;
+    await api.post(`/v1/studies/${id}/trials`, { points: [{ lr: 0.01, layers: 2, optimizer: 'adam' },
+        { lr: 0.01, layers: 3, optimizer: 'sgd', momentum: 0.25 }, { lr: 0.01, layers: 4, optimizer: 'sgd', momentum: 0.5 }] }, 201);
+    const fixed = { optimizer: 'sgd', momentum: 0.5 };
+    const [mine] = await suggest(id, { worker: 'w', fixed });
+    assert.equal(mine.number, 3);
+    assert.equal((await suggest(id, { worker: 'w', fixed }))[0].number, 3, 'a repeat is safe');
+    const refused = await api.refused(id, [409, 'fixed_conflict'], 'POST', path, { json: { worker: 'w', fixed: { optimizer: 'adam' } } });
+    assert.match(refused.detail, /trial 3 /);
+    assert.equal(refused.errors[0].pointer, '/fixed');
+    await api.expect([409, 'fixed_conflict'], 'POST', path, { json: { worker: 'w', fixed: { optimizer: 'adam' } }, headers: { prefer: 'wait=20' } });
+    const two = await suggest(id, { worker: 'v', fixed, count: 2 });
+    assert.deepEqual(two.map((t) => [t.number, t.point.optimizer, t.point.momentum]), [[4, 'sgd', 0.5], [5, 'sgd', 0.5]], 'new ones');
+    await api.refused(id, [409, 'fixed_conflict'], 'POST', path, { json: { worker: 'u', fixed: { layers: 1 } } });
+    assert.deepEqual((await suggest(id, { worker: 'u', count: 3 })).map((t) => t.number), [1, 2], 'the others are left for whoever takes them');
+    await api.refused(id, [409, 'all_handed_out'], 'POST', path, { json: { worker: 'x', fixed: { layers: 1 } } });
+});
+
+test('values that leave no point open do not complete the study', async () => {
+    const space = { type: 'parameters', parameters: [{ name: 'a', type: 'int', min: 1, max: 2 }, { name: 'b', type: 'int', min: 1, max: 2 }] };
+    const { id } = await api.study({ space, algorithm: { name: 'random' } });
+    for (let i = 0; i < 2; i++) await observe(id, { trial: (await suggest(id, { fixed: { a: 1 } }))[0].number, value: i });
+    await api.refused(id, [409, 'fixed_conflict'], 'POST', `/v1/studies/${id}/suggest`, { json: { fixed: { a: 1 } } });
+    assert.equal((await suggest(id, {}))[0].point.a, 2);
+});
+
 test('values, failures and repeats', async () => {
     const { id } = await api.study();
     await suggest(id, { count: 4 });

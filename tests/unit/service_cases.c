@@ -203,7 +203,7 @@ static void test_a_study_ends_when_nothing_is_open(void)
     CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_ACTIVE); // the queued trial is to be done
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 3, "w").len, 1);
     CU_ASSERT_EQUAL(try_suggest(world, study.id, 1), STATUS_CONFLICT);
-    CU_ASSERT_STRING_EQUAL(world->err.code, "budget_exhausted");
+    CU_ASSERT_STRING_EQUAL(world->err.code, "all_handed_out");
     CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_ACTIVE);
     CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 1.75), STATUS_OK);
     struct study ended = find(world, study.id), out;
@@ -251,7 +251,7 @@ static void test_a_late_result_cannot_break_the_budget(void)
     struct suggest_reply         none;
     CU_ASSERT_EQUAL(trial_suggest(thinking->app, &thinking->caller, thought.id, &request, &none, &thinking->err),
                     STATUS_CONFLICT);
-    CU_ASSERT_STRING_EQUAL(thinking->err.code, "budget_exhausted");
+    CU_ASSERT_STRING_EQUAL(thinking->err.code, "all_handed_out");
     struct study after = find(thinking, thought.id);
     CU_ASSERT_EQUAL(after.trials_total, 4);
     CU_ASSERT_EQUAL(after.trials[TRIAL_COMPLETED], 3);

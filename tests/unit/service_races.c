@@ -583,6 +583,41 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
     world_end(world);
 }
 
+static enum status begin_operation(struct world *world, const char *study, const char *worker, double held,
+                                   struct operation *out)
+{
+    const double                 fixed[3] = {held, NAN, NAN};
+    const struct suggest_request request = {.count = 1, .worker = worker, .fixed = fixed};
+    return operation_begin(world->app, &world->caller, study, &request, 0, out, &world->err);
+}
+
+static void test_an_operation_answers_only_what_was_asked(void)
+{
+    struct world    *world = world_new();
+    struct study     study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    struct operation first, again, other, nobody;
+    for (size_t k = 0; k < world->app->options.compute_slots; k++)
+        gate_enter(world->app->compute);
+    CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "w", 0.25, &first), STATUS_OK);
+    CU_ASSERT_EQUAL(begin_operation(world, study.id, "w", 0.25, &again), STATUS_OK);
+    CU_ASSERT_STRING_EQUAL(first.id, again.id);
+    CU_ASSERT_EQUAL(begin_operation(world, study.id, "w", 0.5, &other), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "fixed_conflict");
+    CU_ASSERT_PTR_NOT_NULL(strstr(world->err.text, first.id));
+    CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "", 0.25, &nobody), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "", 0.5, &other), STATUS_OK);
+    CU_ASSERT_STRING_NOT_EQUAL(nobody.id, other.id);
+    for (size_t k = 0; k < world->app->options.compute_slots; k++)
+        gate_leave(world->app->compute);
+    const struct operation *const operations[] = {&first, &nobody, &other};
+    for (size_t k = 0; k < 3; k++) {
+        struct operation done = operation_end(world, operations[k]->id);
+        CU_ASSERT_EQUAL_FATAL(done.len, 1);
+        CU_ASSERT_EQUAL(done.trials[0].point[0], k < 2 ? 0.25 : 0.5);
+    }
+    world_end(world);
+}
+
 CU_TestInfo suite_races[] = {
     {"counters are counts", test_counters_are_counts},
     {"counters are counts in a crowd", test_counters_are_counts_in_a_crowd},
@@ -593,5 +628,6 @@ CU_TestInfo suite_races[] = {
     {"a long reader holds nobody up", test_a_long_reader_holds_nobody_up},
     {"caches never show the past", test_caches_never_show_the_past},
     {"an operation keeps what it was asked for", test_an_operation_keeps_what_it_was_asked_for},
+    {"an operation answers only what was asked", test_an_operation_answers_only_what_was_asked},
     CU_TEST_INFO_NULL,
 };

@@ -160,7 +160,8 @@ static void test_a_study_runs_to_its_budget(void)
     const struct suggest_request request = {.count = 1, .worker = "w"};
     CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err),
                     STATUS_CONFLICT);
-    CU_ASSERT_STRING_EQUAL(world->err.code, "budget_exhausted");
+    CU_ASSERT_STRING_EQUAL(world->err.code, "study_completed");
+    CU_ASSERT_STRING_EQUAL(world->err.reason, "budget_exhausted");
     struct history_page history;
     CU_ASSERT_EQUAL(trial_history(world->app, &world->caller, study.id, NULL, 100, &history, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(history.len, 14);
@@ -303,7 +304,7 @@ static void test_patch_states_and_deletion(void)
     const struct suggest_request request = {.count = 1, .worker = ""};
     CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err),
                     STATUS_CONFLICT);
-    CU_ASSERT_STRING_EQUAL(world->err.code, "wrong_state");
+    CU_ASSERT_STRING_EQUAL(world->err.code, "study_paused");
     struct caller stranger = world->caller;
     snprintf(stranger.resource, sizeof stranger.resource, "std_other");
     CU_ASSERT_EQUAL(study_find(world->app, &stranger, study.id, &out, &world->err), STATUS_NOT_FOUND);
@@ -436,7 +437,8 @@ static void test_candidates_are_suggested_once_each(void)
     struct suggest_reply         none;
     const struct suggest_request request = {.count = 1, .worker = ""};
     CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &none, &world->err), STATUS_CONFLICT);
-    CU_ASSERT_STRING_EQUAL(world->err.code, "search_space_exhausted");
+    CU_ASSERT_STRING_EQUAL(world->err.code, "study_completed");
+    CU_ASSERT_STRING_EQUAL(world->err.reason, "search_space_exhausted");
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &found, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(found.state, STUDY_COMPLETED);
     world_end(world);
