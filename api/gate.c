@@ -54,20 +54,47 @@ static void keep(struct gate_headers *headers, size_t offset, const char *value)
     *slot = value;
 }
 
+enum { LINE_END = 2 }; /* CR LF */
+static const char broken[] = "a line is folded, has a NUL in it, or does not end with CR LF";
+
+void gate_first_line(struct gate_headers *headers, const char *method, const char *uri, size_t uri_length,
+                     const char *version)
+{
+    if (method + strlen(method) + 1 != uri || uri + uri_length + 1 != version)
+        headers->problem = broken;
+    headers->at = version + strlen(version) + LINE_END;
+}
+
+/* Only what is at its place may be looked behind. */
+static bool is_in_place(const struct gate_headers *headers, const char *name, size_t name_length, const char *value,
+                        size_t value_length)
+{
+    const char *behind = name + name_length + 1; // the colon
+    return name == headers->at && behind + strspn(behind, " \t") == value && value[value_length] == '\0' &&
+           value[value_length + 1] == '\0';
+}
+
 void gate_header(struct gate_headers *headers, const char *name, size_t name_length, const char *value,
                  size_t value_length)
 {
     if (!is_token(name, name_length))
         headers->problem = "a header name has other characters than a token may have";
-    if (value == NULL)
-        value = "";
-    if (has_control(value, value_length) || strlen(value) != value_length)
+    if (!is_in_place(headers, name, name_length, value, value_length))
+        headers->problem = broken;
+    headers->at = value + value_length + LINE_END;
+    if (has_control(value, value_length))
         headers->problem = "a header value has control characters";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (known[i].length == name_length && strncasecmp(known[i].name, name, name_length) == 0)
             keep(headers, known[i].offset, value);
     if (headers->accept == NULL && name_length == 6 && strncasecmp("Accept", name, name_length) == 0)
         headers->accept = value;
+}
+
+void gate_end(struct gate_headers *headers, const char *end)
+{
+    if (headers->at + LINE_END != end)
+        headers->problem = broken;
 }
 
 /* At most 18 digits, so that it cannot overflow; -1 when it is not a number. */
@@ -113,6 +140,14 @@ enum status gate_check(const struct gate_headers *headers, const char *method, i
     if (headers->expect != NULL && strcasecmp(headers->expect, "100-continue") != 0)
         return error_set(err, STATUS_INVALID, "expectation_failed", "", "only 100-continue can be expected");
     return STATUS_OK;
+}
+
+enum status gate_trailers(const struct gate_headers *trailers, struct error *err)
+{
+    if (trailers->problem != NULL)
+        return refuse(err, trailers->problem);
+    bool ends = trailers->at == NULL || (trailers->at[0] == '\0' && trailers->at[1] == '\0');
+    return ends ? STATUS_OK : refuse(err, broken);
 }
 
 static int hex_digit(char c)

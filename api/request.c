@@ -51,6 +51,7 @@ struct request {
     size_t                 room;                          /* of body, accounted in metrics.body_bytes */
     int64_t                declared, received, discarded; /* bytes; declared -1: chunked */
     int64_t                started_us, body_deadline_ms, suspended_ms;
+    size_t                 uri_length; /* of what call.uri has the start of */
     struct arena_mark      empty, before_pieces;
     struct call            call; /* last: see struct call */
 };
@@ -151,6 +152,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
     call->caller.arena = call->problems.arena = &call->arena;
     if (request->conn != NULL)
         memcpy(call->address, request->conn->address, sizeof call->address);
+    request->uri_length = strlen(uri);
     call->uri = arena_strndup(&call->arena, uri, strnlen(uri, GATE_URI_MAX + 1));
     set_id(request);
     atomic_fetch_add(&call->metrics->in_flight, 1);
@@ -501,8 +503,6 @@ static enum MHD_Result stream(struct request *request, const char *data, size_t 
 static enum MHD_Result on_body(struct request *request, const char *data, size_t *length)
 {
     struct error error;
-    if (*length == 0)
-        return submit(request, STAGE_WORK);
     if (is_streamed(request))
         return stream(request, data, length);
     enum status status = collect(request, data, *length, &error);
@@ -558,21 +558,35 @@ static enum MHD_Result refuse(struct request *request, const struct error *error
     return answer(request);
 }
 
+/* Trailers start somewhere in the memory that the chunks came through. */
 static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_length,
                                       const char *value, size_t value_length)
 {
-    (void)kind;
-    gate_header(cls, name, name_length, value, value_length);
+    struct gate_headers *headers = cls;
+    if (kind == MHD_FOOTER_KIND && headers->at == NULL)
+        headers->at = name;
+    gate_header(headers, name, name_length, value, value_length);
     return MHD_YES;
 }
 
-static enum MHD_Result on_head(struct request *request, const char *method)
+/* The head as it lies in the library's memory. */
+static void read_head(const struct request *request, const char *url, const char *method, const char *version,
+                      struct gate_headers *headers)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    gate_first_line(headers, method, url, request->uri_length, version);
+    (void)MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, collect_header, headers);
+    gate_end(headers, info == NULL ? NULL : method + info->header_size);
+}
+
+static enum MHD_Result on_head(struct request *request, const char *url, const char *method, const char *version)
 {
     struct gate_headers headers = {0};
     struct error        error;
     if (request->call.uri == NULL)
         return MHD_NO;
-    (void)MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, collect_header, &headers);
+    read_head(request, url, method, version, &headers);
     request->expects = headers.expect != NULL;
     if (dispatch_head(&request->call, &headers, method, &request->declared, &error) != STATUS_OK)
         return refuse(request, &error);
@@ -584,6 +598,17 @@ static enum MHD_Result on_head(struct request *request, const char *method)
     if (request->declared == 0 && dispatch_quick(&request->call))
         return answer(request);
     return start_body(request);
+}
+
+/* Nobody reads trailers, but what follows them is the next request. */
+static enum MHD_Result on_last_chunk(struct request *request)
+{
+    struct gate_headers trailers = {0};
+    struct error        error;
+    (void)MHD_get_connection_values_n(request->connection, MHD_FOOTER_KIND, collect_header, &trailers);
+    if (gate_trailers(&trailers, &error) != STATUS_OK)
+        return refuse(request, &error);
+    return submit(request, STAGE_WORK);
 }
 
 /* A piece that is through leaves nothing behind; the time a worker took does not count against the client. */
@@ -606,7 +631,7 @@ static enum MHD_Result after_piece(struct request *request, const char *data, si
 enum MHD_Result request_continue(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
                                  const char *version, const char *data, size_t *data_length, void **context)
 {
-    (void)cls, (void)connection, (void)url, (void)version;
+    (void)cls, (void)connection;
     struct request *request = *context;
     if (request == NULL)
         return MHD_NO;
@@ -615,11 +640,11 @@ enum MHD_Result request_continue(void *cls, struct MHD_Connection *connection, c
         return send_abandoned(request);
     switch (request->stage) {
     case STAGE_HEAD:
-        return on_head(request, method);
+        return on_head(request, url, method, version);
     case STAGE_CHECK:
         return request->failed ? answer(request) : start_body(request);
     case STAGE_BODY:
-        return on_body(request, data, data_length);
+        return *data_length == 0 ? on_last_chunk(request) : on_body(request, data, data_length);
     case STAGE_PIECE:
         return after_piece(request, data, data_length);
     case STAGE_WORK:

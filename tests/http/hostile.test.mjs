@@ -170,6 +170,31 @@ const gate = [
     ['64 KiB of one header', `GET /livez HTTP/1.1\nHost: x\nX: ${'a'.repeat(65536)}\n\n`, [400, 413, 431]],
     ['five hundred headers', `GET /livez HTTP/1.1\nHost: x\n${Array.from({ length: 500 }, (_, i) => `X-${i}: ${'v'.repeat(40)}\n`).join('')}\n`, [400, 413, 431]],
     ['64 KiB of address', `GET /${'a'.repeat(65536)} HTTP/1.1\nHost: x\n\n`, [400, 414]],
+    ['a folded value', `GET /livez HTTP/1.1\nHost: x\nX: a\n b\n\n`, 400],
+    ['a folded value of one letter', `GET /livez HTTP/1.1\nHost: x\nX:\n a\n\n`, 400],
+    ['a folded first header', `GET /livez HTTP/1.1\nHost:\n x\n\n`, 400],
+    ['a first line that is folded', `GET /livez HTTP/1.1\n Host: x\n\n`, 400],
+    ['a first line folded by a tab', `GET /livez HTTP/1.1\n\tX: y\nHost: x\n\n`, 400],
+    ['a folded line of blanks only', `GET /livez HTTP/1.1\nHost: x\nX: a\n \t\nY: b\n\n`, 400],
+    ['blanks only at the end', `GET /livez HTTP/1.1\nHost: x\n \n\n`, 400],
+    ['a length hidden by folding', `POST ${path}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nContent-Length:\n 40\n\n`, 400],
+    ['a length made by folding', `POST ${path}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nContent-Len: 40\n gth\n\n`, 400],
+    ['a transfer coding hidden by folding', `POST ${path}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nContent-Length: 0\nTransfer-Encoding:\n chunked\n\n`, 400],
+    ['a token made by folding', `GET ${path} HTTP/1.1\nHost: x\nAutho: Bearer ${api.token}\n rization\n\n`, 400],
+    ['a folded trailer', `POST ${path}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nTransfer-Encoding: chunked\nContent-Type: application/json\n\n2\n{}\n0\nX: a\n b\n\n`, 400],
+    ['a folded trailer of blanks', `POST ${path}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nTransfer-Encoding: chunked\nContent-Type: application/json\n\n2\n{}\n0\nX: a\n \n\n`, 400],
+    ['a first trailer that is folded', `POST ${path}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nTransfer-Encoding: chunked\nContent-Type: application/json\n\n2\n{}\n0\n X: a\n\n`, 400],
+    ['NUL in a trailer', `POST ${path}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nTransfer-Encoding: chunked\nContent-Type: application/json\n\n2\n{}\n0\nX: a\0b\n\n`, 400],
+    ['NUL in the address', `GET /livez\0/x HTTP/1.1\nHost: x\n\n`, 400],
+    ['NUL and what looks like a version', `GET /livez\0HTTP/1.1\0 HTTP/1.1\nHost: x\n\n`, 400],
+    ['NUL in the query', `GET /livez?a=1\0b HTTP/1.1\nHost: x\n\n`, 400],
+    ['NUL in the method', `GET\0T /livez HTTP/1.1\nHost: x\n\n`, 400],
+    ['NUL in a token', `GET ${path} HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\0x\n\n`, 400],
+    ['NUL in a length', `POST ${path}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nContent-Length: 0\0 0\n\n`, 400],
+    ['NUL in a name', `GET /livez HTTP/1.1\nHost: x\nX\0Y: a\n\n`, 400],
+    ['NUL at the start of a line', `GET /livez HTTP/1.1\nHost: x\n\0Content-Length: 3\n\n`, 400],
+    ['two spaces before the address', `GET  /livez HTTP/1.1\nHost: x\n\n`, 400],
+    ['a bare line feed', Buffer.from('GET /livez HTTP/1.1\r\nHost: x\nX: y\r\n\r\n'), 400],
     ['a control in a value', `GET /livez HTTP/1.1\nHost: x\nX: a\x01b\n\n`, 400],
     ['a strange header name', `GET /livez HTTP/1.1\nHost: x\nX(1): a\n\n`, 400],
     ['no request at all', `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n\n`, [0, 400, 501, 505]],
@@ -178,12 +203,19 @@ const gate = [
 for (const [name, bytes, expected] of gate)
     test(`the gate refuses ${name}`, async () => {
         const before = await api.state(study.id);
-        const { answer, status, closed } = await raw(server.port, line(bytes) + next, { patience: 4000 });
+        const { answer, status, closed } = await raw(server.port, (Buffer.isBuffer(bytes) ? bytes.toString('latin1') : line(bytes)) + next, { patience: 4000 });
         assert.ok([expected].flat().includes(status), `${status}: ${answer.slice(0, 400)}`);
         assert.ok(!answer.includes('"status":"ok"'), `another request was served: ${answer.slice(0, 400)}`);
         assert.ok(closed, `the connection stays open: ${answer.slice(0, 400)}`);
         assert.deepEqual(await api.state(study.id), before);
     });
+
+test('a trailer that is not folded is let pass, and is no header', async () => {
+    const { id } = await api.study();
+    const { answer } = await raw(server.port, line(`POST /v1/studies/${id}/pause HTTP/1.1\nHost: x\nAuthorization: Bearer ${api.token}\nTransfer-Encoding: chunked\nContent-Type: application/json\n\n2\n{}\n0\nX: a\nContent-Length: 5\n\n`) + next, { patience: 500 });
+    assert.deepEqual(answer.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200'], answer);
+    assert.equal((await api.get(`/v1/studies/${id}`)).state, 'paused');
+});
 
 test('only 100-continue can be expected', async () => {
     const { status } = await raw(server.port, line(`GET /livez HTTP/1.1\nHost: x\nExpect: coffee\nConnection: close\n\n`));

@@ -2,6 +2,7 @@
 #include "api/dispatch.h"
 #include "tests/unit/api_suites.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define STUDY "/v1/studies/std_abcdefghijklmnop"
@@ -46,25 +47,31 @@ static const struct row rows[] = {
     {"BREW", "/nowhere", NULL, NULL, NULL, NULL, "not_implemented"},
 };
 
-static void add(struct gate_headers *headers, const char *name, const char *value)
+/* Header lines lie behind one another, with NULs between their parts. */
+static void add(struct gate_headers *headers, char **at, const char *name, const char *value)
 {
-    if (name != NULL && value != NULL)
-        gate_header(headers, name, strlen(name), value, strlen(value));
+    if (name == NULL || value == NULL)
+        return;
+    char  *copy = *at;
+    size_t length = strlen(name);
+    *at += sprintf(copy, "%s%c%s%c%c", name, 0, value, 0, 0);
+    gate_header(headers, copy, length, copy + length + 1, strlen(value));
 }
 
 static enum status head(struct call *call, const struct row *row, bool is_draining, enum listener_kind listener,
                         struct error *err)
 {
     static atomic_bool  flags[2] = {false, true};
-    struct gate_headers headers = {0};
+    char                lines[1024], *at = lines;
+    struct gate_headers headers = {.at = lines};
     int64_t             body_bytes;
     *call = (struct call){.uri = row->uri, .draining = &flags[is_draining], .listener = listener, .body_limit = 1000};
     *err = (struct error){.status = STATUS_OK};
     arena_init(&call->arena, 1 << 20);
-    add(&headers, "Host", "a");
-    add(&headers, "Content-Length", row->length);
-    add(&headers, "Content-Type", row->type);
-    add(&headers, row->extra_name, row->extra);
+    add(&headers, &at, "Host", "a");
+    add(&headers, &at, "Content-Length", row->length);
+    add(&headers, &at, "Content-Type", row->type);
+    add(&headers, &at, row->extra_name, row->extra);
     return dispatch_head(call, &headers, row->method, &body_bytes, err);
 }
 

@@ -2,6 +2,7 @@
 #include "api/gate.h"
 #include "tests/unit/api_suites.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -52,20 +53,40 @@ static const struct probe probes[] = {
     {"unknown expectation", "POST", {"Host: a", "Expect: 200-ok"}, "expectation_failed", 0},
 };
 
+/* A head as the library leaves it: in one piece of memory, NULs for what stood between the parts. */
+static char   head[4096];
+static size_t used;
+
+static void start(struct gate_headers *headers, const char *method)
+{
+    *headers = (struct gate_headers){0};
+    int length = snprintf(head, sizeof head, "%s%c/livez%cHTTP/1.1%c", method, 0, 0, 0);
+    head[length] = '\0';
+    used = (size_t)length + 1;
+    gate_first_line(headers, head, head + strlen(method) + 1, 6, head + strlen(method) + 8);
+}
+
 static void add(struct gate_headers *headers, const char *line)
 {
-    const char *colon = strchr(line, ':');
-    gate_header(headers, line, (size_t)(colon - line), colon + 2, strlen(colon + 2));
+    size_t      colon = strcspn(line, ":");
+    char       *at = head + used;
+    const char *value = at + colon + 2;
+    used += strlen(line) + 2;
+    memcpy(at, line, strlen(line) + 1);
+    at[colon] = at[strlen(line) + 1] = '\0';
+    gate_header(headers, at, colon, value, strlen(value));
 }
 
 static void test_probes(void)
 {
     for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
-        struct gate_headers headers = {0};
+        struct gate_headers headers;
         struct error        err = {.code = ""};
         int64_t             body_bytes = -2;
+        start(&headers, probes[i].method);
         for (size_t j = 0; j < 6 && probes[i].headers[j] != NULL; j++)
             add(&headers, probes[i].headers[j]);
+        gate_end(&headers, head + used + 2);
         enum status status = gate_check(&headers, probes[i].method, &body_bytes, &err);
         const char *code = probes[i].code == NULL ? "" : probes[i].code;
         if (strcmp(err.code, code) != 0)
@@ -77,23 +98,62 @@ static void test_probes(void)
     }
 }
 
-/* The library hands values over with their length; a NUL inside must not shorten what is decided on. */
-static void test_nul(void)
+/* Heads as they lie in memory, '|' for NUL, and the parts that the library gives out of them by offset. */
+struct layout {
+    const char *name, *bytes;
+    bool        good;
+    size_t      url, url_length, version, headers[2][4]; /* name, its length, value, its length; length 0: none */
+};
+static const struct layout layouts[] = {
+    {"plain", "GET|/a|HTTP/1.1||A| b||C|d||||", true, 4, 2, 7, {{17, 1, 20, 1}, {23, 1, 25, 1}}},
+    {"no header", "GET|/a|HTTP/1.1||||", true, 4, 2, 7, {{0}}},
+    {"empty values", "GET|/a|HTTP/1.1||A|  ||C|||||", true, 4, 2, 7, {{17, 1, 21, 0}, {23, 1, 25, 0}}},
+    {"NUL in the address", "GET|/a|b|HTTP/1.1||A|b||||", false, 4, 2, 9, {{19, 1, 21, 1}}},
+    {"NUL in the method", "GET|x|/a|HTTP/1.1||A|b||||", false, 6, 2, 9, {{19, 1, 21, 1}}},
+    {"two spaces", "GET| /a|HTTP/1.1||A|b||||", false, 5, 2, 8, {{18, 1, 20, 1}}},
+    {"NUL in the first value", "GET|/a|HTTP/1.1||A|b|c||C|d||||", false, 4, 2, 7, {{17, 1, 19, 1}, {24, 1, 26, 1}}},
+    {"NUL in the last value", "GET|/a|HTTP/1.1||A|b||C|d|e||||", false, 4, 2, 7, {{17, 1, 19, 1}, {22, 1, 24, 1}}},
+    {"NUL in a name", "GET|/a|HTTP/1.1||A|B|b||||", false, 4, 2, 7, {{17, 1, 21, 1}}},
+    {"folded before a header", "GET|/a|HTTP/1.1||A|b|| x||C|d||||", false, 4, 2, 7, {{17, 1, 19, 1}, {26, 1, 28, 1}}},
+    {"folded at the end", "GET|/a|HTTP/1.1||A|b||  ||||", false, 4, 2, 7, {{17, 1, 19, 1}}},
+    {"name put together elsewhere", "GET|/a|HTTP/1.1||A|b|| x|||| Ax|", false, 4, 2, 7, {{30, 2, 19, 1}}},
+    {"name put together in place", "GET|/a|HTTP/1.1||Ax||| x||||", false, 4, 2, 7, {{17, 2, 19, 0}}},
+    {"bare line feed", "GET|/a|HTTP/1.1||A|b|C|d||||", false, 4, 2, 7, {{17, 1, 19, 1}, {21, 1, 23, 1}}},
+    {"bare line feed at the end", "GET|/a|HTTP/1.1||A|b|||", false, 4, 2, 7, {{17, 1, 19, 1}}},
+    {"line that starts with NUL", "GET|/a|HTTP/1.1||A|b|||x: y||", false, 4, 2, 7, {{17, 1, 19, 1}}},
+};
+
+static void test_layouts(void)
 {
-    struct gate_headers headers = {0};
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        const struct layout *layout = &layouts[i];
+        size_t               length = strlen(layout->bytes);
+        struct gate_headers  headers = {0};
+        for (size_t j = 0; j <= length; j++)
+            head[j] = (char)(layout->bytes[j] == '|' ? '\0' : layout->bytes[j]);
+        gate_first_line(&headers, head, head + layout->url, layout->url_length, head + layout->version);
+        for (size_t j = 0; j < 2 && layout->headers[j][1] > 0; j++) {
+            const size_t *h = layout->headers[j];
+            gate_header(&headers, head + h[0], h[1], head + h[2], h[3]);
+        }
+        gate_end(&headers, head + length);
+        if ((headers.problem == NULL) != layout->good)
+            printf("%s: %s\n", layout->name, headers.problem);
+        CU_ASSERT_EQUAL(headers.problem == NULL, layout->good);
+    }
+}
+
+static void test_trailers(void)
+{
+    struct gate_headers none = {0}, one = {.at = head}, folded = {.at = head};
     struct error        err;
-    int64_t             body_bytes;
-    add(&headers, "Host: a");
-    gate_header(&headers, "Content-Length", 14,
-                "2\0"
-                "2",
-                3);
-    CU_ASSERT_EQUAL(gate_check(&headers, "POST", &body_bytes, &err), STATUS_INVALID);
-    struct gate_headers empty = {0};
-    add(&empty, "Host: a");
-    gate_header(&empty, "Authorization", 13, NULL, 0);
-    CU_ASSERT_EQUAL(gate_check(&empty, "GET", &body_bytes, &err), STATUS_OK);
-    CU_ASSERT_STRING_EQUAL(empty.authorization, "");
+    CU_ASSERT_EQUAL(gate_trailers(&none, &err), STATUS_OK);
+    memcpy(head, "A\0b\0\0\0", 7);
+    gate_header(&one, head, 1, head + 2, 1);
+    CU_ASSERT_EQUAL(gate_trailers(&one, &err), STATUS_OK);
+    memcpy(head, "A\0b\0\0 \0\0\0", 9);
+    gate_header(&folded, head, 1, head + 2, 1);
+    CU_ASSERT_EQUAL(gate_trailers(&folded, &err), STATUS_INVALID);
 }
 
 static void test_uris(void)
@@ -123,8 +183,6 @@ static void test_uris(void)
 }
 
 CU_TestInfo suite_gate[] = {
-    {"probes", test_probes},
-    {"NUL and empty values", test_nul},
-    {"addresses", test_uris},
-    CU_TEST_INFO_NULL,
+    {"probes", test_probes},  {"layouts", test_layouts}, {"trailers", test_trailers},
+    {"addresses", test_uris}, CU_TEST_INFO_NULL,
 };
