@@ -294,6 +294,14 @@ enum status handle_trial_abandon(struct call *call, struct error *err)
     return trial_abandon(call->app, &call->caller, call->params[0], number, input->reason, &shown->trial, err);
 }
 
+enum status handle_trial_retry(struct call *call, struct error *err)
+{
+    struct shown_trial *shown;
+    int64_t             number;
+    TRY(begin_trial(call, &shown, &number, err));
+    return trial_retry(call->app, &call->caller, call->params[0], number, &shown->trial, err);
+}
+
 struct trial_report_input {
     int64_t step;
     double  value;

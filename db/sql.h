@@ -74,6 +74,9 @@
       "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4 WHERE study = $1 AND number = $2")               \
     X(TRIAL_REQUEUE, "si", "",                                                                                         \
       "UPDATE trial SET state = 'queued', worker = '', lease_ms = 0 WHERE study = $1 AND number = $2")                 \
+    X(TRIAL_RETRY, "si", "",                                                                                           \
+      "UPDATE trial SET state = 'queued', worker = '', lease_ms = 0, reason = NULL, finished_ms = 0, outcome = NULL "  \
+      "WHERE study = $1 AND number = $2")                                                                              \
     X(TRIAL_LEASE, "sii", "", "UPDATE trial SET lease_ms = $3 WHERE study = $1 AND number = $2")                       \
     X(TRIAL_FINISH, "sisDDssibi", "",                                                                                   \
       "UPDATE trial SET state = $3, value = $4, stddev = $5, reason = $6, external_id = coalesce(external_id, $7), "   \

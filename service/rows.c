@@ -232,6 +232,12 @@ void rows_count(struct study *study, enum trial_state from, enum trial_state to)
     study->trials[to]++;
 }
 
+int64_t rows_allowance(const struct study *study)
+{
+    int64_t used = study->trials_total - study->trials[TRIAL_FAILED] - study->trials[TRIAL_ABANDONED];
+    return study->budget_trials == 0 ? INT64_MAX : used < study->budget_trials ? study->budget_trials - used : 0;
+}
+
 enum status rows_complete_if_spent(struct db_conn *conn, struct study *study, const char *actor, int64_t now_ms,
                                    struct error *err)
 {

@@ -38,6 +38,8 @@ MUST_CHECK enum status rows_log(struct db_conn *conn, struct study *study, const
                                 struct error *err);
 /* Moves a trial between the study's counters; from TRIAL_STATE_COUNT: a new trial. */
 void rows_count(struct study *study, enum trial_state from, enum trial_state to);
+/* How many more trials the budget allows; failed and abandoned ones do not count. */
+int64_t rows_allowance(const struct study *study);
 /* An active study whose budget of trials is spent, and of which none is open, is completed. */
 MUST_CHECK enum status rows_complete_if_spent(struct db_conn *conn, struct study *study, const char *actor,
                                               int64_t now_ms, struct error *err);

@@ -229,6 +229,7 @@ static const struct { const char *kind; enum event_kind event; } kinds[] = {
     {"trial.suggested", EVENT_SUGGESTED}, {"trial.queued", EVENT_SUGGESTED},   {"trial.reported", EVENT_SUGGESTED},
     {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
     {"trial.abandoned", EVENT_ABANDONED}, {"trial.measured", EVENT_MEASURED}, {"trial.stopped", EVENT_STOPPED},
+    {"trial.retried", EVENT_SUGGESTED},
 };
 // clang-format on
 
@@ -282,7 +283,8 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
     if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
         return tell_measured(live, rows, &event, err);
     TRY(curves_tell(&live->curves, &event, err));
-    if (event.kind == EVENT_SUGGESTED) {
+    bool is_again = strcmp(kind, "trial.retried") == 0; // its note was read when the trial was new
+    if (event.kind == EVENT_SUGGESTED && !is_again) {
         if ((int64_t)event.trial <= live->told)
             return STATUS_OK;
         event.note = db_blob(rows, 8, &event.note_bytes);

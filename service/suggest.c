@@ -203,13 +203,6 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
 
 /* ---- asking the policy ---- */
 
-/* How many more trials the budget allows. */
-static int64_t allowance(const struct study *study)
-{
-    int64_t used = study->trials_total - study->trials[TRIAL_FAILED] - study->trials[TRIAL_ABANDONED];
-    return study->budget_trials == 0 ? INT64_MAX : used < study->budget_trials ? study->budget_trials - used : 0;
-}
-
 static bool is_late(void *arg)
 {
     struct plan                *plan = arg;
@@ -276,7 +269,7 @@ static double clock_ms(void)
 /* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
 static uint64_t remaining(const struct plan *plan)
 {
-    int64_t left = allowance(&plan->study);
+    int64_t left = rows_allowance(&plan->study);
     return left == INT64_MAX ? 0 : (uint64_t)(left - (int64_t)plan->fresh_len);
 }
 
@@ -381,7 +374,7 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
 /* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
 static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    bool is_spent = allowance(&plan->study) == 0;
+    bool is_spent = rows_allowance(&plan->study) == 0;
     if (is_spent)
         plan->exhausted = "budget_exhausted";
     if (plan->exhausted == NULL)
@@ -416,7 +409,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     TRY(take_queued(conn, plan, err));
     if (plan->fresh_len > 0 && plan->fresh[0].number != plan->study.trials_total + 1)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
-    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && allowance(&plan->study) > 0; i++) {
+    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && rows_allowance(&plan->study) > 0; i++) {
         TRY(add_trial(conn, plan, i, err));
         plan->out->trials[plan->out->len++] = plan->fresh[i];
     }
@@ -434,7 +427,7 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     struct plan  *plan = arg;
     struct study *study = &plan->study;
     TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, study, err));
-    bool is_spent = allowance(study) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
+    bool is_spent = rows_allowance(study) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
     if (!is_spent || study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
         return STATUS_OK;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], plan->exhausted,
@@ -451,8 +444,8 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
 {
     TRY(session_catch_up(plan->app, plan->caller, plan->live, err));
     int64_t count = missing(plan) - plan->waiting;
-    if (count > allowance(&plan->study))
-        count = allowance(&plan->study);
+    if (count > rows_allowance(&plan->study))
+        count = rows_allowance(&plan->study);
     if (count > 0 && plan->live->spec.federation != NULL)
         TRY(federation_host_sync(plan->app, plan->caller, plan->live, err));
     if (count > 0)

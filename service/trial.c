@@ -198,6 +198,71 @@ enum status trial_abandon(struct app *app, struct caller *caller, const char *id
     return STATUS_OK;
 }
 
+/* A space with nothing left completes its study; what is asked again was not all. */
+static enum status reopen_for_retry(struct db_conn *conn, struct task *task, struct error *err)
+{
+    struct study *study = &task->study;
+    bool          was_searched = study->state == STUDY_COMPLETED && study->reason != NULL &&
+                        strcmp(study->reason, "search_space_exhausted") == 0;
+    if (study->state == STUDY_ACTIVE || study->state == STUDY_PAUSED)
+        return STATUS_OK;
+    if (!was_searched)
+        return study_refuse(study, err);
+    study->state = STUDY_ACTIVE;
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_ACTIVE], NULL, task->now_ms));
+    struct change change = {"study.reopened", task->caller->token_id, NULL, 0, task->now_ms};
+    return rows_log(conn, study, &change, err);
+}
+
+static enum status check_retry(struct db_conn *conn, struct task *task, struct error *err)
+{
+    struct trial *trial = task->trial;
+    if (trial->state != TRIAL_FAILED && trial->state != TRIAL_ABANDONED)
+        return error_set(err, STATUS_CONFLICT, "trial_not_failed", "", "trial %lld is %s", (long long)task->number,
+                         trial_state_names[trial->state]);
+    if (task->study.spec.space.kind == SPACE_GRAPH)
+        return error_set(err, STATUS_CONFLICT, "wrong_space", "",
+                         "the agent has moved on: nothing leads back to a trial");
+    TRY(rows_curve(conn, task->id, task->caller->arena, trial, err));
+    if (trial->curve_len > 0)
+        return error_set(err, STATUS_CONFLICT, "trial_has_curve", "",
+                         "trial %lld has measurements, which stay as they are: queue its point as a new trial",
+                         (long long)task->number);
+    if (rows_allowance(&task->study) == 0)
+        return error_set(err, STATUS_CONFLICT, "budget_exhausted", "", "the budget has no trial left: raise it");
+    return STATUS_OK;
+}
+
+static enum status retry(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task  *task = arg;
+    struct trial *trial = task->trial;
+    TRY(load_study(conn, task, err));
+    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, trial, err));
+    TRY(check_retry(conn, task, err));
+    TRY(reopen_for_retry(conn, task, err));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_RETRY, task->id, task->number));
+    rows_count(&task->study, trial->state, TRIAL_QUEUED);
+    trial->state = TRIAL_QUEUED;
+    trial->worker = "";
+    trial->reason = NULL;
+    trial->finished_ms = 0;
+    struct change change = {"trial.retried", task->caller->token_id, NULL, task->number, task->now_ms};
+    TRY(rows_log(conn, &task->study, &change, err));
+    return rows_study_save(conn, &task->study, task->now_ms, err);
+}
+
+enum status trial_retry(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,
+                        struct error *err)
+{
+    struct task task = {
+        .app = app, .caller = caller, .id = id, .number = number, .trial = out, .now_ms = app->now_ms()};
+    TRY(study_visible(caller, id, err));
+    TRY(app_transact(app, caller, retry, &task, err));
+    study_cache_forget(app, id);
+    return STATUS_OK;
+}
+
 /* ---- queueing ---- */
 
 static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, struct error *err)

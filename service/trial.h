@@ -121,6 +121,11 @@ MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, c
                                        struct trial *out, struct error *err);
 MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, int64_t number,
                                      const char *reason, struct trial *out, struct error *err);
+/* A failed or abandoned trial waits again, under its number, for whoever asks next; a study that was completed because
+ * its space had nothing left is open again.  Errors: CONFLICT "trial_not_failed", "trial_has_curve" (what was measured of
+ * it stays), "wrong_space" (a graph), "budget_exhausted", "study_completed". */
+MUST_CHECK enum status trial_retry(struct app *app, struct caller *caller, const char *study, int64_t number,
+                                   struct trial *out, struct error *err);
 
 /* A measurement of a running trial, and whether it shall go on.  The measurement is stored; it renews the lease; a trial
  * that shall stop is `stopped` with this value.  The same step and value again: the same answer, nothing stored.

@@ -96,6 +96,12 @@ async function measured() {
     return { study, number: 1 };
 }
 
+async function givenUp() {
+    const place = await running();
+    await api.post(`/v1/studies/${place.study}/trials/${place.number}/abandon`, {});
+    return place;
+}
+
 const game = async () => ({ game: (await api.post('/v1/games', valueOf('game_create', 'constant'), 201)).id, agent: 'attacker' });
 
 // What must be there before the operation (or one of its examples) is sent.
@@ -106,6 +112,7 @@ const setups = {
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'), study_meta: create('earlier'),
     study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
+    trial_retry: givenUp,
     federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),
     federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'), agent_token: federation('open'),
     agent_list: federation('private'), random_features: federation('open'), message_put: federation('private'),
@@ -138,6 +145,6 @@ for (const operation of operations) {
 
 test('a study can be called optional bodies without any', async () => {
     const { study } = await running();
-    for (const path of ['suggest', 'pause', 'resume', 'trials/1/heartbeat', 'trials/1/abandon', 'complete', 'reopen'])
+    for (const path of ['suggest', 'pause', 'resume', 'trials/1/heartbeat', 'trials/1/abandon', 'trials/1/retry', 'complete', 'reopen'])
         await api.expect(200, 'POST', `/v1/studies/${study}/${path}`);
 });

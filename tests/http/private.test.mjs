@@ -259,3 +259,20 @@ test('nothing of the rows is anywhere but in the store', async () => {
         assert.ok(!all.replaceAll('.', '').includes(digits), `the digits ${digits} of a row`);
     }
 });
+
+test('a curator asks a failed row again by its trial, since it cannot name the row', async () => {
+    const study = await waiting({ budget: { trials: 4 } }), release = fresh();
+    await api.post(at(study), release.manifest, 201);
+    await put(study, 200, release.file);
+    const path = `/v1/studies/${study.id}`;
+    const token = await tokenFor(api, 'curator', study.id), reader = await tokenFor(api, 'read', study.id);
+    const as = (bearer, expected, method, where, json) => api.expect(expected, method, `${path}${where}`, { json, token: bearer });
+    const first = (await as(token, 200, 'POST', '/suggest', {})).trials[0];
+    await as(token, 200, 'POST', '/observe', { trial: 1, state: 'failed' });
+    await as(reader, 403, 'POST', '/trials/1/retry', {});
+    await as(token, [403, 'forbidden'], 'POST', '/trials', { candidates: [first.candidate] });
+    assert.equal((await as(token, 200, 'POST', '/trials/1/retry', {})).candidate, first.candidate);
+    const both = (await as(token, 200, 'POST', '/suggest', { count: 2 })).trials;
+    assert.deepEqual([both[0].number, both[0].candidate], [1, first.candidate]);
+    assert.notEqual(both[1].candidate, first.candidate);
+});

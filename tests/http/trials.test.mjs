@@ -183,6 +183,74 @@ test('abandon and heartbeat', async () => {
     assert.equal((await observe(id, { trial: 1, value: 1.5 })).accepted, 1, 'the late result of an abandoned trial');
 });
 
+test('a failed trial of a finite space is asked again, once, and ends the study when it is done', async () => {
+    const space = { type: 'parameters', parameters: [{ name: 'x', type: 'int', min: 1, max: 6 }] };
+    const { id } = await api.study({ space, budget: { trials: 9 } });
+    const path = `/v1/studies/${id}`, counts = async () => (await api.get(path)).trials;
+    const given = [];
+    for (let i = 0; i < 6; i++) {
+        const [trial] = await suggest(id, { worker: 'a' });
+        given.push(trial);
+        if (i === 4) await api.post(`${path}/trials/${trial.number}/abandon`, {});
+        else await observe(id, i === 1 || i === 3 ? { trial: trial.number, state: 'failed', reason: 'no' } : { trial: trial.number, value: i });
+    }
+    assert.equal(new Set(given.map((t) => t.point.x)).size, 6);
+    await api.expect([409, 'study_completed'], 'POST', `${path}/suggest`, { json: {} });
+    assert.deepEqual([(await api.get(path)).state, (await api.get(path)).reason], ['completed', 'search_space_exhausted']);
+    const again = await api.post(`${path}/trials/2/retry`, {});
+    assert.deepEqual([again.number, again.state, again.reason, again.worker, again.finished_at, again.lease], [2, 'queued', null, '', null, null]);
+    assert.deepEqual(again.point, given[1].point);
+    assert.equal((await api.get(path)).state, 'active');
+    await api.post(`${path}/trials/5/retry`, {});
+    for (const number of [1, 2, 5]) await api.refused(id, [409, 'trial_not_failed'], 'POST', `${path}/trials/${number}/retry`, { json: {} });
+    await api.refused(id, [404, 'trial_not_found'], 'POST', `${path}/trials/7/retry`, { json: {} });
+    const [second, fifth] = await suggest(id, { worker: 'b', count: 4 });
+    assert.deepEqual([second.number, second.point, second.state], [2, given[1].point, 'running']);
+    assert.deepEqual([fifth.number, fifth.point], [5, given[4].point]);
+    await api.refused(id, [409, 'trial_not_failed'], 'POST', `${path}/trials/2/retry`, { json: {} });
+    await observe(id, { trial: 2, value: 1.5 });
+    await observe(id, { trial: 5, state: 'failed' });
+    await api.expect([409, 'study_completed'], 'POST', `${path}/suggest`, { json: {} });
+    assert.deepEqual(await counts(), { total: 6, queued: 0, running: 0, completed: 4, failed: 2, infeasible: 0, abandoned: 0, stopped: 0 });
+    const { events } = await api.get(`/v1/events?study=${id}`);
+    assert.deepEqual(events.filter((e) => ['trial.retried', 'study.reopened'].includes(e.kind)).map((e) => [e.kind, e.trial]),
+        [['study.reopened', null], ['trial.retried', 2], ['trial.retried', 5]]);
+    await api.post(`${path}/reopen`, {});
+    await api.post(`${path}/complete`, {});
+    await api.refused(id, [409, 'study_completed'], 'POST', `${path}/trials/4/retry`, { json: {} });
+});
+
+test('a retry stays within the budget, and leaves measurements and agents that move where they are', async () => {
+    const { id } = await api.study({ budget: { trials: 2 } });
+    for (let i = 0; i < 2; i++) await suggest(id);
+    await observe(id, { trial: 1, state: 'failed' });
+    await suggest(id);
+    await api.refused(id, [409, 'budget_exhausted'], 'POST', `/v1/studies/${id}/trials/1/retry`, { json: {} });
+    const curved = await api.study({ budget: { trials: 9 }, stopping: { rule: 'median', epochs: 5 } });
+    await suggest(curved.id);
+    await api.post(`/v1/studies/${curved.id}/trials/1/report`, { step: 1, value: 0.5 });
+    await observe(curved.id, { trial: 1, state: 'failed' });
+    await api.refused(curved.id, [409, 'trial_has_curve'], 'POST', `/v1/studies/${curved.id}/trials/1/retry`, { json: {} });
+});
+
+test('after a retry the log alone gives the same suggestions', async () => {
+    const points = [];
+    for (const restarts of [false, true]) {
+        for (const name of ['gp', 'random', 'turbo']) {
+            const { id } = await api.study({ algorithm: { name }, seed: 77 });
+            for (let i = 0; i < 12; i++) {
+                const [trial] = await suggest(id);
+                await observe(id, i % 3 === 1 ? { trial: trial.number, state: 'failed' } : { trial: trial.number, value: (trial.point.x - 1) ** 2 });
+            }
+            await api.post(`/v1/studies/${id}/trials/2/retry`, {});
+            await suggest(id);
+            if (restarts) await server.restart();
+            points.push(JSON.stringify((await suggest(id, { count: 3 })).map((t) => t.point)));
+        }
+    }
+    assert.deepEqual(points.slice(0, 3), points.slice(3));
+});
+
 test('an expired lease gives the trial back, and a late result still counts', async () => {
     const { id } = await api.study({ lease_seconds: 1 });
     const [trial] = await suggest(id, { worker: 'slow' });
