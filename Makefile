@@ -77,7 +77,8 @@ $(BENCH): %: %.o $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
 $(GOLDEN): %: %.o $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(MATH_LIBS)
-$(BUILD)/failmalloc.so: tests/fault/failmalloc.c
+FAILING = $(patsubst tests/fault/%.c,$(BUILD)/%.so,$(wildcard tests/fault/*.c))
+$(BUILD)/fail%.so: tests/fault/fail%.c
 	$(call say,cc,$<)mkdir -p $(@D) && $(CC) -O1 -g $(WARN) -std=gnu11 -shared -fPIC -o $@ $<
 
 # Starts the service with ./data, makes a first token, runs the demo study, serves until Ctrl-C.
@@ -116,7 +117,7 @@ $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
 	$(STEP) $@ $(PYTHON) tests/golden/$*
 FAULTS = $(addprefix fault-,$(notdir $(call scripts,tests/fault/*)))
 fault: $(FAULTS)
-$(FAULTS): fault-%: $(BUILD)/gnomon $(BUILD)/failmalloc.so
+$(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
 	$(STEP) $@ tests/fault/$*
 
 # The same rules with sanitisers.  What ASan reports, leaks of a server that stopped included, is in

@@ -49,10 +49,16 @@ enum status handle_livez_get(struct call *call, struct error *err)
 
 enum status handle_readyz_get(struct call *call, struct error *err)
 {
-    if (!atomic_load(call->draining))
+    static const char draining[] = "{\"status\":\"draining\"}";
+    static const char failing[] = "{\"status\":\"checkpoint_failed\"}";
+    struct db_stats   store;
+    db_stats(call->app->db, &store);
+    const bool is_draining = atomic_load(call->draining);
+    if (!is_draining && !store.is_failing)
         return handle_livez_get(call, err);
     call->reply.http = 503;
-    reply_text(call, "application/json", "{\"status\":\"draining\"}", 21);
+    reply_text(call, "application/json", is_draining ? draining : failing,
+               is_draining ? sizeof draining - 1 : sizeof failing - 1);
     return STATUS_OK;
 }
 

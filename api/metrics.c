@@ -116,6 +116,9 @@ static void print_app(struct page *page, struct app *app)
         {"db_transactions_total", "counter", "Transactions; several may share a commit.", (double)db.transactions},
         {"db_commit_seconds", "gauge", "What one commit takes, lately.", db.commit_ms / 1e3},
         {"db_wal_bytes", "gauge", "Size of the write-ahead log.", (double)db.wal_bytes},
+        {"db_checkpoint_failures_total", "counter", "Failures to move the write-ahead log into the database.",
+         (double)db.checkpoint_failures},
+        {"db_checkpoint_failing", "gauge", "1 if the last try failed: the log grows.", (double)db.is_failing},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         print_value(page, rows[i].name, rows[i].kind, rows[i].help, rows[i].value);

@@ -19,7 +19,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH_MAX = 512, QUEUE_MAX = 4096, READERS_MAX = 64, IDLE_S = 1, SCHEMA_VERSION = 1, PATH_BYTES = 4096 };
+enum {
+    BATCH_MAX = 512,
+    QUEUE_MAX = 4096,
+    READERS_MAX = 64,
+    IDLE_S = 1,
+    QUIET_S = 60,
+    UPKEEP_JOBS = 500,
+    JOURNAL_BYTES = 4 << 20,
+    SCHEMA_VERSION = 1,
+    APPLICATION_ID = 1196314957,
+    PATH_BYTES = 4096
+};
 enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50 };
 
 static const char schema_001[] = {
@@ -35,20 +46,35 @@ struct job {
     struct job   *next;
 };
 
+/* What was said of one thing that the writer does by itself. */
+struct telling {
+    double at;
+    bool   is_bad;
+};
+
 struct db {
     const struct driver *driver;
-    int                  lock;
-    struct db_conn       writer;
-    struct db_conn       readers[READERS_MAX];
-    bool                 reader_busy[READERS_MAX];
-    size_t               readers_len;
-    pthread_mutex_t      mutex;
-    pthread_cond_t       work, reader_free;
-    struct job          *first, *last;
-    size_t               queued;
-    bool                 stopping;
-    pthread_t            thread;
-    struct db_stats      stats; /* under mutex */
+    void (*log)(const char *what, const struct error *why);
+    int             lock;
+    struct db_conn  writer;
+    struct db_conn  readers[READERS_MAX];
+    bool            reader_busy[READERS_MAX];
+    size_t          readers_len;
+    pthread_mutex_t mutex;
+    pthread_cond_t  work, reader_free;
+    struct job     *first, *last;
+    size_t          queued;
+    bool            stopping;
+    pthread_t       thread;
+    struct db_stats stats; /* under mutex */
+    db_upkeep_fn    upkeep;
+    void           *upkeep_arg;
+    double          upkeep_at;   /* when it ran last */
+    size_t          upkeep_jobs; /* that ran since then */
+    bool            upkeep_more;
+    int64_t         journal_bytes; /* of the writer thread, as the next two */
+    double          checkpoint_at;
+    struct telling  checkpoint_told, upkeep_told;
 };
 
 static double seconds(void)
@@ -129,30 +155,94 @@ static struct job *take_batch(struct db *db)
     return jobs;
 }
 
-/* Without the mutex: it may have to read and write a long journal, and nobody is to wait for that. */
-static void shorten_journal(struct db *db, bool *dirty)
+/* Says what fails, once a minute, and after that when it no longer does.  why NULL: it works. */
+static void tell(struct db *db, struct telling *told, const char *what, const struct error *why)
 {
-    int64_t wal_bytes = 0;
-    pthread_mutex_unlock(&db->mutex);
-    db->driver->checkpoint(db->writer.handle, true, &wal_bytes);
-    pthread_mutex_lock(&db->mutex);
-    db->stats.wal_bytes = wal_bytes;
-    *dirty = wal_bytes > 0; // a reader kept some of it: again in a second
+    double now = seconds();
+    if (why == NULL ? !told->is_bad : told->at > 0 && now - told->at < QUIET_S)
+        return;
+    told->is_bad = why != NULL;
+    if (why != NULL)
+        told->at = now;
+    if (db->log != NULL)
+        db->log(what, why);
 }
 
-/* Waits for work; false: stopping and nothing is left.  An idle second is used to shorten the journal. */
-static bool wait_for_work(struct db *db, bool *dirty)
+/* Moves the journal into the database.  Without the mutex: it may be long, and nobody is to wait for that. */
+static void checkpoint(struct db *db, bool truncate)
+{
+    struct error err;
+    pthread_mutex_unlock(&db->mutex);
+    bool is_good = db->driver->checkpoint(db->writer.handle, truncate, &db->journal_bytes, &err) == STATUS_OK;
+    tell(db, &db->checkpoint_told, "checkpoint", is_good ? NULL : &err);
+    db->checkpoint_at = seconds();
+    pthread_mutex_lock(&db->mutex);
+    db->stats.wal_bytes = db->journal_bytes;
+    db->stats.is_failing = !is_good;
+    db->stats.checkpoint_failures += !is_good;
+}
+
+static bool is_journal_open(const struct db *db)
+{
+    return db->journal_bytes > 0 || db->stats.is_failing;
+}
+
+/* Of a long journal after each commit, as far as readers let it; where that fails, once a second is enough. */
+static bool is_checkpoint_due(const struct db *db)
+{
+    return db->journal_bytes >= JOURNAL_BYTES && (!db->stats.is_failing || seconds() - db->checkpoint_at >= IDLE_S);
+}
+
+static enum status upkeep_once(struct db *db, db_upkeep_fn fn, void *arg, bool was_busy, bool *more, struct error *err)
+{
+    TRY(conn_execute(&db->writer, "BEGIN IMMEDIATE", err));
+    enum status status = fn(&db->writer, arg, was_busy, more, err);
+    if (status == STATUS_OK)
+        status = conn_execute(&db->writer, "COMMIT", err);
+    return status;
+}
+
+/* Without the mutex, too.  What fails is tried again the next time; what it was for can wait. */
+static void keep_up(struct db *db)
+{
+    struct error err;
+    db_upkeep_fn fn = db->upkeep;
+    void        *arg = db->upkeep_arg;
+    bool         was_busy = db->upkeep_jobs > 0, more = false;
+    if (fn == NULL)
+        return;
+    pthread_mutex_unlock(&db->mutex);
+    roll_back(&db->writer);
+    bool is_good = upkeep_once(db, fn, arg, was_busy, &more, &err) == STATUS_OK;
+    roll_back(&db->writer);
+    tell(db, &db->upkeep_told, "upkeep", is_good ? NULL : &err);
+    double now = seconds();
+    pthread_mutex_lock(&db->mutex);
+    db->upkeep_at = now;
+    db->stats.wal_bytes = db->journal_bytes;
+    db->upkeep_jobs = is_good ? 0 : db->upkeep_jobs;
+    db->upkeep_more = is_good && more;
+}
+
+static bool is_upkeep_due(const struct db *db)
+{
+    return db->upkeep_jobs >= UPKEEP_JOBS || (db->upkeep_jobs > 0 && seconds() - db->upkeep_at >= IDLE_S);
+}
+
+/* Waits for work; false: stopping and nothing is left.  An idle second is used for upkeep and to shorten the journal. */
+static bool wait_for_work(struct db *db)
 {
     while (db->first == NULL && !db->stopping) {
-        if (!*dirty) {
-            pthread_cond_wait(&db->work, &db->mutex);
-            continue;
-        }
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += IDLE_S;
-        if (pthread_cond_timedwait(&db->work, &db->mutex, &until) == ETIMEDOUT && db->first == NULL)
-            shorten_journal(db, dirty);
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += is_journal_open(db) || db->upkeep_jobs > 0 ? IDLE_S : QUIET_S;
+        if (!db->upkeep_more && pthread_cond_timedwait(&db->work, &db->mutex, &until) != ETIMEDOUT)
+            continue;
+        if (db->first == NULL)
+            keep_up(db);
+        bool is_idle = db->first == NULL && !db->upkeep_more;
+        if ((is_idle && is_journal_open(db)) || is_checkpoint_due(db))
+            checkpoint(db, is_idle);
     }
     return db->first != NULL;
 }
@@ -164,6 +254,7 @@ static void report(struct db *db, struct job *jobs, double commit_s)
     for (struct job *job = jobs, *next; job != NULL; job = next) {
         next = job->next; // the job is its caller's again once it is done
         db->stats.transactions++;
+        db->upkeep_jobs++;
         sem_post(&job->done);
     }
 }
@@ -171,9 +262,9 @@ static void report(struct db *db, struct job *jobs, double commit_s)
 static void *writer_main(void *arg)
 {
     struct db *db = arg;
-    bool       dirty = true;
     pthread_mutex_lock(&db->mutex);
-    while (wait_for_work(db, &dirty)) {
+    checkpoint(db, true); // of what another process left
+    while (wait_for_work(db)) {
         struct job *jobs = take_batch(db);
         pthread_mutex_unlock(&db->mutex);
         struct error err = {.status = STATUS_OK};
@@ -183,8 +274,12 @@ static void *writer_main(void *arg)
             fail_all(&db->writer, jobs, status, &err);
         double spent = seconds() - start;
         pthread_mutex_lock(&db->mutex);
-        dirty = true;
+        db->stats.wal_bytes = db->journal_bytes;
         report(db, jobs, spent);
+        if (is_upkeep_due(db))
+            keep_up(db);
+        if (is_checkpoint_due(db))
+            checkpoint(db, false);
     }
     pthread_mutex_unlock(&db->mutex);
     return NULL;
@@ -254,12 +349,30 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
 
 /* ---- opening ---- */
 
+/* So that a new folder is there after a power loss.  Not every file system can do that for a folder: EINVAL. */
+static enum status sync_parent(const char *folder, struct error *err)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/..", folder);
+    int  fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+    if (!is_good)
+        error_set(err, STATUS_INTERNAL, "path", "", "cannot make %s last: %s", folder, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    if (!is_good)
+        rmdir(folder); // the next start tries again
+    return is_good ? STATUS_OK : STATUS_INTERNAL;
+}
+
 static enum status lock_folder(struct db *db, const char *folder, struct error *err)
 {
     char path[PATH_BYTES];
     if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
         return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+    if (mkdir(folder, 0700) == 0)
+        TRY(sync_parent(folder, err));
+    else if (errno != EEXIST)
         return error_set(err, STATUS_INVALID, "path", "", "cannot make %s: %s", folder, strerror(errno));
     db->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (db->lock < 0)
@@ -272,21 +385,25 @@ static enum status lock_folder(struct db *db, const char *folder, struct error *
     return STATUS_OK;
 }
 
-static enum status read_version(struct db_conn *conn, int64_t *version, struct error *err)
+static enum status read_number(struct db_conn *conn, const char *text, int64_t *number, struct error *err)
 {
     void *statement;
     bool  row = false;
-    TRY(conn->driver->prepare(conn->handle, "PRAGMA user_version", &statement, err));
+    TRY(conn->driver->prepare(conn->handle, text, &statement, err));
     enum status status = conn->driver->step(statement, &row, err);
-    *version = row ? conn->driver->column_int(statement, 0) : 0;
+    *number = row ? conn->driver->column_int(statement, 0) : 0;
     conn->driver->finalize(statement);
     return status;
 }
 
 static enum status migrate(struct db_conn *conn, struct error *err)
 {
-    int64_t version;
-    TRY(read_version(conn, &version, err));
+    int64_t version, owner;
+    TRY(read_number(conn, "PRAGMA user_version", &version, err));
+    TRY(read_number(conn, "PRAGMA application_id", &owner, err));
+    bool is_new = version == 0 && owner == 0;
+    if (version < 0 || (!is_new && (owner != APPLICATION_ID || version == 0)))
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "gnomon.db is damaged, or of another program");
     if (version > SCHEMA_VERSION)
         return error_set(err, STATUS_CONFLICT, "schema_newer", "",
                          "the data folder was written by a newer version (schema %lld, this program knows %d)",
@@ -318,6 +435,7 @@ static enum status open_all(struct db *db, const struct db_options *options, str
     TRY(lock_folder(db, options->folder, err));
     TRY(find_path(options->folder, path, err));
     TRY(conn_open(&db->writer, db->driver, path, DRIVER_READ_WRITE, options->synchronous, err));
+    db->driver->journal_watch(db->writer.handle, &db->journal_bytes);
     TRY(migrate(&db->writer, err));
     for (size_t i = 0; i < options->readers && i < READERS_MAX; i++) {
         TRY(conn_open(&db->readers[i], db->driver, path, DRIVER_READ_ONLY, options->synchronous, err));
@@ -328,10 +446,16 @@ static enum status open_all(struct db *db, const struct db_options *options, str
     return STATUS_OK;
 }
 
-static void release(struct db *db)
+static void close_readers(struct db *db)
 {
     for (size_t i = 0; i < db->readers_len; i++)
         conn_close(&db->readers[i]);
+    db->readers_len = 0;
+}
+
+static void release(struct db *db)
+{
+    close_readers(db);
     conn_close(&db->writer);
     if (db->lock >= 0)
         close(db->lock);
@@ -349,8 +473,14 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot open the store");
     db->driver = &driver_sqlite;
     db->lock = -1;
+    db->log = options->log;
+    db->upkeep_at = seconds();
     pthread_mutex_init(&db->mutex, NULL);
-    pthread_cond_init(&db->work, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&db->work, &attributes);
+    pthread_condattr_destroy(&attributes);
     pthread_cond_init(&db->reader_free, NULL);
     enum status status = open_all(db, options, err);
     if (status != STATUS_OK) {
@@ -370,8 +500,19 @@ void db_close(struct db *db)
     pthread_cond_signal(&db->work);
     pthread_mutex_unlock(&db->mutex);
     pthread_join(db->thread, NULL);
-    db->driver->checkpoint(db->writer.handle, true, &db->stats.wal_bytes);
+    close_readers(db); // nobody holds the journal back
+    pthread_mutex_lock(&db->mutex);
+    checkpoint(db, true);
+    pthread_mutex_unlock(&db->mutex);
     release(db);
+}
+
+void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg)
+{
+    pthread_mutex_lock(&db->mutex);
+    db->upkeep = fn;
+    db->upkeep_arg = arg;
+    pthread_mutex_unlock(&db->mutex);
 }
 
 void db_stats(struct db *db, struct db_stats *stats)

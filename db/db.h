@@ -22,6 +22,7 @@ struct db_options {
     const char *folder;      /* holds gnomon.db, its lock and journal; created with mode 0700 */
     const char *synchronous; /* "FULL"; "OFF" only for measurements */
     size_t      readers;     /* how many may read at once */
+    void (*log)(const char *what, const struct error *why); /* of what no caller sees; why NULL: well again.  Or NULL */
 };
 
 /* Locks the folder, opens, migrates, reads every pragma back, starts the writer.
@@ -32,9 +33,17 @@ void db_close(struct db *db);
 
 /* Runs fn on the writer, in a savepoint of the batch's transaction, and returns when the batch is durable.
  * fn's failure rolls back its own work only.  Errors: fn's; FULL, BUSY (queue full), INTERNAL.
- * After a failed fsync the process exits with status 70: what was acknowledged is on the disk, nothing else is known. */
+ * After a failed fsync, of whatever file, the process exits with status 70: what was acknowledged is on the disk,
+ * nothing else is known. */
 typedef enum status (*db_fn)(struct db_conn *conn, void *arg, struct error *err);
 MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err);
+
+/* What the store does for itself, in transactions of the writer between those of others: when the writer has been idle
+ * for a second, again at once while it says *more, every minute if nothing else happens; and under load after each
+ * UPKEEP_JOBS transactions and once a second, so that what they leave behind is cleared as fast as it comes.
+ * Everyone waits for it: a small piece at a time.  was_busy: transactions ran since the last time. */
+typedef enum status (*db_upkeep_fn)(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
+void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg); /* NULL: none */
 
 /* Runs fn on a read-only connection inside one read transaction (a consistent snapshot). */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
@@ -64,7 +73,9 @@ MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct er
 struct db_stats {
     uint64_t commits, transactions;
     double   commit_ms;
-    int64_t  wal_bytes;
+    int64_t  wal_bytes; /* of the write-ahead log */
+    uint64_t checkpoint_failures;
+    bool     is_failing; /* the last checkpoint failed: what is acknowledged is safe, but the log grows */
 };
 void db_stats(struct db *db, struct db_stats *stats);
 

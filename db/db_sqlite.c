@@ -4,13 +4,14 @@
  * Connections are used by one thread at a time, so SQLite's own mutexes are off. */
 #include "db/driver.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_FSYNC = 70, BUSY_MS = 5000, LENGTH_MAX = 64 << 20 };
+enum { EXIT_FSYNC = 70, BUSY_MS = 5000, LENGTH_MAX = 64 << 20, FRAME_BYTES = 4096 + 24 };
 
 // clang-format off
 static const struct { int code; enum status status; const char *name; } failures[] = {
@@ -19,6 +20,8 @@ static const struct { int code; enum status status; const char *name; } failures
     {SQLITE_BUSY, STATUS_BUSY, "busy"},
     {SQLITE_CORRUPT, STATUS_INTERNAL, "store_corrupt"},
     {SQLITE_NOTADB, STATUS_INTERNAL, "store_corrupt"},
+    {SQLITE_IOERR, STATUS_INTERNAL, "store_io"},
+    {SQLITE_CANTOPEN, STATUS_INTERNAL, "store_io"},
     {SQLITE_CONSTRAINT, STATUS_CONFLICT, "constraint"},
     {SQLITE_TOOBIG, STATUS_TOO_LARGE, "too_large"},
 };
@@ -33,6 +36,9 @@ static enum status fail(sqlite3 *handle, int code, struct error *err)
         fputs("gnomon: the disk did not confirm a write; stopping\n", stderr);
         _exit(EXIT_FSYNC);
     }
+    // SQLite says "corrupt" for a read that the disk refused; that is why errno is cleared before each of its calls.
+    if ((extended & 0xff) == SQLITE_CORRUPT && errno == EIO)
+        extended = SQLITE_IOERR_READ;
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
         if ((extended & 0xff) == failures[i].code)
             return error_set(err, failures[i].status, failures[i].name, "", "store: %s", sqlite3_errstr(extended));
@@ -41,6 +47,7 @@ static enum status fail(sqlite3 *handle, int code, struct error *err)
 
 static enum status lite_execute(void *handle, const char *text, struct error *err)
 {
+    errno = 0;
     int code = sqlite3_exec(handle, text, NULL, NULL, NULL);
     return code == SQLITE_OK ? STATUS_OK : fail(handle, code, err);
 }
@@ -52,10 +59,15 @@ static enum status pragma(sqlite3 *handle, const char *name, const char *value, 
     TRY(lite_execute(handle, text, err));
     snprintf(text, sizeof text, "PRAGMA %s", name);
     sqlite3_stmt *statement = NULL;
-    int           code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
-    bool          same = code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW &&
-                strcmp((const char *)sqlite3_column_text(statement, 0), expected) == 0;
+    errno = 0;
+    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    const char *value_now = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    bool        same = value_now != NULL && strcmp(value_now, expected) == 0;
     sqlite3_finalize(statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return fail(handle, code, err);
     if (!same)
         return error_set(err, STATUS_INTERNAL, "pragma", "", "the store does not accept %s = %s", name, value);
     return STATUS_OK;
@@ -79,7 +91,6 @@ static enum status configure(sqlite3 *handle, enum driver_mode mode, const char 
     TRY(pragma(handle, "journal_mode", "WAL", "wal", err));
     TRY(pragma(handle, "synchronous", synchronous, strcmp(synchronous, "OFF") == 0 ? "0" : "2", err));
     TRY(pragma(handle, "secure_delete", "1", "1", err));
-    TRY(pragma(handle, "wal_autocheckpoint", "1000", "1000", err));
     return pragma(handle, "foreign_keys", "1", "1", err);
 }
 
@@ -89,6 +100,7 @@ static enum status lite_open(const char *path, enum driver_mode mode, const char
     sqlite3 *handle = NULL;
     int      flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE |
                 (mode == DRIVER_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    errno = 0;
     int         code = sqlite3_open_v2(path, &handle, flags, NULL);
     enum status status = code == SQLITE_OK ? configure(handle, mode, synchronous, err) : fail(handle, code, err);
     if (status != STATUS_OK) {
@@ -114,7 +126,8 @@ static enum status lite_prepare(void *handle, const char *text, void **statement
     for (size_t i = 0; i <= length; i++)
         own[i] = text[i] == '$' ? '?' : text[i];
     sqlite3_stmt *made = NULL;
-    int           code = sqlite3_prepare_v3(handle, own, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL);
+    errno = 0;
+    int code = sqlite3_prepare_v3(handle, own, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL);
     if (code != SQLITE_OK)
         return fail(handle, code, err);
     *statement = made;
@@ -153,6 +166,7 @@ static enum status lite_bind_blob(void *statement, int index, const void *bytes,
 
 static enum status lite_step(void *statement, bool *row, struct error *err)
 {
+    errno = 0;
     int code = sqlite3_step(statement);
     *row = code == SQLITE_ROW;
     return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : fail(sqlite3_db_handle(statement), code, err);
@@ -211,15 +225,30 @@ static bool lite_in_transaction(void *handle)
     return sqlite3_get_autocommit(handle) == 0;
 }
 
-static void lite_checkpoint(void *handle, bool truncate, int64_t *wal_bytes)
+static int committed(void *bytes, sqlite3 *handle, const char *database, int frames)
 {
-    enum { PAGE_BYTES = 4096 + 24 };
-    int frames = 0, done = 0;
+    (void)handle, (void)database;
+    *(int64_t *)bytes = (int64_t)frames * FRAME_BYTES;
+    return SQLITE_OK;
+}
+
+/* This hook is where SQLite would checkpoint by itself, and drop the error. */
+static void lite_journal_watch(void *handle, int64_t *bytes)
+{
+    sqlite3_wal_hook(handle, committed, bytes);
+}
+
+static enum status lite_checkpoint(void *handle, bool truncate, int64_t *bytes, struct error *err)
+{
+    int frames = 0, done = 0, mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
     sqlite3_busy_timeout(handle, 0); // never wait for a reader
-    sqlite3_wal_checkpoint_v2(handle, NULL, truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, &frames,
-                              &done);
+    errno = 0;
+    int code = sqlite3_wal_checkpoint_v2(handle, NULL, mode, &frames, &done);
     sqlite3_busy_timeout(handle, BUSY_MS);
-    *wal_bytes = frames > 0 ? (int64_t)frames * PAGE_BYTES : 0;
+    bool is_good = code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY;
+    if (is_good)
+        *bytes = frames > 0 ? (int64_t)frames * FRAME_BYTES : 0;
+    return is_good ? STATUS_OK : fail(handle, code, err);
 }
 
 const struct driver driver_sqlite = {
@@ -244,5 +273,6 @@ const struct driver driver_sqlite = {
     .parameters = lite_parameters,
     .changes = lite_changes,
     .in_transaction = lite_in_transaction,
+    .journal_watch = lite_journal_watch,
     .checkpoint = lite_checkpoint,
 };

@@ -35,7 +35,11 @@ struct driver {
     int (*parameters)(void *statement);
     int64_t (*changes)(void *handle);
     bool (*in_transaction)(void *handle);
-    void (*checkpoint)(void *handle, bool truncate, int64_t *wal_bytes); /* may do nothing */
+    /* The journal, of a read-write handle.  watch: from now on every commit sets *bytes to its length, and the driver
+     * does not shorten it by itself.  checkpoint moves it into the database as far as readers let it (that they do not is
+     * no failure), sets *bytes, and on truncate gives its room back.  A driver without a journal does nothing. */
+    void (*journal_watch)(void *handle, int64_t *bytes);
+    enum status (*checkpoint)(void *handle, bool truncate, int64_t *bytes, struct error *err);
 };
 
 extern const struct driver driver_sqlite;

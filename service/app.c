@@ -2,6 +2,7 @@
 #include "service/app.h"
 
 #include "service/gate.h"
+#include "service/log.h"
 #include "service/operation.h"
 #include "service/random.h"
 #include "service/session.h"
@@ -40,10 +41,21 @@ static int64_t boot_ms(void)
     return clock_ms(CLOCK_BOOTTIME);
 }
 
+static void log_store(const char *what, const struct error *why)
+{
+    if (why == NULL)
+        log_event(LOG_INFO, "store_works", "what=%s", what);
+    else
+        log_event(LOG_ERROR, "store_fails", "what=%s code=%s detail=\"%s\"", what, why->code, why->text);
+}
+
 static enum status open_store(struct app *app, struct error *err)
 {
     char                    boot[sizeof app->steady.boot];
-    const struct db_options db = {app->options.folder, app->options.synchronous, READERS + app->options.compute_slots};
+    const struct db_options db = {.folder = app->options.folder,
+                                  .synchronous = app->options.synchronous,
+                                  .readers = READERS + app->options.compute_slots,
+                                  .log = log_store};
     TRY(db_open(&db, &app->db, err));
     steady_read_boot(boot, sizeof boot);
     return steady_start(app, boot, err);

@@ -12,8 +12,8 @@ static const struct {
     const char *code;
     int         exit_code;
 } exit_codes[] = {
-    {"usage", COMMAND_USAGE},           {"corrupt", COMMAND_CORRUPT},    {"locked", COMMAND_TEMPORARY},
-    {"interrupted", COMMAND_TEMPORARY}, {"schema_newer", COMMAND_NEWER}, {"unreachable", COMMAND_UNREACHABLE},
+    {"usage", COMMAND_USAGE},           {"store_corrupt", COMMAND_CORRUPT}, {"locked", COMMAND_TEMPORARY},
+    {"interrupted", COMMAND_TEMPORARY}, {"schema_newer", COMMAND_NEWER},    {"unreachable", COMMAND_UNREACHABLE},
 };
 
 int command_fail(const struct error *err)

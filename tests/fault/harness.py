@@ -5,11 +5,13 @@ goes wrong below HTTP raises OSError, so that a test can tell a dead server from
 """
 import atexit
 import json
+import mmap
 import os
 import shutil
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -140,6 +142,40 @@ class Verdict:
     def finish(self):
         print(f"{self.passed} passed, {self.failed} failed")
         sys.exit(1 if self.failed else 0)
+
+
+class Disk:
+    """Calls on the store's files that fail, and a wall clock that can be set, for servers started with .env: see
+    faildisk.c for the numbers."""
+
+    def __init__(self, path):
+        with open(path, "wb") as file:
+            file.write(bytes(40))
+        self.file = open(path, "r+b")
+        self.map = mmap.mmap(self.file.fileno(), 40)
+        library = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "faildisk.so"))
+        self.env = {"FAIL_FILE": path, "LD_PRELOAD": library}
+
+    def fail(self, calls, files, error):
+        self.map[:32] = struct.pack("<qqqq", calls, files, error, 0)
+
+    def mend(self):
+        self.map[:16] = bytes(16)
+
+    @property
+    def failed(self):
+        return struct.unpack("<q", self.map[24:32])[0]
+
+    def set_clock(self, ahead_s):
+        self.map[32:] = struct.pack("<q", ahead_s)
+
+
+def wait_for(condition, limit_s=20):
+    """Its first true value, or the last false one."""
+    end = time.monotonic() + limit_s
+    while not (value := condition()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return value
 
 
 def integrity(folder):

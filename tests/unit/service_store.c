@@ -51,7 +51,7 @@ static void test_every_statement_prepares(void)
 static void test_lock_keeps_others_out(void)
 {
     struct world           *world = world_new();
-    const struct db_options options = {world->folder, "FULL", 1};
+    const struct db_options options = {.folder = world->folder, .synchronous = "FULL", .readers = 1};
     struct db              *second;
     CU_ASSERT_EQUAL(db_open(&options, &second, &world->err), STATUS_BUSY);
     CU_ASSERT_STRING_EQUAL(world->err.code, "locked");

@@ -1,0 +1,124 @@
+/* Preloaded into the server by the tests `disk_fails` and `clock`: makes calls on the store's files fail, and sets the
+ * wall clock.  FAIL_FILE names a file of 40 bytes that the test maps too, five 64-bit numbers (struct plan).  The calls
+ * are told apart by the name of the open file, so nothing has to be remembered. */
+#define _GNU_SOURCE /* RTLD_NEXT, off64_t */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+enum call { CALL_READ = 1, CALL_WRITE = 2, CALL_SYNC = 4, CALL_TRUNCATE = 8 };
+enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 };
+
+struct plan {
+    _Atomic int64_t calls, files; /* which fail: sums of the above; 0: none */
+    _Atomic int64_t error;        /* with this errno */
+    _Atomic int64_t failed;       /* how many did */
+    _Atomic int64_t ahead_s;      /* the wall clock, over the system's */
+};
+static struct plan *plan;
+
+__attribute__((constructor)) static void open_plan(void)
+{
+    const char *path = getenv("FAIL_FILE");
+    int         fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    void *map = mmap(NULL, sizeof(struct plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (map != MAP_FAILED)
+        plan = map;
+}
+
+static int file_of(int fd)
+{
+    char    link[64], path[512];
+    ssize_t length;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if ((length = readlink(link, path, sizeof path - 1)) <= 0)
+        return 0;
+    path[length] = '\0';
+    const char *name = strrchr(path, '/');
+    if (name == NULL)
+        return 0;
+    return strcmp(name, "/gnomon.db") == 0       ? FILE_STORE
+           : strcmp(name, "/gnomon.db-wal") == 0 ? FILE_JOURNAL
+                                                 : FILE_FOLDER;
+}
+
+static bool fails(enum call call, int fd)
+{
+    if (plan == NULL || (plan->calls & call) == 0 || (plan->files & file_of(fd)) == 0)
+        return false;
+    plan->failed++;
+    errno = (int)plan->error;
+    return true;
+}
+
+/* The function that this one hides. */
+#define REAL(name, type, ...) ((type(*)(__VA_ARGS__))(uintptr_t)dlsym(RTLD_NEXT, name))
+
+ssize_t pread64(int fd, void *bytes, size_t length, off64_t offset)
+{
+    return fails(CALL_READ, fd) ? -1
+                                : REAL("pread64", ssize_t, int, void *, size_t, off64_t)(fd, bytes, length, offset);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t offset)
+{
+    return fails(CALL_WRITE, fd)
+               ? -1
+               : REAL("pwrite64", ssize_t, int, const void *, size_t, off64_t)(fd, bytes, length, offset);
+}
+
+int fdatasync(int fd)
+{
+    return fails(CALL_SYNC, fd) ? -1 : REAL("fdatasync", int, int)(fd);
+}
+
+int fsync(int fd)
+{
+    return fails(CALL_SYNC, fd) ? -1 : REAL("fsync", int, int)(fd);
+}
+
+int ftruncate64(int fd, off64_t length)
+{
+    return fails(CALL_TRUNCATE, fd) ? -1 : REAL("ftruncate64", int, int, off64_t)(fd, length);
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static int (*_Atomic real)(clockid_t, struct timespec *); // asked for often, and before open_plan too
+    if (real == NULL)
+        real = REAL("clock_gettime", int, clockid_t, struct timespec *);
+    int result = real(clock, now);
+    if (result == 0 && plan != NULL && clock == CLOCK_REALTIME)
+        now->tv_sec += plan->ahead_s;
+    return result;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+    struct timespec own;
+    (void)zone;
+    int result = clock_gettime(CLOCK_REALTIME, &own);
+    *now = (struct timeval){.tv_sec = own.tv_sec, .tv_usec = own.tv_nsec / 1000};
+    return result;
+}
+
+time_t time(time_t *out)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out != NULL)
+        *out = now.tv_sec;
+    return now.tv_sec;
+}
