@@ -156,8 +156,12 @@
       "SELECT fingerprint, status, reply FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3")         \
     X(IDEMPOTENCY_ADD, "sssisi", "",                                                                                   \
       "INSERT INTO idempotency(token, key, fingerprint, status, reply, created_ms) "                                   \
-      "VALUES ($1, $2, $3, $4, $5, $6)")                                                                               \
-    X(IDEMPOTENCY_PURGE, "i", "", "DELETE FROM idempotency WHERE created_ms < $1")                                     \
+      "VALUES ($1, $2, $3, $4, $5, $6) "                                                                               \
+      "ON CONFLICT (token, key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status, "          \
+      "reply = excluded.reply, created_ms = excluded.created_ms")                                                      \
+    X(IDEMPOTENCY_PURGE, "ii", "",                                                                                     \
+      "DELETE FROM idempotency WHERE (token, key) IN "                                                                 \
+      "(SELECT token, key FROM idempotency WHERE created_ms < $1 ORDER BY created_ms LIMIT $2)")                       \
     X(CANDIDATES_ADD, "sssi", "",                                                                                      \
       "INSERT INTO candidates(study, manifest, sha256, bytes, received, complete, attempt) "                           \
       "VALUES ($1, $2, $3, $4, 0, 0, 0)")                                                                              \

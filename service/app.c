@@ -17,7 +17,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { READERS = 4, IDEMPOTENCY_MS = 24 * 3600 * 1000 }; // readers: besides those whose models read the log
+enum {
+    READERS = 4,
+    IDEMPOTENCY_MS = 24 * 3600 * 1000,
+    PURGE_ROWS = 1000
+}; // readers: besides those whose models read the log
 
 static int64_t clock_ms(clockid_t clock)
 {
@@ -58,7 +62,9 @@ static enum status open_store(struct app *app, struct error *err)
                                   .log = log_store};
     TRY(db_open(&db, &app->db, err));
     steady_read_boot(boot, sizeof boot);
-    return steady_start(app, boot, err);
+    TRY(steady_start(app, boot, err));
+    db_set_upkeep(app->db, app_upkeep, app);
+    return STATUS_OK;
 }
 
 enum status app_open(const struct app_options *options, struct app **out, struct error *err)
@@ -138,9 +144,24 @@ static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64
     const char         *reply = own->render(own->render_arg, &own->http_status);
     if (reply == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the answer does not fit");
-    TRY(db_exec(conn, NULL, err, SQL_IDEMPOTENCY_PURGE, now - IDEMPOTENCY_MS));
     return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD, caller->token_id, own->key, own->fingerprint,
                    (int64_t)own->http_status, reply, now);
+}
+
+/* Replies that nobody can ask for any more. */
+static enum status purge(struct db_conn *conn, int64_t now, bool *more, struct error *err)
+{
+    int64_t purged = 0;
+    TRY(db_exec(conn, &purged, err, SQL_IDEMPOTENCY_PURGE, now - IDEMPOTENCY_MS, (int64_t)PURGE_ROWS));
+    *more = purged == PURGE_ROWS;
+    return STATUS_OK;
+}
+
+enum status app_upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err)
+{
+    struct app *app = arg;
+    TRY(steady_note(app, conn, was_busy, err));
+    return purge(conn, steady_ms(app), more, err);
 }
 
 struct work {

@@ -58,6 +58,9 @@ struct app {
 MUST_CHECK enum status app_open(const struct app_options *options, struct app **out, struct error *err);
 void                   app_close(struct app *app);
 
+/* What the store does for the application between transactions: see db_set_upkeep.  arg: the app. */
+MUST_CHECK enum status app_upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
+
 enum scope { SCOPE_NONE, SCOPE_AGENT, SCOPE_CURATOR, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN, SCOPE_COUNT };
 
 /* A retried request: the answer is stored in the transaction that does the work, and given again on a repeat. */

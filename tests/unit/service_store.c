@@ -13,6 +13,7 @@
 #include "service/trial.h"
 
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +291,90 @@ static void test_an_idempotency_key_gives_the_first_answer(void)
     world_end(world);
 }
 
+enum { OLD_KEYS = 2500, PIECE = 1000, JOBS = 500 };
+
+/* Keys of more than a day ago, as a busy day leaves them. */
+static enum status add_old_keys(struct db_conn *conn, void *arg, struct error *err)
+{
+    const struct world *world = arg;
+    char                key[24];
+    for (int i = 0; i < OLD_KEYS; i++) {
+        snprintf(key, sizeof key, "old %d", i);
+        TRY(db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD, world->caller.token_id, key, "f", (int64_t)200, "{}",
+                    world_clock_ms - 25 * 3600 * 1000));
+    }
+    return STATUS_OK;
+}
+
+static int64_t keys_left(const struct world *world)
+{
+    sqlite3      *store = NULL;
+    sqlite3_stmt *statement = NULL;
+    char          path[96];
+    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open_v2(path, &store, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(store, "SELECT count(*) FROM idempotency", -1, &statement, NULL),
+                          SQLITE_OK);
+    int64_t count = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : -1;
+    sqlite3_finalize(statement);
+    sqlite3_close(store);
+    return count;
+}
+
+struct piece {
+    struct app *app;
+    bool        more;
+};
+
+static enum status take_piece(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct piece *piece = arg;
+    return app_upkeep(conn, piece->app, true, &piece->more, err);
+}
+
+static enum status nothing(struct db_conn *conn, void *arg, struct error *err)
+{
+    (void)conn, (void)arg, (void)err;
+    return STATUS_OK;
+}
+
+static const char *render_nothing(void *arg, int *http_status)
+{
+    *http_status = 200;
+    return arg;
+}
+
+static void test_old_keys_go_in_small_pieces(void)
+{
+    struct world *world = world_new();
+    db_set_upkeep(world->app->db, NULL, NULL);
+    CU_ASSERT_EQUAL_FATAL(db_transact(world->app->db, add_old_keys, world, &world->err), STATUS_OK);
+    world->caller.idempotency =
+        (struct idempotency){.key = "old 7", .fingerprint = "other", .render = render_nothing, .render_arg = "{}"};
+    CU_ASSERT_EQUAL(app_transact(world->app, &world->caller, nothing, NULL, &world->err), STATUS_OK);
+    CU_ASSERT_FALSE(world->caller.idempotency.replayed); // too old to be honoured, and in nobody's way
+    CU_ASSERT_EQUAL(keys_left(world), OLD_KEYS);         // a request clears nothing but its own
+    world->caller.idempotency = (struct idempotency){0};
+    struct piece piece = {.app = world->app, .more = true};
+    for (int64_t left = OLD_KEYS; piece.more; left = keys_left(world)) {
+        CU_ASSERT_EQUAL_FATAL(db_transact(world->app->db, take_piece, &piece, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL(left - keys_left(world), piece.more ? PIECE : (OLD_KEYS - 1) % PIECE);
+    }
+    CU_ASSERT_EQUAL(keys_left(world), 1);
+    world_end(world);
+}
+
+/* Without an idle moment: the writer clears twice as much as could have come. */
+static void test_old_keys_go_under_load(void)
+{
+    struct world *world = world_new();
+    CU_ASSERT_EQUAL_FATAL(db_transact(world->app->db, add_old_keys, world, &world->err), STATUS_OK);
+    for (int i = 0; i < 4 * JOBS; i++)
+        CU_ASSERT_EQUAL_FATAL(db_transact(world->app->db, nothing, NULL, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(keys_left(world), 0);
+    world_end(world);
+}
+
 static void test_patch_states_and_deletion(void)
 {
     struct world     *world = world_new();
@@ -556,6 +641,8 @@ CU_TestInfo suite_store[] = {
     {"queue, lease and late results", test_queue_lease_and_late_results},
     {"a batch is all or nothing", test_a_batch_is_all_or_nothing},
     {"an idempotency key gives the first answer", test_an_idempotency_key_gives_the_first_answer},
+    {"old keys go in small pieces", test_old_keys_go_in_small_pieces},
+    {"old keys go under load", test_old_keys_go_under_load},
     {"patch, states and deletion", test_patch_states_and_deletion},
     {"lists page through everything", test_lists_page_through_everything},
     {"tokens", test_tokens},
