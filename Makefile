@@ -120,9 +120,9 @@ fault: $(FAULTS)
 $(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
 	$(STEP) $@ tests/fault/$*
 
-# The same rules with sanitisers.  What ASan reports, leaks of a server that stopped included, is in
-# files of their own; UBSan ends the program.
-FLAVOUR = $(MAKE) --no-print-directory FORTIFY=
+# The same rules with sanitisers, and with guards in the arenas.  What ASan reports, leaks of a server that stopped
+# included, is in files of their own; UBSan ends the program.
+FLAVOUR = $(MAKE) --no-print-directory FORTIFY= CPPFLAGS=-DARENA_GUARD
 REPORTS = $(HERE)/asan/report
 asan: $(MODULES)
 	+@rm -f "$(REPORTS)".*; ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(REPORTS)'" \

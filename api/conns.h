@@ -5,6 +5,7 @@
 #ifndef GNOMON_API_CONNS_H
 #define GNOMON_API_CONNS_H
 
+#include "engine/arena.h"
 #include "engine/status.h"
 
 #include <stdatomic.h>
@@ -20,7 +21,7 @@ struct conn {
     _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
     _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
     char                  text[768]; /* for the farewell, written once */
-    void                 *spare;     /* what its user keeps for the next request; to be freed before conns_remove */
+    struct arena          spare;     /* kept for the next request, or empty; to be given back before conns_remove */
 };
 
 struct conns;

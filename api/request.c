@@ -95,19 +95,18 @@ static void set_id(struct request *request)
         request->call.request_id[i] = "0123456789abcdef"[x & 15];
 }
 
-/* A connection keeps its last request with the first block of its arena: most requests need no more. */
+/* A connection keeps the first block of its last request's arena: most requests need no more. */
 static struct request *take_request(struct conn *conn)
 {
-    struct request *request = conn == NULL ? NULL : conn->spare;
+    struct request *request = malloc(sizeof *request);
     struct arena    arena;
-    if (request == NULL) {
-        request = malloc(sizeof *request);
-        arena_init(&arena, ARENA_LIMIT_BYTES);
-    } else {
-        conn->spare = NULL;
-        arena = request->call.arena;
+    arena_init(&arena, ARENA_LIMIT_BYTES);
+    if (conn != NULL && conn->spare.last != NULL) {
+        arena = conn->spare;
+        conn->spare = (struct arena){0};
     }
     if (request == NULL || arena_alloc(&arena, 0, 1) == NULL) {
+        arena_fini(&arena);
         free(request);
         return NULL;
     }
@@ -126,8 +125,8 @@ static void free_request(struct request *request)
 
 void request_forget(struct conn *conn)
 {
-    if (conn != NULL && conn->spare != NULL)
-        free_request(conn->spare);
+    if (conn != NULL)
+        arena_fini(&conn->spare);
 }
 
 void *request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
@@ -195,11 +194,12 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
     atomic_fetch_sub(&request->shared->metrics.in_flight, 1);
     if (!let_go(request))
         return;
-    arena_release(&request->call.arena, request->empty);
-    if (request->conn != NULL && request->conn->spare == NULL)
-        request->conn->spare = request;
-    else
-        free_request(request);
+    if (request->conn != NULL && request->conn->spare.last == NULL) {
+        arena_release(&request->call.arena, request->empty);
+        request->conn->spare = request->call.arena;
+        arena_init(&request->call.arena, 0);
+    }
+    free_request(request);
 }
 
 /* ---- replies ---- */

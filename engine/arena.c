@@ -1,9 +1,42 @@
-/* A list of malloc'd blocks, newest first; each at least 64 KiB or as large as the request. */
+/* A list of malloc'd blocks, newest first; each at least 64 KiB or as large as the request.
+ * Nobody sees it when memory is used that was given back, or past the end of a piece, because the block stays ours.
+ * Builds with ARENA_GUARD, the sanitised ones, let it be seen: what is not handed out is filled with a pattern that is
+ * far from any number, no address and no end of a text, and AddressSanitizer reports whoever touches that, or the gap
+ * behind each piece. */
 #include "engine/arena.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef ARENA_GUARD
+#include <sanitizer/asan_interface.h>
+enum { GAP = 64, PATTERN = 0x5a };
+
+static void hide(void *memory, size_t bytes)
+{
+    ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+    memset(memory, PATTERN, bytes);
+    ASAN_POISON_MEMORY_REGION(memory, bytes);
+}
+
+static void show(void *memory, size_t bytes)
+{
+    ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+}
+#else
+enum { GAP = 0 };
+
+static void hide(void *memory, size_t bytes)
+{
+    (void)memory, (void)bytes;
+}
+
+static void show(void *memory, size_t bytes)
+{
+    (void)memory, (void)bytes;
+}
+#endif
 
 enum { ALIGN = 64, BLOCK_BYTES = 64 * 1024 };
 
@@ -23,6 +56,8 @@ static void drop_last(struct arena *arena)
     struct arena_block *block = arena->last;
     arena->last = block->before;
     arena->taken_bytes -= block->size;
+    hide(block->data, block->used);
+    show(block->data, block->size); // to the system's allocator, which has guards of its own
     free(block);
 }
 
@@ -45,6 +80,7 @@ static struct arena_block *block_new(struct arena *arena, size_t bytes)
     uintptr_t start = (uintptr_t)(block + 1);
     *block = (struct arena_block){.before = arena->last, .size = size};
     block->data = (char *)(block + 1) + (ALIGN - start % ALIGN) % ALIGN;
+    hide(block->data, size);
     arena->taken_bytes += size;
     arena->last = block;
     return block;
@@ -52,9 +88,10 @@ static struct arena_block *block_new(struct arena *arena, size_t bytes)
 
 void *arena_alloc(struct arena *arena, size_t count, size_t size)
 {
-    if (size != 0 && count > (SIZE_MAX - ALIGN) / size)
+    if (size != 0 && count > (SIZE_MAX - ALIGN - GAP) / size)
         return NULL;
-    size_t              bytes = (count * size + ALIGN - 1) / ALIGN * ALIGN;
+    size_t              wanted = count * size, gap = wanted > 0 ? GAP : 0;
+    size_t              bytes = (wanted + gap + ALIGN - 1) / ALIGN * ALIGN;
     struct arena_block *block = arena->last;
     if (block == NULL || bytes > block->size - block->used)
         block = block_new(arena, bytes);
@@ -62,6 +99,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
         return NULL;
     void *memory = block->data + block->used;
     block->used += bytes;
+    show(memory, wanted);
     return memory;
 }
 
@@ -90,6 +128,8 @@ void arena_release(struct arena *arena, struct arena_mark mark)
 {
     while (arena->last != mark.block)
         drop_last(arena);
-    if (arena->last != NULL)
-        arena->last->used = mark.used;
+    if (arena->last == NULL)
+        return;
+    hide(arena->last->data + mark.used, arena->last->used - mark.used);
+    arena->last->used = mark.used;
 }

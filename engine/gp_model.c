@@ -201,7 +201,7 @@ static void find_units(struct gp_model *model, double *worst)
             squares += (model->y[k] - model->centre) * (model->y[k] - model->centre);
             model->z[len++] = model->y[k]; /* not in use yet */
         }
-    model->spread = robust_spread(model->z, len, sqrt(squares / count));
+    model->spread = len == 0 ? 0.0 : robust_spread(model->z, len, sqrt(squares / count)); /* 0: none is a number */
     if (!(model->spread > 1e-13))
         model->spread = 1.0;
 }

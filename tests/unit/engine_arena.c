@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 #include <string.h>
+#ifdef ARENA_GUARD
+#include <sanitizer/asan_interface.h>
+#endif
 
 static void test_aligned_and_distinct(void)
 {
@@ -69,7 +72,49 @@ static void test_mark_release(void)
     arena_fini(&arena);
 }
 
+/* What was given back is no longer what it was, and cannot be touched where somebody watches. */
+#ifdef ARENA_GUARD
+static bool is_hidden(const void *memory, size_t bytes)
+{
+#ifdef __SANITIZE_ADDRESS__
+    for (size_t i = 0; i < bytes; i++)
+        if (!__asan_address_is_poisoned((const char *)memory + i))
+            return false;
+#else
+    (void)memory, (void)bytes;
+#endif
+    return true;
+}
+
+static void test_guard(void)
+{
+    struct arena arena;
+    arena_init(&arena, 1 << 20);
+    CU_ASSERT(arena_alloc(&arena, 0, 1) != NULL);
+    struct arena_mark empty = arena_mark(&arena);
+    unsigned char    *text = arena_alloc(&arena, 1, 100);
+    memset(text, 'x', 100);
+    CU_ASSERT(is_hidden(text + 100, 28));
+    struct arena_mark mark = arena_mark(&arena);
+    unsigned char    *next = arena_alloc(&arena, 8, 8);
+    CU_ASSERT(is_hidden(next - 1, 1) && is_hidden(next + 64, 1));
+    memset(next, 'y', 64);
+    arena_release(&arena, mark);
+    CU_ASSERT(is_hidden(next, 64) && text[99] == 'x');
+    struct arena kept = arena; // as a connection keeps it between two requests
+    arena_release(&kept, empty);
+    CU_ASSERT(is_hidden(text, 192));
+    CU_ASSERT_PTR_EQUAL(arena_alloc(&kept, 1, 192), text);
+    for (size_t i = 0; i < 192; i++)
+        CU_ASSERT_EQUAL(text[i], 0x5a);
+    arena_fini(&kept);
+}
+#endif
+
 CU_TestInfo suite_arena[] = {
+#ifdef ARENA_GUARD
+    {"guard", test_guard},
+#endif
     {"aligned and distinct", test_aligned_and_distinct},
     {"limit", test_limit},
     {"overflow", test_overflow},
