@@ -100,6 +100,8 @@ static void print_app(struct page *page, struct app *app)
         {"observations_total", "counter", "Results accepted.", (double)atomic_load(&app->counters.observations)},
         {"fallbacks_total", "counter", "Proposals made without the model.",
          (double)atomic_load(&app->counters.fallbacks)},
+        {"impossible_points_total", "counter", "Points outside their space, which were not stored: a fault of ours.",
+         (double)atomic_load(&app->counters.impossible_points)},
         {"session_hits_total", "counter", "Models found in memory.", (double)atomic_load(&app->counters.session_hits)},
         {"session_misses_total", "counter", "Models built anew.", (double)atomic_load(&app->counters.session_misses)},
         {"session_evictions_total", "counter", "Models dropped for room.",

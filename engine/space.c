@@ -76,18 +76,40 @@ enum status space_init(struct space *space, struct error *err)
     return space_check_constraints(space, err);
 }
 
-bool space_has(const struct space *space, const double *point)
+static bool has_pixels(const struct space *space, const double *point)
 {
-    if (space->kind == SPACE_IMAGE) {
-        size_t i = 0, len = space_point_len(space);
-        while (i < len && fabs(point[i]) <= space->bound)
-            i++;
-        return i == len;
-    }
+    size_t i = 0, len = space_point_len(space);
+    while (i < len && fabs(point[i]) <= space->bound)
+        i++;
+    return i == len;
+}
+
+/* NaN after the last site, and only there. */
+static bool has_sites(const struct space *space, const double *point)
+{
+    size_t len = space_point_len(space), steps = graph_point_steps(point, len);
+    bool   good = steps > 0;
+    for (size_t i = 0; i < len; i++)
+        good &= i < steps ? point[i] >= 0 && point[i] < (double)space->graph->sites_len && point[i] == floor(point[i])
+                          : isnan(point[i]);
+    return good;
+}
+
+bool space_nearly_has(const struct space *space, const double *point, double slack)
+{
+    if (space->kind == SPACE_IMAGE)
+        return has_pixels(space, point);
+    if (space->kind == SPACE_GRAPH)
+        return has_sites(space, point);
     for (size_t i = 0; i < space->params_len; i++)
         if (space_is_active(space, point, i) ? !param_has(&space->params[i], point[i]) : !isnan(point[i]))
             return false;
-    return space_broken(space, point, 0) == NULL;
+    return space_broken(space, point, slack) == NULL;
+}
+
+bool space_has(const struct space *space, const double *point)
+{
+    return space_nearly_has(space, point, 0);
 }
 
 void space_encode(const struct space *space, const double *point, double *u)

@@ -102,8 +102,11 @@ static inline bool space_is_free(const struct space *space, size_t param)
 bool space_is_active(const struct space *space, const double *point, size_t param);
 
 /* True if the point lies in the space: each parameter that exists has a value of its own and no other has one, and
- * the constraints hold as double arithmetic computes them. */
+ * the constraints hold as double arithmetic computes them.  Of a graph: there are sites, and all are the graph's. */
 bool space_has(const struct space *space, const double *point);
+
+/* The same, with space_broken's slack for the constraints: what a user's point has to satisfy. */
+bool space_nearly_has(const struct space *space, const double *point, double slack);
 
 /* The constraint that the point breaks by more than slack times the rounding error of its sum; NULL: none.
  * slack 0 is what space_has asks for; points that users report have 8. */

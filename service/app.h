@@ -28,7 +28,8 @@ struct app_options {
 };
 
 struct app_counters { /* monotonic; read by /metrics */
-    _Atomic uint64_t suggestions, observations, fallbacks, session_hits, session_misses, session_evictions;
+    _Atomic uint64_t suggestions, observations, fallbacks, impossible_points, session_hits, session_misses,
+        session_evictions;
     _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
 };
 

@@ -106,14 +106,17 @@ static enum status log_trial(struct db_conn *conn, struct batch *batch, const ch
 static enum status add_reported(struct db_conn *conn, struct batch *batch, const struct observation *item,
                                 struct trial *trial, struct error *err)
 {
-    const struct spec *spec = &batch->study.spec;
     *trial = (struct trial){
-        .number = batch->study.trials_total + 1, .state = TRIAL_RUNNING, .value = NAN, .point = item->point};
-    size_t bytes = item->point == NULL ? 0 : space_point_len(&spec->space) * sizeof *item->point;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, batch->id, trial->number, trial_state_names[TRIAL_RUNNING], item->point,
-                bytes, item->point == NULL ? item->row : (int64_t)-1, "", (int64_t)0, NULL, NULL, NULL, (int64_t)0,
-                (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, batch->now_ms, NULL));
-    rows_count(&batch->study, TRIAL_STATE_COUNT, TRIAL_RUNNING);
+        .number = batch->study.trials_total + 1,
+        .state = TRIAL_RUNNING,
+        .point = item->point,
+        .row = item->row,
+        .worker = "",
+        .value = NAN,
+        .created_ms = batch->now_ms,
+        .model = {.mean = NAN, .sd = NAN},
+    };
+    TRY(rows_trial_add(conn, batch->app, &batch->study, &(struct new_trial){.trial = trial}, err));
     return log_trial(conn, batch, "trial.reported", trial->number, NULL, err);
 }
 

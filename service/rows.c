@@ -2,6 +2,7 @@
 #include "service/rows.h"
 
 #include "service/codec.h"
+#include "service/log.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -170,6 +171,45 @@ enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial 
     *out = trials;
     *len = n;
     return status;
+}
+
+static bool is_possible(const struct space *space, const struct trial *trial, const double *fixed)
+{
+    if (space->kind == SPACE_CANDIDATES)
+        return trial->point == NULL && trial->row >= 0 && trial->row < (int64_t)space->rows_len;
+    if (trial->point == NULL || !space_nearly_has(space, trial->point, CODEC_ROUNDING_SLACK))
+        return false;
+    for (size_t i = 0; fixed != NULL && i < space->params_len; i++)
+        if (!isnan(fixed[i]) && trial->point[i] != fixed[i])
+            return false;
+    return true;
+}
+
+enum status rows_impossible(struct app *app, const struct study *study, const struct trial *trial, struct error *err)
+{
+    atomic_fetch_add(&app->counters.impossible_points, 1);
+    log_event(LOG_ERROR, "impossible_point", "study=%s trial=%lld policy=%s", study->id, (long long)trial->number,
+              trial->model.policy == NULL ? "none" : trial->model.policy);
+    return error_set(err, STATUS_INTERNAL, "impossible_point", "",
+                     "trial %lld would not lie in the space: nothing was stored", (long long)trial->number);
+}
+
+enum status rows_trial_add(struct db_conn *conn, struct app *app, struct study *study, const struct new_trial *new,
+                           struct error *err)
+{
+    const struct space *space = &study->spec.space;
+    const struct trial *trial = new->trial;
+    bool                is_row = space->kind == SPACE_CANDIDATES;
+    if (!is_possible(space, trial, new->fixed))
+        return rows_impossible(app, study, trial, err);
+    size_t bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, study->id, trial->number, trial_state_names[trial->state], trial->point,
+                bytes, is_row ? trial->row : (int64_t)-1, trial->worker, trial->lease_ms, NULL, trial->model.policy,
+                trial->model.fallback, trial->model.revision, trial->model.observations, trial->model.mean,
+                trial->model.sd, trial->model.milliseconds, new->note, new->note_bytes, trial->created_ms,
+                trial->model.diagnostics));
+    rows_count(study, TRIAL_STATE_COUNT, trial->state);
+    return STATUS_OK;
 }
 
 enum status rows_curve(struct db_conn *conn, const char *study, struct arena *arena, struct trial *trial,

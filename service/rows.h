@@ -21,6 +21,20 @@ MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const char *study, i
 MUST_CHECK enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len,
                                    struct error *err);
 
+/* A trial that is not there yet. */
+struct new_trial {
+    const struct trial *trial;
+    const double       *fixed; /* [params_len] the values it was to have, NaN where free; or NULL */
+    const void         *note;  /* of the policy, or NULL */
+    size_t              note_bytes;
+};
+/* Writes it and counts it.  This is the last look at a point that stays for good, whoever made it: INTERNAL
+ * "impossible_point", logged and counted, when it does not lie in the study's space or has not what was fixed. */
+MUST_CHECK enum status rows_trial_add(struct db_conn *conn, struct app *app, struct study *study,
+                                      const struct new_trial *new, struct error *err);
+/* That error. */
+enum status rows_impossible(struct app *app, const struct study *study, const struct trial *trial, struct error *err);
+
 /* The trial's measurements, into trial->curve. */
 MUST_CHECK enum status rows_curve(struct db_conn *conn, const char *study, struct arena *arena, struct trial *trial,
                                   struct error *err);

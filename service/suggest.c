@@ -9,6 +9,7 @@
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/visits.h"
 #include "service/steady.h"
 
 #include <math.h>
@@ -339,13 +340,12 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     struct trial *trial = &plan->fresh[i];
     trial->created_ms = plan->now_ms;
     trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
-    size_t bytes = trial->point == NULL ? 0 : space_point_len(&plan->study.spec.space) * sizeof *trial->point;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, plan->id, trial->number, trial_state_names[trial->state], trial->point,
-                bytes, trial->row, trial->worker, trial->lease_ms, NULL, trial->model.policy, trial->model.fallback,
-                trial->model.revision, trial->model.observations, trial->model.mean, trial->model.sd,
-                trial->model.milliseconds, plan->notes[i], plan->note_bytes[i], trial->created_ms,
-                trial->model.diagnostics));
-    rows_count(&plan->study, TRIAL_STATE_COUNT, TRIAL_RUNNING);
+    const struct new_trial new = {trial, plan->request->fixed, plan->notes[i], plan->note_bytes[i]};
+    enum status status = visits_check(conn, &plan->study, trial->point, "", plan->caller->arena, err);
+    if (status == STATUS_INVALID)
+        return rows_impossible(plan->app, &plan->study, trial, err);
+    TRY(status);
+    TRY(rows_trial_add(conn, plan->app, &plan->study, &new, err));
     struct change change = {"trial.suggested", plan->caller->token_id, NULL, trial->number, plan->now_ms};
     return rows_log(conn, &plan->study, &change, err);
 }

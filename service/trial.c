@@ -284,11 +284,9 @@ static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, 
         .value = NAN,
         .stddev = NAN,
         .created_ms = task->now_ms,
+        .model = {.mean = NAN, .sd = NAN},
     };
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, task->id, trial->number, trial_state_names[TRIAL_QUEUED], trial->point,
-                trial->point == NULL ? (size_t)0 : p * sizeof(double), trial->row, "", (int64_t)0, NULL, NULL, NULL,
-                (int64_t)0, (int64_t)0, (double)NAN, (double)NAN, 0.0, NULL, (size_t)0, task->now_ms, NULL));
-    rows_count(&task->study, TRIAL_STATE_COUNT, TRIAL_QUEUED);
+    TRY(rows_trial_add(conn, task->app, &task->study, &(struct new_trial){.trial = trial}, err));
     struct change change = {"trial.queued", task->caller->token_id, NULL, trial->number, task->now_ms};
     return rows_log(conn, &task->study, &change, err);
 }

@@ -370,7 +370,76 @@ static void test_models_stay_under_their_limit(void)
     world_end(world);
 }
 
+/* ---- points that cannot be ---- */
+
+static const double *wrong_point; /* what the policy below proposes: [3] */
+
+static enum status propose_wrong(struct session *session, const struct ask *ask, struct proposal *out,
+                                 struct error *err)
+{
+    (void)session, (void)ask, (void)err;
+    memcpy(out->point, wrong_point, 3 * sizeof *out->point);
+    return STATUS_OK;
+}
+
+static enum status suggest_wrong(struct world *world, const char *study, const double *point, const double *fixed)
+{
+    const struct suggest_request request = {.count = 1, .worker = "", .fixed = fixed};
+    struct suggest_reply         reply;
+    struct live                 *live;
+    CU_ASSERT_EQUAL_FATAL(session_lock(world->app, study, SESSION_ALONE, &live, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, live, &world->err), STATUS_OK);
+    struct policy wrong = *live->spec.policy;
+    wrong.ask = propose_wrong;
+    live->spec.policy = &wrong;
+    session_unlock(world->app, live);
+    wrong_point = point;
+    enum status status = trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
+    CU_ASSERT_EQUAL_FATAL(session_lock(world->app, study, SESSION_ALONE, &live, &world->err), STATUS_OK);
+    session_forget(live); // with the policy
+    session_unlock(world->app, live);
+    return status;
+}
+
+/* Whatever an algorithm proposes: what is stored lies in the space and has what was fixed. */
+static void test_no_impossible_point_is_stored(void)
+{
+    static const double wrong[][3] = {
+        {9.76e25, 3, 1}, {-1.5000001, 3, 1}, {NAN, 3, 1},       {INFINITY, 3, 1}, {0.5, 2.5, 1},
+        {0.5, 10, 1},    {0.5, 0, 1},        {0.5, 3, -1},      {0.5, 3, 3},      {0.5, 3, 1.5},
+        {0.5, 3, NAN},   {0.5, NAN, 1},      {2.2500001, 3, 1},
+    };
+    static const double right[][3] = {{-1.5, 1, 0}, {2.25, 9, 2}, {0.5, 3, 1}};
+    static const double fixed[] = {0.5, NAN, 1};
+    struct world       *world = world_new();
+    struct study        study = world_study(world, world_box, "{\"name\":\"random\"}", 0), after;
+    size_t              len = sizeof wrong / sizeof *wrong;
+    for (size_t i = 0; i < len; i++) {
+        CU_ASSERT_EQUAL(suggest_wrong(world, study.id, wrong[i], NULL), STATUS_INTERNAL);
+        CU_ASSERT_STRING_EQUAL(world->err.code, "impossible_point");
+    }
+    CU_ASSERT_EQUAL(suggest_wrong(world, study.id, right[0], fixed), STATUS_INTERNAL);
+    CU_ASSERT_EQUAL(world->app->counters.impossible_points, len + 1);
+    CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &after, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(after.trials_total, 0);
+    CU_ASSERT_EQUAL(after.revision, study.revision);
+    for (size_t i = 0; i < 3; i++)
+        CU_ASSERT_EQUAL(suggest_wrong(world, study.id, right[i], i == 2 ? fixed : NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "").trials[0].number, 4);
+    const struct observation item = {.point = wrong[0], .row = -1, .value = 1, .stddev = NAN};
+    struct observe_reply     reply;
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &item, 1, false, &reply, &world->err),
+                    STATUS_INTERNAL);
+    struct trial_page page;
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, wrong[5], NULL, 1, &page, &world->err),
+                    STATUS_INTERNAL);
+    CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &after, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(after.trials_total, 4);
+    world_end(world);
+}
+
 CU_TestInfo suite_cases[] = {
+    {"no impossible point is stored", test_no_impossible_point_is_stored},
     {"half a job is never committed", test_half_a_job_is_never_committed},
     {"a reader that failed reads again", test_a_reader_that_failed_reads_again},
     {"the folder may lie behind a link", test_the_folder_may_lie_behind_a_link},
