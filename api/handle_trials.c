@@ -65,6 +65,7 @@ struct observe_post_input {
 static const struct field observe_post_body[] = {
     {AT(observe_post_input, observations), .kind = FIELD_JSON},
     ADMITTED("trial"),
+    ADMITTED("lease"),
     ADMITTED("point"),
     ADMITTED("candidate"),
     ADMITTED("sites"),
@@ -268,18 +269,31 @@ enum status handle_trial_get(struct call *call, struct error *err)
     return input->format != NULL && strcmp(input->format, "npy") == 0 ? show_npy(call, shown, err) : STATUS_OK;
 }
 
+#define LEASE(type)                                                             \
+    {                                                                           \
+        AT(type, lease), .kind = FIELD_INT, .min = 1, .max = 9007199254740991.0 \
+    }
+struct trial_heartbeat_input {
+    int64_t lease;
+};
+static const struct field trial_heartbeat_body[] = {LEASE(trial_heartbeat_input), {.name = NULL}};
+const struct form form_trial_heartbeat = {.body = trial_heartbeat_body, .bytes = sizeof(struct trial_heartbeat_input)};
+
 enum status handle_trial_heartbeat(struct call *call, struct error *err)
 {
-    struct shown_trial *shown;
-    int64_t             number;
-    TRY(begin_trial(call, &shown, &number, err));
-    return trial_heartbeat(call->app, &call->caller, call->params[0], number, &shown->trial, err);
+    const struct trial_heartbeat_input *input = call->input;
+    struct held_trial                   held = {.lease = input->lease};
+    struct shown_trial                 *shown;
+    TRY(begin_trial(call, &shown, &held.number, err));
+    return trial_heartbeat(call->app, &call->caller, call->params[0], held, &shown->trial, err);
 }
 
 struct trial_abandon_input {
+    int64_t     lease;
     const char *reason;
 };
 static const struct field trial_abandon_body[] = {
+    LEASE(trial_abandon_input),
     {AT(trial_abandon_input, reason), .kind = FIELD_STRING, .max = 1000},
     {.name = NULL},
 };
@@ -288,10 +302,10 @@ const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = siz
 enum status handle_trial_abandon(struct call *call, struct error *err)
 {
     const struct trial_abandon_input *input = call->input;
+    struct held_trial                 held = {.lease = input->lease};
     struct shown_trial               *shown;
-    int64_t                           number;
-    TRY(begin_trial(call, &shown, &number, err));
-    return trial_abandon(call->app, &call->caller, call->params[0], number, input->reason, &shown->trial, err);
+    TRY(begin_trial(call, &shown, &held.number, err));
+    return trial_abandon(call->app, &call->caller, call->params[0], held, input->reason, &shown->trial, err);
 }
 
 enum status handle_trial_retry(struct call *call, struct error *err)
@@ -303,10 +317,11 @@ enum status handle_trial_retry(struct call *call, struct error *err)
 }
 
 struct trial_report_input {
-    int64_t step;
+    int64_t lease, step;
     double  value;
 };
 static const struct field trial_report_body[] = {
+    LEASE(trial_report_input),
     {AT(trial_report_input, step), .kind = FIELD_INT, .required = true, .min = 1, .max = 1000000},
     {AT(trial_report_input, value), .kind = FIELD_NUMBER, .required = true, .min = -DBL_MAX, .max = DBL_MAX},
     {.name = NULL},
@@ -324,9 +339,9 @@ static json_t *render_report(struct call *call, const void *result)
 enum status handle_trial_report(struct call *call, struct error *err)
 {
     const struct trial_report_input *input = call->input;
-    struct report_request            request = {.step = input->step, .value = input->value};
+    struct report_request            request = {.held.lease = input->lease, .step = input->step, .value = input->value};
     struct report_reply             *reply = CALL_RESULT(call, struct report_reply, 200, render_report);
-    TRY(handle_number(call, 1, &request.trial, err));
+    TRY(handle_number(call, 1, &request.held.number, err));
     return trial_report(call->app, &call->caller, call->params[0], &request, reply, err);
 }
 

@@ -27,7 +27,7 @@
     X(nothing) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
     X(slice_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
-    X(trial_report) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
+    X(trial_report) X(trial_heartbeat) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
 /* clang-format on */
 
 #define X(name) MUST_CHECK enum status handle_##name(struct call *call, struct error *err);

@@ -116,7 +116,7 @@ const struct route route_table[] = {
      .scopes = CURATORS,
      .flags = ROUTE_CHANGES,
      .body = BODY_OPTIONAL,
-     READS(nothing),
+     READS(trial_heartbeat),
      DOES(trial_heartbeat)},
     {.method = "POST",
      .path = TRIAL "/report",

@@ -12,9 +12,9 @@
 // clang-format off
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
-    "observations, mean, sd, milliseconds, created_ms, finished_ms, diagnostics, outcome"
+    "observations, mean, sd, milliseconds, created_ms, finished_ms, diagnostics, outcome, lease, holder"
 // clang-format on
-#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiSB"
+#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiSBis"
 
 // clang-format off
 #define SQL_FEDERATION_COLUMNS                                                                                         \
@@ -51,8 +51,8 @@
     X(STUDY_DELETE, "s", "", "DELETE FROM study WHERE id = $1")                                                        \
     X(TRIAL_ADD, "sisbisisssiiDDdbis", "",                                                                             \
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, policy, fallback, seen, "    \
-      "observations, mean, sd, milliseconds, note, created_ms, finished_ms, diagnostics) "                             \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18)")                   \
+      "observations, mean, sd, milliseconds, note, created_ms, finished_ms, diagnostics, lease, holder) "              \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18, $7 > 0, $6)")       \
     X(TRIAL_GET, "si", SQL_TRIAL_RESULTS, "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND number = $2")  \
     X(TRIAL_BY_EXTERNAL_ID, "ss", SQL_TRIAL_RESULTS,                                                                   \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND external_id = $2")                                 \
@@ -70,13 +70,14 @@
       "SELECT number, lease_ms FROM trial WHERE study = $1 AND state = 'running' ORDER BY lease_ms, number LIMIT 1")   \
     X(TRIAL_EXPIRED, "si", "i",                                                                                        \
       "SELECT number FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2 ORDER BY number LIMIT 1000") \
-    X(TRIAL_START, "sisi", "",                                                                                         \
-      "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4 WHERE study = $1 AND number = $2")               \
+    X(TRIAL_START, "sisii", "",                                                                                        \
+      "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3 "                       \
+      "WHERE study = $1 AND number = $2")                                                                              \
     X(TRIAL_REQUEUE, "si", "",                                                                                         \
       "UPDATE trial SET state = 'queued', worker = '', lease_ms = 0 WHERE study = $1 AND number = $2")                 \
     X(TRIAL_RETRY, "si", "",                                                                                           \
-      "UPDATE trial SET state = 'queued', worker = '', lease_ms = 0, reason = NULL, finished_ms = 0, outcome = NULL "  \
-      "WHERE study = $1 AND number = $2")                                                                              \
+      "UPDATE trial SET state = 'queued', worker = '', holder = '', lease_ms = 0, reason = NULL, finished_ms = 0, "    \
+      "outcome = NULL WHERE study = $1 AND number = $2")                                                               \
     X(TRIAL_LEASE, "sii", "", "UPDATE trial SET lease_ms = $3 WHERE study = $1 AND number = $2")                       \
     X(TRIAL_FINISH, "sisDDssibi", "",                                                                                   \
       "UPDATE trial SET state = $3, value = $4, stddev = $5, reason = $6, external_id = coalesce(external_id, $7), "   \
@@ -121,15 +122,16 @@
       "LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision "                                      \
       "WHERE e.study = $1 AND e.seq > $2 AND (t.number IS NOT NULL OR e.kind = 'federation.received') "                \
       "ORDER BY e.seq")                                                                                                \
-    X(MEASUREMENT_ADD, "siidiiisib", "",                                                                               \
-      "INSERT INTO measurement(study, trial, step, value, revision, at_ms, stop, reason, next_step, note) "            \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")                                                              \
-    X(MEASUREMENT_GET, "sii", "disi",                                                                                  \
-      "SELECT value, stop, reason, next_step FROM measurement WHERE study = $1 AND trial = $2 AND step = $3")          \
-    X(MEASUREMENT_LAST, "si", "i",                                                                                     \
-      "SELECT coalesce(max(step), 0) FROM measurement WHERE study = $1 AND trial = $2")                                \
-    X(MEASUREMENT_LIST, "si", "idi",                                                                                   \
-      "SELECT step, value, at_ms FROM measurement WHERE study = $1 AND trial = $2 ORDER BY step")                      \
+    X(MEASUREMENT_ADD, "siiidiiisib", "",                                                                              \
+      "INSERT INTO measurement(study, trial, lease, step, value, revision, at_ms, stop, reason, next_step, note) "     \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                                                         \
+    X(MEASUREMENT_GET, "siii", "disi",                                                                                 \
+      "SELECT value, stop, reason, next_step FROM measurement "                                                        \
+      "WHERE study = $1 AND trial = $2 AND lease = $3 AND step = $4")                                                  \
+    X(MEASUREMENT_LAST, "sii", "i",                                                                                    \
+      "SELECT coalesce(max(step), 0) FROM measurement WHERE study = $1 AND trial = $2 AND lease = $3")                 \
+    X(MEASUREMENT_LIST, "sii", "idi",                                                                                  \
+      "SELECT step, value, at_ms FROM measurement WHERE study = $1 AND trial = $2 AND lease = $3 ORDER BY step")       \
     X(META_ADD, "sissiisbb", "",                                                                                       \
       "INSERT INTO meta(study, position, source, name, revision, skipped, matrix, points, data) "                      \
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)")                                                                   \

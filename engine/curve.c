@@ -37,7 +37,8 @@ static struct curve *find(const struct curves *curves, uint64_t trial)
 
 const struct curve *curves_find(const struct curves *curves, uint64_t trial)
 {
-    return find(curves, trial);
+    const struct curve *curve = find(curves, trial);
+    return curve != NULL && curve->len > 0 ? curve : NULL;
 }
 
 static struct curve *insert(struct curves *curves, uint64_t trial)
@@ -99,14 +100,17 @@ static enum status measure(struct curves *curves, const struct event *event, str
 enum status curves_tell(struct curves *curves, const struct event *event, struct error *err)
 {
     static const enum curve_state states[] = {
-        [EVENT_SUGGESTED] = CURVE_RUNNING, [EVENT_OBSERVED] = CURVE_COMPLETED, [EVENT_INFEASIBLE] = CURVE_GONE,
-        [EVENT_FAILED] = CURVE_GONE,       [EVENT_ABANDONED] = CURVE_GONE,     [EVENT_STOPPED] = CURVE_STOPPED,
+        [EVENT_SUGGESTED] = CURVE_RUNNING,   [EVENT_OBSERVED] = CURVE_COMPLETED, [EVENT_INFEASIBLE] = CURVE_GONE,
+        [EVENT_FAILED] = CURVE_GONE,         [EVENT_ABANDONED] = CURVE_GONE,     [EVENT_STOPPED] = CURVE_STOPPED,
+        [EVENT_HANDED_OVER] = CURVE_RUNNING,
     };
     if (event->kind == EVENT_MEASURED)
         return measure(curves, event, err);
     struct curve *curve = find(curves, event->trial);
     if (curve != NULL)
         curve->state = states[event->kind];
+    if (curve != NULL && event->kind == EVENT_HANDED_OVER)
+        curve->len = 0;
     return STATUS_OK;
 }
 

@@ -17,7 +17,7 @@ struct curve {
 struct curves {
     struct arena *arena;
     size_t        len, room;
-    struct curve *items; /* [len] by trial; only trials of which something was measured */
+    struct curve *items; /* [len] by trial; only trials of which something was ever measured */
 };
 
 void curves_init(struct curves *curves, struct arena *arena);

@@ -64,9 +64,10 @@ enum event_kind {
     EVENT_FAILED,     /* finished: no value, says nothing about the point */
     EVENT_ABANDONED,  /* given up */
     /* Only where the policy judges; to others a stopped trial is observed with its last measurement. */
-    EVENT_MEASURED, /* the value after a step of a running trial */
-    EVENT_STOPPED,  /* finished early: its last measurement stands */
-    EVENT_RECEIVED  /* what others of the federation sent; only to algorithms with a message.  No trial */
+    EVENT_MEASURED,    /* the value after a step of a running trial */
+    EVENT_STOPPED,     /* finished early: its last measurement stands */
+    EVENT_HANDED_OVER, /* another worker begins the running trial anew: what was measured of it is void */
+    EVENT_RECEIVED     /* what others of the federation sent; only to algorithms with a message.  No trial */
 };
 enum { POLICY_NOTE_MAX = 16384 };
 struct event {

@@ -387,6 +387,10 @@ static enum status tell(struct session *session, const struct event *event, stru
     TRY(curves_tell(&session->curves, event, err));
     if (event->kind == EVENT_MEASURED)
         return keep_table(session, event, err);
+    if (event->kind == EVENT_HANDED_OVER) {
+        drop_table(session, event->trial);
+        return STATUS_OK;
+    }
     if (event->kind == EVENT_STOPPED)
         logged.kind = EVENT_OBSERVED;
     TRY(trial_log_tell(&session->log, &logged, err));

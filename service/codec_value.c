@@ -107,7 +107,7 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
 /* ---- observations ---- */
 
 struct observation_form {
-    int64_t       trial, row;
+    int64_t       trial, lease, row;
     const json_t *point, *sites, *values, *stddevs;
     double        value, stddev;
     int           state; /* -1: none */
@@ -119,6 +119,7 @@ static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 #define AT(member) .offset = offsetof(struct observation_form, member)
 static const struct member observation_members[] = {
     {.name = "trial", .read = codec_read_integer, AT(trial), .min = 1, .max = trial_max},
+    {.name = "lease", .read = codec_read_integer, AT(lease), .min = 1, .max = trial_max},
     {.name = "point", .read = codec_read_kept, AT(point)},
     {.name = "sites", .read = codec_read_kept, AT(sites)},
     {.name = "candidate", .read = codec_read_integer, AT(row), .min = 0, .max = SPACE_CANDIDATES_MAX - 1},
@@ -220,6 +221,8 @@ static enum status check_combination(const struct observation_form *form, const 
     if (outcomes_given != 1)
         return error_set(err, STATUS_INVALID, "bad_combination", where,
                          "exactly one of value, values and state is needed");
+    if (form->lease != 0 && form->trial == 0)
+        return error_set(err, STATUS_INVALID, "bad_combination", where, "lease goes with a trial only");
     if (form->state >= 0 && !isnan(form->stddev))
         return error_set(err, STATUS_INVALID, "bad_combination", where, "stddev goes with a value only");
     if (form->state < 0 && form->reason != NULL)
@@ -277,6 +280,7 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
         TRY(spec->space.kind == SPACE_GRAPH ? read_site_values(&in, &form, where, out)
                                             : read_values(&in, &form, where, out));
     out->trial = form.trial;
+    out->lease = form.lease;
     out->row = form.row;
     out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
     out->reason = form.reason;
@@ -357,7 +361,8 @@ static json_t *model_json(const struct trial *trial)
 static json_t *lease_json(const struct trial *trial, int64_t shift_ms)
 {
     return trial->lease_ms == 0 ? json_null()
-                                : json_pack("{s:o}", "expires_at", codec_time_json(trial->lease_ms + shift_ms));
+                                : json_pack("{s:I, s:o}", "id", (json_int_t)trial->lease, "expires_at",
+                                            codec_time_json(trial->lease_ms + shift_ms));
 }
 
 /* Values (at 0) or standard deviations (at 1) by metric, or values by site; null when there is none. */

@@ -94,7 +94,7 @@ struct curator {
 };
 
 struct trial {
-    json_int_t number, candidate;
+    json_int_t number, lease, candidate;
 };
 
 static enum status call(struct curator *c, const char *method, const char *verb, json_t *body, json_t **reply,
@@ -215,9 +215,10 @@ static enum status report(struct curator *c, const struct trial *trial, double v
     char    external_id[64];
     json_t *reply = NULL;
     snprintf(external_id, sizeof external_id, "%s-%lld", c->secret.id, (long long)trial->number);
-    enum status status = call(
-        c, "POST", "/observe",
-        json_pack("{s:I, s:f, s:s}", "trial", trial->number, "value", value, "external_id", external_id), &reply, err);
+    enum status status = call(c, "POST", "/observe",
+                              json_pack("{s:I, s:I, s:f, s:s}", "trial", trial->number, "lease", trial->lease, "value",
+                                        value, "external_id", external_id),
+                              &reply, err);
     if (status == STATUS_OK) {
         c->answered++;
         c->failures_in_a_row = 0;
@@ -231,10 +232,10 @@ static enum status report_failure(struct curator *c, const struct trial *trial, 
 {
     if (process_is_stopped()) /* the command died of the same signal: the trial stays ours */
         return STATUS_OK;
-    TRY(call(
-        c, "POST", "/observe",
-        json_pack("{s:I, s:s, s:s}", "trial", trial->number, "state", "failed", "reason", "the measurement failed"),
-        NULL, err));
+    TRY(call(c, "POST", "/observe",
+             json_pack("{s:I, s:I, s:s, s:s}", "trial", trial->number, "lease", trial->lease, "state", "failed",
+                       "reason", "the measurement failed"),
+             NULL, err));
     if (++c->failures_in_a_row < FAILURES_MAX)
         return STATUS_OK;
     return error_set(err, STATUS_INVALID, "measure_failed", "", "the measure command failed for %d trials in a row",
@@ -275,8 +276,8 @@ static enum status ask(struct curator *c, struct trial *trial, bool *is_done, st
         return STATUS_OK;
     if (status != STATUS_OK)
         return status;
-    int failure =
-        json_unpack(reply, "{s:[{s:I, s:I}]}", "trials", "number", &trial->number, "candidate", &trial->candidate);
+    int failure = json_unpack(reply, "{s:[{s:I, s:{s:I}, s:I}]}", "trials", "number", &trial->number, "lease", "id",
+                              &trial->lease, "candidate", &trial->candidate);
     json_decref(reply);
     return failure == 0 ? STATUS_OK
                         : error_set(err, STATUS_INTERNAL, "bad_reply", "",
@@ -295,6 +296,8 @@ static enum status answer_all(struct curator *c, struct error *err)
         enum status status = answer(c, &trial, err);
         if (status == STATUS_CONFLICT && strcmp(err->code, "trial_finished") == 0)
             fprintf(stderr, "gnomon: trial %lld was already finished\n", (long long)trial.number);
+        else if (status == STATUS_CONFLICT && strcmp(err->code, "lease_lost") == 0)
+            fprintf(stderr, "gnomon: trial %lld took too long and went to somebody else\n", (long long)trial.number);
         else if (status != STATUS_OK)
             return status;
     }

@@ -1,6 +1,7 @@
 /* observe: results come in, one or ten thousand, all or nothing.
  * A result names its trial, or brings a point of its own, which then becomes a trial that is finished at once.
- * Sending the same thing twice is accepted and counted as a duplicate; another value for a finished trial is not. */
+ * Sending the same thing twice is accepted and counted as a duplicate; another value for a finished trial is not.
+ * A late result counts, whoever has the trial now, unless it comes with the lease that was lost. */
 #include "service/trial.h"
 
 #include "service/rows.h"
@@ -164,6 +165,8 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
                          "trial %lld has this external_id and another result", (long long)trial.number);
     if (!is_known && item->trial > 0)
         TRY(rows_trial_get(conn, batch->id, item->trial, batch->caller->arena, &trial, err));
+    if (item->trial > 0)
+        TRY(rows_check_lease(&trial, item->lease, false, err));
     if (is_known || (item->trial > 0 && same_outcome(&batch->study.spec, &trial, item))) {
         batch->out->duplicates++;
         return STATUS_OK;

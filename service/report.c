@@ -35,7 +35,8 @@ static enum status find_repeat(struct db_conn *conn, struct report *work, struct
     const struct report_request *request = work->request;
     struct db_rows               rows;
     bool                         found;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_GET, work->id, request->trial, request->step));
+    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_GET, work->id, request->held.number, work->trial.lease,
+                 request->step));
     enum status status = db_next(&rows, &found, err);
     if (status == STATUS_OK && found && db_double(&rows, 0) != request->value)
         status = error_set(err, STATUS_CONFLICT, "step_reported", "/step", "step %lld was reported with another value",
@@ -53,7 +54,7 @@ static enum status find_last(struct db_conn *conn, struct report *work, int64_t 
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LAST, work->id, work->request->trial));
+    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LAST, work->id, work->trial.number, work->trial.lease));
     enum status status = db_next(&rows, &more, err);
     *last = status == STATUS_OK && more ? db_int(&rows, 0) : 0;
     db_done(&rows);
@@ -72,7 +73,8 @@ static enum status check_running(const struct trial *trial, struct error *err)
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct report *work = arg;
-    TRY(rows_trial_get(conn, work->id, work->request->trial, work->caller->arena, &work->trial, err));
+    TRY(rows_trial_get(conn, work->id, work->request->held.number, work->caller->arena, &work->trial, err));
+    TRY(rows_check_lease(&work->trial, work->request->held.lease, true, err));
     if (work->trial.state != TRIAL_STOPPED)
         TRY(check_running(&work->trial, err));
     TRY(find_repeat(conn, work, err));
@@ -99,7 +101,7 @@ static enum status check_step(const struct live *live, const struct report_reque
 static enum status judge(struct report *work, struct error *err)
 {
     const struct spec       *spec = &work->live->spec;
-    const struct measurement measurement = {.trial = (uint64_t)work->request->trial,
+    const struct measurement measurement = {.trial = (uint64_t)work->request->held.number,
                                             .step = (size_t)work->request->step,
                                             .value = spec_sign(spec) * work->request->value};
     gate_enter(work->app->compute);
@@ -118,7 +120,7 @@ static enum status judge(struct report *work, struct error *err)
 static enum status log_report(struct db_conn *conn, struct report *work, struct study *study, const char *kind,
                               const char *detail, struct error *err)
 {
-    struct change change = {kind, work->caller->token_id, detail, work->request->trial, work->now_ms};
+    struct change change = {kind, work->caller->token_id, detail, work->request->held.number, work->now_ms};
     return rows_log(conn, study, &change, err);
 }
 
@@ -130,16 +132,18 @@ static enum status add_measurement(struct db_conn *conn, struct report *work, st
     if (detail == NULL)
         return app_no_memory(err);
     TRY(log_report(conn, work, study, "trial.measured", detail, err));
-    return db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD, work->id, request->trial, request->step, request->value,
-                   study->revision, work->now_ms, (int64_t)verdict->stop, verdict->reason, (int64_t)verdict->next_step,
-                   verdict->note_bytes == 0 ? NULL : verdict->note, verdict->note_bytes);
+    return db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD, work->id, request->held.number, work->trial.lease,
+                   request->step, request->value, study->revision, work->now_ms, (int64_t)verdict->stop,
+                   verdict->reason, (int64_t)verdict->next_step, verdict->note_bytes == 0 ? NULL : verdict->note,
+                   verdict->note_bytes);
 }
 
 static enum status stop(struct db_conn *conn, struct report *work, struct study *study, struct error *err)
 {
     const char *reason = work->verdict->reason;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, work->id, work->request->trial, trial_state_names[TRIAL_STOPPED],
-                work->request->value, (double)NAN, reason, NULL, work->now_ms, NULL, (size_t)0, (int64_t)0));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, work->id, work->request->held.number,
+                trial_state_names[TRIAL_STOPPED], work->request->value, (double)NAN, reason, NULL, work->now_ms, NULL,
+                (size_t)0, (int64_t)0));
     rows_count(study, TRIAL_RUNNING, TRIAL_STOPPED);
     TRY(log_report(conn, work, study, "trial.stopped", reason, err));
     return rows_complete_if_spent(conn, study, work->caller->token_id, work->now_ms, err);
@@ -152,15 +156,15 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     struct trial   trial;
     int64_t        last;
     TRY(rows_study_get(conn, work->id, false, work->caller->arena, &study, err));
-    TRY(rows_trial_get(conn, work->id, work->request->trial, work->caller->arena, &trial, err));
+    TRY(rows_trial_get(conn, work->id, work->request->held.number, work->caller->arena, &trial, err));
     TRY(find_last(conn, work, &last, err));
-    if (trial.state != TRIAL_RUNNING || last != work->last)
+    if (trial.state != TRIAL_RUNNING || trial.lease != work->trial.lease || last != work->last)
         return error_set(err, STATUS_BUSY, "busy", "", "the trial changes: report again");
     TRY(add_measurement(conn, work, &study, err));
     if (work->verdict->stop)
         TRY(stop(conn, work, &study, err));
     else
-        TRY(db_exec(conn, NULL, err, SQL_TRIAL_LEASE, work->id, work->request->trial,
+        TRY(db_exec(conn, NULL, err, SQL_TRIAL_LEASE, work->id, work->request->held.number,
                     steady_ms(work->app) + work->live->spec.lease_ms));
     return rows_study_save(conn, &study, work->now_ms, err);
 }

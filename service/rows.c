@@ -126,6 +126,8 @@ enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct t
     out->finished_ms = db_int(rows, 18);
     out->model.diagnostics = text(rows, 19, arena, &failed);
     out->values = numbers(rows, 20, arena, &failed);
+    out->lease = db_int(rows, 21);
+    out->holder = text(rows, 22, arena, &failed);
     return failed ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -142,6 +144,16 @@ enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t tria
                                   (long long)trial);
     db_done(&rows);
     return status;
+}
+
+enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err)
+{
+    if (lease == trial->lease || (lease == 0 && (trial->lease <= 1 || !is_needed)))
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "lease_lost", lease == 0 ? "" : "/lease",
+                     lease == 0 ? "trial %lld was handed on: who has it now says so with lease.id"
+                                : "trial %lld is not held under this lease any more",
+                     (long long)trial->number);
 }
 
 enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len, struct error *err)
@@ -220,7 +232,7 @@ enum status rows_curve(struct db_conn *conn, const char *study, struct arena *ar
     size_t              room = 0;
     bool                more;
     enum status         status;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LIST, study, trial->number));
+    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LIST, study, trial->number, trial->lease));
     for (trial->curve_len = 0; (status = db_next(&rows, &more, err)) == STATUS_OK && more; trial->curve_len++) {
         if (trial->curve_len == room) {
             room = room == 0 ? 64 : 2 * room;

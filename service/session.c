@@ -230,13 +230,14 @@ static const struct { const char *kind; enum event_kind event; } kinds[] = {
     {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
     {"trial.abandoned", EVENT_ABANDONED}, {"trial.measured", EVENT_MEASURED}, {"trial.stopped", EVENT_STOPPED},
     {"trial.retried", EVENT_SUGGESTED},
+    {"trial.handed_over", EVENT_HANDED_OVER},
 };
 // clang-format on
 
 static enum status tell_policy(struct live *live, struct event *event, struct error *err)
 {
     bool judges = live->spec.policy->judge != NULL;
-    if (event->kind == EVENT_MEASURED && !judges)
+    if ((event->kind == EVENT_MEASURED || event->kind == EVENT_HANDED_OVER) && !judges)
         return STATUS_OK;
     if (event->kind == EVENT_STOPPED && !judges)
         event->kind = EVENT_OBSERVED;
@@ -283,6 +284,8 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
     if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
         return tell_measured(live, rows, &event, err);
     TRY(curves_tell(&live->curves, &event, err));
+    if (event.kind == EVENT_HANDED_OVER)
+        return tell_policy(live, &event, err);
     bool is_again = strcmp(kind, "trial.retried") == 0; // its note was read when the trial was new
     if (event.kind == EVENT_SUGGESTED && !is_again) {
         if ((int64_t)event.trial <= live->told)

@@ -150,6 +150,22 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     return load_curves(conn, plan, plan->out->trials + before, plan->out->len - before, err);
 }
 
+/* A worker that comes back has its lease again; anybody else begins anew, with a new one. */
+static enum status start(struct db_conn *conn, struct plan *plan, struct trial *trial, struct error *err)
+{
+    const char *worker = plan->request->worker;
+    bool        is_back = trial->lease > 0 && worker[0] != '\0' && strcmp(worker, trial->holder) == 0;
+    const char *kind = trial->lease > 0 && !is_back ? "trial.handed_over" : "trial.started";
+    trial->state = TRIAL_RUNNING;
+    trial->worker = trial->holder = worker;
+    trial->lease += !is_back;
+    trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_START, plan->id, trial->number, worker, trial->lease_ms, trial->lease));
+    rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
+    struct change change = {kind, plan->caller->token_id, NULL, trial->number, plan->now_ms};
+    return rows_log(conn, &plan->study, &change, err);
+}
+
 static enum status take_queued(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     struct db_rows rows;
@@ -158,18 +174,9 @@ static enum status take_queued(struct db_conn *conn, struct plan *plan, struct e
     TRY(db_query(conn, &rows, err, SQL_TRIAL_IN_STATE, plan->id, "queued"));
     TRY(claim(&rows, plan, &plan->unfit, err));
     size_t len = plan->out->len - before;
-    TRY(load_curves(conn, plan, trials, len, err));
-    for (size_t i = 0; i < len; i++) {
-        trials[i].state = TRIAL_RUNNING;
-        trials[i].worker = plan->request->worker;
-        trials[i].lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
-        TRY(db_exec(conn, NULL, err, SQL_TRIAL_START, plan->id, trials[i].number, trials[i].worker,
-                    trials[i].lease_ms));
-        rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
-        struct change change = {"trial.started", plan->caller->token_id, NULL, trials[i].number, plan->now_ms};
-        TRY(rows_log(conn, &plan->study, &change, err));
-    }
-    return STATUS_OK;
+    for (size_t i = 0; i < len; i++)
+        TRY(start(conn, plan, &trials[i], err));
+    return load_curves(conn, plan, trials, len, err);
 }
 
 /* How many wait to be handed out, or will once their leases are put back, and fit. */
@@ -340,6 +347,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     struct trial *trial = &plan->fresh[i];
     trial->created_ms = plan->now_ms;
     trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
+    trial->lease = 1;
     const struct new_trial new = {trial, plan->request->fixed, plan->notes[i], plan->note_bytes[i]};
     enum status status = visits_check(conn, &plan->study, trial->point, "", plan->caller->arena, err);
     if (status == STATUS_INVALID)

@@ -21,7 +21,7 @@ struct task {
     const char                *id;
     struct study               study;
     int64_t                    now_ms;
-    int64_t                    number; /* of a trial */
+    struct held_trial          held;
     const char                *reason;
     const double              *points;
     const int64_t             *rows;
@@ -56,14 +56,14 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task *task = arg;
     TRY(load_study(conn, task, err));
-    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, task->trial, err));
+    TRY(rows_trial_get(conn, task->id, task->held.number, task->caller->arena, task->trial, err));
     return rows_curve(conn, task->id, task->caller->arena, task->trial, err);
 }
 
 enum status trial_find(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,
                        struct error *err)
 {
-    struct task task = {.app = app, .caller = caller, .id = id, .number = number, .trial = out};
+    struct task task = {.app = app, .caller = caller, .id = id, .held.number = number, .trial = out};
     TRY(study_visible(caller, id, err));
     return db_read(app->db, find, &task, err);
 }
@@ -144,19 +144,19 @@ static enum status heartbeat(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task *task = arg;
     TRY(load_study(conn, task, err));
-    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, task->trial, err));
+    TRY(rows_trial_get(conn, task->id, task->held.number, task->caller->arena, task->trial, err));
+    TRY(rows_check_lease(task->trial, task->held.lease, true, err));
     if (task->trial->state != TRIAL_RUNNING)
-        return error_set(err, STATUS_CONFLICT, "trial_not_running", "", "trial %lld is %s", (long long)task->number,
-                         trial_state_names[task->trial->state]);
+        return error_set(err, STATUS_CONFLICT, "trial_not_running", "", "trial %lld is %s",
+                         (long long)task->held.number, trial_state_names[task->trial->state]);
     task->trial->lease_ms = steady_ms(task->app) + task->study.spec.lease_ms;
-    return db_exec(conn, NULL, err, SQL_TRIAL_LEASE, task->id, task->number, task->trial->lease_ms);
+    return db_exec(conn, NULL, err, SQL_TRIAL_LEASE, task->id, task->held.number, task->trial->lease_ms);
 }
 
-enum status trial_heartbeat(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,
-                            struct error *err)
+enum status trial_heartbeat(struct app *app, struct caller *caller, const char *id, struct held_trial held,
+                            struct trial *out, struct error *err)
 {
-    struct task task = {
-        .app = app, .caller = caller, .id = id, .number = number, .trial = out, .now_ms = app->now_ms()};
+    struct task task = {.app = app, .caller = caller, .id = id, .held = held, .trial = out, .now_ms = app->now_ms()};
     TRY(study_visible(caller, id, err));
     return app_transact(app, caller, heartbeat, &task, err);
 }
@@ -166,32 +166,28 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
     struct task  *task = arg;
     struct trial *trial = task->trial;
     TRY(load_study(conn, task, err));
-    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, trial, err));
+    TRY(rows_trial_get(conn, task->id, task->held.number, task->caller->arena, trial, err));
+    TRY(rows_check_lease(trial, task->held.lease, false, err));
     if (trial->state != TRIAL_RUNNING && trial->state != TRIAL_QUEUED)
-        return error_set(err, STATUS_CONFLICT, "trial_finished", "", "trial %lld is %s", (long long)task->number,
+        return error_set(err, STATUS_CONFLICT, "trial_finished", "", "trial %lld is %s", (long long)task->held.number,
                          trial_state_names[trial->state]);
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, task->id, task->number, trial_state_names[TRIAL_ABANDONED],
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, task->id, task->held.number, trial_state_names[TRIAL_ABANDONED],
                 (double)NAN, (double)NAN, task->reason, NULL, task->now_ms, NULL, (size_t)0, (int64_t)0));
     rows_count(&task->study, trial->state, TRIAL_ABANDONED);
     trial->state = TRIAL_ABANDONED;
     trial->reason = task->reason;
     trial->finished_ms = task->now_ms;
     trial->lease_ms = 0;
-    struct change change = {"trial.abandoned", task->caller->token_id, task->reason, task->number, task->now_ms};
+    struct change change = {"trial.abandoned", task->caller->token_id, task->reason, task->held.number, task->now_ms};
     TRY(rows_log(conn, &task->study, &change, err));
     return rows_study_save(conn, &task->study, task->now_ms, err);
 }
 
-enum status trial_abandon(struct app *app, struct caller *caller, const char *id, int64_t number, const char *reason,
-                          struct trial *out, struct error *err)
+enum status trial_abandon(struct app *app, struct caller *caller, const char *id, struct held_trial held,
+                          const char *reason, struct trial *out, struct error *err)
 {
-    struct task task = {.app = app,
-                        .caller = caller,
-                        .id = id,
-                        .number = number,
-                        .trial = out,
-                        .reason = reason,
-                        .now_ms = app->now_ms()};
+    struct task task = {
+        .app = app, .caller = caller, .id = id, .held = held, .trial = out, .reason = reason, .now_ms = app->now_ms()};
     TRY(study_visible(caller, id, err));
     TRY(app_transact(app, caller, abandon, &task, err));
     study_cache_forget(app, id);
@@ -218,7 +214,7 @@ static enum status check_retry(struct db_conn *conn, struct task *task, struct e
 {
     struct trial *trial = task->trial;
     if (trial->state != TRIAL_FAILED && trial->state != TRIAL_ABANDONED)
-        return error_set(err, STATUS_CONFLICT, "trial_not_failed", "", "trial %lld is %s", (long long)task->number,
+        return error_set(err, STATUS_CONFLICT, "trial_not_failed", "", "trial %lld is %s", (long long)task->held.number,
                          trial_state_names[trial->state]);
     if (task->study.spec.space.kind == SPACE_GRAPH)
         return error_set(err, STATUS_CONFLICT, "wrong_space", "",
@@ -227,7 +223,7 @@ static enum status check_retry(struct db_conn *conn, struct task *task, struct e
     if (trial->curve_len > 0)
         return error_set(err, STATUS_CONFLICT, "trial_has_curve", "",
                          "trial %lld has measurements, which stay as they are: queue its point as a new trial",
-                         (long long)task->number);
+                         (long long)task->held.number);
     if (rows_allowance(&task->study) == 0)
         return error_set(err, STATUS_CONFLICT, "budget_exhausted", "", "the budget has no trial left: raise it");
     return STATUS_OK;
@@ -238,16 +234,16 @@ static enum status retry(struct db_conn *conn, void *arg, struct error *err)
     struct task  *task = arg;
     struct trial *trial = task->trial;
     TRY(load_study(conn, task, err));
-    TRY(rows_trial_get(conn, task->id, task->number, task->caller->arena, trial, err));
+    TRY(rows_trial_get(conn, task->id, task->held.number, task->caller->arena, trial, err));
     TRY(check_retry(conn, task, err));
     TRY(reopen_for_retry(conn, task, err));
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_RETRY, task->id, task->number));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_RETRY, task->id, task->held.number));
     rows_count(&task->study, trial->state, TRIAL_QUEUED);
     trial->state = TRIAL_QUEUED;
     trial->worker = "";
     trial->reason = NULL;
     trial->finished_ms = 0;
-    struct change change = {"trial.retried", task->caller->token_id, NULL, task->number, task->now_ms};
+    struct change change = {"trial.retried", task->caller->token_id, NULL, task->held.number, task->now_ms};
     TRY(rows_log(conn, &task->study, &change, err));
     return rows_study_save(conn, &task->study, task->now_ms, err);
 }
@@ -256,7 +252,7 @@ enum status trial_retry(struct app *app, struct caller *caller, const char *id, 
                         struct error *err)
 {
     struct task task = {
-        .app = app, .caller = caller, .id = id, .number = number, .trial = out, .now_ms = app->now_ms()};
+        .app = app, .caller = caller, .id = id, .held.number = number, .trial = out, .now_ms = app->now_ms()};
     TRY(study_visible(caller, id, err));
     TRY(app_transact(app, caller, retry, &task, err));
     study_cache_forget(app, id);
@@ -281,6 +277,7 @@ static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, 
         .point = task->points == NULL ? NULL : task->points + i * p,
         .row = task->rows == NULL ? -1 : task->rows[i],
         .worker = "",
+        .holder = "",
         .value = NAN,
         .stddev = NAN,
         .created_ms = task->now_ms,

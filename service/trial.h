@@ -15,8 +15,10 @@ struct trial {
     int64_t                   row;                           /* candidates; -1 */
     const char               *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
     int64_t                   lease_ms;                      /* steady_ms() at which the lease ends; 0: none */
-    double                    value, stddev;                 /* of the first objective; NaN when there is none */
-    const double             *values; /* of all metrics, as spec_is_feasible has them (graph: of the
+    int64_t                   lease;  /* its id: how many the trial has had, one for each worker in turn; 0: none yet */
+    const char               *holder; /* whose the last lease is or was */
+    double                    value, stddev; /* of the first objective; NaN when there is none */
+    const double             *values;        /* of all metrics, as spec_is_feasible has them (graph: of the
                                                        sites, NaN where not measured), or NULL */
     int64_t                   created_ms, finished_ms;
     const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
@@ -80,6 +82,7 @@ MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, con
 enum outcome { OUTCOME_VALUE, OUTCOME_FAILED, OUTCOME_INFEASIBLE };
 struct observation {
     int64_t       trial; /* 0: by point or by candidate */
+    int64_t       lease; /* under which the trial was held; 0: not said */
     const double *point; /* or NULL */
     int64_t       row;   /* or -1 */
     enum outcome  outcome;
@@ -100,7 +103,7 @@ struct observe_reply {
 };
 /* All or nothing.  On refusal the first error is in err (path "/observations/<i>/..." when in_batch) and every one
  * (up to 100) in out->errors.  Errors: NOT_FOUND "trial_not_found", CONFLICT "trial_finished",
- * "external_id_conflict", INVALID "private_study", ... */
+ * "lease_lost", "external_id_conflict", INVALID "private_study", ... */
 MUST_CHECK enum status trial_observe(struct app *app, struct caller *caller, const char *study,
                                      const struct observation *items, size_t len, bool in_batch,
                                      struct observe_reply *out, struct error *err);
@@ -117,9 +120,15 @@ struct trial_filter {
 };
 MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const char *study,
                                   const struct trial_filter *filter, struct trial_page *out, struct error *err);
-MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, const char *study, int64_t number,
-                                       struct trial *out, struct error *err);
-MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, int64_t number,
+/* Which trial, and under which lease its worker holds it (0: not said; then it must have had no second one).
+ * CONFLICT "lease_lost" otherwise. */
+struct held_trial {
+    int64_t number, lease;
+};
+MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, const char *study,
+                                       struct held_trial held, struct trial *out, struct error *err);
+/* Without a lease whoever has the trial, or nobody, gives it up: an operator may. */
+MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, struct held_trial held,
                                      const char *reason, struct trial *out, struct error *err);
 /* A failed or abandoned trial waits again, under its number, for whoever asks next; a study that was completed because
  * its space had nothing left is open again.  Errors: CONFLICT "trial_not_failed", "trial_has_curve" (what was measured of
@@ -129,11 +138,12 @@ MUST_CHECK enum status trial_retry(struct app *app, struct caller *caller, const
 
 /* A measurement of a running trial, and whether it shall go on.  The measurement is stored; it renews the lease; a trial
  * that shall stop is `stopped` with this value.  The same step and value again: the same answer, nothing stored.
- * Errors: CONFLICT "no_epochs" (the study has no epoch budget), "trial_not_running", "step_reported" (with another
- * value), "step_out_of_order"; INVALID "out_of_range" (beyond the budget). */
+ * Errors: CONFLICT "no_epochs" (the study has no epoch budget), "lease_lost", "trial_not_running", "step_reported" (with
+ * another value), "step_out_of_order"; INVALID "out_of_range" (beyond the budget). */
 struct report_request {
-    int64_t trial, step;
-    double  value;
+    struct held_trial held;
+    int64_t           step;
+    double            value;
 };
 struct report_reply {
     bool        stop;

@@ -23,6 +23,7 @@ CREATE TABLE trial (
     milliseconds REAL NOT NULL, note BLOB, created_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,
     outcome BLOB, feasible INTEGER NOT NULL DEFAULT 0,
     diagnostics TEXT, -- JSON
+    lease INTEGER NOT NULL, holder TEXT NOT NULL, -- how many it has had; whose the last one is or was
     PRIMARY KEY (study, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX trial_by_state ON trial(study, state, number);
@@ -44,12 +45,14 @@ CREATE TABLE operation (
     finished_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_by_state ON operation(state, study);
--- What was measured of running trials.  note: what the rule wants to find again.
+-- What was measured of running trials; a trial's curve is what came under its last lease.  note: what the rule wants to
+-- find again.
 CREATE TABLE measurement (
-    study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, trial INTEGER NOT NULL, step INTEGER NOT NULL,
+    study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, trial INTEGER NOT NULL, lease INTEGER NOT NULL,
+    step INTEGER NOT NULL,
     value REAL NOT NULL, revision INTEGER NOT NULL, at_ms INTEGER NOT NULL, stop INTEGER NOT NULL,
     reason TEXT NOT NULL, next_step INTEGER NOT NULL, note BLOB,
-    PRIMARY KEY (study, trial, step)
+    PRIMARY KEY (study, trial, lease, step)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX measurement_by_revision ON measurement(study, revision);
 

@@ -214,9 +214,64 @@ test('a worker that comes back finds its trial and what it reported; a report re
     assert.deepEqual([again.number, again.curve.map((p) => [p.step, p.value])],
         [1, [[1, 0.515625], [2, 0.53125], [3, 0.546875], [4, 0.5625]]]);
     await sleep(1200);
-    const [taken] = await suggest(id, { worker: 'b' });
-    assert.deepEqual([taken.number, taken.curve.length], [1, 4], 'another worker takes it over with its curve');
+    const [back] = await suggest(id, { worker: 'a' });
+    assert.deepEqual([back.number, back.curve.length, back.lease.id], [1, 4, 1], 'nobody else has had it');
     assert.equal((await report(id, 1, 5, 0.6)).decision, 'continue');
+});
+
+test('whoever takes a trial over begins its curve anew, and its former worker is out', async () => {
+    const { id } = await api.study({ metrics: accuracy, stopping: median, lease_seconds: 1 });
+    const path = `/v1/studies/${id}/trials/1`;
+    const lost = (verb, json) => api.refused(id, [409, 'lease_lost'], 'POST', `${path}/${verb}`, { json });
+    const [a] = await suggest(id, { worker: 'a' });
+    assert.equal(a.lease.id, 1);
+    for (const step of [1, 2, 3]) await api.post(`${path}/report`, { lease: 1, step, value: 0.5 + step / 64 });
+    await sleep(1200);
+    const [b] = await suggest(id, { worker: 'b' });
+    assert.deepEqual([b.number, b.lease.id, 'curve' in b], [1, 2, false]);
+    for (const lease of [{ lease: 1 }, {}]) {
+        await lost('heartbeat', lease);
+        await lost('report', { ...lease, step: 4, value: 0.75 });
+        await lost('report', { ...lease, step: 3, value: 0.546875 });
+    }
+    await lost('abandon', { lease: 1 });
+    await api.refused(id, [409, 'lease_lost'], 'POST', `/v1/studies/${id}/observe`, { json: { trial: 1, lease: 1, value: 0.9 } });
+    await api.refused(id, [422, 'bad_combination'], 'POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, lease: 1, value: 0.9 } });
+    assert.equal((await api.post(`${path}/heartbeat`, { lease: 2 })).lease.id, 2);
+    for (const step of [1, 2]) await api.post(`${path}/report`, { lease: 2, step, value: 0.25 });
+    await api.refused(id, [409, 'step_reported'], 'POST', `${path}/report`, { json: { lease: 2, step: 2, value: 0.5 } });
+    assert.deepEqual((await api.get(path)).curve.map((p) => [p.step, p.value]), [[1, 0.25], [2, 0.25]]);
+    await observe(id, { trial: 1, lease: 2, value: 0.25 });
+    const { events } = await api.get(`/v1/events?study=${id}`);
+    assert.deepEqual(events.filter((e) => e.trial === 1).map((e) => e.kind), ['trial.suggested', ...Array(3).fill('trial.measured'),
+        'trial.expired', 'trial.handed_over', 'trial.measured', 'trial.measured', 'trial.observed']);
+});
+
+test('a trial that was handed over is judged by its new curve, and so it is after a restart', async () => {
+    const study = () => api.study({ metrics: accuracy, algorithm: { ...bos, warm_up: 3 }, seed: 7, lease_seconds: 2 });
+    const plainly = await study(), handed = await study(), ends = [];
+    for (const { id } of [plainly, handed]) await runs(id, 20, [rising(0.92, 0.6), rising(0.83, 0.5)]);
+    const trials = [(await suggest(plainly.id, { worker: 'b' }))[0], (await suggest(handed.id, { worker: 'a' }))[0]];
+    assert.deepEqual(trials[0].point, trials[1].point);
+    for (const step of [1, 2, 3, 4, 5]) await report(handed.id, 3, step, rising(0.97, 0.7)(step));
+    await sleep(2300);
+    await suggest(handed.id, { worker: 'b' });
+    await suggest(plainly.id, { worker: 'b' });
+    for (const { id } of [plainly, handed]) {
+        const answers = [], lease = id === handed.id ? 2 : 1;
+        for (let step = 1; step <= 20 && answers.at(-1)?.decision !== 'stop'; step++) {
+            answers.push(await api.post(`/v1/studies/${id}/trials/3/report`, { lease, step, value: rising(0.31, 0.4)(step) }));
+            if (step === 4) await server.restart();
+        }
+        ends.push(answers);
+    }
+    assert.equal(ends[0].at(-1).decision, 'stop');
+    assert.deepEqual(ends[1], ends[0]);
+    assert.deepEqual((await suggest(handed.id))[0].point, (await suggest(plainly.id))[0].point);
+    await server.restart();
+    assert.equal((await api.get(`/v1/studies/${handed.id}/trials/3`)).curve.length, ends[1].length);
+    for (const { id } of [plainly, handed]) await observe(id, { trial: 4, value: 0.5 });
+    assert.deepEqual((await suggest(handed.id))[0].point, (await suggest(plainly.id))[0].point);
 });
 
 test('stopped trials spend the budget; a result that comes all the same completes one', async () => {

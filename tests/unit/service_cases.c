@@ -151,7 +151,7 @@ static void test_a_key_is_forgotten_after_a_day(void)
         CU_ASSERT_EQUAL(world->caller.idempotency.replayed, calls[i].replayed);
     }
     CU_ASSERT_EQUAL(find(world, study.id).trials_total, 1);
-    CU_ASSERT_EQUAL(count_events(world, "trial.started"), 2); // its lease was over each time
+    CU_ASSERT_EQUAL(count_events(world, "trial.handed_over"), 2); // its lease was over each time, and nobody has a name
     world_end(world);
 }
 
@@ -185,7 +185,60 @@ static void test_a_worker_gets_its_late_trial_with_a_new_lease(void)
     struct suggest_reply again = world_suggest(world, study.id, 1, "w");
     CU_ASSERT_EQUAL(again.trials[0].number, 1);
     CU_ASSERT_EQUAL(again.trials[0].lease_ms, world_clock_ms + 60000);
+    CU_ASSERT_EQUAL(again.trials[0].lease, 1);
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "other").trials[0].number, 2);
+    world_end(world);
+}
+
+static enum status observe_held(struct world *world, const char *study, struct held_trial held, double value)
+{
+    const struct observation item = {
+        .trial = held.number, .lease = held.lease, .row = -1, .value = value, .stddev = NAN};
+    struct observe_reply reply;
+    return trial_observe(world->app, &world->caller, study, &item, 1, false, &reply, &world->err);
+}
+
+static void check_lost(struct world *world, const char *study, struct held_trial held, bool is_lost)
+{
+    enum status  expected = is_lost ? STATUS_CONFLICT : STATUS_OK;
+    struct trial trial;
+    CU_ASSERT_EQUAL(trial_heartbeat(world->app, &world->caller, study, held, &trial, &world->err), expected);
+    if (is_lost)
+        CU_ASSERT_STRING_EQUAL(world->err.code, "lease_lost");
+}
+
+static void test_a_lease_is_lost_when_the_trial_is_handed_on(void)
+{
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    const char   *id = study.id;
+    struct trial  trial;
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "a").trials[0].lease, 1);
+    check_lost(world, id, (struct held_trial){1, 1}, false);
+    check_lost(world, id, (struct held_trial){1, 2}, true); // which nobody ever had
+    world_clock_ms += 61000;
+    check_lost(world, id, (struct held_trial){1, 1}, false); // over, but nobody else has asked
+    world_clock_ms += 61000;
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "b").trials[0].lease, 2);
+    check_lost(world, id, (struct held_trial){1, 1}, true);
+    check_lost(world, id, (struct held_trial){1, 0}, true); // it might be either of them
+    check_lost(world, id, (struct held_trial){1, 2}, false);
+    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){1, 1}, NULL, &trial, &world->err),
+                    STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "lease_lost");
+    CU_ASSERT_EQUAL(observe_held(world, id, (struct held_trial){1, 1}, 2.385), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "lease_lost");
+    CU_ASSERT_STRING_EQUAL(world->err.path, "/lease");
+    world_clock_ms += 61000;
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "a").trials[0].lease, 3); // not its first one again
+    CU_ASSERT_EQUAL(observe_held(world, id, (struct held_trial){1, 2}, 2.385), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(observe_held(world, id, (struct held_trial){1, 3}, 2.385), STATUS_OK);
+    CU_ASSERT_EQUAL(observe_held(world, id, (struct held_trial){1, 3}, 2.385), STATUS_OK); // the answer was lost
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "a").trials[0].number, 2);
+    world_clock_ms += 61000;
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "b").trials[0].number, 2);
+    CU_ASSERT_EQUAL(observe_held(world, id, (struct held_trial){2, 0}, 1.385), STATUS_OK); // late, but first
+    CU_ASSERT_EQUAL(count_events(world, "trial.handed_over"), 3);
     world_end(world);
 }
 
@@ -446,6 +499,7 @@ CU_TestInfo suite_cases[] = {
     {"a key is forgotten after a day", test_a_key_is_forgotten_after_a_day},
     {"a refusal is not replayed", test_a_refusal_is_not_replayed},
     {"a worker gets its late trial with a new lease", test_a_worker_gets_its_late_trial_with_a_new_lease},
+    {"a lease is lost when the trial is handed on", test_a_lease_is_lost_when_the_trial_is_handed_on},
     {"a study ends when nothing is open", test_a_study_ends_when_nothing_is_open},
     {"a late result cannot break the budget", test_a_late_result_cannot_break_the_budget},
     {"a closed study is not opened by its upload", test_a_closed_study_is_not_opened_by_its_upload},

@@ -201,10 +201,11 @@ static void test_trial(void)
                             .value = NAN,
                             .stddev = NAN,
                             .lease_ms = 1772357401125,
+                            .lease = 2,
                             .created_ms = 1772357400125};
     check_text(codec_trial_json(&spec, &running, -1000),
                "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
-               "\"lease\":{\"expires_at\":\"2026-03-01T09:30:00.125Z\"},\"value\":null,\"values\":null,"
+               "\"lease\":{\"id\":2,\"expires_at\":\"2026-03-01T09:30:00.125Z\"},\"value\":null,\"values\":null,"
                "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":null,\"model\":null,"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":null}");
     arena_fini(&arena);

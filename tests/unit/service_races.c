@@ -142,11 +142,11 @@ static enum status act_suggest(struct actor *actor)
 
 static enum status act_on_trial(struct actor *actor)
 {
-    struct trial trial;
-    int64_t      number = 1 + (int64_t)draw(actor, 250);
+    struct trial            trial;
+    const struct held_trial held = {.number = 1 + (int64_t)draw(actor, 250)};
     if (draw(actor, 2) == 0)
-        return trial_heartbeat(actor->app, &actor->caller, actor->study, number, &trial, &actor->err);
-    return trial_abandon(actor->app, &actor->caller, actor->study, number, NULL, &trial, &actor->err);
+        return trial_heartbeat(actor->app, &actor->caller, actor->study, held, &trial, &actor->err);
+    return trial_abandon(actor->app, &actor->caller, actor->study, held, NULL, &trial, &actor->err);
 }
 
 static enum status act_queue(struct actor *actor)

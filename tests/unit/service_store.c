@@ -214,16 +214,22 @@ static void test_queue_lease_and_late_results(void)
     CU_ASSERT_EQUAL(memcmp(first.trials[0].point, point, sizeof point), 0);
     world_clock_ms += 59000;
     struct trial trial;
-    CU_ASSERT_EQUAL(trial_heartbeat(world->app, &world->caller, study.id, 1, &trial, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        trial_heartbeat(world->app, &world->caller, study.id, (struct held_trial){1, 0}, &trial, &world->err),
+        STATUS_OK);
     world_clock_ms += 59000; // alive by its heartbeat
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "other").trials[0].number, 2);
     world_clock_ms += 2000; // its lease is over: the next worker gets it
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "third").trials[0].number, 1);
     CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 0.8125), STATUS_OK); // late, but first
     CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 0.9375), STATUS_CONFLICT);
-    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, study.id, 2, "gone", &trial, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        trial_abandon(world->app, &world->caller, study.id, (struct held_trial){2, 0}, "gone", &trial, &world->err),
+        STATUS_OK);
     CU_ASSERT_EQUAL(world_observe(world, study.id, 2, 0.5625), STATUS_OK); // given up, yet it came
-    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, study.id, 2, NULL, &trial, &world->err), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(
+        trial_abandon(world->app, &world->caller, study.id, (struct held_trial){2, 0}, NULL, &trial, &world->err),
+        STATUS_CONFLICT);
     world_end(world);
 }
 
