@@ -9,6 +9,8 @@ PYTHON   ?= /usr/bin/python3
 LISTEN   ?= 127.0.0.1:8080
 DATA     ?= data
 FUZZ_SECONDS ?= 60
+FUZZ_API_SECONDS ?= 600
+FUZZ_API_SEED ?=
 JOBS     := $(shell nproc 2>/dev/null || echo 2)
 
 PACKAGES := libmicrohttpd jansson sqlite3 libcrypto nlopt libcurl lapacke openblas
@@ -123,16 +125,24 @@ $(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
 # The same rules with sanitisers, and with guards in the arenas.  What ASan reports, leaks of a server that stopped
 # included, is in files of their own; UBSan ends the program.
 FLAVOUR = $(MAKE) --no-print-directory FORTIFY= CPPFLAGS=-DARENA_GUARD
-REPORTS = $(HERE)/asan/report
+ASAN = $(FLAVOUR) BUILD=$(BUILD)/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
+  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
+TSAN = $(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread
 asan: $(MODULES)
-	+@rm -f "$(REPORTS)".*; ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(REPORTS)'" \
-	  UBSAN_OPTIONS=print_stacktrace=1 $(FLAVOUR) BUILD=$(BUILD)/asan \
-	  CFLAGS='-O1 -g -fno-omit-frame-pointer' SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all' \
-	  check http e2e; code=$$?; $(FLAVOUR) BUILD=$(BUILD)/asan reports && exit $$code
+	+@rm -f "$(HERE)"/asan/report.*; UBSAN_OPTIONS=print_stacktrace=1 \
+	  ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(HERE)/asan/report'" \
+	  $(ASAN) check http e2e api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(ASAN) reports && exit $$code
 reports:
 	$(STEP) sanitizer-reports sh -c '! cat $(BUILD)/report.* 2>/dev/null'
+# What takes long is not in `make test`: all of this, and the fuzzers for more than a minute.
 tsan: $(MODULES)
-	+@$(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread check http
+	+@rm -f "$(HERE)"/tsan/report.*; TSAN_OPTIONS="log_path='$(HERE)/tsan/report'" \
+	  $(TSAN) check http api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(TSAN) reports && exit $$code
+api-requests: $(BUILD)/gnomon $(MODULES)
+	$(STEP) api-requests node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)
+fuzz-api: $(MODULES)
+	+@$(ASAN) all
+	@GNOMON="$(HERE)/asan/gnomon" node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)
 fuzz:
 	@sh tests/check/setup all
 	+@$(FLAVOUR) BUILD=$(BUILD)/fuzz CC=clang CFLAGS='-O1 -g' LDFLAGS=-fsanitize=fuzzer FUZZ_MAIN= \
@@ -172,4 +182,4 @@ clean:
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all run test steps check check-engine check-service check-api check-fuzz http openapi e2e $(E2E) golden \
-  $(GOLDENS) fault $(FAULTS) asan reports tsan fuzz fuzz-run coverage bench quick lint objects format install clean
+  $(GOLDENS) fault $(FAULTS) asan reports tsan api-requests fuzz-api fuzz fuzz-run coverage bench quick lint objects format install clean
