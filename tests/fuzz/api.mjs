@@ -288,15 +288,16 @@ async function client(server, number, admin, until) {
             if (reply.status === 429) from = elsewhere(); // others are not to wait for the minute to end
             if (reply.status < 300) learn(reply.json, request.place);
         } catch (error) {
-            if (!server.ended && !(error.code === 'ECONNRESET' && reply === undefined && await hasEnded(server))) fail(request, error.message, reply);
+            if (reply !== undefined || !await hasEnded(server)) fail(request, error.message, reply);
         }
     }
     agent.destroy();
 }
 
+// A connection breaks before the end of its server is known.
 async function hasEnded(server) {
-    await sleep(200);
-    return server.ended;
+    for (let i = 0; i < 20 && !server.ended; i++) await sleep(100);
+    return server.ended === true;
 }
 
 // ---- all of it ----
@@ -319,7 +320,7 @@ const hung = setTimeout(() => { server.child.kill('SIGKILL'); }, hangMs);
 const code = await server.stop();
 clearTimeout(hung);
 const found = readdirSync(folder).filter((name) => name.startsWith('report.'));
-found.forEach((name) => console.log(readFileSync(join(folder, name), 'utf8').slice(0, 8000)));
+found.forEach((name) => console.log(readFileSync(join(folder, name), 'utf8').split('Shadow bytes')[0]));
 if (died || code !== 0) console.log(`${died ? 'the server ended by itself' : 'the server did not end well'}: ${code ?? server.child.signalCode}\n${server.log.slice(-2000)}`);
 const bad = failures.size + found.length + (died || code !== 0 ? 1 : 0);
 console.log(`${requests} requests in ${spent} s: ${[...statuses].sort((a, b) => a[0] - b[0]).map(([status, n]) => `${status} ${n}`).join(', ')}`);

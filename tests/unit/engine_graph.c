@@ -1,6 +1,7 @@
 /* Graphs: which macro-actions there are at a site, against counts by hand and by a search of another kind, and that
  * neither many sites nor long paths cost what their number would. */
 #include "engine/graph.h"
+#include "engine/space.h"
 #include "tests/unit/suites.h"
 
 #include <string.h>
@@ -100,6 +101,23 @@ static void test_edges(void)
     arena_fini(&arena);
 }
 
+/* The sites of the graph, from the first on. */
+static void test_points(void)
+{
+    struct arena arena;
+    arena_init(&arena, 1 << 20);
+    struct graph        graph = ring(&arena);
+    const struct space  space = {.kind = SPACE_GRAPH, .graph = &graph};
+    static const double good[][3] = {{1, 3, 4}, {1, 3, NAN}, {0, NAN, NAN}},
+                        bad[][3] = {{NAN, NAN, NAN}, {1, NAN, 4}, {1, 5, NAN},        {-1, 3, 4},
+                                    {0.5, 3, 4},     {NAN, 3, 4}, {INFINITY, 3, NAN}, {9.76e25, NAN, NAN}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        CU_ASSERT(space_has(&space, good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CU_ASSERT(!space_has(&space, bad[i]));
+    arena_fini(&arena);
+}
+
 static void test_listed(void)
 {
     static const uint32_t out[] = {1, 2}, far[] = {2, 3, 4}, home[] = {0};
@@ -187,6 +205,7 @@ CU_TestInfo suite_graph[] = {
     {"walks on a lattice", test_lattice},
     {"straight moves", test_straight},
     {"edges", test_edges},
+    {"points", test_points},
     {"listed macro-actions", test_listed},
     {"sample", test_sample},
     {"huge graph", test_huge},
