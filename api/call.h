@@ -35,6 +35,8 @@ struct call {
     struct caller      caller;
     unsigned char      address[16]; /* of the client; zero: none */
     char               request_id[17];
+    atomic_bool        has_left; /* nobody waits for the answer any more */
+    int64_t            until_ms; /* when it is too late for one: see struct caller */
 
     const char         *uri; /* as it arrived */
     const struct route *route;

@@ -1,8 +1,10 @@
 /* See conns.h. */
+#define _GNU_SOURCE /* POLLRDHUP */
 #include "api/conns.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,16 @@ static void reap(struct conns *conns, int64_t now_ms)
     }
 }
 
+/* The lock keeps the descriptor from being closed, and so from being another's. */
+static void look_after(struct conns *conns)
+{
+    for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
+        struct pollfd end = {.fd = conn->fd, .events = POLLRDHUP};
+        if (conn->has_left != NULL && poll(&end, 1, 0) > 0)
+            atomic_store(conn->has_left, true);
+    }
+}
+
 static void *watch(void *arg)
 {
     struct conns *conns = arg;
@@ -53,6 +65,7 @@ static void *watch(void *arg)
         until.tv_sec += TICK_MS / 1000;
         (void)pthread_cond_timedwait(&conns->stop, &conns->lock, &until);
         reap(conns, conns->now_ms());
+        look_after(conns);
     }
     pthread_mutex_unlock(&conns->lock);
     return NULL;
@@ -156,6 +169,13 @@ void conns_remove(struct conns *conns, struct conn *conn)
     conn->before->next = conn->next;
     pthread_mutex_unlock(&conns->lock);
     free(conn);
+}
+
+void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left)
+{
+    pthread_mutex_lock(&conns->lock);
+    conn->has_left = has_left;
+    pthread_mutex_unlock(&conns->lock);
 }
 
 /* One slot per hash: a newer address takes the slot of an older one. */

@@ -21,6 +21,7 @@ struct conn {
     _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
     _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
     char                  text[768]; /* for the farewell, written once */
+    atomic_bool          *has_left;  /* see conns_watch */
     struct arena          spare;     /* kept for the next request, or empty; to be given back before conns_remove */
 };
 
@@ -40,6 +41,11 @@ bool conns_may_accept(struct conns *conns, const struct sockaddr *from);
 /* NULL when out of memory: the connection is then to be cut by the caller. */
 struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms);
 void         conns_remove(struct conns *conns, struct conn *conn);
+
+/* From now on *has_left becomes true, within about a second, when the client has closed the connection: the library does
+ * not look at one that is suspended.  A client that closes only its own direction counts as gone: nothing that is
+ * waiting for an answer does, and the two cannot be told apart.  NULL: it is not looked at any more. */
+void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left);
 
 /* Failed authentications within a minute. */
 enum { CONNS_FAILURES_MAX = 10 };

@@ -207,10 +207,22 @@ static enum status set_idempotency(struct call *call, struct error *err)
     return STATUS_OK;
 }
 
+static bool has_left(void *arg)
+{
+    struct call *call = arg;
+    return atomic_load(&call->has_left);
+}
+
+/* Where it waited for a thread, perhaps for longer than anybody waits for an answer, it ends here. */
 static enum status run(struct call *call, struct error *err)
 {
     call->caller.arena = &call->arena;
+    call->caller.until_ms = call->until_ms;
+    call->caller.has_left = has_left;
+    call->caller.left_arg = call;
     call->problems.arena = &call->arena;
+    if (call->route->lane != LANE_SHORT)
+        TRY(app_go_on(call->app, &call->caller, err));
     TRY(read_input(call, err));
     TRY(set_idempotency(call, err));
     TRY(call->route->handle(call, err));

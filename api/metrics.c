@@ -2,6 +2,7 @@
 #include "api/metrics.h"
 
 #include "api/route.h"
+#include "service/gate.h"
 #include "service/session.h"
 
 #include <stdarg.h>
@@ -96,6 +97,8 @@ static void print_app(struct page *page, struct app *app)
         const char *name, *kind, *help;
         double      value;
     } rows[] = {
+        {"compute_waiting", "gauge", "Requests that wait for a slot to compute.",
+         (double)(gate_waiting(app->compute) + gate_waiting(app->plans) + gate_waiting(app->draws))},
         {"suggestions_total", "counter", "Trials proposed.", (double)atomic_load(&app->counters.suggestions)},
         {"observations_total", "counter", "Results accepted.", (double)atomic_load(&app->counters.observations)},
         {"fallbacks_total", "counter", "Proposals made without the model.",

@@ -22,7 +22,7 @@ static const struct {
     {"bad_request", 400},        {"malformed_json", 400},        {"method_not_allowed", 405},
     {"request_timeout", 408},    {"length_required", 411},       {"unsupported_media_type", 415},
     {"expectation_failed", 417}, {"precondition_required", 428}, {"too_many_requests", 429},
-    {"not_implemented", 501},
+    {"too_many_waiting", 429},   {"not_implemented", 501},
 };
 
 static const struct {
@@ -89,7 +89,7 @@ static void add_problem_headers(struct reply *reply, const struct error *error)
     if (reply->retry_after_s == 0 && (reply->http == 503 || reply->http == 507))
         reply->retry_after_s = error->status == STATUS_FULL ? 30 : 1;
     if (reply->retry_after_s == 0 && reply->http == 429)
-        reply->retry_after_s = 60;
+        reply->retry_after_s = error->status == STATUS_BUSY ? 1 : 60;
 }
 
 void reply_problem(struct call *call, const struct error *error)

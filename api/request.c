@@ -175,8 +175,16 @@ static bool let_go(struct request *request)
     return true;
 }
 
+static bool is_watched(const struct request *request)
+{
+    return request->conn != NULL && request->is_suspended && request->stage == STAGE_WORK &&
+           request->call.route->lane != LANE_SHORT;
+}
+
 static void clear_suspended(struct request *request)
 {
+    if (is_watched(request))
+        conns_watch(request->shared->conns, request->conn, NULL);
     if (request->is_suspended)
         atomic_fetch_sub(&request->shared->metrics.suspended, 1);
     request->is_suspended = false;
@@ -320,6 +328,7 @@ void request_abandon_all(struct requests *requests)
         struct request *request = requests->running;
         if (request != NULL) {
             request->abandoned = true;
+            atomic_store(&request->call.has_left, true); // ends what it computes
             requests->running = request->next;
             if (request->next != NULL)
                 request->next->before = NULL;
@@ -376,13 +385,18 @@ static enum MHD_Result submit(struct request *request, enum stage stage)
     request->stage = stage;
     request->is_suspended = true;
     request->suspended_ms = shared->app->monotonic_ms();
+    request->call.until_ms = app_until(shared->app, request->suspended_ms);
     set_deadline(request, 0);
     atomic_fetch_add(&request->refs, 1);
     atomic_fetch_add(&shared->metrics.suspended, 1);
     atomic_fetch_add(&shared->metrics.queued, 1);
+    if (is_watched(request))
+        conns_watch(shared->conns, request->conn, &request->call.has_left);
     MHD_suspend_connection(request->connection);
     link_running(request);
-    if (workers_submit(shared->workers, run_job, request, &error) == STATUS_OK)
+    struct workers_job job = {run_job, request, stage == STAGE_WORK ? request->call.route->lane : LANE_SHORT, ""};
+    snprintf(job.owner, sizeof job.owner, "%s", request->call.caller.token_id);
+    if (workers_submit(shared->workers, &job, &error) == STATUS_OK)
         return MHD_YES;
     atomic_fetch_sub(&shared->metrics.queued, 1);
     if (unlink_running(request)) {

@@ -21,12 +21,21 @@ enum route_flags {
     ROUTE_GLOBAL = 8,  /* not for tokens bound to one study, federation or game */
     ROUTE_HEALTH = 16  /* also on the health listener, without a token there */
 };
+/* What runs beside what: see workers.h and server.c, where the limits are. */
+enum route_lane {
+    LANE_SHORT,   /* everything else */
+    LANE_READ,    /* reads a study from end to end */
+    LANE_COMPUTE, /* may wait for a slot or for the study's model */
+    LANE_ONCE,    /* computes all that it needs each time */
+    LANE_COUNT
+};
 
 struct route {
     const char        *method, *path; /* "/v1/studies/{study}/trials/{number}"; {study} is checked against the token */
     unsigned           scopes;        /* 1u << SCOPE_... of those that may */
     unsigned           flags;
     enum body_kind     body;
+    enum route_lane    lane;
     const struct form *form; /* or NULL: no members, no query */
     enum status (*handle)(struct call *call, struct error *err);
     bool (*cached)(struct call *call); /* or NULL: answers without waiting when it can */

@@ -3,6 +3,7 @@
 #include "api/server.h"
 
 #include "api/request.h"
+#include "api/route.h"
 #include "service/log.h"
 #include "service/random.h"
 
@@ -38,7 +39,7 @@ static void set_defaults(struct server_options *options)
         int64_t *value, fallback;
     } rows[] = {
         {&o->body_limit, 8 << 20}, {&o->bodies_limit, 256 << 20}, {&o->idle_ms, 10000},  {&o->body_ms, 30000},
-        {&o->upload_ms, 600000},   {&o->write_ms, 30000},         {&o->drain_ms, 25000},
+        {&o->upload_ms, 600000},   {&o->write_ms, 30000},         {&o->drain_ms, 20000},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (*rows[i].value == 0)
@@ -165,6 +166,27 @@ static enum status start_listeners(struct server *server, struct error *err)
     return options->local_fd < 0 ? STATUS_OK : listen_on(server, LISTENER_LOCAL, options->local_fd, err);
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Half of the threads are never kept by those who wait for a slot or for a model, and fewer go through whole studies
+ * than the store has readers.  All that one token may have together is less than there is.  64 workers of one study may
+ * ask at once; of what computes everything anew, a small multiple of the slots. */
+static enum status start_workers(struct server *server, struct error *err)
+{
+    size_t                    all = server->options.workers, queue = server->options.queue, half = (all + 1) / 2;
+    size_t                    slots = server->requests.app->options.compute_slots;
+    const struct workers_lane lanes[LANE_COUNT] = {
+        [LANE_SHORT] = {all, (5 * all + 7) / 8, queue, queue},
+        [LANE_READ] = {least(3, half), least(2, half), 64, 32},
+        [LANE_COMPUTE] = {half, (half + 1) / 2, queue, 64},
+        [LANE_ONCE] = {least(2 * slots, half), least(slots, half), least(32 * slots, queue), least(16 * slots, queue)},
+    };
+    return workers_start(all, lanes, LANE_COUNT, &server->requests.workers, err);
+}
+
 static enum status start_parts(struct server *server, struct error *err)
 {
     struct requests             *requests = &server->requests;
@@ -172,7 +194,7 @@ static enum status start_parts(struct server *server, struct error *err)
     TRY(random_bytes(&requests->id_key, sizeof requests->id_key, err));
     TRY(conns_start(options->per_address < 0 ? 0 : (size_t)options->per_address, requests->app->monotonic_ms,
                     &requests->metrics.reaped, &requests->conns, err));
-    TRY(workers_start(options->workers, options->queue, &requests->workers, err));
+    TRY(start_workers(server, err));
     return start_listeners(server, err);
 }
 

@@ -19,7 +19,7 @@ struct server_options {                    /* 0 (or NULL, -1): the default, in b
     unsigned    connections;               /* [512] */
     int         per_address;               /* [64]; -1: no limit */
     int64_t     body_limit, bodies_limit;  /* bytes [8 MiB, 256 MiB] */
-    int64_t     idle_ms, body_ms, upload_ms, write_ms, drain_ms; /* [10 s, 30 s, 10 min, 30 s, 25 s] */
+    int64_t     idle_ms, body_ms, upload_ms, write_ms, drain_ms; /* [10 s, 30 s, 10 min, 30 s, 20 s] */
 };
 
 /* Errors: INVALID "address"; CONFLICT "address_in_use"; NO_MEMORY; INTERNAL "listen". */
@@ -30,7 +30,8 @@ MUST_CHECK enum status server_start(struct app *app, const struct server_options
 int server_port(const struct server *server);
 int server_health_port(const struct server *server);
 
-/* No new connections, no new requests; what runs may finish for drain_ms, then gets 503.  /readyz says so at once. */
+/* No new connections, no new requests; what runs may finish for drain_ms, then it is stopped and
+ * gets 503.  /readyz says so at once. */
 void server_drain(struct server *server);
 
 /* Drains if that was not done, stops everything, frees.  NULL is allowed.  The app is closed after this. */

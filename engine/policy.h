@@ -185,6 +185,7 @@ struct policy {
     unsigned             several_metrics;    /* of enum space_kind: where it takes more than one metric */
     bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
     bool                 plans_ahead;        /* a proposal may take minutes */
+    bool                 only_draws;         /* there is no model: a proposal takes next to no time */
     const struct option *options;
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
     enum status (*check)(const struct problem *, struct error *);

@@ -18,10 +18,10 @@
 #include <time.h>
 
 enum {
-    READERS = 4,
+    READERS = 8, // besides those whose models read the log: more than go at once through studies from end to end
     IDEMPOTENCY_MS = 24 * 3600 * 1000,
     PURGE_ROWS = 1000
-}; // readers: besides those whose models read the log
+};
 
 static int64_t clock_ms(clockid_t clock)
 {
@@ -58,7 +58,7 @@ static enum status open_store(struct app *app, struct error *err)
     char                    boot[sizeof app->steady.boot];
     const struct db_options db = {.folder = app->options.folder,
                                   .synchronous = app->options.synchronous,
-                                  .readers = READERS + app->options.compute_slots,
+                                  .readers = READERS + APP_DRAWS + app->options.compute_slots,
                                   .log = log_store};
     TRY(db_open(&db, &app->db, err));
     steady_read_boot(boot, sizeof boot);
@@ -83,9 +83,10 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     app->operations = operations_new();
     app->compute = gate_new(options->compute_slots);
     app->plans = gate_new(options->compute_slots);
+    app->draws = gate_new(APP_DRAWS);
     enum status status = STATUS_OK;
     if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL ||
-        app->plans == NULL || app->operations == NULL)
+        app->plans == NULL || app->draws == NULL || app->operations == NULL)
         status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
     if (status == STATUS_OK)
         status = open_store(app, err);
@@ -110,6 +111,7 @@ void app_close(struct app *app)
     study_cache_free(app->studies);
     gate_free(app->compute);
     gate_free(app->plans);
+    gate_free(app->draws);
     free(app);
 }
 
@@ -206,6 +208,20 @@ enum status app_replay(struct app *app, struct caller *caller, struct error *err
 }
 
 /* ---- small things ---- */
+
+int64_t app_until(const struct app *app, int64_t from_ms)
+{
+    return app->options.compute_ms > 0 ? from_ms + app->options.compute_ms : 0;
+}
+
+enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err)
+{
+    if (caller->has_left != NULL && caller->has_left(caller->left_arg))
+        return error_set(err, STATUS_BUSY, "stopped", "", "nobody waits for the answer any more");
+    if (caller->until_ms > 0 && app->monotonic_ms() >= caller->until_ms)
+        return error_set(err, STATUS_BUSY, "deadline_exceeded", "", "there was no answer in the time that there is");
+    return STATUS_OK;
+}
 
 enum status app_id(char *out, size_t out_bytes, const char *prefix, size_t characters, struct error *err)
 {

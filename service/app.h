@@ -18,12 +18,14 @@ struct study_cache;   /* service/study.h */
 struct operations;    /* service/operation.h */
 struct gate;          /* limits how many computations run at once: service/gate.h */
 
+enum { APP_DRAWS = 2 }; /* slots of those without a model */
 struct app_options {
     const char *folder;
     const char *synchronous;
     size_t      sessions_bytes; /* all fitted models together */
     size_t      session_bytes;  /* one of them */
     size_t      compute_slots;
+    int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
     int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
 };
 
@@ -49,6 +51,7 @@ struct app {
     struct operations    *operations;
     struct gate          *compute;
     struct gate          *plans; /* the same for those that plan ahead, so that nobody else waits for them */
+    struct gate          *draws; /* ... and for those without a model, which take next to no time */
     struct app_counters   counters;
     int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */
     int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */
@@ -87,7 +90,17 @@ struct caller {
     struct idempotency idempotency;
     bool               dry_run;   /* app_transact undoes what succeeded: CONFLICT "dry_run" */
     bool               is_import; /* trial_observe logs "study.imported" beside the results */
+    int64_t            until_ms;  /* on the monotonic clock: when what computes for it gives up; 0: never */
+    bool (*has_left)(void *arg);  /* nobody waits for the answer any more; NULL: somebody does */
+    void *left_arg;
 };
+
+/* The until_ms of what began at from_ms. */
+int64_t app_until(const struct app *app, int64_t from_ms);
+
+/* Asked by whatever waits or computes for a while: BUSY "stopped" when nobody waits for it any more, BUSY
+ * "deadline_exceeded" when it took too long. */
+MUST_CHECK enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err);
 
 /* One transaction of a use case: looks the idempotency key up, runs fn, records the reply.
  * When caller->idempotency.replayed is set on return, fn did not run. */

@@ -436,7 +436,7 @@ static enum status check_values(struct upload *up, struct error *err)
 /* Sets check->is_refused when the file, not the request, is what is wrong. */
 static enum status check_whole(struct upload *up, struct error *err)
 {
-    gate_enter(up->app->compute);
+    TRY(gate_enter(up->app->compute, up->app, up->caller, err));
     enum status status = db_read(up->app->db, read_whole, up, err);
     if (status == STATUS_OK) {
         status = check_file(up, err);

@@ -27,8 +27,9 @@ enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64 };
 
 struct serve_options {
     const char *listen, *health_listen, *data, *synchronous;
-    int64_t     workers, compute_slots, connections, connections_per_address, body_bytes, sessions_bytes, session_bytes;
-    bool        insecure_http;
+    int64_t     workers, compute_slots, compute_ms, connections, connections_per_address, body_bytes, sessions_bytes,
+        session_bytes;
+    bool insecure_http;
 };
 
 #define MEMBER(member) .offset = offsetof(struct serve_options, member)
@@ -66,6 +67,8 @@ static const struct config_row options_table[] = {
     {INTEGER("workers", "GNOMON_WORKERS", workers, "64", 1, 1024), .help = "requests that may run at once"},
     {INTEGER("compute-slots", "GNOMON_COMPUTE_SLOTS", compute_slots, "0", 0, 1024),
      .help = "requests that may compute at once; 0 is one less than there are processors"},
+    {INTEGER("compute-ms", "GNOMON_COMPUTE_MS", compute_ms, "30000", 0, 3600000),
+     .help = "milliseconds that a request may wait for a slot and compute; 0 is no limit"},
     {INTEGER("connections", "GNOMON_CONNECTIONS", connections, "512", 1, 65536), .help = "open connections"},
     {INTEGER("connections-per-address", "GNOMON_CONNECTIONS_PER_ADDRESS", connections_per_address, "64", 0, 65536),
      .help = "of them from one address; 0 is no limit, for use behind a proxy"},
@@ -212,7 +215,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
     while (sem_wait(&stop) != 0 && errno == EINTR)
         continue;
     log_event(LOG_INFO, "draining", "port=%d", server_port(server));
-    operations_stop(app);
+    operations_halt(app);
     server_drain(server);
     server_stop(server);
     return STATUS_OK;
@@ -231,7 +234,8 @@ static enum status serve(const struct serve_options *options, struct error *err)
                                        .synchronous = options->synchronous,
                                        .sessions_bytes = (size_t)options->sessions_bytes,
                                        .session_bytes = (size_t)options->session_bytes,
-                                       .compute_slots = compute_slots(options)},
+                                       .compute_slots = compute_slots(options),
+                                       .compute_ms = options->compute_ms},
                  &app, err));
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
     enum status status = listen_locally(path, &local_fd, err);

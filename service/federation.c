@@ -61,7 +61,7 @@ enum status federation_estimate(struct app *app, struct caller *caller, const st
     enum status                   status = STATUS_OK;
     *epsilon = spec->is_private ? 0 : (double)NAN;
     if (spec->is_private && run.releases > 0) {
-        gate_enter(app->compute);
+        TRY(gate_enter(app->compute, app, caller, err));
         status = accountant_estimate(&run, epsilon, caller->arena, err);
         gate_leave(app->compute);
     }

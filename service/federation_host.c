@@ -185,7 +185,7 @@ static enum status send_open(struct sync *sync, struct error *err)
         return STATUS_OK;
     if (vector == NULL)
         return app_no_memory(err);
-    gate_enter(sync->app->compute);
+    TRY(gate_enter(sync->app->compute, sync->app, sync->caller, err));
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
     gate_leave(sync->app->compute);
     memcpy(digest, sync->federation.features_sha256, sizeof digest);
@@ -233,5 +233,5 @@ enum status federation_host_sync(struct app *app, struct caller *caller, struct 
     if (sync->federation.round - 1 <= live->round)
         return STATUS_OK;
     TRY(db_transact(app->db, log_received, sync, err));
-    return session_catch_up(app, caller, live, err);
+    return session_catch_up(app, caller, app->compute, live, err);
 }

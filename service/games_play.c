@@ -110,7 +110,7 @@ static enum status catch_up(struct look *look, struct error *err)
     if (status != STATUS_OK)
         return status;
     atomic_fetch_add(live->game == NULL ? &look->app->counters.session_misses : &look->app->counters.session_hits, 1);
-    gate_enter(look->app->compute);
+    TRY(gate_enter(look->app->compute, look->app, look->caller, err));
     if (live->game == NULL)
         status = open_session(look, err);
     size_t known = look->all ? (size_t)live->seq : 0;
@@ -146,7 +146,7 @@ static enum status check_active(const struct game_row *game, struct error *err)
 
 static enum status act(struct look *look, size_t agent, struct game_turn *out, struct error *err)
 {
-    gate_enter(look->app->compute);
+    TRY(gate_enter(look->app->compute, look->app, look->caller, err));
     enum status status = game_act(look->live->game, agent, look->caller->arena, &out->action, err);
     gate_leave(look->app->compute);
     return status;
@@ -401,7 +401,7 @@ static enum status read_regrets(struct look *look, double **regrets, struct erro
         regrets[a] = ARENA_NEW(look->caller->arena, double, (size_t)look->game->rounds + 1);
         if (regrets[a] == NULL)
             return app_no_memory(err);
-        gate_enter(look->app->compute);
+        TRY(gate_enter(look->app->compute, look->app, look->caller, err));
         enum status status = game_regret(look->live->game, a, look->caller->arena, regrets[a], &known, err);
         gate_leave(look->app->compute);
         TRY(status);

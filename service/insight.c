@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { PIECE = 1000 }; // points between two looks whether somebody still waits
+
 struct work {
     struct app    *app;
     struct caller *caller;
@@ -18,13 +20,13 @@ struct work {
 
 static enum status run_locked(struct work *work, struct error *err)
 {
-    TRY(session_catch_up(work->app, work->caller, work->live, err));
+    TRY(session_catch_up(work->app, work->caller, work->app->compute, work->live, err));
     const struct policy *policy = work->live->spec.policy;
     if (policy->predict == NULL || policy->residuals == NULL)
         return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
     if (work->live->observations == 0)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
-    gate_enter(work->app->compute);
+    TRY(gate_enter(work->app->compute, work->app, work->caller, err));
     enum status status = work->run(work, err);
     gate_leave(work->app->compute);
     return status;
@@ -60,7 +62,12 @@ static enum status values_at(void *arg, const double *V, size_t m, double *out, 
         return app_no_memory(err);
     for (size_t i = 0; i < m; i++)
         space_quantile(&space, V + i * space.params_len, points + i * space.params_len);
-    TRY(work->live->spec.policy->predict(work->live->session, points, NULL, m, out, NULL, err));
+    for (size_t from = 0; from < m; from += PIECE) {
+        size_t len = m - from < PIECE ? m - from : PIECE;
+        TRY(app_go_on(work->app, work->caller, err));
+        TRY(work->live->spec.policy->predict(work->live->session, points + from * space.params_len, NULL, len,
+                                             out + from, NULL, err));
+    }
     arena_release(arena, mark);
     return STATUS_OK;
 }

@@ -47,6 +47,9 @@ struct operations {
     bool            is_stopping;
 };
 
+static const struct workers_lane only_lane = {OPERATIONS_AT_ONCE, OPERATIONS_AT_ONCE, OPERATIONS_WAITING_MAX,
+                                              OPERATIONS_WAITING_MAX};
+
 struct operations *operations_new(void)
 {
     struct operations *operations = calloc(1, sizeof *operations);
@@ -61,16 +64,20 @@ struct operations *operations_new(void)
     return operations;
 }
 
-void operations_stop(struct app *app)
+void operations_halt(struct app *app)
 {
     struct operations *operations = app->operations;
     pthread_mutex_lock(&operations->lock);
     operations->is_stopping = true;
-    struct workers *workers = operations->workers;
-    operations->workers = NULL;
     pthread_cond_broadcast(&operations->changed);
     pthread_mutex_unlock(&operations->lock);
-    workers_stop(workers);
+}
+
+void operations_stop(struct app *app)
+{
+    operations_halt(app);
+    workers_stop(app->operations->workers);
+    app->operations->workers = NULL;
 }
 
 void operations_free(struct operations *operations)
@@ -166,12 +173,14 @@ static enum status end_badly(struct db_conn *conn, void *arg, struct error *err)
 
 static void work(struct job *job)
 {
-    const struct suggest_watch watch = {is_stopped, report, end_well, job};
+    const struct suggest_watch watch = {report, end_well, job};
     struct suggest_reply       reply;
     job->request.watch = &watch;
+    job->caller.has_left = is_stopped;
+    job->caller.left_arg = job;
     for (int i = 0; i < TRIES && !is_stopped(job); i++) {
         job->status = trial_suggest(job->app, &job->caller, job->study, &job->request, &reply, &job->error);
-        if (job->status != STATUS_BUSY)
+        if (job->status != STATUS_BUSY || strcmp(job->error.code, "deadline_exceeded") == 0)
             break; // otherwise something happened to the study while the plan was made
     }
     if (job->status == STATUS_OK || is_stopped(job))
@@ -208,11 +217,11 @@ static enum status submit(struct app *app, struct job *job, bool will_wait, stru
     if (operations->is_stopping)
         status = error_set(err, STATUS_BUSY, "draining", "", "the service is stopping");
     if (status == STATUS_OK && operations->workers == NULL)
-        status = workers_start(OPERATIONS_AT_ONCE, OPERATIONS_WAITING_MAX, &operations->workers, err);
+        status = workers_start(OPERATIONS_AT_ONCE, &only_lane, 1, &operations->workers, err);
     job->users += will_wait;
     job->next = operations->jobs;
     if (status == STATUS_OK)
-        status = workers_submit(operations->workers, run, job, err);
+        status = workers_submit(operations->workers, &(struct workers_job){run, job, 0, ""}, err);
     if (status == STATUS_OK) {
         operations->jobs = job;
     } else {

@@ -35,6 +35,8 @@ struct operations *operations_new(void); /* NULL: no memory */
 /* Takes up what an earlier process left running. */
 MUST_CHECK enum status operations_resume(struct app *app, struct error *err);
 /* Stops what runs, without a trace: it is taken up again.  Whoever waits for it is answered. */
+void operations_halt(struct app *app);
+/* ... and waits for its end.  Nobody may begin or find one meanwhile. */
 void operations_stop(struct app *app);
 void operations_free(struct operations *operations);
 

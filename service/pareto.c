@@ -75,23 +75,29 @@ static enum status reduce(struct pareto_reply *out, double *values, size_t m, st
                                 : pareto_hypervolume(values, kept, m, reference, &out->hypervolume, arena, err);
 }
 
+static enum status find_front(struct app *app, struct work *work, struct error *err)
+{
+    struct pareto_reply *out = work->out;
+    struct arena        *arena = work->caller->arena;
+    TRY(db_read(app->db, read_feasible, work, err));
+    size_t  m = out->study.spec.objectives;
+    double *values = ARENA_NEW(arena, double, (out->len + 1) * m);
+    if (values == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < out->len; i++)
+        objectives_of(&out->study.spec, &out->trials[i], values + i * m);
+    return out->len == 0 ? STATUS_OK : reduce(out, values, m, arena, err);
+}
+
+/* In a slot from the first row on: that many may go through their whole study. */
 enum status trial_pareto(struct app *app, struct caller *caller, const char *id, struct pareto_reply *out,
                          struct error *err)
 {
     struct work work = {caller, id, out};
     *out = (struct pareto_reply){.hypervolume = NAN};
     TRY(study_visible(caller, id, err));
-    TRY(db_read(app->db, read_feasible, &work, err));
-    size_t  m = out->study.spec.objectives;
-    double *values = ARENA_NEW(caller->arena, double, (out->len + 1) * m);
-    if (values == NULL)
-        return app_no_memory(err);
-    for (size_t i = 0; i < out->len; i++)
-        objectives_of(&out->study.spec, &out->trials[i], values + i * m);
-    if (out->len == 0)
-        return STATUS_OK;
-    gate_enter(app->compute);
-    enum status status = reduce(out, values, m, caller->arena, err);
+    TRY(gate_enter(app->compute, app, caller, err));
+    enum status status = find_front(app, &work, err);
     gate_leave(app->compute);
     return status;
 }

@@ -104,7 +104,7 @@ static enum status judge(struct report *work, struct error *err)
     const struct measurement measurement = {.trial = (uint64_t)work->request->held.number,
                                             .step = (size_t)work->request->step,
                                             .value = spec_sign(spec) * work->request->value};
-    gate_enter(work->app->compute);
+    TRY(gate_enter(work->app->compute, work->app, work->caller, err));
     enum status status = spec->stopping.kind == STOP_RULE_OWN
                              ? spec->policy->judge(work->live->session, &measurement, work->verdict, err)
                              : stop_rule_judge(&spec->stopping, &work->live->curves, &measurement, work->verdict,
@@ -179,7 +179,7 @@ static enum status write_nothing(struct db_conn *conn, void *arg, struct error *
 /* Under the session's lock. */
 static enum status report_once(struct report *work, struct error *err)
 {
-    TRY(session_catch_up(work->app, work->caller, work->live, err));
+    TRY(session_catch_up(work->app, work->caller, work->app->compute, work->live, err));
     TRY(check_step(work->live, work->request, err));
     TRY(db_read(work->app->db, look, work, err));
     if (work->is_repeat)

@@ -395,12 +395,13 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-enum status session_catch_up(struct app *app, struct caller *caller, struct live *live, struct error *err)
+enum status session_catch_up(struct app *app, struct caller *caller, struct gate *gate, struct live *live,
+                             struct error *err)
 {
     struct catch_up work = {app, caller, live};
-    gate_enter(app->compute);
+    TRY(gate_enter(gate, app, caller, err));
     enum status status = db_read(app->db, catch_up, &work, err);
-    gate_leave(app->compute);
+    gate_leave(gate);
     if (status != STATUS_OK)
         session_forget(live);
     return status;

@@ -32,8 +32,9 @@ MUST_CHECK enum status session_lock(struct app *app, const char *study, enum ses
                                     struct error *err);
 /* Unlocks; the oldest entries over the limit go. */
 void session_unlock(struct app *app, struct live *live);
-/* Opens what is missing and tells the session every event of the log that it does not know yet. */
-MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, struct live *live, struct error *err);
+/* Opens what is missing and tells the session every event of the log that it does not know yet, in a slot of the gate. */
+MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, struct gate *gate, struct live *live,
+                                        struct error *err);
 /* Forgets the model: it was told something that the log does not say. */
 void session_forget(struct live *live);
 /* Of a study that is gone; who still uses its model finds out when it writes. */

@@ -46,18 +46,38 @@ static enum status tell_all(const struct stateless_request *request, struct sess
     return STATUS_OK;
 }
 
-static enum status ask_one(const struct stateless_request *request, struct session *session, uint64_t number,
-                           struct arena *arena, struct trial *out, struct error *err)
+/* One request, while it computes. */
+struct work {
+    struct app                     *app;
+    struct caller                  *caller;
+    const struct stateless_request *request;
+    struct session                 *session;
+    struct gate                    *gate;
+    bool                            is_over;
+};
+
+static bool is_over(void *arg)
 {
-    const struct spec *spec = &request->spec;
-    double            *point = ARENA_NEW(arena, double, 2 * (space_point_len(&spec->space) + 1));
-    struct proposal   *proposal = ARENA_NEW(arena, struct proposal, 1);
+    struct work *work = arg;
+    struct error why;
+    work->is_over = work->is_over || app_go_on(work->app, work->caller, &why) != STATUS_OK;
+    return work->is_over;
+}
+
+static enum status ask_one(struct work *work, uint64_t number, struct trial *out, struct error *err)
+{
+    const struct stateless_request *request = work->request;
+    const struct spec              *spec = &request->spec;
+    struct arena                   *arena = work->caller->arena;
+    double                         *point = ARENA_NEW(arena, double, 2 * (space_point_len(&spec->space) + 1));
+    struct proposal                *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (point == NULL || proposal == NULL)
         return app_no_memory(err);
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
     struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
-    const struct ask   ask = {.trial = number, .fixed = request->fixed, .diagnostics = &diagnostics};
-    TRY(spec->policy->ask(session, &ask, proposal, err));
+    const struct ask   ask = {
+          .trial = number, .fixed = request->fixed, .diagnostics = &diagnostics, .late = is_over, .late_arg = work};
+    TRY(spec->policy->ask(work->session, &ask, proposal, err));
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
     *out = (struct trial){
         .number = (int64_t)number,
@@ -80,22 +100,36 @@ static enum status ask_one(const struct stateless_request *request, struct sessi
                                 .row = proposal->row,
                                 .note = proposal->note,
                                 .note_bytes = proposal->note_bytes};
-    return spec->policy->tell(session, &event, err);
+    return spec->policy->tell(work->session, &event, err);
 }
 
-static enum status run(const struct stateless_request *request, struct session *session, struct arena *arena,
-                       struct trial_page *out, struct error *err)
+static enum status open_and_tell(struct work *work, const struct problem *problem, uint64_t *number, struct error *err)
+{
+    TRY(work->request->spec.policy->open(problem, &work->session, err));
+    return tell_all(work->request, work->session, number, err);
+}
+
+static enum status ask_in_turn(struct work *work, uint64_t number, struct trial *out, struct error *err)
+{
+    TRY(gate_enter(work->gate, work->app, work->caller, err));
+    enum status status = ask_one(work, number, out, err);
+    gate_leave(work->gate);
+    return is_over(work) ? app_go_on(work->app, work->caller, err) : status;
+}
+
+/* As propose() in suggest.c: a slot for each, and fewer than were asked for when the time or the space is at its end. */
+static enum status run(struct work *work, const struct problem *problem, struct trial_page *out, struct error *err)
 {
     uint64_t number = 0;
-    TRY(tell_all(request, session, &number, err));
-    while ((int64_t)out->len < request->count) {
-        enum status status = ask_one(request, session, ++number, arena, &out->trials[out->len], err);
-        if (status == STATUS_CONFLICT && out->len > 0) // the space is exhausted, but not empty-handed
-            return STATUS_OK;
-        TRY(status);
-        out->len++;
+    TRY(gate_enter(work->gate, work->app, work->caller, err));
+    enum status status = open_and_tell(work, problem, &number, err);
+    gate_leave(work->gate);
+    while (status == STATUS_OK && (int64_t)out->len < work->request->count) {
+        status = ask_in_turn(work, ++number, &out->trials[out->len], err);
+        out->len += status == STATUS_OK;
     }
-    return STATUS_OK;
+    bool is_short = status == STATUS_CONFLICT || (status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0);
+    return is_short && out->len > 0 ? STATUS_OK : status;
 }
 
 enum status trial_suggest_stateless(struct app *app, struct caller *caller, const struct stateless_request *request,
@@ -123,12 +157,8 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .meta = meta.studies,
                                     .meta_len = meta.len};
     const struct policy *policy = request->spec.policy;
-    struct session      *session = NULL;
-    gate_enter(app->compute);
-    enum status status = policy->open(&problem, &session, err);
-    if (status == STATUS_OK)
-        status = run(request, session, caller->arena, out, err);
-    policy->close(session);
-    gate_leave(app->compute);
+    struct work          work = {.app = app, .caller = caller, .request = request, .gate = gate_of(app, policy)};
+    enum status          status = run(&work, &problem, out, err);
+    policy->close(work.session);
     return status;
 }

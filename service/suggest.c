@@ -32,7 +32,7 @@ struct plan {
     size_t                       *note_bytes;
     size_t                        fresh_len;
     bool                          is_late;     /* the deadline passed while proposing */
-    bool                          is_stopped;  /* ... or nobody wants the result any more */
+    bool                          is_cut;      /* ... or all the time that there is, or nobody waits any more */
     int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
     const char                   *exhausted;   /* why there are no more, or NULL */
     bool                          is_over;     /* ... and none is open, so the study is completed */
@@ -213,11 +213,11 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
 
 static bool is_late(void *arg)
 {
-    struct plan                *plan = arg;
-    const struct suggest_watch *watch = plan->request->watch;
-    plan->is_stopped = plan->is_stopped || (watch != NULL && watch->is_stopped(watch->arg));
+    struct plan *plan = arg;
+    struct error why;
+    plan->is_cut = plan->is_cut || app_go_on(plan->app, plan->caller, &why) != STATUS_OK;
     plan->is_late =
-        plan->is_late || plan->is_stopped || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
+        plan->is_late || plan->is_cut || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
     return plan->is_late;
 }
 
@@ -311,7 +311,24 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     return keep_proposal(plan, proposal, clock_ms() - start, &diagnostics, err);
 }
 
-/* Fills plan->fresh.  A space with nothing left ends the list; that is an error only if the list is then empty. */
+/* In a slot, which is given back after each proposal: many of them keep nobody else waiting for longer than one.
+ * What goes on behind its request and plans ahead takes none: there are few of these at once, and they would keep it for
+ * long. */
+static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, struct error *err)
+{
+    const struct policy *policy = plan->live->spec.policy;
+    struct app          *app = plan->app;
+    struct gate         *gate = gate_of(app, policy);
+    if (policy->plans_ahead && plan->request->watch != NULL)
+        return ask_one(plan, proposal, err);
+    TRY(gate_enter(gate, app, plan->caller, err));
+    enum status status = ask_one(plan, proposal, err);
+    gate_leave(gate);
+    return status;
+}
+
+/* Fills plan->fresh.  A space with nothing left ends the list, and so does the end of the time for all of them; that is
+ * an error only if the list is then empty.  What was being made when the time ended is not a proposal. */
 static enum status propose(struct plan *plan, int64_t count, struct error *err)
 {
     struct arena *arena = plan->caller->arena;
@@ -321,23 +338,20 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
     struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || proposal == NULL)
         return app_no_memory(err);
-    // what goes on behind its request takes no slot: there are few of these at once, and they would keep it for long
-    bool         is_behind = plan->request->watch != NULL, plans = plan->live->spec.policy->plans_ahead;
-    struct gate *gate = plans ? plan->app->plans : plan->app->compute;
-    if (!(is_behind && plans))
-        gate_enter(gate);
     enum status status = STATUS_OK;
-    while (status == STATUS_OK && (int64_t)plan->fresh_len < count)
-        status = ask_one(plan, proposal, err);
-    if (!(is_behind && plans))
-        gate_leave(gate);
-    if (plan->is_stopped)
-        return error_set(err, STATUS_BUSY, "stopped", "", "the operation was stopped");
-    if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0) {
-        plan->exhausted = "search_space_exhausted";
-        return STATUS_OK;
+    size_t      whole = 0;
+    while (status == STATUS_OK && !plan->is_cut && (int64_t)plan->fresh_len < count) {
+        status = ask_in_turn(plan, proposal, err);
+        whole += status == STATUS_OK && !plan->is_cut;
     }
-    return status;
+    if (plan->is_cut)
+        status = app_go_on(plan->app, plan->caller, err);
+    bool is_short = status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0 && whole > 0;
+    if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0)
+        plan->exhausted = "search_space_exhausted";
+    if (is_short)
+        plan->fresh_len = whole;
+    return is_short || plan->exhausted != NULL ? STATUS_OK : status;
 }
 
 /* ---- writing ---- */
@@ -409,8 +423,9 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->study.spec = spec;
     TRY(trial_may_be_given(&plan->study, err));
     int64_t before = plan->study.revision;
-    bool    has_moved = spec.space.kind == SPACE_GRAPH && before != plan->live->revision;
-    if (plan->fresh_len > 0 && has_moved) // the agent may stand elsewhere than the plan took it to
+    bool    is_graph = spec.space.kind == SPACE_GRAPH;
+    if (plan->fresh_len > 0 && is_graph &&
+        before != plan->live->revision) // the agent may stand elsewhere than the plan took it to
         return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
     TRY(put_back_expired(conn, plan, err));
     TRY(take_own(conn, plan, err));
@@ -447,21 +462,65 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     return rows_study_save(conn, study, plan->now_ms, err);
 }
 
-/* Under the session's lock. */
-static enum status suggest_locked(struct plan *plan, struct error *err)
+/* How many the policy is to be asked for. */
+static int64_t wanted(const struct plan *plan)
 {
-    TRY(session_catch_up(plan->app, plan->caller, plan->live, err));
-    int64_t count = missing(plan) - plan->waiting;
-    if (count > rows_allowance(&plan->study))
-        count = rows_allowance(&plan->study);
-    if (count > 0 && plan->live->spec.federation != NULL)
-        TRY(federation_host_sync(plan->app, plan->caller, plan->live, err));
-    if (count > 0)
-        TRY(propose(plan, count, err));
+    int64_t count = missing(plan) - plan->waiting, most = rows_allowance(&plan->study);
+    return count < most ? count : most;
+}
+
+static enum status give(struct plan *plan, struct error *err)
+{
     int64_t before = plan->study.trials_total;
     TRY(app_transact(plan->app, plan->caller, write, plan, err));
     atomic_fetch_add(&plan->app->counters.suggestions, (uint64_t)(plan->study.trials_total - before));
     return STATUS_OK;
+}
+
+/* Under the session's lock. */
+static enum status suggest_locked(struct plan *plan, struct error *err)
+{
+    struct app *app = plan->app;
+    plan->out->len = 0;
+    TRY(db_read(app->db, look, plan, err)); // again: the lock may have been long in coming
+    bool only_draws = plan->study.spec.policy->only_draws;
+    TRY(session_catch_up(app, plan->caller, only_draws ? app->draws : app->compute, plan->live, err));
+    int64_t count = wanted(plan);
+    if (count > 0 && plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(app, plan->caller, plan->live, err));
+    if (count > 0)
+        TRY(propose(plan, count, err));
+    return give(plan, err);
+}
+
+static enum status ask_model(struct plan *plan, struct error *err)
+{
+    bool             plans = plan->study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
+    enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
+    TRY(session_lock(plan->app, plan->id, use, &plan->live, err));
+    enum status status = suggest_locked(plan, err);
+    bool        is_logged =
+        status == STATUS_OK && !plan->caller->idempotency.replayed && plan->study.trials_total == plan->live->told;
+    if (plan->fresh_len > 0 && !is_logged) // it was told of proposals that the log does not have
+        session_forget(plan->live);
+    session_unlock(plan->app, plan->live);
+    return status;
+}
+
+/* What plans ahead in a request has its own time, and what goes on behind one as much as it needs. */
+static void set_deadlines(struct plan *plan)
+{
+    const struct app *app = plan->app;
+    bool              is_behind = plan->request->watch != NULL;
+    int64_t           now_ms = app->monotonic_ms(), own_ms = plan->request->deadline_ms;
+    if (own_ms == 0 && plan->study.spec.policy->plans_ahead && !is_behind)
+        own_ms = SUGGEST_PLAN_MS;
+    if (own_ms > 0)
+        plan->deadline_ms = now_ms + own_ms;
+    if (plan->study.spec.policy->plans_ahead)
+        plan->caller->until_ms = is_behind ? 0 : app_until(app, plan->deadline_ms);
+    else if (is_behind)
+        plan->caller->until_ms = app_until(app, now_ms);
 }
 
 static enum status begin(struct plan *plan, struct error *err)
@@ -484,25 +543,14 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
                           struct suggest_reply *out, struct error *err)
 {
     struct plan plan = {.app = app, .caller = caller, .id = id, .request = request, .out = out};
-    if (request->deadline_ms > 0)
-        plan.deadline_ms = app->monotonic_ms() + request->deadline_ms;
     TRY(begin(&plan, err));
     bool has_key = caller->idempotency.key != NULL || request->watch != NULL;
     if (caller->idempotency.replayed || (!has_key && missing(&plan) == 0))
         return STATUS_OK;
-    bool plans = plan.study.spec.policy->plans_ahead;
-    if (plans && plan.deadline_ms == 0 && request->watch == NULL)
-        plan.deadline_ms = app->monotonic_ms() + SUGGEST_PLAN_MS;
-    enum session_use use = !plans ? SESSION_ALONE : request->watch != NULL ? SESSION_QUEUE : SESSION_PLAN;
-    TRY(session_lock(app, id, use, &plan.live, err));
-    out->len = 0;
-    enum status status = db_read(app->db, look, &plan, err); // again: the lock may have been long in coming
-    if (status == STATUS_OK)
-        status = suggest_locked(&plan, err);
-    bool is_logged = status == STATUS_OK && !caller->idempotency.replayed && plan.study.trials_total == plan.live->told;
-    if (plan.fresh_len > 0 && !is_logged) // it was told of proposals that the log does not have
-        session_forget(plan.live);
-    session_unlock(app, plan.live);
+    set_deadlines(&plan);
+    enum status status = wanted(&plan) > 0 ? STATUS_BUSY : give(&plan, err);
+    if (status == STATUS_BUSY && !plan.is_over) // nothing was there, or it is gone
+        status = ask_model(&plan, err);
     if (status != STATUS_OK && plan.is_over) {
         TRY(db_transact(app->db, complete, &plan, err));
         if (plan.study.state == STUDY_COMPLETED)

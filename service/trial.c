@@ -332,14 +332,14 @@ static enum status predict_locked(struct task *task, struct live *live, const si
                                   struct error *err)
 {
     struct app *app = task->app;
-    TRY(session_catch_up(app, task->caller, live, err));
+    TRY(session_catch_up(app, task->caller, app->compute, live, err));
     const struct policy *policy = live->spec.policy;
     if (policy->predict == NULL)
         return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
     const struct graph *graph = live->spec.space.graph; // may have prior observations
     if (live->observations == 0 && (graph == NULL || graph->prior_len == 0))
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
-    gate_enter(app->compute);
+    TRY(gate_enter(app->compute, app, task->caller, err));
     enum status status = policy->predict(live->session, task->points, rows, task->len, out->mean, out->sd, err);
     gate_leave(app->compute);
     out->revision = live->revision;

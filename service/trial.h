@@ -49,7 +49,6 @@ static inline size_t trial_points_max(const struct space *space)
 /* Of a suggest that goes on behind its request: see operation.h. */
 struct suggest_reply;
 struct suggest_watch {
-    bool (*is_stopped)(void *arg); /* polled; true: nothing is written, BUSY "stopped" */
     void (*report)(void *arg, const struct plan_state *state);
     /* In the transaction that writes the trials, after them; failing undoes them. */
     enum status (*end)(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err);
@@ -73,8 +72,8 @@ struct suggest_reply {
 MUST_CHECK enum status trial_may_be_given(const struct study *study, struct error *err);
 /* This worker's own running trials first, then queued ones, then the policy; only those with the fixed values.
  * Errors: CONFLICT as study_refuse, "all_handed_out" (what runs may come back), "fixed_conflict" (this worker has a trial
- * with other values, or what is left has); BUSY "planning" while another plan for the study is being made.  Whoever may
- * ask again is told when (retry_after_s). */
+ * with other values, or what is left has); BUSY "planning" while another plan for the study is being made,
+ * "deadline_exceeded" when not one proposal was made in time.  Whoever may ask again is told when (retry_after_s). */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);

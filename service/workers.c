@@ -1,41 +1,84 @@
-/* A ring of jobs, one lock, one condition.  Blocked threads are cheap, so there are many of them: what may compute at
- * once is limited elsewhere.
- * Invariant: waiting <= capacity; a job that was accepted is run, also after workers_stop was called. */
+/* One list of waiting jobs, one lock, one condition.  Blocked threads are cheap, so there are many of them: what may
+ * compute at once is limited elsewhere.
+ * Invariants: a job that was accepted is run, also after workers_stop was called; a thread sleeps only while no waiting
+ * job may run, so one that may not has others of its lane running, whose threads look again. */
 #include "service/workers.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { STACK_BYTES = 2 << 20 };
 
-struct job {
-    void (*run)(void *);
-    void *arg;
-};
-
 struct workers {
-    pthread_mutex_t lock;
-    pthread_cond_t  work;
-    struct job     *jobs; /* [capacity], a ring */
-    size_t          capacity, first, waiting;
-    bool            stopping;
-    pthread_t      *threads;
-    size_t          threads_len;
+    pthread_mutex_t     lock;
+    pthread_cond_t      work;
+    struct workers_lane lanes[WORKERS_LANES_MAX];
+    struct workers_job *waiting, *running; /* waiting: oldest first, room for what all lanes allow; running [threads] */
+    size_t              waiting_len, running_len;
+    bool                stopping;
+    pthread_t          *threads;
+    size_t              threads_len;
 };
 
-/* False when there is nothing left and there will be nothing. */
-static bool next_job(struct workers *workers, struct job *job)
+struct count {
+    size_t all, own;
+};
+
+/* Of the job's lane, and among them those of its owner. */
+static struct count count_like(const struct workers_job *jobs, size_t len, const struct workers_job *job)
+{
+    struct count count = {0, 0};
+    for (size_t i = 0; i < len; i++) {
+        bool is_like = jobs[i].lane == job->lane;
+        count.all += is_like;
+        count.own += is_like && strcmp(jobs[i].owner, job->owner) == 0;
+    }
+    return count;
+}
+
+static bool may_run(const struct workers *workers, const struct workers_job *job)
+{
+    const struct workers_lane *lane = &workers->lanes[job->lane];
+    struct count               now = count_like(workers->running, workers->running_len, job);
+    return now.all < lane->at_once && now.own < lane->each_at_once;
+}
+
+/* The lock is held. */
+static bool take_next(struct workers *workers, struct workers_job *job)
+{
+    size_t i = 0;
+    while (i < workers->waiting_len && !may_run(workers, &workers->waiting[i]))
+        i++;
+    if (i == workers->waiting_len)
+        return false;
+    *job = workers->waiting[i];
+    workers->running[workers->running_len++] = *job;
+    memmove(&workers->waiting[i], &workers->waiting[i + 1], (--workers->waiting_len - i) * sizeof *job);
+    return true;
+}
+
+/* The lock is held.  Jobs of a lane and an owner are alike to whoever counts them: any of them may go. */
+static void end_running(struct workers *workers, const struct workers_job *job)
+{
+    size_t i = 0;
+    while (workers->running[i].lane != job->lane || strcmp(workers->running[i].owner, job->owner) != 0)
+        i++;
+    workers->running[i] = workers->running[--workers->running_len];
+}
+
+/* False when there is nothing for this thread and there will be nothing. */
+static bool next_job(struct workers *workers, struct workers_job *job, bool has_ended)
 {
     pthread_mutex_lock(&workers->lock);
-    while (workers->waiting == 0 && !workers->stopping)
+    if (has_ended)
+        end_running(workers, job);
+    bool found = take_next(workers, job);
+    while (!found && !workers->stopping) {
         pthread_cond_wait(&workers->work, &workers->lock);
-    bool found = workers->waiting > 0;
-    if (found) {
-        *job = workers->jobs[workers->first];
-        workers->first = (workers->first + 1) % workers->capacity;
-        workers->waiting--;
+        found = take_next(workers, job);
     }
     pthread_mutex_unlock(&workers->lock);
     return found;
@@ -43,8 +86,8 @@ static bool next_job(struct workers *workers, struct job *job)
 
 static void *work(void *arg)
 {
-    struct job job;
-    while (next_job(arg, &job))
+    struct workers_job job;
+    for (bool has_ended = false; next_job(arg, &job, has_ended); has_ended = true)
         job.run(job.arg);
     return NULL;
 }
@@ -63,19 +106,25 @@ static bool start_threads(struct workers *workers, size_t threads)
     return good;
 }
 
-enum status workers_start(size_t threads, size_t queue, struct workers **out, struct error *err)
+enum status workers_start(size_t threads, const struct workers_lane *lanes, size_t lanes_len, struct workers **out,
+                          struct error *err)
 {
-    assert(threads > 0 && queue > 0);
+    assert(threads > 0 && lanes_len > 0 && lanes_len <= WORKERS_LANES_MAX);
     *out = NULL;
     struct workers *workers = calloc(1, sizeof *workers);
+    size_t          room = 0;
     if (workers == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
     pthread_mutex_init(&workers->lock, NULL);
     pthread_cond_init(&workers->work, NULL);
-    workers->capacity = queue;
-    workers->jobs = calloc(queue, sizeof *workers->jobs);
+    memcpy(workers->lanes, lanes, lanes_len * sizeof *lanes);
+    for (size_t i = 0; i < lanes_len; i++)
+        room += lanes[i].at_once + lanes[i].waiting;
+    workers->waiting = calloc(room, sizeof *workers->waiting);
+    workers->running = calloc(threads, sizeof *workers->running);
     workers->threads = calloc(threads, sizeof *workers->threads);
-    if (workers->jobs == NULL || workers->threads == NULL || !start_threads(workers, threads)) {
+    bool has_room = workers->waiting != NULL && workers->running != NULL && workers->threads != NULL;
+    if (!has_room || !start_threads(workers, threads)) {
         workers_stop(workers);
         return error_set(err, STATUS_BUSY, "threads", "", "cannot start %zu threads", threads);
     }
@@ -83,23 +132,35 @@ enum status workers_start(size_t threads, size_t queue, struct workers **out, st
     return STATUS_OK;
 }
 
-enum status workers_submit(struct workers *workers, void (*run)(void *), void *arg, struct error *err)
+/* The lock is held.  A job that a thread will take at once does not wait: until it does, it is counted here. */
+static enum status check_room(const struct workers *workers, const struct workers_job *job, struct error *err)
+{
+    const struct workers_lane *lane = &workers->lanes[job->lane];
+    struct count               waiting = count_like(workers->waiting, workers->waiting_len, job);
+    struct count               running = count_like(workers->running, workers->running_len, job);
+    if (workers->stopping || waiting.all + running.all >= lane->at_once + lane->waiting)
+        return error_set(err, STATUS_BUSY, "busy", "", "too many requests are waiting");
+    if (waiting.own + running.own >= lane->each_at_once + lane->each_waiting)
+        return error_set(err, STATUS_BUSY, "too_many_waiting", "", "too many requests of this token are waiting");
+    return STATUS_OK;
+}
+
+enum status workers_submit(struct workers *workers, const struct workers_job *job, struct error *err)
 {
     pthread_mutex_lock(&workers->lock);
-    bool taken = workers->waiting < workers->capacity && !workers->stopping;
-    if (taken) {
-        size_t end = (workers->first + workers->waiting++) % workers->capacity;
-        workers->jobs[end] = (struct job){run, arg};
+    enum status status = check_room(workers, job, err);
+    if (status == STATUS_OK) {
+        workers->waiting[workers->waiting_len++] = *job;
         pthread_cond_signal(&workers->work);
     }
     pthread_mutex_unlock(&workers->lock);
-    return taken ? STATUS_OK : error_set(err, STATUS_BUSY, "busy", "", "too many requests are waiting");
+    return status;
 }
 
 size_t workers_waiting(struct workers *workers)
 {
     pthread_mutex_lock(&workers->lock);
-    size_t waiting = workers->waiting;
+    size_t waiting = workers->waiting_len;
     pthread_mutex_unlock(&workers->lock);
     return waiting;
 }
@@ -117,6 +178,7 @@ void workers_stop(struct workers *workers)
     pthread_cond_destroy(&workers->work);
     pthread_mutex_destroy(&workers->lock);
     free(workers->threads);
-    free(workers->jobs);
+    free(workers->waiting);
+    free(workers->running);
     free(workers);
 }

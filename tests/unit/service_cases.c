@@ -441,7 +441,8 @@ static enum status suggest_wrong(struct world *world, const char *study, const d
     struct suggest_reply         reply;
     struct live                 *live;
     CU_ASSERT_EQUAL_FATAL(session_lock(world->app, study, SESSION_ALONE, &live, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, live, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, world->app->compute, live, &world->err),
+                          STATUS_OK);
     struct policy wrong = *live->spec.policy;
     wrong.ask = propose_wrong;
     live->spec.policy = &wrong;

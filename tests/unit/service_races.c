@@ -76,7 +76,8 @@ static void check_session(struct world *world, const char *id)
     for (size_t i = 0; i < 2; i++) {
         both[i] = (struct proposal){.point = points[i]};
         CU_ASSERT_EQUAL_FATAL(session_lock(world->app, id, SESSION_ALONE, &live, &world->err), STATUS_OK);
-        CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, live, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(session_catch_up(world->app, &world->caller, world->app->compute, live, &world->err),
+                              STATUS_OK);
         const struct ask ask = {.trial = (uint64_t)live->told + 1};
         CU_ASSERT_EQUAL(live->spec.policy->ask(live->session, &ask, &both[i], &world->err), STATUS_OK);
         session_unlock(world->app, live);
@@ -549,6 +550,23 @@ static struct operation operation_end(struct world *world, const char *id)
     return operation;
 }
 
+static void take_slots(struct world *world)
+{
+    struct app *app = world->app;
+    for (size_t k = 0; k < app->options.compute_slots; k++)
+        CU_ASSERT_EQUAL_FATAL(gate_enter(app->compute, app, &world->caller, &world->err), STATUS_OK);
+    for (size_t k = 0; k < APP_DRAWS; k++)
+        CU_ASSERT_EQUAL_FATAL(gate_enter(app->draws, app, &world->caller, &world->err), STATUS_OK);
+}
+
+static void give_slots(struct world *world)
+{
+    for (size_t k = 0; k < world->app->options.compute_slots; k++)
+        gate_leave(world->app->compute);
+    for (size_t k = 0; k < APP_DRAWS; k++)
+        gate_leave(world->app->draws);
+}
+
 /* The operation waits for a slot while its request is answered and the memory goes to the next one. */
 static void test_an_operation_keeps_what_it_was_asked_for(void)
 {
@@ -560,15 +578,13 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
         char                         worker[] = "first";
         const struct suggest_request request = {.count = 2, .worker = worker, .fixed = fixed};
         struct operation             operation;
-        for (size_t k = 0; k < world->app->options.compute_slots; k++)
-            gate_enter(world->app->compute);
+        take_slots(world);
         CU_ASSERT_EQUAL_FATAL(
             operation_begin(world->app, &world->caller, study.id, &request, 0, &operation, &world->err), STATUS_OK);
         CU_ASSERT_EQUAL(operation.state, OPERATION_RUNNING);
         fixed[0] = fixed[1] = fixed[2] = 9.76e25;
         memcpy(worker, "other", sizeof worker);
-        for (size_t k = 0; k < world->app->options.compute_slots; k++)
-            gate_leave(world->app->compute);
+        give_slots(world);
         operation = operation_end(world, operation.id);
         CU_ASSERT_EQUAL_FATAL(operation.state, OPERATION_SUCCEEDED);
         CU_ASSERT_EQUAL_FATAL(operation.len, 2);
@@ -596,8 +612,7 @@ static void test_an_operation_answers_only_what_was_asked(void)
     struct world    *world = world_new();
     struct study     study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
     struct operation first, again, other, nobody;
-    for (size_t k = 0; k < world->app->options.compute_slots; k++)
-        gate_enter(world->app->compute);
+    take_slots(world);
     CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "w", 0.25, &first), STATUS_OK);
     CU_ASSERT_EQUAL(begin_operation(world, study.id, "w", 0.25, &again), STATUS_OK);
     CU_ASSERT_STRING_EQUAL(first.id, again.id);
@@ -607,8 +622,7 @@ static void test_an_operation_answers_only_what_was_asked(void)
     CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "", 0.25, &nobody), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(begin_operation(world, study.id, "", 0.5, &other), STATUS_OK);
     CU_ASSERT_STRING_NOT_EQUAL(nobody.id, other.id);
-    for (size_t k = 0; k < world->app->options.compute_slots; k++)
-        gate_leave(world->app->compute);
+    give_slots(world);
     const struct operation *const operations[] = {&first, &nobody, &other};
     for (size_t k = 0; k < 3; k++) {
         struct operation done = operation_end(world, operations[k]->id);

@@ -15,6 +15,7 @@
     X(command)            \
     X(csv_text)           \
     X(federation)         \
+    X(gate)               \
     X(ledger)             \
     X(manifest)           \
     X(npy)                \

@@ -1,0 +1,132 @@
+// One client that asks for more than there is: the others are answered meanwhile, what is too much is refused at once,
+// and nothing is computed for those who have left or have waited for too long.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { begin, Client, tokenFor } from './harness.mjs';
+
+const axes = [0, 1, 2, 3, 4].map((i) => ({ name: `x${i}`, type: 'double', min: 0, max: 1 }));
+const box = { type: 'parameters', parameters: axes };
+const many = ['a', 'b', 'c'].map((name) => ({ name, goal: 'minimize' }))
+    .concat(['d', 'e', 'f'].map((name) => ({ name, goal: 'constrain', max: 0.75 })));
+
+// Ten seconds of a processor and more, in a hundred steps.
+const heavy = { metrics: many, space: box, algorithm: { name: 'gp' }, seed: 11, count: 100,
+    observations: Array.from({ length: 400 }, (_, k) => ({ point: at(k), values: Object.fromEntries(many.map((m, i) => [m.name,
+        Math.sin(1.7 * k + i) + Math.cos(0.3 * k * i)])) })) };
+
+function at(k) {
+    return Object.fromEntries(axes.map((axis, i) => [axis.name, (k * Math.sqrt(2 + 3 * i)) % 1]));
+}
+
+const { api, server } = await begin(after, ['--compute-slots', '1']);
+
+// Asks and does not wait: the promise of the reply, and whether there is one.
+function ask(client, path, json) {
+    const asked = { isOver: false };
+    asked.reply = client.request('POST', path, { json }).finally(() => { asked.isOver = true; });
+    return asked;
+}
+
+async function metric(client, name) {
+    const { text } = await client.request('GET', '/metrics');
+    return Number(new RegExp(`^gnomon_${name} (.+)$`, 'm').exec(text)[1]);
+}
+
+async function until(condition) {
+    for (let i = 0; i < 600; i++) {
+        if (await condition()) return;
+        await sleep(50);
+    }
+    assert.fail('it did not happen');
+}
+
+const modelled = async (client) => {
+    const { id } = await client.study({ space: box, algorithm: { name: 'gp' } });
+    await client.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 12 },
+        (_, k) => ({ point: at(k), value: Math.sin(k) })) });
+    return id;
+};
+
+// Sends it and cuts the connection when the server has it.
+async function leave(client, path, json) {
+    const bytes = Buffer.from(JSON.stringify(json));
+    const before = await metric(api, 'requests_suspended');
+    const request = http.request({ host: '127.0.0.1', port: server.port, method: 'POST', path, agent: false,
+        headers: { authorization: `Bearer ${client.token}`, 'content-type': 'application/json', 'content-length': bytes.length } });
+    request.on('error', () => {});
+    request.end(bytes);
+    await until(async () => await metric(api, 'requests_suspended') > before);
+    request.destroy();
+}
+
+test('while a long computation has the only slot, draws and models of others are answered', async () => {
+    const other = new Client(server, await tokenFor(api, 'write'));
+    const drawn = await api.study(), gp = await modelled(api);
+    await metric(api, 'requests_suspended');
+    const long = ask(other, '/v1/suggest', heavy);
+    await until(async () => await metric(api, 'requests_suspended') > 0);
+    for (let i = 0; i < 3; i++) {
+        await api.post(`/v1/studies/${drawn.id}/suggest`, { worker: `w${i}` });
+        await api.post(`/v1/suggest`, { metrics: heavy.metrics.slice(0, 1), space: box, algorithm: { name: 'sobol' }, observations: [], count: 2 });
+    }
+    const { trials } = await api.post(`/v1/studies/${gp}/suggest`, { worker: 'one' });
+    assert.deepEqual((await api.post(`/v1/studies/${gp}/suggest`, { worker: 'one' })).trials[0].number, trials[0].number);
+    await api.get(`/v1/studies/${gp}/best`);
+    assert.equal(long.isOver, false, 'the computation was too short for this test');
+    other.agent.destroy();
+    await assert.rejects(long.reply);
+    await until(async () => await metric(api, 'requests_suspended') === 0);
+});
+
+test('what is too much for one token is refused at once; others wait for their turn only', async () => {
+    const flood = new Client(server, await tokenFor(api, 'write'), { sockets: 64 });
+    const gp = await modelled(api);
+    const asked = Array.from({ length: 30 }, () => ask(flood, '/v1/suggest', heavy));
+    const replies = asked.map((each) => each.reply.catch(() => null));
+    await until(() => asked.filter((each) => each.isOver).length === 30 - 17); // one runs, sixteen wait
+    for (const refused of asked.filter((each) => each.isOver)) {
+        const reply = await refused.reply;
+        assert.deepEqual([reply.status, reply.json.code, reply.headers['retry-after']], [429, 'too_many_waiting', '1']);
+    }
+    await api.post(`/v1/studies/${gp}/suggest`, {});
+    await api.post('/v1/suggest', { metrics: heavy.metrics.slice(0, 1), space: box, observations: [] });
+    assert.equal(asked.filter((each) => each.isOver).length, 30 - 17);
+    flood.agent.destroy();
+    await Promise.all(replies);
+    await until(async () => await metric(api, 'requests_suspended') === 0);
+});
+
+test('who leaves frees the slot, and nothing is stored', async () => {
+    const { id } = await api.study({ metrics: many, space: box, algorithm: { name: 'gp' } });
+    await api.post(`/v1/studies/${id}/observe`, { observations: heavy.observations });
+    const before = await api.state(id);
+    await leave(api, '/v1/suggest', heavy);
+    await leave(api, `/v1/studies/${id}/suggest`, { count: 100 });
+    await until(async () => await metric(api, 'requests_suspended') === 0);
+    assert.deepEqual(await api.state(id), before);
+});
+
+test('a deadline: what is there is given, else 503; the rest of the study is as without it', async () => {
+    const quick = await begin(after, ['--compute-slots', '1', '--compute-ms', '4000']);
+    const { suggestions } = await quick.api.post('/v1/suggest', { ...heavy, count: 100 });
+    assert.ok(suggestions.length > 0 && suggestions.length < 100, `${suggestions.length}`);
+    const both = [];
+    for (const client of [quick.api, api]) {
+        const { id } = await client.study({ metrics: many, space: box, algorithm: { name: 'gp' } });
+        await client.post(`/v1/studies/${id}/observe`, { observations: heavy.observations });
+        both.push([client, id]);
+    }
+    const points = [];
+    const { trials } = await quick.api.post(`/v1/studies/${both[0][1]}/suggest`, { count: 100 });
+    assert.ok(trials.length < 100);
+    for (const [client, id] of both)
+        points.push((await client.post(`/v1/studies/${id}/suggest`, { count: client === api ? trials.length : 1 })).trials);
+    assert.deepEqual(points[1].map((trial) => trial.point), trials.map((trial) => trial.point));
+    const [next] = (await api.post(`/v1/studies/${both[1][1]}/suggest`, {})).trials;
+    assert.deepEqual(points[0][0].point, next.point);
+    const tiny = await begin(after, ['--compute-slots', '1', '--compute-ms', '1']);
+    const reply = await tiny.api.request('POST', '/v1/suggest', { json: heavy });
+    assert.deepEqual([reply.status, reply.json.code, reply.headers['retry-after']], [503, 'deadline_exceeded', '1']);
+});
