@@ -1,5 +1,6 @@
 /* Suggestions that go on behind their request: RFC 7240's respond-async and wait, and the operations that come of it. */
 #include "api/handlers.h"
+#include "api/reply.h"
 #include "api/show.h"
 #include "service/operation.h"
 
@@ -26,7 +27,9 @@ static json_t *progress_json(const struct plan_state *progress)
 static json_t *render_operation(struct call *call, const void *result)
 {
     const struct operation *operation = result;
-    bool                    is_good = operation->state == OPERATION_SUCCEEDED, is_bad = operation->code != NULL;
+    if (call->reply.http == 202)
+        call->reply.location = app_text(&call->arena, "/v1/operations/%s", operation->id);
+    bool is_good = operation->state == OPERATION_SUCCEEDED, is_bad = operation->code != NULL;
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", operation->id, "study", operation->study, "state",
         operation_state_names[operation->state], "progress", progress_json(&operation->progress), "result",
@@ -69,14 +72,12 @@ enum status handle_suggest_behind(struct call *call, const struct suggest_reques
     TRY(operation_begin(call->app, &call->caller, call->params[0], request, wait_ms, operation, err));
     if (call->caller.idempotency.replayed)
         return STATUS_OK;
-    if (operation->state == OPERATION_SUCCEEDED) {
-        call->reply.http = 200;
-        call->render = render_trials;
-        return STATUS_OK;
-    }
-    call->reply.retry_after_s = 1;
-    call->reply.location = app_text(&call->arena, "/v1/operations/%s", operation->id);
-    return call->reply.location == NULL ? app_no_memory(err) : STATUS_OK;
+    bool is_done = operation->state == OPERATION_SUCCEEDED;
+    call->reply.http = is_done ? 200 : 202;
+    call->reply.location = NULL; // of the 202 that was kept for a repeat
+    call->reply.retry_after_s = is_done ? 0 : REPLY_POLL_S;
+    call->render = is_done ? render_trials : render_operation;
+    return STATUS_OK;
 }
 
 enum status handle_operations_get(struct call *call, struct error *err)

@@ -130,23 +130,28 @@ static const char *render(struct call *call, size_t *length)
     return text;
 }
 
-const char *reply_render_stored(void *arg, int *http_status)
+bool reply_render_stored(void *arg, struct kept_reply *out)
 {
     struct call *call = arg;
     size_t       length;
     call->for_store = true;
     const char *text = render(call, &length);
     call->for_store = false;
-    *http_status = call->reply.http;
-    return text;
+    *out = (struct kept_reply){call->reply.http, text, call->reply.location, call->reply.etag};
+    return text != NULL;
 }
 
 enum status reply_result(struct call *call, struct error *err)
 {
     const struct idempotency *once = &call->caller.idempotency;
     if (once->replayed) {
-        call->reply = (struct reply){.http = once->http_status, .replayed = true};
-        reply_text(call, "application/json", once->reply, strlen(once->reply));
+        const struct kept_reply *first = &once->first;
+        call->reply = (struct reply){.http = first->http_status,
+                                     .location = first->location,
+                                     .etag = first->etag,
+                                     .retry_after_s = first->http_status == 202 ? REPLY_POLL_S : 0,
+                                     .replayed = true};
+        reply_text(call, "application/json", first->body, strlen(first->body));
         return STATUS_OK;
     }
     if (call->render == NULL)

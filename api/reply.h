@@ -4,6 +4,8 @@
 
 #include "api/call.h"
 
+enum { REPLY_POLL_S = 1 }; /* when an operation that was begun is worth a look */
+
 /* The HTTP status of an error: by its code where HTTP itself says so, otherwise by its status. */
 int reply_http(const struct error *error);
 /* "Not Found" */
@@ -19,7 +21,7 @@ MUST_CHECK enum status reply_result(struct call *call, struct error *err);
 void reply_text(struct call *call, const char *type, const char *bytes, size_t length);
 
 /* render and render_arg of struct idempotency: arg is the call. */
-const char *reply_render_stored(void *arg, int *http_status);
+bool reply_render_stored(void *arg, struct kept_reply *out);
 
 /* An ETag of a version, in the arena, or NULL. */
 const char *reply_etag(struct call *call, int64_t version);

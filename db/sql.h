@@ -154,13 +154,14 @@
       "INSERT INTO steady(id, boot, offset_ms, noted_ms, noted_wall_ms) VALUES (1, $1, $2, $3, $4) "                   \
       "ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, offset_ms = excluded.offset_ms, "                          \
       "noted_ms = excluded.noted_ms, noted_wall_ms = excluded.noted_wall_ms")                                          \
-    X(IDEMPOTENCY_GET, "ssi", "sis",                                                                                   \
-      "SELECT fingerprint, status, reply FROM idempotency WHERE token = $1 AND key = $2 AND created_ms >= $3")         \
-    X(IDEMPOTENCY_ADD, "sssisi", "",                                                                                   \
-      "INSERT INTO idempotency(token, key, fingerprint, status, reply, created_ms) "                                   \
-      "VALUES ($1, $2, $3, $4, $5, $6) "                                                                               \
+    X(IDEMPOTENCY_GET, "ssi", "sisSS",                                                                                 \
+      "SELECT fingerprint, status, reply, location, etag FROM idempotency "                                            \
+      "WHERE token = $1 AND key = $2 AND created_ms >= $3")                                                            \
+    X(IDEMPOTENCY_ADD, "sssisssi", "",                                                                                 \
+      "INSERT INTO idempotency(token, key, fingerprint, status, reply, location, etag, created_ms) "                   \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) "                                                                       \
       "ON CONFLICT (token, key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status, "          \
-      "reply = excluded.reply, created_ms = excluded.created_ms")                                                      \
+      "reply = excluded.reply, location = excluded.location, etag = excluded.etag, created_ms = excluded.created_ms")                                                      \
     X(IDEMPOTENCY_PURGE, "ii", "",                                                                                     \
       "DELETE FROM idempotency WHERE (token, key) IN "                                                                 \
       "(SELECT token, key FROM idempotency WHERE created_ms < $1 ORDER BY created_ms LIMIT $2)")                       \

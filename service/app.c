@@ -129,9 +129,12 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
             status = error_set(err, STATUS_INVALID, "idempotency_key_reused", "",
                                "this Idempotency-Key came before with another request");
         } else {
-            own->http_status = (int)db_int(&rows, 1);
-            own->reply = db_text_copy(&rows, 2, caller->arena);
-            own->replayed = own->reply != NULL;
+            own->first = (struct kept_reply){.http_status = (int)db_int(&rows, 1),
+                                             .body = db_text_copy(&rows, 2, caller->arena),
+                                             .location = db_text_copy(&rows, 3, caller->arena),
+                                             .etag = db_text_copy(&rows, 4, caller->arena)};
+            own->replayed = own->first.body != NULL && (own->first.location != NULL || db_is_null(&rows, 3)) &&
+                            (own->first.etag != NULL || db_is_null(&rows, 4));
             if (!own->replayed)
                 status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the first answer does not fit");
         }
@@ -143,11 +146,10 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
 static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
 {
     struct idempotency *own = &caller->idempotency;
-    const char         *reply = own->render(own->render_arg, &own->http_status);
-    if (reply == NULL)
+    if (!own->render(own->render_arg, &own->first))
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the answer does not fit");
     return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD, caller->token_id, own->key, own->fingerprint,
-                   (int64_t)own->http_status, reply, now);
+                   (int64_t)own->first.http_status, own->first.body, own->first.location, own->first.etag, now);
 }
 
 /* Replies that nobody can ask for any more. */

@@ -67,17 +67,22 @@ MUST_CHECK enum status app_upkeep(struct db_conn *conn, void *arg, bool was_busy
 
 enum scope { SCOPE_NONE, SCOPE_AGENT, SCOPE_CURATOR, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN, SCOPE_COUNT };
 
+/* An answer as it is kept for a repeat. */
+struct kept_reply {
+    int         http_status;
+    const char *body, *location, *etag; /* location, etag: or NULL */
+};
+
 /* A retried request: the answer is stored in the transaction that does the work, and given again on a repeat. */
 struct idempotency {
     const char *key;         /* NULL: not asked for */
     const char *fingerprint; /* SHA-256 in hex of method, path and body */
-    /* Called inside the transaction after the work succeeded: the reply as bytes in the arena, or NULL. */
-    const char *(*render)(void *arg, int *http_status);
+    /* Called inside the transaction after the work succeeded; what it gives lives in the arena.  False: no memory. */
+    bool (*render)(void *arg, struct kept_reply *out);
     void *render_arg;
     /* out */
-    bool        replayed;
-    int         http_status;
-    const char *reply; /* the first answer, in the arena */
+    bool              replayed;
+    struct kept_reply first; /* the first answer, in the arena */
 };
 
 /* Who calls, for one request. Local: the Unix socket of the same user, or the command line; acts as admin. */

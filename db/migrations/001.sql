@@ -70,7 +70,7 @@ CREATE TABLE token (
 
 CREATE TABLE idempotency (
     token TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, reply TEXT NOT NULL,
-    created_ms INTEGER NOT NULL, PRIMARY KEY (token, key)
+    location TEXT, etag TEXT, created_ms INTEGER NOT NULL, PRIMARY KEY (token, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_by_age ON idempotency(created_ms);
 

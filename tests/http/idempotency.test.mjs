@@ -14,12 +14,15 @@ async function twice(path, json, key = `key-${Math.random()}`) {
     const second = await send();
     assert.equal(second.status, first.status, path);
     assert.equal(second.headers['idempotent-replayed'], 'true', path);
+    for (const name of ['location', 'etag', 'content-type', 'retry-after'])
+        assert.equal(second.headers[name], first.headers[name], `${path}: ${name}`);
     return [first, second];
 }
 
 test('every kind of POST answers a repeat as it answered first, and does it once', async () => {
     const [created, again] = await twice('/v1/studies', { name: 's', metrics, space: plain });
     assert.equal(again.text, created.text);
+    assert.deepEqual([again.headers.location, again.headers.etag], [`/v1/studies/${created.json.id}`, '"1"']);
     const path = `/v1/studies/${created.json.id}`;
     const once = async (sub, json) => {
         const [first, second] = await twice(`${path}${sub}`, json);
@@ -50,9 +53,29 @@ test('manifests and tokens too; a token is not shown twice', async () => {
     const first = await api.request('POST', '/v1/tokens', { json: { name: 'once', scope: 'read' }, headers: key });
     assert.equal(first.status, 201);
     const list = () => api.get('/v1/tokens?limit=1000').then((page) => page.tokens.filter((token) => token.name === 'once').length);
-    const second = await api.request('POST', '/v1/tokens', { json: { name: 'once', scope: 'read' }, headers: key, checked: false });
+    const second = await api.request('POST', '/v1/tokens', { json: { name: 'once', scope: 'read' }, headers: key });
     assert.equal(await list(), 1);
-    assert.ok(!second.text.includes(first.json.token));
+    assert.deepEqual([second.status, second.json], [201, { ...first.json, token: null }]);
+});
+
+test('the first answer is whole: where what was made is, its version, when to ask again', async () => {
+    const [study] = await twice('/v1/studies', { name: 'changes', metrics, space: plain }, 'whole');
+    await api.request('PATCH', study.headers.location, { json: { name: 'changed' }, headers: { 'if-match': study.headers.etag } });
+    const { headers } = await api.request('POST', '/v1/studies', { json: { name: 'changes', metrics, space: plain }, headers: { 'idempotency-key': 'whole' } });
+    assert.deepEqual([headers.location, headers.etag], [study.headers.location, study.headers.etag]);
+    const [federation] = await twice('/v1/federations', {
+        name: 'f', metrics: [{ name: 'y', goal: 'maximize' }], seats: 2, rounds: 1, round_seconds: 5,
+        space: { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 1 }] },
+        algorithm: { name: 'fts', features: 10 } });
+    assert.equal(federation.headers.location, `/v1/federations/${federation.json.id}`);
+    assert.ok(federation.headers.etag);
+    const ask = (key) => api.request('POST', `${study.headers.location}/suggest`, {
+        json: { count: 1, worker: key }, headers: { 'idempotency-key': key, prefer: 'respond-async' } });
+    const begun = await ask('behind'), again = await ask('behind');
+    assert.deepEqual([begun.status, again.status, again.headers['idempotent-replayed']], [202, 202, 'true']);
+    assert.equal(begun.headers.location, `/v1/operations/${begun.json.id}`);
+    assert.deepEqual([again.text, again.headers.location, again.headers['retry-after']],
+        [begun.text, begun.headers.location, begun.headers['retry-after']]);
 });
 
 test('the same key for something else is refused, and changes nothing', async () => {

@@ -125,22 +125,29 @@ static json_t *render_secret(struct call *call, const void *result)
 
 static void test_render(void)
 {
-    struct call  call;
-    struct error err;
-    int          http;
+    struct call       call;
+    struct error      err;
+    struct kept_reply kept;
     open_call(&call);
     uint64_t before = atomic_load(&counts.render_failures);
     (void)call_result(&call, 201, render_nothing, 0);
     CU_ASSERT_EQUAL(reply_result(&call, &err), STATUS_NO_MEMORY);
     CU_ASSERT_EQUAL(atomic_load(&counts.render_failures), before + 1);
     (void)call_result(&call, 201, render_secret, 0);
-    CU_ASSERT_STRING_EQUAL(reply_render_stored(&call, &http), "{\"token\":null}");
-    CU_ASSERT_EQUAL(http, 201);
+    call.reply.location = "/v1/s";
+    call.reply.etag = "\"1\"";
+    CU_ASSERT_TRUE(reply_render_stored(&call, &kept));
+    CU_ASSERT_STRING_EQUAL(kept.body, "{\"token\":null}");
+    CU_ASSERT_EQUAL(kept.http_status, 201);
     CU_ASSERT_EQUAL(reply_result(&call, &err), STATUS_OK);
     CU_ASSERT_STRING_EQUAL(call.reply.bytes, "{\"token\":\"hidden\"}");
-    call.caller.idempotency = (struct idempotency){.replayed = true, .http_status = 201, .reply = "{\"token\":null}"};
+    call.reply = (struct reply){0};
+    call.caller.idempotency = (struct idempotency){.replayed = true, .first = kept};
     CU_ASSERT_EQUAL(reply_result(&call, &err), STATUS_OK);
     CU_ASSERT_TRUE(call.reply.replayed);
+    CU_ASSERT_EQUAL(call.reply.http, 201);
+    CU_ASSERT_STRING_EQUAL(call.reply.location, "/v1/s");
+    CU_ASSERT_STRING_EQUAL(call.reply.etag, "\"1\"");
     CU_ASSERT_EQUAL(call.reply.length, 14);
     arena_fini(&call.arena);
 }

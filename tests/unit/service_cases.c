@@ -124,10 +124,10 @@ static void test_the_folder_may_lie_behind_a_link(void)
 
 /* ---- idempotency ---- */
 
-static const char *render(void *arg, int *http_status)
+static bool render(void *arg, struct kept_reply *out)
 {
-    *http_status = 200;
-    return arg;
+    *out = (struct kept_reply){.http_status = 200, .body = arg};
+    return true;
 }
 
 static void test_a_key_is_forgotten_after_a_day(void)

@@ -297,13 +297,13 @@ struct twin {
     enum status status;
 };
 
-static const char *render_number(void *arg, int *http_status)
+static bool render_number(void *arg, struct kept_reply *out)
 {
     static _Thread_local char   text[32];
     const struct suggest_reply *reply = arg;
-    *http_status = 200;
     snprintf(text, sizeof text, "%lld", (long long)reply->trials[0].number);
-    return text;
+    *out = (struct kept_reply){.http_status = 200, .body = text};
+    return true;
 }
 
 static void *suggest_once(void *arg)
@@ -321,7 +321,7 @@ static void *suggest_once(void *arg)
         .idempotency = {.key = "k", .fingerprint = "f", .render = render_number, .render_arg = &reply}};
     twin->status = trial_suggest(twin->app, &caller, twin->study, &request, &reply, &err);
     if (twin->status == STATUS_OK && caller.idempotency.replayed)
-        snprintf(twin->reply, sizeof twin->reply, "%s", caller.idempotency.reply);
+        snprintf(twin->reply, sizeof twin->reply, "%s", caller.idempotency.first.body);
     else if (twin->status == STATUS_OK)
         snprintf(twin->reply, sizeof twin->reply, "%lld", (long long)reply.trials[0].number);
     arena_fini(&arena);

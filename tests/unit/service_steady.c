@@ -41,10 +41,10 @@ static void test_a_running_trial_stays_when_the_wall_clock_is_set(void)
     end(world);
 }
 
-static const char *render(void *arg, int *http_status)
+static bool render(void *arg, struct kept_reply *out)
 {
-    *http_status = 200;
-    return arg;
+    *out = (struct kept_reply){.http_status = 200, .body = arg};
+    return true;
 }
 
 static enum status nothing(struct db_conn *conn, void *arg, struct error *err)

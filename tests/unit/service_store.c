@@ -266,13 +266,13 @@ static void test_a_batch_is_all_or_nothing(void)
     world_end(world);
 }
 
-static const char *render_trials(void *arg, int *http_status)
+static bool render_trials(void *arg, struct kept_reply *out)
 {
     const struct suggest_reply *reply = arg;
     static char                 text[64];
-    *http_status = 200;
     snprintf(text, sizeof text, "%lld", (long long)reply->trials[0].number);
-    return text;
+    *out = (struct kept_reply){.http_status = 200, .body = text};
+    return true;
 }
 
 static void test_an_idempotency_key_gives_the_first_answer(void)
@@ -287,7 +287,7 @@ static void test_an_idempotency_key_gives_the_first_answer(void)
         CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err), STATUS_OK);
         CU_ASSERT_EQUAL(world->caller.idempotency.replayed, i > 0);
         if (i > 0)
-            CU_ASSERT_STRING_EQUAL(world->caller.idempotency.reply, "1");
+            CU_ASSERT_STRING_EQUAL(world->caller.idempotency.first.body, "1");
     }
     world->caller.idempotency.fingerprint = "other";
     CU_ASSERT_EQUAL(trial_suggest(world->app, &world->caller, study.id, &request, &reply, &world->err), STATUS_INVALID);
@@ -306,8 +306,8 @@ static enum status add_old_keys(struct db_conn *conn, void *arg, struct error *e
     char                key[24];
     for (int i = 0; i < OLD_KEYS; i++) {
         snprintf(key, sizeof key, "old %d", i);
-        TRY(db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD, world->caller.token_id, key, "f", (int64_t)200, "{}",
-                    world_clock_ms - 25 * 3600 * 1000));
+        TRY(db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD, world->caller.token_id, key, "f", (int64_t)200, "{}", NULL,
+                    NULL, world_clock_ms - 25 * 3600 * 1000));
     }
     return STATUS_OK;
 }
@@ -344,10 +344,10 @@ static enum status nothing(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-static const char *render_nothing(void *arg, int *http_status)
+static bool render_nothing(void *arg, struct kept_reply *out)
 {
-    *http_status = 200;
-    return arg;
+    *out = (struct kept_reply){.http_status = 200, .body = arg};
+    return true;
 }
 
 static void test_old_keys_go_in_small_pieces(void)
