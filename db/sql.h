@@ -59,8 +59,8 @@
     X(TRIAL_LIST, "sisi", SQL_TRIAL_RESULTS,                                                                           \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND number > $2 AND ($3 = '' OR state = $3) "          \
       "ORDER BY number LIMIT $4")                                                                                      \
-    X(TRIAL_IN_STATE, "ss", SQL_TRIAL_RESULTS,                                                                         \
-      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = $2 ORDER BY number")                       \
+    X(TRIAL_QUEUED, "s", SQL_TRIAL_RESULTS,                                                                            \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'queued' ORDER BY number")                 \
     X(TRIAL_OF_WORKER, "ssi", SQL_TRIAL_RESULTS,                                                                       \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'running' AND worker = $2 "                \
       "AND lease_ms > $3 ORDER BY number")                                                                             \
@@ -68,13 +68,14 @@
       "SELECT point FROM trial WHERE study = $1 AND (state = 'queued' OR (state = 'running' AND lease_ms <= $2))")     \
     X(TRIAL_NEXT_LEASE, "s", "ii",                                                                                     \
       "SELECT number, lease_ms FROM trial WHERE study = $1 AND state = 'running' ORDER BY lease_ms, number LIMIT 1")   \
-    X(TRIAL_EXPIRED, "si", "i",                                                                                        \
-      "SELECT number FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2 ORDER BY number LIMIT 1000") \
+    X(TRIAL_EXPIRED, "si", SQL_TRIAL_RESULTS,                                                                          \
+      "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2 "             \
+      "ORDER BY number")                                                                                               \
+    X(TRIAL_COUNT_EXPIRED, "si", "i",                                                                                  \
+      "SELECT count(*) FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2")                          \
     X(TRIAL_START, "sisii", "",                                                                                        \
       "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3 "                       \
       "WHERE study = $1 AND number = $2")                                                                              \
-    X(TRIAL_REQUEUE, "si", "",                                                                                         \
-      "UPDATE trial SET state = 'queued', worker = '', lease_ms = 0 WHERE study = $1 AND number = $2")                 \
     X(TRIAL_RETRY, "si", "",                                                                                           \
       "UPDATE trial SET state = 'queued', worker = '', holder = '', lease_ms = 0, reason = NULL, finished_ms = 0, "    \
       "outcome = NULL WHERE study = $1 AND number = $2")                                                               \

@@ -1,7 +1,8 @@
 /* observe: results come in, one or ten thousand, all or nothing.
  * A result names its trial, or brings a point of its own, which then becomes a trial that is finished at once.
  * Sending the same thing twice is accepted and counted as a duplicate; another value for a finished trial is not.
- * A late result counts, whoever has the trial now, unless it comes with the lease that was lost. */
+ * A late result counts, whoever has the trial now, unless it comes with the lease that was lost; a late failure does
+ * not, for it says something of the worker. */
 #include "service/trial.h"
 
 #include "service/rows.h"
@@ -165,8 +166,9 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
                          "trial %lld has this external_id and another result", (long long)trial.number);
     if (!is_known && item->trial > 0)
         TRY(rows_trial_get(conn, batch->id, item->trial, batch->caller->arena, &trial, err));
+    bool says_of_worker = item->outcome == OUTCOME_FAILED && item->trial > 0 && trial.state == TRIAL_RUNNING;
     if (item->trial > 0)
-        TRY(rows_check_lease(&trial, item->lease, false, err));
+        TRY(rows_check_lease(&trial, item->lease, says_of_worker, err));
     if (is_known || (item->trial > 0 && same_outcome(&batch->study.spec, &trial, item))) {
         batch->out->duplicates++;
         return STATUS_OK;

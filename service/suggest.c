@@ -1,6 +1,5 @@
 /* suggest: what a worker does next.
- * Order: its own running trials (a retry is safe), queued ones (leases that ran out put trials back there), then the
- * policy; what does not have the values that the request fixes is passed over.  One transaction writes all of it; the session's lock is held from the look at the log to the commit, so the
+ * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then the policy; what does not have the values that the request fixes is passed over.  One transaction writes all of it; the session's lock is held from the look at the log to the commit, so the
  * trial number that keys a proposal's randomness is the one it gets. */
 #include "service/trial.h"
 
@@ -24,8 +23,8 @@ struct plan {
     struct suggest_reply         *out;
     struct study                  study;
     int64_t                       now_ms, steady_ms; /* of events; of leases */
-    int64_t                       waiting;           /* queued, or will be: their leases are over */
-    int64_t                       unfit; /* a queued trial that has other values than the request fixes; 0: none */
+    int64_t                       waiting;           /* queued, or their leases are over */
+    int64_t                       unfit; /* one of them that has other values than the request fixes; 0: none */
     struct live                  *live;
     struct trial                 *fresh; /* proposals, not yet in the log */
     const void                  **notes;
@@ -66,36 +65,6 @@ static int64_t missing(const struct plan *plan)
 }
 
 /* ---- claiming what exists ---- */
-
-enum { EXPIRED_MAX = 1000 };
-
-static enum status find_expired(struct db_conn *conn, const struct plan *plan, int64_t expired[EXPIRED_MAX],
-                                size_t *len, struct error *err)
-{
-    bool           more;
-    struct db_rows rows;
-    enum status    status;
-    *len = 0;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->steady_ms));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && *len < EXPIRED_MAX)
-        expired[(*len)++] = db_int(&rows, 0);
-    db_done(&rows);
-    return status;
-}
-
-static enum status put_back_expired(struct db_conn *conn, struct plan *plan, struct error *err)
-{
-    int64_t expired[EXPIRED_MAX];
-    size_t  len;
-    TRY(find_expired(conn, plan, expired, &len, err));
-    for (size_t i = 0; i < len; i++) {
-        TRY(db_exec(conn, NULL, err, SQL_TRIAL_REQUEUE, plan->id, expired[i]));
-        rows_count(&plan->study, TRIAL_RUNNING, TRIAL_QUEUED);
-        struct change change = {"trial.expired", plan->caller->token_id, NULL, expired[i], plan->now_ms};
-        TRY(rows_log(conn, &plan->study, &change, err));
-    }
-    return STATUS_OK;
-}
 
 static bool fits(const struct plan *plan, const double *point)
 {
@@ -150,46 +119,60 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     return load_curves(conn, plan, plan->out->trials + before, plan->out->len - before, err);
 }
 
+static enum status log_trial(struct db_conn *conn, struct plan *plan, const char *kind, int64_t trial,
+                             struct error *err)
+{
+    struct change change = {kind, plan->caller->token_id, NULL, trial, plan->now_ms};
+    return rows_log(conn, &plan->study, &change, err);
+}
+
 /* A worker that comes back has its lease again; anybody else begins anew, with a new one. */
 static enum status start(struct db_conn *conn, struct plan *plan, struct trial *trial, struct error *err)
 {
     const char *worker = plan->request->worker;
     bool        is_back = trial->lease > 0 && worker[0] != '\0' && strcmp(worker, trial->holder) == 0;
     const char *kind = trial->lease > 0 && !is_back ? "trial.handed_over" : "trial.started";
+    if (trial->state == TRIAL_RUNNING)
+        TRY(log_trial(conn, plan, "trial.expired", trial->number, err));
+    else
+        rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
     trial->state = TRIAL_RUNNING;
     trial->worker = trial->holder = worker;
     trial->lease += !is_back;
     trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_START, plan->id, trial->number, worker, trial->lease_ms, trial->lease));
-    rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
-    struct change change = {kind, plan->caller->token_id, NULL, trial->number, plan->now_ms};
-    return rows_log(conn, &plan->study, &change, err);
+    return log_trial(conn, plan, kind, trial->number, err);
 }
 
-static enum status take_queued(struct db_conn *conn, struct plan *plan, struct error *err)
+/* A trial whose lease is over stays with its worker until it is handed on here. */
+static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     struct db_rows rows;
     struct trial  *trials = plan->out->trials + plan->out->len;
     size_t         before = plan->out->len;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_IN_STATE, plan->id, "queued"));
-    TRY(claim(&rows, plan, &plan->unfit, err));
+    int64_t        expired, queued;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->steady_ms));
+    TRY(claim(&rows, plan, &expired, err));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_QUEUED, plan->id));
+    TRY(claim(&rows, plan, &queued, err));
+    plan->unfit = expired > 0 ? expired : queued;
     size_t len = plan->out->len - before;
     for (size_t i = 0; i < len; i++)
         TRY(start(conn, plan, &trials[i], err));
     return load_curves(conn, plan, trials, len, err);
 }
 
-/* How many wait to be handed out, or will once their leases are put back, and fit. */
+/* How many of those there are that fit. */
 static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
+    bool           more, counts = plan->request->fixed == NULL;
     enum status    status;
     size_t         bytes;
-    plan->waiting = 0;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_WAITING, plan->id, plan->steady_ms));
+    plan->waiting = counts ? plan->study.trials[TRIAL_QUEUED] : 0;
+    TRY(db_query(conn, &rows, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING, plan->id, plan->steady_ms));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
-        plan->waiting += fits(plan, db_blob(&rows, 0, &bytes));
+        plan->waiting += counts ? db_int(&rows, 0) : fits(plan, db_blob(&rows, 0, &bytes));
     db_done(&rows);
     return status;
 }
@@ -427,9 +410,8 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     if (plan->fresh_len > 0 && is_graph &&
         before != plan->live->revision) // the agent may stand elsewhere than the plan took it to
         return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
-    TRY(put_back_expired(conn, plan, err));
     TRY(take_own(conn, plan, err));
-    TRY(take_queued(conn, plan, err));
+    TRY(take_waiting(conn, plan, err));
     if (plan->fresh_len > 0 && plan->fresh[0].number != plan->study.trials_total + 1)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
     for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && rows_allowance(&plan->study) > 0; i++) {

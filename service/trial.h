@@ -120,13 +120,12 @@ struct trial_filter {
 MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const char *study,
                                   const struct trial_filter *filter, struct trial_page *out, struct error *err);
 /* Which trial, and under which lease its worker holds it (0: not said; then it must have had no second one).
- * CONFLICT "lease_lost" otherwise. */
+ * CONFLICT "lease_lost" otherwise.  A queued trial is given up without. */
 struct held_trial {
     int64_t number, lease;
 };
 MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, const char *study,
                                        struct held_trial held, struct trial *out, struct error *err);
-/* Without a lease whoever has the trial, or nobody, gives it up: an operator may. */
 MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, struct held_trial held,
                                      const char *reason, struct trial *out, struct error *err);
 /* A failed or abandoned trial waits again, under its number, for whoever asks next; a study that was completed because

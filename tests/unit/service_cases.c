@@ -173,6 +173,23 @@ static void test_a_refusal_is_not_replayed(void)
 
 /* ---- leases and budgets ---- */
 
+static void test_an_expired_trial_stays_until_it_is_handed_on(void)
+{
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    struct trial  trial;
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "a").trials[0].number, 1);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "b").trials[0].number, 2);
+    world_clock_ms += 61000; // both leases are over, and one worker asks
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "c").trials[0].number, 1);
+    CU_ASSERT_EQUAL(
+        trial_heartbeat(world->app, &world->caller, study.id, (struct held_trial){2, 1}, &trial, &world->err),
+        STATUS_OK);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "d").trials[0].number, 3);
+    CU_ASSERT_EQUAL(count_events(world, "trial.expired"), 1);
+    world_end(world);
+}
+
 static void test_a_worker_gets_its_late_trial_with_a_new_lease(void)
 {
     struct world *world = world_new();
@@ -226,6 +243,12 @@ static void test_a_lease_is_lost_when_the_trial_is_handed_on(void)
     CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){1, 1}, NULL, &trial, &world->err),
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "lease_lost");
+    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){1, 0}, NULL, &trial, &world->err),
+                    STATUS_CONFLICT);
+    const struct observation failed = {.trial = 1, .row = -1, .outcome = OUTCOME_FAILED, .value = NAN, .stddev = NAN};
+    struct observe_reply     reply;
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, id, &failed, 1, false, &reply, &world->err),
+                    STATUS_CONFLICT); // b still works on it
     CU_ASSERT_EQUAL(observe_held(world, id, (struct held_trial){1, 1}, 2.385), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "lease_lost");
     CU_ASSERT_STRING_EQUAL(world->err.path, "/lease");
@@ -500,6 +523,7 @@ CU_TestInfo suite_cases[] = {
     {"a key is forgotten after a day", test_a_key_is_forgotten_after_a_day},
     {"a refusal is not replayed", test_a_refusal_is_not_replayed},
     {"a worker gets its late trial with a new lease", test_a_worker_gets_its_late_trial_with_a_new_lease},
+    {"an expired trial stays until it is handed on", test_an_expired_trial_stays_until_it_is_handed_on},
     {"a lease is lost when the trial is handed on", test_a_lease_is_lost_when_the_trial_is_handed_on},
     {"a study ends when nothing is open", test_a_study_ends_when_nothing_is_open},
     {"a late result cannot break the budget", test_a_late_result_cannot_break_the_budget},
