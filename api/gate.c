@@ -62,7 +62,7 @@ void gate_first_line(struct gate_headers *headers, const char *method, const cha
 {
     if (method + strlen(method) + 1 != uri || uri + uri_length + 1 != version)
         headers->problem = broken;
-    headers->at = version + strlen(version) + LINE_END;
+    headers->at = headers->fields = version + strlen(version) + LINE_END;
 }
 
 /* Only what is at its place may be looked behind. */
@@ -95,6 +95,7 @@ void gate_end(struct gate_headers *headers, const char *end)
 {
     if (headers->at + LINE_END != end)
         headers->problem = broken;
+    headers->bytes = headers->problem == NULL ? (size_t)(headers->at - headers->fields) : 0;
 }
 
 /* At most 18 digits, so that it cannot overflow; -1 when it is not a number. */
@@ -139,6 +140,9 @@ enum status gate_check(const struct gate_headers *headers, const char *method, i
         return error_set(err, STATUS_INVALID, "not_implemented", "", "this method is not known");
     if (headers->expect != NULL && strcasecmp(headers->expect, "100-continue") != 0)
         return error_set(err, STATUS_INVALID, "expectation_failed", "", "only 100-continue can be expected");
+    if (headers->bytes > GATE_HEADERS_MAX)
+        return error_set(err, STATUS_INVALID, "headers_too_large", "", "the limit for all headers is %d bytes",
+                         GATE_HEADERS_MAX);
     return STATUS_OK;
 }
 
@@ -191,7 +195,7 @@ enum status gate_uri(const char *uri, struct error *err)
 {
     size_t length = strlen(uri);
     if (length > GATE_URI_MAX)
-        return refuse(err, "the address is too long");
+        return error_set(err, STATUS_INVALID, "uri_too_long", "", "the limit for an address is %d bytes", GATE_URI_MAX);
     for (size_t i = 0; i < length; i++)
         if (uri[i] <= ' ' || uri[i] >= 0x7f || uri[i] == '\\' || (uri[i] == '%' && !is_good_escape(uri + i)))
             return refuse(err, "the address has a character or an escape that it may not have");

@@ -21,6 +21,8 @@ struct gate_headers {
     const char *authorization, *if_match, *idempotency_key, *content_range, *prefer;
     const char *accept;  /* the first; there may be more */
     const char *at;      /* where the next line must start */
+    const char *fields;  /* where the first header started */
+    size_t      bytes;   /* of all headers, with their line ends; known at the end */
     const char *problem; /* the last thing found wrong with them, or NULL */
 };
 
@@ -36,7 +38,9 @@ void gate_header(struct gate_headers *headers, const char *name, size_t name_len
 void gate_end(struct gate_headers *headers, const char *end);
 
 /* After the last header.  *body_bytes: of Content-Length; -1 when the body is chunked; 0 when there is none.
- * Errors: INVALID "bad_request", "not_implemented" (a method nobody here knows), "expectation_failed". */
+ * Errors: INVALID "bad_request", "not_implemented" (a method nobody here knows), "expectation_failed",
+ * "headers_too_large". */
+enum { GATE_HEADERS_MAX = 16 << 10 };
 MUST_CHECK enum status gate_check(const struct gate_headers *headers, const char *method, int64_t *body_bytes,
                                   struct error *err);
 
@@ -44,7 +48,7 @@ MUST_CHECK enum status gate_check(const struct gate_headers *headers, const char
 MUST_CHECK enum status gate_trailers(const struct gate_headers *trailers, struct error *err);
 
 /* The path and query as they arrived: an absolute path of printable ASCII, complete percent escapes, no escaped
- * controls, slashes or backslashes, no empty or dot segments.  Errors: INVALID "bad_request". */
+ * controls, slashes or backslashes, no empty or dot segments.  Errors: INVALID "bad_request", "uri_too_long". */
 enum { GATE_URI_MAX = 4096 };
 MUST_CHECK enum status gate_uri(const char *uri, struct error *err);
 

@@ -22,7 +22,8 @@ static const struct {
     {"bad_request", 400},        {"malformed_json", 400},        {"method_not_allowed", 405},
     {"request_timeout", 408},    {"length_required", 411},       {"unsupported_media_type", 415},
     {"expectation_failed", 417}, {"precondition_required", 428}, {"too_many_requests", 429},
-    {"too_many_waiting", 429},   {"not_implemented", 501},
+    {"too_many_waiting", 429},   {"not_implemented", 501},       {"uri_too_long", 414},
+    {"headers_too_large", 431},
 };
 
 static const struct {
@@ -39,11 +40,13 @@ static const struct {
     {411, "Length Required"},
     {412, "Precondition Failed"},
     {413, "Content Too Large"},
+    {414, "URI Too Long"},
     {415, "Unsupported Media Type"},
     {417, "Expectation Failed"},
     {422, "Unprocessable Content"},
     {428, "Precondition Required"},
     {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
     {500, "Internal Server Error"},
     {501, "Not Implemented"},
     {503, "Service Unavailable"},

@@ -42,7 +42,7 @@ struct request {
     struct requests       *shared;
     struct conn           *conn;
     struct MHD_Connection *connection;
-    struct request        *next, *before; /* in requests->running */
+    struct request        *next, *before; /* in requests->running, or before that in reading */
     enum stage             stage;
     atomic_int             refs;
     bool                   is_suspended, abandoned, expects; /* Expect: 100-continue */
@@ -129,6 +129,37 @@ void request_forget(struct conn *conn)
         arena_fini(&conn->spare);
 }
 
+/* Requests whose head the library's thread has begun to read. */
+static _Thread_local struct request *reading;
+
+static void link_reading(struct request *request)
+{
+    request->next = reading;
+    if (reading != NULL)
+        reading->before = request;
+    reading = request;
+}
+
+static void unlink_reading(struct request *request)
+{
+    if (request->before != NULL)
+        request->before->next = request->next;
+    else
+        reading = request->next;
+    if (request->next != NULL)
+        request->next->before = request->before;
+    request->next = request->before = NULL;
+}
+
+/* The library would split the query next, which nobody reads; of five hundred parameters it runs out of memory and then
+ * never answers.  The address lies in its read buffer, which it is about to write to itself. */
+static void hide_query(const char *uri)
+{
+    char *query = strchr(uri, '?');
+    if (query != NULL)
+        query[1] = '\0';
+}
+
 void *request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
 {
     struct listener                *listener = cls;
@@ -155,6 +186,8 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
     call->uri = arena_strndup(&call->arena, uri, strnlen(uri, GATE_URI_MAX + 1));
     set_id(request);
     atomic_fetch_add(&call->metrics->in_flight, 1);
+    link_reading(request);
+    hide_query(uri);
     return request;
 }
 
@@ -197,6 +230,8 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
     *context = NULL;
     if (request == NULL)
         return;
+    if (request->stage == STAGE_HEAD)
+        unlink_reading(request);
     clear_suspended(request);
     set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
     atomic_fetch_sub(&request->shared->metrics.in_flight, 1);
@@ -458,24 +493,31 @@ static enum status reserve(struct request *request, size_t bytes, struct error *
     return STATUS_OK;
 }
 
+/* The reply as bytes of the protocol; NULL when there is no room for it. */
+static const char *reply_bytes(struct request *request)
+{
+    const struct reply *reply = &request->call.reply;
+    struct conn        *conn = request->conn;
+    int                 length = conn == NULL ? 0
+                                              : snprintf(conn->text, sizeof conn->text,
+                                                         "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: "
+                                                                         "no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n"
+                                                                         "Content-Length: %zu\r\n\r\n%s",
+                                                         reply->http, reply_title(reply->http), reply->type, request->call.request_id,
+                                                         reply->length, reply->bytes);
+    return length > 0 && (size_t)length < sizeof conn->text ? conn->text : NULL;
+}
+
 /* The library can answer only when the body has come; a client that stops sending gets the answer as its farewell. */
 static enum MHD_Result discard_body(struct request *request)
 {
-    struct reply *reply = &request->call.reply;
-    struct conn  *conn = request->conn;
     request->stage = STAGE_DISCARD;
-    reply->close = true;
+    request->call.reply.close = true;
     free_body(request);
     set_deadline(request, request->shared->app->monotonic_ms() + DISCARD_STALL_MS);
-    int length = conn == NULL ? 0
-                              : snprintf(conn->text, sizeof conn->text,
-                                         "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: "
-                                         "no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n"
-                                         "Content-Length: %zu\r\n\r\n%s",
-                                         reply->http, reply_title(reply->http), reply->type, request->call.request_id,
-                                         reply->length, reply->bytes);
-    if (length > 0 && (size_t)length < sizeof conn->text)
-        set_farewell(request, conn->text);
+    const char *bytes = reply_bytes(request);
+    if (bytes != NULL)
+        set_farewell(request, bytes);
     return MHD_YES;
 }
 
@@ -536,6 +578,64 @@ static enum MHD_Result on_discard(struct request *request, size_t *length)
     *length = 0;
     set_deadline(request, stall_ms < request->body_deadline_ms ? stall_ms : request->body_deadline_ms);
     return request->discarded > DISCARD_MAX_BYTES ? MHD_NO : MHD_YES;
+}
+
+/* ---- the library's own errors ---- */
+
+/* Whose head it is: one that is complete but was not given to us yet can be no other's; of those still coming in, the
+ * only one. */
+static struct request *find_culprit(unsigned http)
+{
+    struct request *complete = NULL, *partial = NULL;
+    size_t          partials = 0;
+    for (struct request *at = reading; at != NULL; at = at->next) {
+        if (MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_HTTP_STATUS) != NULL)
+            continue; // was answered before
+        if (MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) != NULL) {
+            complete = at;
+        } else {
+            partial = at;
+            partials++;
+        }
+    }
+    return complete != NULL ? complete : http == 431 && partials == 1 ? partial : NULL;
+}
+
+/* The library's answers are HTML, and a bad Content-Length gets its head twice.  So ours is sent past it, and what it
+ * sends then goes nowhere.  What has arrived is taken, lest the end of the connection overtakes the answer. */
+static void answer_past_library(struct request *request)
+{
+    int         fd = request->conn->fd;
+    const char *bytes = reply_bytes(request);
+    char        scratch[4096];
+    if (bytes != NULL)
+        (void)send(fd, bytes, strlen(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
+    for (int i = 0; i < 64 && recv(fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
+        continue;
+    (void)shutdown(fd, SHUT_RDWR);
+    metrics_count(&request->shared->metrics, METRICS_ROUTES_MAX, request->call.reply.http,
+                  now_us() - request->started_us);
+}
+
+void request_on_library_error(unsigned http)
+{
+    static const struct {
+        unsigned    http;
+        enum status status;
+        const char *code, *text;
+    } errors[] = {
+        {400, STATUS_INVALID, "bad_request", "Content-Length is not a number"},
+        {413, STATUS_TOO_LARGE, "body_too_large", "no body is that large"},
+        {431, STATUS_INVALID, "headers_too_large", "the headers are too large"},
+    };
+    struct request *request = find_culprit(http);
+    for (size_t i = 0; request != NULL && request->conn != NULL && i < sizeof errors / sizeof errors[0]; i++)
+        if (errors[i].http == http) {
+            struct error error;
+            (void)error_set(&error, errors[i].status, errors[i].code, "", "%s", errors[i].text);
+            reply_problem(&request->call, &error);
+            answer_past_library(request);
+        }
 }
 
 /* ---- the stages ---- */
@@ -600,6 +700,8 @@ static enum MHD_Result on_head(struct request *request, const char *url, const c
     struct error        error;
     if (request->call.uri == NULL)
         return MHD_NO;
+    unlink_reading(request);
+    request->stage = STAGE_CHECK; // past the head
     read_head(request, url, method, version, &headers);
     request->expects = headers.expect != NULL;
     if (dispatch_head(&request->call, &headers, method, &request->declared, &error) != STATUS_OK)

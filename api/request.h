@@ -40,6 +40,9 @@ enum MHD_Result request_continue(void *cls, struct MHD_Connection *connection, c
                                  const char *version, const char *data, size_t *data_length, void **context);
 void request_end(void *cls, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code);
 
+/* From the library's log, before it answers one of the calling thread's connections with an error of its own. */
+void request_on_library_error(unsigned http);
+
 /* Frees what was kept for the connection's next request. */
 void request_forget(struct conn *conn);
 

@@ -90,13 +90,21 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
         (void)shutdown(fd, SHUT_RDWR);
 }
 
-/* The library's own messages say little and clients can provoke them: one a minute is enough to notice. */
+/* The library's own messages say little and clients can provoke them: one a minute is enough to notice.  But one of them
+ * comes just before an answer of its own. */
 static void on_message(void *cls, const char *format, va_list args)
 {
-    struct listener *listener = cls;
-    char             text[200];
-    int64_t          now_ms = listener->shared->app->monotonic_ms();
-    int64_t          last_ms = atomic_load(&listener->shared->message_ms);
+    static const char announcement[] = "Error processing request (HTTP response code is %u";
+    struct listener  *listener = cls;
+    va_list           again;
+    if (strncmp(format, announcement, sizeof announcement - 1) == 0) {
+        va_copy(again, args);
+        request_on_library_error(va_arg(again, unsigned));
+        va_end(again);
+    }
+    char    text[200];
+    int64_t now_ms = listener->shared->app->monotonic_ms();
+    int64_t last_ms = atomic_load(&listener->shared->message_ms);
     if (last_ms != 0 && now_ms - last_ms < 60000)
         return;
     atomic_store(&listener->shared->message_ms, now_ms);

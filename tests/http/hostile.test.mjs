@@ -1,5 +1,6 @@
 // Input that is wrong in every way we know: each gets the documented problem, and the study stays as it was.
 import assert from 'node:assert/strict';
+import net from 'node:net';
 import { after, test } from 'node:test';
 import { begin, Client, metrics, mixed, plain, raw, sleep } from './harness.mjs';
 
@@ -166,7 +167,9 @@ const gate = [
     ['a negative length', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length: -1\n\n`, 400],
     ['a signed length', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length: +22\n\n`, 400],
     ['a list of lengths', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length: 5, 22\n\n`, 400],
-    ['a length over 2^64', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length: 18446744073709551617\n\n`, [400, 413]],
+    ['a length over 2^64', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length: 18446744073709551617\n\n`, 413],
+    ['a hexadecimal length', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length: 0x2\n\n`, 400],
+    ['an empty length', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length:\n\n`, 400],
     ['64 KiB of one header', `GET /livez HTTP/1.1\nHost: x\nX: ${'a'.repeat(65536)}\n\n`, [400, 413, 431]],
     ['five hundred headers', `GET /livez HTTP/1.1\nHost: x\n${Array.from({ length: 500 }, (_, i) => `X-${i}: ${'v'.repeat(40)}\n`).join('')}\n`, [400, 413, 431]],
     ['64 KiB of address', `GET /${'a'.repeat(65536)} HTTP/1.1\nHost: x\n\n`, [400, 414]],
@@ -209,6 +212,42 @@ for (const [name, bytes, expected] of gate)
         assert.ok(closed, `the connection stays open: ${answer.slice(0, 400)}`);
         assert.deepEqual(await api.state(study.id), before);
     });
+
+test('what cannot be read gets one answer, and that is a problem', async () => {
+    const rows = [
+        ...['+2', '2, 2', '-1', '0x2', '2 ', 'a', ''].map((length) => [400, 'bad_request', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length: ${length}\n\n{}`]),
+        [413, 'body_too_large', `POST /v1/suggest HTTP/1.1\nHost: x\nContent-Length: ${2n ** 64n}\n\n{}`],
+        ...[17, 500, 700, 1000].map((n) => [400, 'bad_request', `GET /livez?${Array(n).fill('a=1').join('&')} HTTP/1.1\nHost: x\n\n`]),
+        [414, 'uri_too_long', `GET /livez?${Array(7000).fill('a=1').join('&')} HTTP/1.1\nHost: x\n\n`],
+        [414, 'uri_too_long', `GET /${'a'.repeat(4096)} HTTP/1.1\nHost: x\n\n`],
+        [414, 'uri_too_long', `GET /${'a'.repeat(20000)} HTTP/1.1\nHost: x\n\n`],
+        [431, 'headers_too_large', `GET /livez HTTP/1.1\nHost: x\nX: ${'a'.repeat(16384 - 13)}\n\n`],
+        [431, 'headers_too_large', `GET /livez HTTP/1.1\nHost: x\nX: ${'a'.repeat(65536)}\n\n`],
+        [431, 'headers_too_large', `GET /livez HTTP/1.1\nHost: x\n${'X: y\n'.repeat(1000)}\n`],
+    ];
+    for (const [status, code, bytes] of rows) {
+        const { answer, ms } = await raw(server.port, line(bytes), { patience: 1500 });
+        const [head, body] = answer.split('\r\n\r\n');
+        assert.deepEqual(answer.match(/HTTP\/1.1 \d+/g), [`HTTP/1.1 ${status}`], `${bytes.slice(0, 90)}: ${answer} ${ms} ms`);
+        assert.match(head, /content-type: application\/problem\+json/i);
+        assert.equal(JSON.parse(body).code, code, answer);
+    }
+    const longest = await raw(server.port, line(`GET /livez HTTP/1.1\nHost: x\nX: ${'a'.repeat(16384 - 14)}\n\n`), { patience: 500 });
+    assert.equal(longest.status, 200, longest.answer);
+});
+
+test('a length that arrives late is refused like one that comes at once', async () => {
+    const pieces = (sockets) => sockets.map((at) => new Promise((done) => {
+        let answer = '';
+        const socket = net.connect(server.port, '127.0.0.1', () => socket.write(line(`POST /v1/suggest HTTP/1.1\nHost: x\nContent-Len`)));
+        setTimeout(() => socket.write(line(`gth: ${at % 2 ? '+2' : '2'}\n\n{}`)), 100 + at * 5);
+        socket.on('data', (chunk) => { answer += chunk; });
+        socket.on('error', () => {});
+        setTimeout(() => { socket.destroy(); done(answer.match(/HTTP\/1.1 \d+/g)); }, 1200);
+    }));
+    for (const [at, found] of (await Promise.all(pieces([...Array(30).keys()]))).entries())
+        assert.deepEqual(found, [at % 2 ? 'HTTP/1.1 400' : 'HTTP/1.1 415'], `${at}`);
+});
 
 test('a trailer that is not folded is let pass, and is no header', async () => {
     const { id } = await api.study();

@@ -173,11 +173,13 @@ static void test_uris(void)
         CU_ASSERT_EQUAL(gate_uri(bad[i], &err), STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.code, "bad_request");
     }
+    err.code[0] = '\0';
     char uri[GATE_URI_MAX + 2];
     memset(uri, 'a', sizeof uri);
     uri[0] = '/';
     uri[GATE_URI_MAX + 1] = '\0';
     CU_ASSERT_EQUAL(gate_uri(uri, &err), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.code, "uri_too_long");
     uri[GATE_URI_MAX] = '\0';
     CU_ASSERT_EQUAL(gate_uri(uri, &err), STATUS_OK);
 }

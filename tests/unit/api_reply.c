@@ -31,6 +31,8 @@ static void test_http(void)
         {STATUS_INVALID, "length_required", 411},
         {STATUS_INVALID, "unsupported_media_type", 415},
         {STATUS_INVALID, "expectation_failed", 417},
+        {STATUS_INVALID, "uri_too_long", 414},
+        {STATUS_INVALID, "headers_too_large", 431},
         {STATUS_INVALID, "precondition_required", 428},
         {STATUS_INVALID, "not_implemented", 501},
         {STATUS_UNAUTHORISED, "unauthorised", 401},
