@@ -3,6 +3,7 @@
 #ifndef GNOMON_API_CALL_H
 #define GNOMON_API_CALL_H
 
+#include "api/address.h"
 #include "api/metrics.h"
 #include "api/schema.h"
 #include "service/app.h"
@@ -33,7 +34,7 @@ struct call {
     int64_t            body_limit; /* bytes of a body that is not streamed */
     struct arena       arena;
     struct caller      caller;
-    unsigned char      address[16]; /* of the client; zero: none */
+    struct address     address; /* of the client */
     char               request_id[17];
     atomic_bool        has_left; /* nobody waits for the answer any more */
     int64_t            until_ms; /* when it is too late for one: see struct caller */

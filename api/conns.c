@@ -3,7 +3,6 @@
 #include "api/conns.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,9 +12,9 @@
 enum { TICK_MS = 1000, FAILURE_SLOTS = 256, FAILURE_WINDOW_MS = 60000 };
 
 struct failures {
-    unsigned char address[16];
-    int64_t       since_ms;
-    unsigned      count;
+    struct address key;
+    int64_t        since_ms;
+    unsigned       count;
 };
 
 struct conns {
@@ -115,31 +114,17 @@ void conns_stop(struct conns *conns)
     free(conns);
 }
 
-void conns_address(const struct sockaddr *from, unsigned char out[16])
-{
-    memset(out, 0, 16);
-    if (from != NULL && from->sa_family == AF_INET)
-        memcpy(out, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
-    if (from != NULL && from->sa_family == AF_INET6)
-        memcpy(out, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, 8);
-}
-
-static bool is_nowhere(const unsigned char address[16])
-{
-    static const unsigned char zero[16];
-    return memcmp(address, zero, 16) == 0;
-}
-
 bool conns_may_accept(struct conns *conns, const struct sockaddr *from)
 {
-    unsigned char address[16];
-    size_t        count = 0;
-    conns_address(from, address);
-    if (conns->per_address == 0 || is_nowhere(address))
+    struct address address = address_of(from), key = address_key(&address);
+    size_t         count = 0;
+    if (conns->per_address == 0 || address_is_none(&key))
         return true;
     pthread_mutex_lock(&conns->lock);
-    for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next)
-        count += memcmp(conn->address, address, 16) == 0;
+    for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
+        struct address other = address_key(&conn->address);
+        count += address_equal(&other, &key);
+    }
     pthread_mutex_unlock(&conns->lock);
     return count < conns->per_address;
 }
@@ -150,7 +135,7 @@ struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from,
     if (conn == NULL)
         return NULL;
     conn->fd = fd;
-    conns_address(from, conn->address);
+    conn->address = address_of(from);
     atomic_init(&conn->deadline_ms, deadline_ms);
     pthread_mutex_lock(&conns->lock);
     conn->next = conns->head.next;
@@ -179,34 +164,34 @@ void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left)
 }
 
 /* One slot per hash: a newer address takes the slot of an older one. */
-static struct failures *slot_of(struct conns *conns, const unsigned char address[16])
+static struct failures *slot_of(struct conns *conns, const struct address *key)
 {
     uint32_t hash = 2166136261u; // FNV-1a
-    for (size_t i = 0; i < 16; i++)
-        hash = (hash ^ address[i]) * 16777619u;
+    for (size_t i = 0; i < sizeof key->bytes; i++)
+        hash = (hash ^ key->bytes[i]) * 16777619u;
     return &conns->failures[hash % FAILURE_SLOTS];
 }
 
-void conns_count_failure(struct conns *conns, const unsigned char address[16])
+void conns_count_failure(struct conns *conns, const struct address *address)
 {
-    if (is_nowhere(address))
+    struct address key = address_key(address);
+    if (address_is_none(&key))
         return;
     pthread_mutex_lock(&conns->lock);
-    struct failures *slot = slot_of(conns, address);
+    struct failures *slot = slot_of(conns, &key);
     int64_t          now_ms = conns->now_ms();
-    if (memcmp(slot->address, address, 16) != 0 || now_ms - slot->since_ms >= FAILURE_WINDOW_MS) {
-        *slot = (struct failures){.since_ms = now_ms};
-        memcpy(slot->address, address, 16);
-    }
+    if (!address_equal(&slot->key, &key) || now_ms - slot->since_ms >= FAILURE_WINDOW_MS)
+        *slot = (struct failures){.key = key, .since_ms = now_ms};
     slot->count++;
     pthread_mutex_unlock(&conns->lock);
 }
 
-bool conns_is_blocked(struct conns *conns, const unsigned char address[16])
+bool conns_is_blocked(struct conns *conns, const struct address *address)
 {
+    struct address key = address_key(address);
     pthread_mutex_lock(&conns->lock);
-    const struct failures *slot = slot_of(conns, address);
-    bool                   blocked = slot->count >= CONNS_FAILURES_MAX && memcmp(slot->address, address, 16) == 0 &&
+    const struct failures *slot = slot_of(conns, &key);
+    bool                   blocked = slot->count >= CONNS_FAILURES_MAX && address_equal(&slot->key, &key) &&
                    conns->now_ms() - slot->since_ms < FAILURE_WINDOW_MS;
     pthread_mutex_unlock(&conns->lock);
     return blocked;

@@ -5,6 +5,7 @@
 #ifndef GNOMON_API_CONNS_H
 #define GNOMON_API_CONNS_H
 
+#include "api/address.h"
 #include "engine/arena.h"
 #include "engine/status.h"
 
@@ -17,7 +18,7 @@
 struct conn {
     struct conn          *next, *before;
     int                   fd;
-    unsigned char         address[16];
+    struct address        address;     /* of the other end */
     _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
     _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
     char                  text[768]; /* for the farewell, written once */
@@ -31,9 +32,6 @@ struct conns;
 MUST_CHECK enum status conns_start(size_t per_address, int64_t (*now_ms)(void), _Atomic uint64_t *reaped,
                                    struct conns **out, struct error *err);
 void                   conns_stop(struct conns *conns);
-
-/* What limits count by: an IPv4 address, the /64 of an IPv6 address, zero for anything else. */
-void conns_address(const struct sockaddr *from, unsigned char out[16]);
 
 /* False when the address has its share already. */
 bool conns_may_accept(struct conns *conns, const struct sockaddr *from);
@@ -49,7 +47,7 @@ void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left);
 
 /* Failed authentications within a minute. */
 enum { CONNS_FAILURES_MAX = 10 };
-void conns_count_failure(struct conns *conns, const unsigned char address[16]);
-bool conns_is_blocked(struct conns *conns, const unsigned char address[16]);
+void conns_count_failure(struct conns *conns, const struct address *address);
+bool conns_is_blocked(struct conns *conns, const struct address *address);
 
 #endif

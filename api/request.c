@@ -181,7 +181,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
     call->body = "";
     call->caller.arena = call->problems.arena = &call->arena;
     if (request->conn != NULL)
-        memcpy(call->address, request->conn->address, sizeof call->address);
+        call->address = request->conn->address;
     request->uri_length = strlen(uri);
     call->uri = arena_strndup(&call->arena, uri, strnlen(uri, GATE_URI_MAX + 1));
     set_id(request);
@@ -375,19 +375,19 @@ void request_abandon_all(struct requests *requests)
     }
 }
 
-/* An address with too many invalid tokens gets no more of them looked up; known tokens still pass. */
+/* What others did never counts against a token that is in force: only after it turned out to be none is it asked how
+ * many such there were from the address. */
 static enum status authorise(struct request *request, bool cached_only, struct error *err)
 {
     struct requests *shared = request->shared;
     enum status      status = dispatch_authorise(&request->call, cached_only, err);
-    bool             is_invalid = status == STATUS_UNAUTHORISED && request->call.token != NULL;
-    if ((is_invalid || status == STATUS_BUSY) && conns_is_blocked(shared->conns, request->call.address))
+    if (status != STATUS_UNAUTHORISED || request->call.token == NULL)
+        return status;
+    atomic_fetch_add(&shared->metrics.refused_auth, 1);
+    if (conns_is_blocked(shared->conns, &request->call.address))
         return error_set(err, STATUS_UNAUTHORISED, "too_many_requests", "",
                          "too many invalid tokens from this address");
-    if (is_invalid) {
-        conns_count_failure(shared->conns, request->call.address);
-        atomic_fetch_add(&shared->metrics.refused_auth, 1);
-    }
+    conns_count_failure(shared->conns, &request->call.address);
     return status;
 }
 
@@ -683,6 +683,25 @@ static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
+static enum MHD_Result collect_forwarded(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_length,
+                                         const char *value, size_t value_length)
+{
+    (void)kind, (void)value_length;
+    forwarded_header(cls, name, name_length, value);
+    return MHD_YES;
+}
+
+/* Only a trusted proxy is asked whom it speaks for. */
+static void find_client(struct request *request)
+{
+    struct forwarded forwarded = {0};
+    struct address  *address = &request->call.address;
+    if (!networks_have(&request->shared->trusted, address))
+        return;
+    (void)MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, collect_forwarded, &forwarded);
+    *address = forwarded_client(&forwarded, &request->shared->trusted, address);
+}
+
 /* The head as it lies in the library's memory. */
 static void read_head(const struct request *request, const char *url, const char *method, const char *version,
                       struct gate_headers *headers)
@@ -703,6 +722,7 @@ static enum MHD_Result on_head(struct request *request, const char *url, const c
     unlink_reading(request);
     request->stage = STAGE_CHECK; // past the head
     read_head(request, url, method, version, &headers);
+    find_client(request);
     request->expects = headers.expect != NULL;
     if (dispatch_head(&request->call, &headers, method, &request->declared, &error) != STATUS_OK)
         return refuse(request, &error);

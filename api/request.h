@@ -16,6 +16,7 @@ struct requests {
     struct app      *app;
     struct workers  *workers;
     struct conns    *conns;
+    struct networks  trusted; /* proxies */
     struct metrics   metrics;
     atomic_bool      draining;
     int64_t          body_limit, bodies_limit;

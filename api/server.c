@@ -58,8 +58,10 @@ static void set_defaults(struct server_options *options)
 static enum MHD_Result may_accept(void *cls, const struct sockaddr *from, socklen_t length)
 {
     struct listener *listener = cls;
+    struct address   address = address_of(from);
     (void)length;
-    bool may = listener->kind != LISTENER_MAIN || conns_may_accept(listener->shared->conns, from);
+    bool may = listener->kind != LISTENER_MAIN || networks_have(&listener->shared->trusted, &address) ||
+               conns_may_accept(listener->shared->conns, from);
     return may ? MHD_YES : MHD_NO;
 }
 
@@ -217,6 +219,8 @@ enum status server_start(struct app *app, const struct server_options *options, 
     options = &server->options;
     struct requests *requests = &server->requests;
     requests->app = app;
+    if (options->trusted != NULL)
+        requests->trusted = *options->trusted;
     requests->body_limit = options->body_limit;
     requests->bodies_limit = options->bodies_limit;
     requests->idle_ms = options->idle_ms;

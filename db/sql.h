@@ -149,6 +149,7 @@
     X(TOKEN_LIST, "sisi", "sbssSiiis",                                                                                  \
       "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token "                            \
       "WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > $3)) ORDER BY created_ms, id LIMIT $4")          \
+    X(TOKEN_IDS, "", "s", "SELECT id FROM token WHERE revoked_ms = 0")                                                 \
     X(TOKEN_REVOKE, "si", "", "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                     \
     X(STEADY_GET, "", "siii", "SELECT boot, offset_ms, noted_ms, noted_wall_ms FROM steady WHERE id = 1")               \
     X(STEADY_PUT, "siii", "",                                                                                          \

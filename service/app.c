@@ -63,6 +63,7 @@ static enum status open_store(struct app *app, struct error *err)
     TRY(db_open(&db, &app->db, err));
     steady_read_boot(boot, sizeof boot);
     TRY(steady_start(app, boot, err));
+    TRY(token_cache_load(app, err));
     db_set_upkeep(app->db, app_upkeep, app);
     return STATUS_OK;
 }

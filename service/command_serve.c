@@ -26,7 +26,7 @@
 enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64 };
 
 struct serve_options {
-    const char *listen, *health_listen, *data, *synchronous;
+    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy;
     int64_t     workers, compute_slots, compute_ms, connections, connections_per_address, body_bytes, sessions_bytes,
         session_bytes;
     bool insecure_http;
@@ -71,7 +71,13 @@ static const struct config_row options_table[] = {
      .help = "milliseconds that a request may wait for a slot and compute; 0 is no limit"},
     {INTEGER("connections", "GNOMON_CONNECTIONS", connections, "512", 1, 65536), .help = "open connections"},
     {INTEGER("connections-per-address", "GNOMON_CONNECTIONS_PER_ADDRESS", connections_per_address, "64", 0, 65536),
-     .help = "of them from one address; 0 is no limit, for use behind a proxy"},
+     .help = "of them from one address that is no trusted proxy; 0 is no limit"},
+    {.flag = "trusted-proxy",
+     .environment = "GNOMON_TRUSTED_PROXY",
+     .value = "CIDR,...",
+     .kind = CONFIG_TEXT,
+     MEMBER(trusted_proxy),
+     .help = "proxies whose Forwarded and X-Forwarded-For are believed, e.g. 127.0.0.1,10.0.0.0/8"},
     {INTEGER("body-bytes", "GNOMON_BODY_BYTES", body_bytes, "8388608", 1024, 1073741824),
      .help = "largest request body, except for candidate uploads"},
     {INTEGER("sessions-bytes", "GNOMON_SESSIONS_BYTES", sessions_bytes, "1073741824", 1048576, 1e15),
@@ -154,24 +160,38 @@ static enum status listen_locally(const char *path, int *fd, struct error *err)
     return STATUS_INTERNAL;
 }
 
-struct address {
+struct place {
     char        host[ADDRESS_BYTES];
-    const char *port;
+    const char *port; /* NULL: none */
 };
 
-static enum status check_addresses(const struct serve_options *options, struct address *main_address,
-                                   struct address *health, struct error *err)
+/* What is known of the outside. */
+struct network {
+    struct place    listen, health;
+    struct networks trusted;
+};
+
+static enum status check_place(const struct place *place, const struct serve_options *options, struct error *err)
 {
-    health->port = NULL;
-    TRY(split_address(options->listen, main_address->host, &main_address->port, err));
-    if (options->health_listen != NULL)
-        TRY(split_address(options->health_listen, health->host, &health->port, err));
-    if (!client_is_loopback(main_address->host) && !options->insecure_http)
-        return error_set(err, STATUS_INVALID, "usage", "",
-                         "%.100s is reachable from other machines and this is plain "
-                         "HTTP: put a TLS proxy before a loopback address, or say --insecure-http",
-                         main_address->host);
-    return STATUS_OK;
+    if (client_is_loopback(place->host) || options->insecure_http)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID, "usage", "",
+        "%.100s is reachable from other machines and this is plain HTTP: put a TLS proxy before a loopback "
+        "address, or say --insecure-http",
+        place->host);
+}
+
+static enum status read_network(const struct serve_options *options, struct network *out, struct error *err)
+{
+    out->health.port = NULL;
+    TRY(split_address(options->listen, out->listen.host, &out->listen.port, err));
+    TRY(check_place(&out->listen, options, err));
+    TRY(networks_read(options->trusted_proxy, &out->trusted, err));
+    if (options->health_listen == NULL)
+        return STATUS_OK;
+    TRY(split_address(options->health_listen, out->health.host, &out->health.port, err));
+    return check_place(&out->health, options, err);
 }
 
 static size_t compute_slots(const struct serve_options *options)
@@ -180,26 +200,25 @@ static size_t compute_slots(const struct serve_options *options)
     return options->compute_slots > 0 ? (size_t)options->compute_slots : processors > 2 ? (size_t)processors - 1 : 1;
 }
 
-static void announce(const struct address *address, const struct server *server)
+static void announce(const struct place *place, const struct server *server)
 {
-    bool is_v6 = strchr(address->host, ':') != NULL;
-    printf("listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", address->host, is_v6 ? "]" : "", server_port(server));
+    bool is_v6 = strchr(place->host, ':') != NULL;
+    printf("listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", place->host, is_v6 ? "]" : "", server_port(server));
     fflush(stdout);
     log_event(LOG_INFO, "started", "version=%s port=%d health_port=%d", GNOMON_VERSION, server_port(server),
               server_health_port(server));
 }
 
-static enum status serve_until_stopped(struct app *app, const struct serve_options *options, int local_fd,
-                                       struct error *err)
+static enum status serve_until_stopped(struct app *app, const struct serve_options *options,
+                                       const struct network *network, int local_fd, struct error *err)
 {
-    struct address address, health;
     struct server *server = NULL;
-    TRY(check_addresses(options, &address, &health, err));
     TRY(server_start(app,
-                     &(struct server_options){.host = address.host,
-                                              .port = address.port,
-                                              .health_host = health.host,
-                                              .health_port = health.port,
+                     &(struct server_options){.host = network->listen.host,
+                                              .port = network->listen.port,
+                                              .health_host = network->health.host,
+                                              .health_port = network->health.port,
+                                              .trusted = &network->trusted,
                                               .local_fd = local_fd,
                                               .workers = (size_t)options->workers,
                                               .connections = (unsigned)options->connections,
@@ -208,7 +227,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                                                  : -1,
                                               .body_limit = options->body_bytes},
                      &server, err));
-    announce(&address, server);
+    announce(&network->listen, server);
     struct error left;
     if (operations_resume(app, &left) != STATUS_OK)
         log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
@@ -224,10 +243,10 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
 static enum status serve(const struct serve_options *options, struct error *err)
 {
     char           path[1024];
-    struct address address, health;
+    struct network network;
     struct app    *app = NULL;
     int            local_fd = -1;
-    TRY(check_addresses(options, &address, &health, err));
+    TRY(read_network(options, &network, err));
     watch_signals();
     limit_process(options);
     TRY(app_open(&(struct app_options){.folder = options->data,
@@ -240,7 +259,7 @@ static enum status serve(const struct serve_options *options, struct error *err)
     snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
     enum status status = listen_locally(path, &local_fd, err);
     if (status == STATUS_OK) {
-        status = serve_until_stopped(app, options, local_fd, err);
+        status = serve_until_stopped(app, options, &network, local_fd, err);
         unlink(path);
     }
     app_close(app);

@@ -371,7 +371,7 @@ enum status federation_delete(struct app *app, struct caller *caller, const char
     struct work work = {.app = app, .caller = caller, .id = id, .federation = &federation, .now_ms = app->now_ms()};
     TRY(visible(caller, id, err));
     TRY(app_transact(app, caller, remove_row, &work, err));
-    token_forget(app);
+    token_forget(app, id);
     return STATUS_OK;
 }
 
@@ -485,7 +485,7 @@ enum status federation_renew(struct app *app, struct caller *caller, const char 
     *out = (struct federation_agent){.seat = seat};
     TRY(token_draw(app, &token, &out->token, err));
     TRY(app_transact(app, caller, renew, &work, err));
-    token_forget(app);
+    token_forget(app, id);
     return STATUS_OK;
 }
 

@@ -1,5 +1,7 @@
 /* Tokens: gno_<id>_<secret>.  The store has the SHA-256 of the whole; a fast hash is right for 256 random bits.
- * The cache holds what was looked up; creating and revoking empty it, so a revoked token is refused at once. */
+ * The cache holds what was looked up; revoking takes it out, so a revoked token is refused at once.
+ * Invariant: the bit of every id in the store is set, so an id whose bit is not set is nobody's and costs no look-up.
+ * Bits stay when tokens go; this process alone makes tokens while it has the store. */
 #include "service/token.h"
 
 #include "service/digest.h"
@@ -10,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 1024, ID_CHARACTERS = 8, SECRET_BYTES = 32, LIST_MAX = 1000 };
+enum { SLOTS = 1024, KNOWN_BITS = 1 << 23, ID_CHARACTERS = 8, SECRET_BYTES = 32, LIST_MAX = 1000 };
 
 const char *const scope_names[SCOPE_COUNT] = {
     [SCOPE_NONE] = "none", [SCOPE_AGENT] = "agent", [SCOPE_CURATOR] = "curator",
@@ -38,6 +40,7 @@ struct token_cache {
     pthread_rwlock_t lock;
     uint64_t         generation;
     struct cached    slots[SLOTS];
+    unsigned char    known[KNOWN_BITS / 8]; /* by hash of the id */
 };
 
 struct token_cache *token_cache_new(void)
@@ -61,6 +64,23 @@ static struct cached *slot_of(struct token_cache *cache, const char *id)
     return &cache->slots[app_hash(id) % SLOTS];
 }
 
+static void cache_know(struct token_cache *cache, const char *id)
+{
+    uint32_t bit = app_hash(id) % KNOWN_BITS;
+    pthread_rwlock_wrlock(&cache->lock);
+    cache->known[bit / 8] |= (unsigned char)(1u << bit % 8);
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+static bool cache_knows(struct token_cache *cache, const char *id)
+{
+    uint32_t bit = app_hash(id) % KNOWN_BITS;
+    pthread_rwlock_rdlock(&cache->lock);
+    bool known = cache->known[bit / 8] >> bit % 8 & 1;
+    pthread_rwlock_unlock(&cache->lock);
+    return known;
+}
+
 static bool cache_get(struct token_cache *cache, const char *id, struct cached *out, uint64_t *generation)
 {
     pthread_rwlock_rdlock(&cache->lock);
@@ -81,12 +101,33 @@ static void cache_put(struct token_cache *cache, const struct cached *token, uin
     pthread_rwlock_unlock(&cache->lock);
 }
 
-static void cache_clear(struct token_cache *cache)
+/* Also what is being looked up now is not kept.  id or resource NULL: that does not matter. */
+static void cache_forget(struct token_cache *cache, const char *id, const char *resource)
 {
     pthread_rwlock_wrlock(&cache->lock);
     cache->generation++;
-    memset(cache->slots, 0, sizeof cache->slots);
+    for (struct cached *slot = cache->slots; slot < cache->slots + SLOTS; slot++)
+        if ((id != NULL && strcmp(slot->id, id) == 0) || (resource != NULL && strcmp(slot->resource, resource) == 0))
+            *slot = (struct cached){0};
     pthread_rwlock_unlock(&cache->lock);
+}
+
+static enum status read_ids(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct app    *app = arg;
+    struct db_rows rows;
+    bool           more;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_IDS));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
+        cache_know(app->tokens, db_text(&rows, 0));
+    db_done(&rows);
+    return status;
+}
+
+enum status token_cache_load(struct app *app, struct error *err)
+{
+    return db_read(app->db, read_ids, app, err);
 }
 
 /* ---- checking ---- */
@@ -132,6 +173,8 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     if (strlen(secret) < 4 + ID_CHARACTERS || memcmp(secret, "gno_", 4) != 0)
         return unauthorised(err);
     memcpy(id + 4, secret + 4, ID_CHARACTERS);
+    if (!cache_knows(app->tokens, id))
+        return unauthorised(err);
     struct cached token = {0};
     uint64_t      generation;
     bool          found = cache_get(app->tokens, id, &token, &generation);
@@ -144,7 +187,7 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
         if (found)
             cache_put(app->tokens, &token, generation);
     }
-    unsigned char hash[SHA256_BYTES]; // computed whether or not the id is known
+    unsigned char hash[SHA256_BYTES]; // computed whether or not the token is found
     sha256(secret, strlen(secret), hash);
     if (!digest_equal(hash, token.hash, sizeof hash) || !found)
         return unauthorised(err);
@@ -247,6 +290,7 @@ enum status token_draw(struct app *app, const struct token_new *new, struct toke
     TRY(app_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
     base64url(bytes, text);
     snprintf(out->secret, sizeof out->secret, "gno_%s_%s", out->id + 4, text);
+    cache_know(app->tokens, out->id);
     return STATUS_OK;
 }
 
@@ -325,16 +369,16 @@ static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
     return log_token(conn, work->caller, "token.revoked", work->id, work->now_ms, err);
 }
 
-void token_forget(struct app *app)
+void token_forget(struct app *app, const char *resource)
 {
-    cache_clear(app->tokens);
+    cache_forget(app->tokens, NULL, resource);
 }
 
 enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err)
 {
     struct token_work work = {.app = app, .caller = caller, .id = id, .now_ms = app->now_ms()};
     TRY(app_transact(app, caller, revoke, &work, err));
-    cache_clear(app->tokens);
+    cache_forget(app->tokens, id, NULL);
     return STATUS_OK;
 }
 

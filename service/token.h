@@ -7,8 +7,9 @@
 extern const char *const scope_names[SCOPE_COUNT];
 enum scope               scope_find(const char *name); /* SCOPE_NONE when there is none */
 
-struct token_cache *token_cache_new(void); /* NULL: no memory */
-void                token_cache_free(struct token_cache *cache);
+struct token_cache    *token_cache_new(void); /* NULL: no memory */
+void                   token_cache_free(struct token_cache *cache);
+MUST_CHECK enum status token_cache_load(struct app *app, struct error *err); /* once, when the store is open */
 
 struct token {
     char        id[16];
@@ -40,8 +41,8 @@ MUST_CHECK enum status token_add(struct db_conn *conn, const struct caller *call
 MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
                                   struct token_page *out, struct error *err);
 MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
-/* After a use case of its own has revoked tokens. */
-void token_forget(struct app *app);
+/* After a use case of its own has revoked tokens that were bound to the resource. */
+void token_forget(struct app *app, const char *resource);
 /* Fills caller->token_id, scope and study.  UNAUTHORISED without detail.  cached_only: no query is made; BUSY when the
  * token is not in memory yet (the caller asks again from a thread that may wait). */
 MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller,

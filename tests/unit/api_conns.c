@@ -104,23 +104,26 @@ static void test_reaper(void)
 static void test_blocking(void)
 {
     struct conns           *conns = start(0);
-    unsigned char           bad[16], other[16], nowhere[16] = {0};
-    struct sockaddr_storage from = address("198.51.100.23");
-    conns_address((struct sockaddr *)&from, bad);
-    from = address("198.51.100.24");
-    conns_address((struct sockaddr *)&from, other);
+    struct sockaddr_storage from[] = {address("198.51.100.23"), address("198.51.100.24"), address("2001:db8::1"),
+                                      address("2001:db8::2"), address("2001:db8:0:1::1")};
+    struct address          at[5], nowhere = {{0}};
+    for (size_t i = 0; i < 5; i++)
+        at[i] = address_of((struct sockaddr *)&from[i]);
     for (int i = 0; i < CONNS_FAILURES_MAX; i++) {
-        CU_ASSERT_FALSE(conns_is_blocked(conns, bad));
-        conns_count_failure(conns, bad);
-        conns_count_failure(conns, nowhere);
+        CU_ASSERT_FALSE(conns_is_blocked(conns, &at[0]));
+        conns_count_failure(conns, &at[0]);
+        conns_count_failure(conns, &at[2]);
+        conns_count_failure(conns, &nowhere);
     }
-    CU_ASSERT_TRUE(conns_is_blocked(conns, bad));
-    CU_ASSERT_FALSE(conns_is_blocked(conns, other));
-    CU_ASSERT_FALSE(conns_is_blocked(conns, nowhere));
+    CU_ASSERT_TRUE(conns_is_blocked(conns, &at[0]));
+    CU_ASSERT_FALSE(conns_is_blocked(conns, &at[1]));
+    CU_ASSERT_TRUE(conns_is_blocked(conns, &at[3])); // of the same /64
+    CU_ASSERT_FALSE(conns_is_blocked(conns, &at[4]));
+    CU_ASSERT_FALSE(conns_is_blocked(conns, &nowhere));
     atomic_fetch_add(&clock_ms, 59999);
-    CU_ASSERT_TRUE(conns_is_blocked(conns, bad));
+    CU_ASSERT_TRUE(conns_is_blocked(conns, &at[0]));
     atomic_fetch_add(&clock_ms, 1);
-    CU_ASSERT_FALSE(conns_is_blocked(conns, bad));
+    CU_ASSERT_FALSE(conns_is_blocked(conns, &at[0]));
     conns_stop(conns);
 }
 

@@ -5,6 +5,7 @@
 #include <CUnit/CUnit.h>
 
 #define API_SUITES(X) \
+    X(address)        \
     X(gate)           \
     X(route)          \
     X(schema)         \

@@ -461,6 +461,32 @@ static void test_tokens(void)
     world_end(world);
 }
 
+/* A revocation costs the others nothing, an id that nobody has costs no look-up, and both hold after a restart. */
+static void test_tokens_beside_others(void)
+{
+    struct world *world = world_new();
+    const struct token_new new = {.name = "ci", .scope = SCOPE_READ};
+    struct token  kept, revoked;
+    struct caller caller = {.arena = &world->arena};
+    const char   *nobody = "gno_77777777_0123456789012345678901234567890123456789012";
+    CU_ASSERT_EQUAL_FATAL(token_create(world->app, &world->caller, &new, &kept, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(token_create(world->app, &world->caller, &new, &revoked, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(token_check(world->app, kept.secret, false, &caller, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(token_check(world->app, revoked.secret, false, &caller, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(token_revoke(world->app, &world->caller, revoked.id, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(token_check(world->app, kept.secret, true, &caller, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(token_check(world->app, revoked.secret, false, &caller, &world->err), STATUS_UNAUTHORISED);
+    CU_ASSERT_EQUAL(token_check(world->app, nobody, true, &caller, &world->err), STATUS_UNAUTHORISED);
+    app_close(world->app);
+    world_open(world);
+    caller.arena = &world->arena;
+    CU_ASSERT_EQUAL(token_check(world->app, kept.secret, true, &caller, &world->err), STATUS_BUSY);
+    CU_ASSERT_EQUAL(token_check(world->app, kept.secret, false, &caller, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(token_check(world->app, revoked.secret, true, &caller, &world->err), STATUS_UNAUTHORISED);
+    CU_ASSERT_EQUAL(token_check(world->app, nobody, true, &caller, &world->err), STATUS_UNAUTHORISED);
+    world_end(world);
+}
+
 /* ---- candidates ---- */
 
 static void test_only_the_declared_matrix_is_accepted(void)
@@ -652,6 +678,7 @@ CU_TestInfo suite_store[] = {
     {"patch, states and deletion", test_patch_states_and_deletion},
     {"lists page through everything", test_lists_page_through_everything},
     {"tokens", test_tokens},
+    {"tokens beside others", test_tokens_beside_others},
     {"only the declared matrix is accepted", test_only_the_declared_matrix_is_accepted},
     {"refused uploads lock the study", test_refused_uploads_lock_the_study},
     {"integers become rows on the lattice", test_integers_become_rows_on_the_lattice},
