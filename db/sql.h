@@ -182,9 +182,8 @@
     X(CANDIDATES_REFUSALS, "si", "i",                                                                                  \
       "SELECT at_ms FROM candidates_refusal WHERE study = $1 ORDER BY at_ms DESC LIMIT $2")                            \
     X(CANDIDATES_UNLOCK, "s", "", "DELETE FROM candidates_refusal WHERE study = $1")                                   \
-    X(CANDIDATES_RELEASE_GET, "ss", "ssS",                                                                             \
-      "SELECT r.study, r.sha256, s.id FROM candidates_release r LEFT JOIN study s ON s.id = r.study "                  \
-      "WHERE r.curator_key = $1 AND r.dataset_tag = $2")                                                               \
+    X(CANDIDATES_RELEASE_GET, "ss", "s",                                                                               \
+      "SELECT sha256 FROM candidates_release WHERE curator_key = $1 AND dataset_tag = $2")                             \
     X(GAME_ADD, "sssssiii", "",                                                                                        \
       "INSERT INTO game(id, name, state, reason, spec, budget, rounds, created_ms, updated_ms) "                       \
       "VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)")                                                                    \
@@ -205,9 +204,9 @@
     X(PLAY_LIST, "sii", "iiBiDi",                                                                                      \
       "SELECT round, agent, point, row, payoff, at_ms FROM game_play WHERE game = $1 AND round > $2 AND round <= $3 "  \
       "ORDER BY round, agent")                                                                                         \
-    X(CANDIDATES_RELEASE_PUT, "ssss", "",                                                                              \
-      "INSERT INTO candidates_release(curator_key, dataset_tag, study, sha256) VALUES ($1, $2, $3, $4) "               \
-      "ON CONFLICT (curator_key, dataset_tag) DO UPDATE SET study = excluded.study")                                   \
+    X(CANDIDATES_RELEASE_PUT, "sss", "",                                                                               \
+      "INSERT INTO candidates_release(curator_key, dataset_tag, sha256) VALUES ($1, $2, $3) "                          \
+      "ON CONFLICT (curator_key, dataset_tag) DO NOTHING")                                                             \
     X(FEDERATION_ADD, "ssssbsi", "",                                                                                   \
       "INSERT INTO federation(id, name, state, spec, features, features_sha256, created_ms, updated_ms, "              \
       "version, registered, round, received, deadline_ms, epsilon) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, 1, "        \

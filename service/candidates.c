@@ -138,7 +138,7 @@ enum status candidates_read_manifest(const struct study *study, const char *text
     return out->text == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
-/* Whether another study has, or had, these data; the same matrix again may replace that of a study that is gone. */
+/* Whether these data were released before, to any study, in another matrix.  The same one again tells nobody more. */
 static enum status check_release(struct db_conn *conn, const struct upload *up, const char *tag, const char *sha256_new,
                                  struct error *err)
 {
@@ -148,11 +148,10 @@ static enum status check_release(struct db_conn *conn, const struct upload *up, 
         return STATUS_OK;
     TRY(db_query(conn, &rows, err, SQL_CANDIDATES_RELEASE_GET, up->study.spec.curator_key, tag));
     enum status status = db_next(&rows, &more, err);
-    bool        is_own = status == STATUS_OK && more && strcmp(db_text(&rows, 0), up->id) == 0;
-    bool is_again = status == STATUS_OK && more && db_is_null(&rows, 2) && strcmp(db_text(&rows, 1), sha256_new) == 0;
-    if (status == STATUS_OK && more && !is_own && !is_again)
+    if (status == STATUS_OK && more && strcmp(db_text(&rows, 0), sha256_new) != 0)
         status = error_set(err, STATUS_CONFLICT, "dataset_released", "/dataset_tag",
-                           "these data were released to another study; a second release would be a second charge");
+                           "these data were released before, as another matrix: a second release would be a second "
+                           "charge. Use the files of the first");
     db_done(&rows);
     return status;
 }
@@ -458,8 +457,7 @@ static enum status finish(struct db_conn *conn, struct upload *up, struct error 
     if (up->study.spec.is_private) {
         const char *tag = up->check->release.dataset_tag;
         TRY(check_release(conn, up, tag, sha256_found, err));
-        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RELEASE_PUT, up->study.spec.curator_key, tag, up->id,
-                    sha256_found));
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RELEASE_PUT, up->study.spec.curator_key, tag, sha256_found));
     }
     return log_kind(conn, up, "candidates.received", sha256_found, err);
 }

@@ -25,8 +25,8 @@ struct candidates_status {
 MUST_CHECK enum status candidates_read_manifest(const struct study *study, const char *text, size_t length,
                                                 struct arena *arena, struct manifest *out, struct error *err);
 
-/* Idempotent for the same manifest.  CONFLICT "manifest_conflict", "uploads_locked", "dataset_released" (the data set is
- * another study's, or was that of one that is gone, in another matrix); INVALID "wrong_shape". */
+/* Idempotent for the same manifest.  CONFLICT "manifest_conflict", "uploads_locked", "dataset_released" (the data set was
+ * released before, in another matrix); INVALID "wrong_shape". */
 MUST_CHECK enum status candidates_declare(struct app *app, struct caller *caller, const char *study,
                                           const struct manifest *manifest, struct candidates_status *out,
                                           struct error *err);

@@ -86,9 +86,9 @@ CREATE TABLE candidates_refusal (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, at_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX candidates_refusal_by_study ON candidates_refusal(study, at_ms);
--- What was released stays released: this outlives the study.
+-- What was released stays released, as this matrix and no other: this outlives the study.
 CREATE TABLE candidates_release (
-    curator_key TEXT NOT NULL, dataset_tag TEXT NOT NULL, study TEXT NOT NULL, sha256 TEXT NOT NULL,
+    curator_key TEXT NOT NULL, dataset_tag TEXT NOT NULL, sha256 TEXT NOT NULL,
     PRIMARY KEY (curator_key, dataset_tag)
 ) STRICT, WITHOUT ROWID;
 
