@@ -37,12 +37,12 @@ static enum status read_whole(struct append_file *file, const char *path, struct
 
 enum status append_open(const char *path, bool may_create, struct append_file *out, struct error *err)
 {
-    struct flock lock = {.l_type = may_create ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET};
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int          flags = may_create ? O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC : O_RDONLY | O_CLOEXEC;
     *out = (struct append_file){.fd = open(path, flags | O_NOFOLLOW, 0600)}; // a link may lead anywhere, or nowhere yet
     if (out->fd < 0)
         return fail(path, err);
-    if (fcntl(out->fd, F_SETLK, &lock) != 0)
+    if (may_create && fcntl(out->fd, F_SETLK, &lock) != 0)
         return error_set(err, STATUS_BUSY, "locked", "", "%.150s is used by another process", path);
     TRY(read_whole(out, path, err));
     size_t kept = out->length;

@@ -9,24 +9,17 @@
 #include "service/codec_federation.h"
 #include "service/command.h"
 #include "service/command_agent_log.h"
+#include "service/measure.h"
 #include "service/plain.h"
 #include "service/process.h"
 #include "service/random.h"
 #include "service/upload.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MEASURE_ATTEMPTS = 2,
-    FAILURES_MAX = 5,
-    POLL_MIN_MS = 50,
-    POLL_MAX_MS = 2000,
-    OUTPUT_BYTES = 4096,
-    ARENA_BYTES = 256 << 20
-};
+enum { FAILURES_MAX = 5, POLL_MIN_MS = 50, POLL_MAX_MS = 2000, ARENA_BYTES = 256 << 20 };
 
 struct agent_options {
     struct command_server at;
@@ -48,7 +41,9 @@ static const struct config_row options_table[] = {
      .kind = CONFIG_TEXT,
      MEMBER(measure),
      .is_required = true,
-     .help = "run by /bin/sh; gets the point as a JSON object on standard input, prints one number"},
+     .help =
+         "run by /bin/sh; gets the point as a JSON object on standard input, prints one number; exit codes 1 to 125 "
+         "say that this point cannot be measured"},
     {.flag = "trials",
      .value = "N",
      .kind = CONFIG_INT,
@@ -241,34 +236,14 @@ static enum status join(struct agent *a, struct error *err)
 
 /* ---- measuring ---- */
 
-static bool is_one_number(const char *output, double *value)
-{
-    char *end = NULL;
-    *value = strtod(output, &end);
-    bool is_number = end != output && isfinite(*value);
-    while (isspace((unsigned char)*end))
-        end++;
-    return is_number && *end == '\0';
-}
-
-/* *value NaN: the command failed MEASURE_ATTEMPTS times. */
+/* *value NaN: the command says that the point cannot be measured. */
 static enum status measure(struct agent *a, double *value, struct error *err)
 {
-    char        output[OUTPUT_BYTES];
     json_t     *json = codec_point_json(&a->spec.study, a->log.point);
     char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    enum status status = text == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory") : STATUS_OK;
+    enum status status = text == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory")
+                                      : measure_run(a->options.measure, text, value, err);
     json_decref(json);
-    *value = NAN;
-    for (int i = 0; i < MEASURE_ATTEMPTS && status == STATUS_OK && isnan(*value) && !process_is_stopped(); i++) {
-        int code = 0;
-        status = process_run_shell(a->options.measure, text, output, sizeof output, &code, err);
-        if (status != STATUS_OK || (code == 0 && is_one_number(output, value)))
-            break;
-        *value = NAN;
-        fprintf(stderr, "gnomon: the measure command %s (exit code %d)\n",
-                code == 0 ? "did not print one finite number" : "failed", code);
-    }
     free(text);
     return status;
 }
@@ -277,9 +252,7 @@ static enum status run_trial(struct agent *a, struct error *err)
 {
     double  value;
     int64_t trial = a->log.pending;
-    TRY(measure(a, &value, err));
-    if (isnan(value) && process_is_stopped()) // the command died of the same signal: the trial stays open
-        return STATUS_OK;
+    TRY(measure(a, &value, err)); // else the trial stays open
     TRY(agent_log_ended(&a->log, value, err));
     if (isnan(value))
         return ++a->failures_in_a_row < FAILURES_MAX
@@ -439,6 +412,16 @@ static enum status work(struct agent *a, struct error *err)
     return STATUS_OK;
 }
 
+/* To standard output: the best trial's point, as the measure command got it. */
+static void tell_best(const struct agent *a)
+{
+    json_t *json = codec_point_json(&a->spec.study, a->log.best_point);
+    char   *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    printf("best of %lld trials: value %.10g\n%s\n", (long long)a->log.trials, a->log.best, text == NULL ? "" : text);
+    json_decref(json);
+    free(text);
+}
+
 static int run(char **arguments)
 {
     struct error  err;
@@ -457,7 +440,9 @@ static int run(char **arguments)
     if (process_is_stopped())
         status = error_set(&err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
     if (status == STATUS_OK)
-        fprintf(stderr, "gnomon: done: %lld trials, best %.10g\n", (long long)a->log.trials, a->log.best);
+        fprintf(stderr, "gnomon: done: %lld trials\n", (long long)a->log.trials);
+    if (a->log.values > 0)
+        tell_best(a);
     client_close(a->client);
     agent_log_close(&a->log);
     arena_fini(&a->arena);

@@ -50,8 +50,10 @@ static enum status tell_ended(struct agent_log *log, double value, struct error 
     TRY(tell(log, &event, err));
     log->pending = 0;
     log->values += is_value;
-    if (is_value && !(sign * log->best >= sign * value))
+    if (is_value && !(sign * log->best >= sign * value)) {
         log->best = value;
+        memcpy(log->best_point, log->point, log->spec->study.space.params_len * sizeof *log->point);
+    }
     return STATUS_OK;
 }
 
@@ -310,9 +312,10 @@ enum status agent_log_open(const char *path, const struct agent_identity *identi
     *out = (struct agent_log){.file.fd = -1, .spec = spec, .best = NAN, .seed = identity->seed};
     arena_init(&out->arena, ARENA_BYTES);
     out->point = ARENA_NEW(&out->arena, double, spec->study.space.params_len);
+    out->best_point = ARENA_NEW(&out->arena, double, spec->study.space.params_len);
     out->vectors =
         arena_zalloc(&out->arena, spec->is_private ? 1 : (size_t)spec->seats * spec->features, sizeof(double));
-    if (out->point == NULL || out->vectors == NULL)
+    if (out->point == NULL || out->best_point == NULL || out->vectors == NULL)
         return no_memory(err);
     TRY(append_open(path, true, &out->file, err));
     bool is_new = out->file.length == 0;

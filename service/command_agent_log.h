@@ -17,6 +17,7 @@ struct agent_log {
     int64_t                       pending;        /* the trial without an end; 0: none */
     double                       *point;          /* [params_len] of the last one suggested */
     double                        best;           /* NaN: none */
+    double                       *best_point;     /* [params_len] where there is a best */
     uint64_t                      seed;
     int64_t                       round;   /* the last broadcast that was received; 0: none */
     double                       *vectors; /* [seats][features] fts: the last of each seat */

@@ -1,33 +1,37 @@
 /* gnomon curate: the curator's side of a private study.  Uploads the projected matrix, then answers the service's
  * questions: the candidate's raw row goes to a command on this machine, the number it prints goes to the service.
+ * Ends with what the curator wants to know: which of his rows is the best.
  *
- * Invariants: a value is in the journal, durable, before it is sent; a row with a value in the journal is never
- * measured again; nothing that a command prints leaves but that one number.  Private outcomes: noise is drawn once for a
- * row, before the journal sees the value, and what was measured is written nowhere. */
+ * Invariants: nothing is sent to a study that is not private and this curator's, nor more answers than were agreed to,
+ * whatever the server says later; a value is in the journal, durable, before it is sent; a row with a value in the
+ * journal is never measured again; nothing that a command prints leaves but that one number.  Private outcomes: noise is
+ * drawn once for a row, before a journal sees the value, what was measured is written nowhere, and a row that cannot be
+ * measured ends the run without a word to the server: which rows fail would be told without noise. */
 #include "engine/release.h"
 #include "service/client.h"
 #include "service/command.h"
 #include "service/csv.h"
 #include "service/file.h"
 #include "service/journal.h"
+#include "service/measure.h"
 #include "service/process.h"
 #include "service/random.h"
 #include "service/release_io.h"
 #include "service/secret.h"
 #include "service/upload.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MEASURE_ATTEMPTS = 2, FAILURES_MAX = 5, POLL_MS = 2000, OUTPUT_BYTES = 4096 };
+enum { FAILURES_MAX = 5, POLL_MS = 2000, ROWS_SHOWN = 20 };
 
 struct curate_options {
     struct command_server at;
     const char           *study, *secret, *data, *matrix, *manifest, *measure;
-    int64_t               patience_s;
+    int64_t               patience_s, max_answers;
+    bool                  yes, best, retry_failed;
 };
 
 #define MEMBER(name) .offset = offsetof(struct curate_options, name)
@@ -55,8 +59,26 @@ static const struct config_row options_table[] = {
      .value = "CMD",
      .kind = CONFIG_TEXT,
      MEMBER(measure),
-     .is_required = true,
-     .help = "run by /bin/sh; gets the raw row as a JSON object on standard input, prints one number"},
+     .help =
+         "run by /bin/sh; gets the raw row as a JSON object on standard input and its number in GNOMON_ROW (the first "
+         "row of data is 1), prints one number; exit codes 1 to 125 say that this row cannot be measured"},
+    {.flag = "max-answers",
+     .value = "N",
+     .kind = CONFIG_INT,
+     MEMBER(max_answers),
+     .min = 1,
+     .max = 1e9,
+     .help =
+         "how many rows' values may be sent for this study, over all runs; by default what it asks for at the first"},
+    {.flag = "yes", .kind = CONFIG_SWITCH, MEMBER(yes), .help = "do not ask whether that many answers may be sent"},
+    {.flag = "best",
+     .kind = CONFIG_SWITCH,
+     MEMBER(best),
+     .help = "only say which row is the best so far; needs no server"},
+    {.flag = "retry-failed",
+     .kind = CONFIG_SWITCH,
+     MEMBER(retry_failed),
+     .help = "first have the rows asked again whose measurement failed"},
     {.flag = "matrix",
      .value = "FILE",
      .kind = CONFIG_TEXT,
@@ -86,11 +108,10 @@ struct curator {
     struct patience         patience;
     struct secret           secret;
     struct csv_table        table;
-    struct journal          journal;
+    struct journal          journal, noisy; /* of the study; private outcomes: of the release, for every study */
     char                    worker[40];
     char                    matrix_path[1024], manifest_path[1024], *manifest_text;
-    json_int_t              budget_trials; /* 0: none */
-    size_t                  measured, answered, failures_in_a_row;
+    size_t                  measured, answered, retried, failures_in_a_row;
 };
 
 struct trial {
@@ -100,7 +121,7 @@ struct trial {
 static enum status call(struct curator *c, const char *method, const char *verb, json_t *body, json_t **reply,
                         struct error *err)
 {
-    char path[128];
+    char path[256];
     snprintf(path, sizeof path, "/v1/studies/%.40s%s", c->options.study, verb);
     return patience_json(&c->patience, c->client, method, path, body, reply, err);
 }
@@ -150,16 +171,6 @@ static enum status row_json(const struct csv_table *table, size_t row, char **ou
     return status;
 }
 
-static bool is_one_number(const char *output, double *value)
-{
-    char *end = NULL;
-    *value = strtod(output, &end);
-    bool is_number = end != output && isfinite(*value);
-    while (isspace((unsigned char)*end))
-        end++;
-    return is_number && *end == '\0';
-}
-
 static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
 {
     (void)arg;
@@ -178,68 +189,80 @@ static enum status protect(const struct curator *c, double *value, struct error 
     return status;
 }
 
-/* *is_measured false: the command failed MEASURE_ATTEMPTS times. */
-static enum status measure(struct curator *c, size_t row, double *value, bool *is_measured, struct error *err)
+static unsigned long row_number(const struct curator *c, size_t candidate)
 {
-    char output[OUTPUT_BYTES], *json = NULL;
-    *is_measured = false;
-    enum status status = row_json(&c->table, row, &json, err);
-    for (int i = 0; i < MEASURE_ATTEMPTS && status == STATUS_OK && !*is_measured && !process_is_stopped(); i++) {
-        int code = 0;
-        status = process_run_shell(c->options.measure, json, output, sizeof output, &code, err);
-        *is_measured = status == STATUS_OK && code == 0 && is_one_number(output, value);
-        if (status == STATUS_OK && !*is_measured)
-            fprintf(stderr, "gnomon: the measure command %s (exit code %d)\n",
-                    code == 0 ? "did not print one finite number" : "failed", code);
-    }
+    return (unsigned long)c->secret.rows[candidate] + 1;
+}
+
+/* *value NaN: the command says that the row cannot be measured. */
+static enum status measure(struct curator *c, size_t candidate, double *value, struct error *err)
+{
+    char number[24], *json = NULL;
+    snprintf(number, sizeof number, "%lu", row_number(c, candidate));
+    enum status status = row_json(&c->table, c->secret.rows[candidate], &json, err);
+    if (status == STATUS_OK && setenv("GNOMON_ROW", number, 1) != 0)
+        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    if (status == STATUS_OK)
+        status = measure_run(c->options.measure, json, value, err);
     free(json);
     return status;
 }
 
-static void show_progress(struct curator *c, const json_t *reply, double value)
+static void show_progress(struct curator *c, double value)
 {
-    double        best = (double)NAN;
-    const json_t *member = json_object_get(json_object_get(reply, "best"), "value");
-    if (json_is_number(member))
-        best = json_number_value(member);
-    bool is_terminal = isatty(STDERR_FILENO) == 1;
-    fprintf(stderr, is_terminal ? "\r" : "");
-    fprintf(stderr, "gnomon: %zu", c->answered);
-    if (c->budget_trials > 0)
-        fprintf(stderr, " of %lld", (long long)c->budget_trials);
-    fprintf(stderr, " answered, value %.6g, best %.6g%s", value, best, is_terminal ? "   " : "\n");
+    size_t best = journal_best(&c->journal);
+    bool   is_terminal = isatty(STDERR_FILENO) == 1;
+    fprintf(stderr, "%sgnomon: %zu of %zu answered, value %.6g, best %.6g (row %lu)%s", is_terminal ? "\r" : "",
+            c->journal.answers, c->journal.limit, value, c->journal.values[best], row_number(c, best),
+            is_terminal ? "   " : "\n");
 }
 
 static enum status report(struct curator *c, const struct trial *trial, double value, struct error *err)
 {
-    char    external_id[64];
-    json_t *reply = NULL;
+    char external_id[64];
     snprintf(external_id, sizeof external_id, "%s-%lld", c->secret.id, (long long)trial->number);
-    enum status status = call(c, "POST", "/observe",
-                              json_pack("{s:I, s:I, s:f, s:s}", "trial", trial->number, "lease", trial->lease, "value",
-                                        value, "external_id", external_id),
-                              &reply, err);
-    if (status == STATUS_OK) {
-        c->answered++;
-        c->failures_in_a_row = 0;
-        show_progress(c, reply, value);
-    }
-    json_decref(reply);
-    return status;
+    TRY(call(c, "POST", "/observe",
+             json_pack("{s:I, s:I, s:f, s:s}", "trial", trial->number, "lease", trial->lease, "value", value,
+                       "external_id", external_id),
+             NULL, err));
+    c->answered++;
+    c->failures_in_a_row = 0;
+    show_progress(c, value);
+    return STATUS_OK;
 }
 
 static enum status report_failure(struct curator *c, const struct trial *trial, struct error *err)
 {
-    if (process_is_stopped()) /* the command died of the same signal: the trial stays ours */
-        return STATUS_OK;
+    size_t candidate = (size_t)trial->candidate;
+    if (c->manifest.has_outcomes)
+        return error_set(
+            err, STATUS_INVALID, "measure_failed", "",
+            "row %lu cannot be measured. Outcomes are private, and that it fails would be told without noise: "
+            "nothing was reported. Let the command print a number for every row",
+            row_number(c, candidate));
+    TRY(journal_append(&c->journal, candidate, (double)INFINITY, err));
     TRY(call(c, "POST", "/observe",
              json_pack("{s:I, s:I, s:s, s:s}", "trial", trial->number, "lease", trial->lease, "state", "failed",
                        "reason", "the measurement failed"),
              NULL, err));
     if (++c->failures_in_a_row < FAILURES_MAX)
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "measure_failed", "", "the measure command failed for %d trials in a row",
+    return error_set(err, STATUS_INVALID, "measure_failed", "", "the measure command failed for %d rows in a row",
                      FAILURES_MAX);
+}
+
+/* The value that may be sent: measured, or noised, for the first time only; NaN: it cannot be. */
+static enum status find_value(struct curator *c, size_t candidate, double *value, struct error *err)
+{
+    *value = c->manifest.has_outcomes ? c->noisy.values[candidate] : (double)NAN;
+    if (!isnan(*value))
+        return STATUS_OK;
+    TRY(measure(c, candidate, value, err));
+    if (isnan(*value))
+        return STATUS_OK;
+    c->measured++;
+    TRY(protect(c, value, err));
+    return c->manifest.has_outcomes ? journal_append(&c->noisy, candidate, *value, err) : STATUS_OK;
 }
 
 static enum status answer(struct curator *c, const struct trial *trial, struct error *err)
@@ -248,16 +271,18 @@ static enum status answer(struct curator *c, const struct trial *trial, struct e
         return error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server asks for candidate %lld of %zu",
                          (long long)trial->candidate, c->secret.len);
     size_t candidate = (size_t)trial->candidate;
-    if (!isnan(c->journal.values[candidate]))
-        return report(c, trial, c->journal.values[candidate], err);
-    double value = 0;
-    bool   is_measured = false;
-    TRY(measure(c, c->secret.rows[candidate], &value, &is_measured, err));
-    if (!is_measured)
+    double value = c->journal.values[candidate];
+    if (isfinite(value)) // it was sent before, or was about to be
+        return report(c, trial, value, err);
+    if (c->journal.answers >= c->journal.limit)
+        return error_set(
+            err, STATUS_CONFLICT, "answers_spent", "",
+            "%zu rows' values were sent, as agreed, and the study asks for more: --max-answers N allows it",
+            c->journal.answers);
+    TRY(find_value(c, candidate, &value, err));
+    if (isnan(value))
         return report_failure(c, trial, err);
-    TRY(protect(c, &value, err));
     TRY(journal_append(&c->journal, candidate, value, err));
-    c->measured++;
     return report(c, trial, value, err);
 }
 
@@ -336,66 +361,242 @@ static enum status check_data(struct curator *c, struct error *err)
                      c->secret.data_rows);
 }
 
-/* One answer for a row is one charge: with noise the journal is the release's, whatever the study. */
-static enum status open_journal(struct curator *c, struct error *err)
+/* One answer for a row is one charge: the noise is the release's, whatever the study. */
+static enum status open_journals(struct curator *c, bool may_create, struct error *err)
 {
-    char path[1200];
-    bool is_of_release = c->manifest.has_outcomes;
-    if (is_of_release)
-        snprintf(path, sizeof path, "%.1000s.journal", c->options.secret);
-    else
-        snprintf(path, sizeof path, "%.1000s.%.40s.journal", c->options.secret, c->options.study);
-    return journal_open(path, c->secret.id, is_of_release ? JOURNAL_ALL_STUDIES : c->options.study, c->secret.len,
-                        &c->journal, err);
+    char              path[1200];
+    struct journal_of of = {path, c->secret.id, c->options.study, c->secret.len};
+    snprintf(path, sizeof path, "%.1000s.%.40s.journal", c->options.secret, c->options.study);
+    TRY(journal_open(&of, may_create, &c->journal, err));
+    if (!c->manifest.has_outcomes)
+        return STATUS_OK;
+    snprintf(path, sizeof path, "%.1000s.journal", c->options.secret);
+    of.study = JOURNAL_ALL_STUDIES;
+    return journal_open(&of, may_create, &c->noisy, err);
 }
 
 /* Everything that can be wrong on this side is found before the server is asked. */
 static enum status prepare(struct curator *c, struct error *err)
 {
     TRY(command_check_study(c->options.study, err));
+    if (!c->options.best && c->options.measure == NULL)
+        return error_set(err, STATUS_INVALID, "usage", "", "--measure is missing");
     TRY(secret_read(c->options.secret, &c->secret, err));
     TRY(check_data(c, err));
     TRY(check_release(c, err));
-    TRY(open_journal(c, err));
+    TRY(open_journals(c, !c->options.best, err));
     snprintf(c->worker, sizeof c->worker, "curator-%s", c->secret.id);
-    return command_connect(&c->options.at, &c->client, err);
+    return c->options.best ? STATUS_OK : command_connect(&c->options.at, &c->client, err);
+}
+
+/* ---- what the curator agrees to ---- */
+
+struct asked {
+    json_int_t budget; /* 0: none */
+    bool       is_minimized;
+};
+
+static enum status other_study(const char *text, struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "other_study", "", "%s; nothing was sent to it", text);
+}
+
+/* Is it a private study of this curator, for this release? */
+static enum status read_study(const struct curator *c, json_t *study, struct asked *out, struct error *err)
+{
+    const char *kind = "", *key = "", *goal = "";
+    int         is_private = 0;
+    json_int_t  rows = 0;
+    json_t     *metrics = json_object_get(study, "metrics"), *space = json_object_get(study, "space");
+    *out = (struct asked){.budget = 0};
+    json_unpack(space, "{s:s, s:b, s:s, s:I}", "type", &kind, "private", &is_private, "curator_key", &key, "rows",
+                &rows);
+    json_unpack(study, "{s:{s:I}}", "budget", "trials", &out->budget);
+    json_unpack(json_array_get(metrics, 0), "{s:s}", "goal", &goal);
+    out->is_minimized = strcmp(goal, "minimize") == 0;
+    if (strcmp(kind, "candidates") != 0 || !is_private)
+        return other_study("the study is not private: it may ask for anything and show it to anybody", err);
+    if (strcmp(key, c->secret.key) != 0)
+        return other_study("the study is another curator's: its curator_key is not the one that signed this release",
+                           err);
+    if (rows != (json_int_t)c->secret.len)
+        return other_study("the study was made for another number of rows than this release has", err);
+    return json_array_size(metrics) == 1 ? STATUS_OK : other_study("the study has more than one metric", err);
+}
+
+/* A study that has a manifest has this release's. */
+static enum status check_manifest(struct curator *c, struct error *err)
+{
+    json_t *candidates = NULL;
+    TRY(call(c, "GET", "/candidates", NULL, &candidates, err));
+    const json_t *manifest = json_object_get(candidates, "manifest");
+    const char   *sha256 = json_string_value(json_object_get(manifest, "sha256"));
+    bool          is_other =
+        manifest != NULL && !json_is_null(manifest) && (sha256 == NULL || strcmp(sha256, c->secret.matrix_sha256) != 0);
+    json_decref(candidates);
+    return is_other ? other_study("the study has the manifest of another release", err) : STATUS_OK;
+}
+
+/* On a terminal a person says so; elsewhere whoever wrote the command has. */
+static enum status confirm(const struct curator *c, size_t limit, struct error *err)
+{
+    char line[16] = "";
+    fprintf(stderr, "gnomon: up to %zu of %zu rows' values will be sent to this study, %s\n", limit, c->secret.len,
+            c->manifest.has_outcomes ? "with noise" : "as they are measured");
+    if (c->options.yes || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+        return STATUS_OK;
+    fputs("gnomon: go on? [y/N] ", stderr);
+    bool is_agreed = fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
+    return is_agreed ? STATUS_OK
+                     : error_set(err, STATUS_INVALID, "not_agreed", "",
+                                 "nothing was sent; --max-answers N sets another limit");
+}
+
+/* Once: what the server says of its budget later changes nothing. */
+static enum status agree(struct curator *c, const struct asked *asked, struct error *err)
+{
+    size_t limit = (size_t)c->options.max_answers;
+    if (limit == 0 && c->journal.limit == 0) {
+        if (asked->budget <= 0)
+            return error_set(
+                err, STATUS_INVALID, "usage", "",
+                "the study has no budget: say with --max-answers N how many of %zu rows' values may be sent",
+                c->secret.len);
+        limit = asked->budget < (json_int_t)c->secret.len ? (size_t)asked->budget : c->secret.len;
+        TRY(confirm(c, limit, err));
+    }
+    return limit == 0 || limit == c->journal.limit ? STATUS_OK
+                                                   : journal_agree(&c->journal, limit, asked->is_minimized, err);
+}
+
+/* ---- what failed before ---- */
+
+/* One that somebody else has put back already is no failure. */
+static enum status retry_page(struct curator *c, json_t *trials, struct error *err)
+{
+    size_t  i = 0;
+    json_t *trial = NULL;
+    json_array_foreach (trials, i, trial) {
+        char verb[64];
+        snprintf(verb, sizeof verb, "/trials/%lld/retry",
+                 (long long)json_integer_value(json_object_get(trial, "number")));
+        enum status status = call(c, "POST", verb, NULL, NULL, err);
+        if (status != STATUS_OK && strcmp(err->code, "trial_not_failed") != 0)
+            return status;
+        c->retried += status == STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+static enum status retry_failed(struct curator *c, struct error *err)
+{
+    static const char FIRST[] = "/trials?state=failed&limit=1000";
+    char              verb[128];
+    enum status       status = STATUS_OK;
+    snprintf(verb, sizeof verb, "%s", FIRST);
+    for (bool has_more = true; has_more && status == STATUS_OK;) {
+        json_t *page = NULL;
+        TRY(call(c, "GET", verb, NULL, &page, err));
+        const char *next = json_string_value(json_object_get(page, "next_cursor"));
+        has_more = next != NULL && next[strspn(next, "0123456789")] == '\0';
+        if (has_more)
+            snprintf(verb, sizeof verb, "%s&cursor=%.40s", FIRST, next);
+        status = retry_page(c, json_object_get(page, "trials"), err);
+        json_decref(page);
+    }
+    fprintf(stderr, "gnomon: %zu failed row%s asked again\n", c->retried, c->retried == 1 ? " is" : "s are");
+    return status;
+}
+
+/* ---- the end ---- */
+
+static void tell_failures(const struct curator *c)
+{
+    size_t      failures = journal_failures(&c->journal), shown = 0;
+    const char *be = failures == 1 ? "" : "s", *it = failures == 1 ? "it" : "them";
+    if (failures == 0)
+        return;
+    fprintf(stderr, "gnomon: %zu row%s could not be measured:", failures, be);
+    for (size_t i = 0; i < c->journal.len && shown < ROWS_SHOWN; i++)
+        if (isinf(c->journal.values[i]))
+            fprintf(stderr, "%s %lu", shown++ > 0 ? "," : "", row_number(c, i));
+    fprintf(stderr, "%s. The same command with --retry-failed asks for %s again\n", failures > shown ? ", .." : "", it);
+}
+
+/* To standard output: the best row of those that were answered, and what it is. */
+static enum status tell_best(const struct curator *c, struct error *err)
+{
+    size_t best = journal_best(&c->journal);
+    char  *json = NULL;
+    if (best == SIZE_MAX) {
+        puts("best: no row has a value yet");
+        return STATUS_OK;
+    }
+    TRY(row_json(&c->table, c->secret.rows[best], &json, err));
+    printf("best of %zu answers: row %lu of %s, value %.10g%s\n", c->journal.answers, row_number(c, best),
+           c->options.data, c->journal.values[best],
+           c->manifest.has_outcomes ? " (every value carries noise: another row may be better)" : "");
+    fputs(json, stdout);
+    free(json);
+    return STATUS_OK;
 }
 
 static enum status curate(struct curator *c, struct error *err)
 {
     const struct curate_options *options = &c->options;
+    struct asked                 asked;
     json_t                      *study = NULL;
-    TRY(prepare(c, err));
     c->patience.limit_ms = (long)options->patience_s * 1000;
     TRY(call(c, "GET", "", NULL, &study, err));
-    json_unpack(study, "{s?{s?I}}", "budget", "trials", &c->budget_trials);
+    enum status status = read_study(c, study, &asked, err);
     json_decref(study);
+    TRY(status);
+    TRY(check_manifest(c, err));
+    TRY(agree(c, &asked, err));
     TRY(upload_run(&(struct upload){.client = c->client,
                                     .patience = &c->patience,
                                     .study = options->study,
                                     .matrix_path = c->matrix_path,
                                     .manifest = c->manifest_text},
                    err));
+    if (options->retry_failed)
+        TRY(retry_failed(c, err));
     return answer_all(c, err);
+}
+
+/* Whatever ended the run, the curator hears what it has found. */
+static enum status work(struct curator *c, struct error *err)
+{
+    struct error ignored;
+    TRY(prepare(c, err));
+    if (c->options.best)
+        return tell_best(c, err);
+    enum status status = curate(c, err);
+    if (process_is_stopped())
+        status = error_set(err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
+    if (isatty(STDERR_FILENO) == 1 && c->answered > 0)
+        fputc('\n', stderr);
+    if (status == STATUS_OK)
+        fprintf(stderr, "gnomon: done: %zu answers, %zu rows measured by this run\n", c->answered, c->measured);
+    tell_failures(c);
+    if (c->journal.answers == 0)
+        return status;
+    enum status told = tell_best(c, status == STATUS_OK ? err : &ignored);
+    return status == STATUS_OK ? told : status;
 }
 
 static int run(char **arguments)
 {
     struct error   err;
-    struct curator c = {.journal.file.fd = -1};
+    struct curator c = {.journal.file.fd = -1, .noisy.file.fd = -1};
     enum status    status = config_read(options_table, arguments, &c.options, NULL, 0, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     process_watch_signals();
-    status = curate(&c, &err);
-    if (process_is_stopped())
-        status = error_set(&err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
-    if (isatty(STDERR_FILENO) == 1 && c.answered > 0)
-        fputc('\n', stderr);
-    if (status == STATUS_OK)
-        fprintf(stderr, "gnomon: done: %zu answers, %zu rows measured by this run\n", c.answered, c.measured);
+    status = work(&c, &err);
     client_close(c.client);
     journal_close(&c.journal);
+    journal_close(&c.noisy);
     csv_table_free(&c.table);
     secret_free(&c.secret);
     free(c.manifest_text);

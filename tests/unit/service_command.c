@@ -303,31 +303,60 @@ static void test_journal(void)
     struct journal    journal;
     struct stat       stat_now;
     struct error      err;
+    struct journal_of of = {path, "0123456789abcdef", "std_a", 7};
     folder_path(&folder, "j", path);
-    CU_ASSERT_EQUAL_FATAL(journal_open(path, "0123456789abcdef", "std_a", 7, &journal, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(journal_open(&of, false, &journal, &err), STATUS_NOT_FOUND);
+    journal_close(&journal);
+    CU_ASSERT_EQUAL_FATAL(journal_open(&of, true, &journal, &err), STATUS_OK);
     CU_ASSERT_TRUE(isnan(journal.values[3]));
+    CU_ASSERT_EQUAL(journal_best(&journal), SIZE_MAX);
     CU_ASSERT_EQUAL(journal_append(&journal, 3, 0.1, &err), STATUS_OK);
     CU_ASSERT_EQUAL(journal_append(&journal, 0, -1e300, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(journal_append(&journal, 5, (double)INFINITY, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(journal_append(&journal, 1, (double)INFINITY, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(journal_agree(&journal, 9, true, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(journal_agree(&journal, 4, false, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(journal_append(&journal, 1, 7.5, &err), STATUS_OK); /* asked again */
+    struct journal reader;                                              /* while it is written */
+    CU_ASSERT_EQUAL_FATAL(journal_open(&of, false, &reader, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(journal_best(&reader), 1);
+    journal_close(&reader);
     journal_close(&journal);
     CU_ASSERT_EQUAL(stat(path, &stat_now), 0);
     CU_ASSERT_EQUAL(stat_now.st_mode & 0777, 0600);
     FILE *stream = fopen(path, "a");
     fputs(torn, stream); /* a crash in the middle of a line */
     fclose(stream);
-    CU_ASSERT_EQUAL_FATAL(journal_open(path, "0123456789abcdef", "std_a", 7, &journal, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(journal_open(&of, true, &journal, &err), STATUS_OK);
     CU_ASSERT_EQUAL(journal.values[3], 0.1);
     CU_ASSERT_EQUAL(journal.values[0], -1e300);
-    CU_ASSERT_TRUE(isnan(journal.values[6]));
+    CU_ASSERT_TRUE(isinf(journal.values[5]) && isnan(journal.values[6]));
+    CU_ASSERT_TRUE(journal.answers == 3 && journal.limit == 4 && !journal.is_minimized);
+    CU_ASSERT_TRUE(journal_failures(&journal) == 1 && journal_best(&journal) == 1);
     CU_ASSERT_EQUAL(journal_append(&journal, 6, 2.385, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(journal_agree(&journal, 4, true, &err), STATUS_OK);
     journal_close(&journal);
-    CU_ASSERT_EQUAL_FATAL(journal_open(path, "0123456789abcdef", "std_a", 7, &journal, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(journal_open(&of, true, &journal, &err), STATUS_OK);
     CU_ASSERT_EQUAL(journal.values[6], 2.385);
+    CU_ASSERT_EQUAL(journal_best(&journal), 0);
     journal_close(&journal);
-    CU_ASSERT_EQUAL(journal_open(path, "0123456789abcdef", "std_b", 7, &journal, &err), STATUS_CONFLICT);
+    of.study = "std_b";
+    CU_ASSERT_EQUAL(journal_open(&of, true, &journal, &err), STATUS_CONFLICT);
     journal_close(&journal);
-    CU_ASSERT_EQUAL(journal_open(path, "0123456789abcdef", "std_a", 6, &journal, &err), STATUS_CONFLICT);
+    of.study = "std_a";
+    of.len = 6;
+    CU_ASSERT_EQUAL(journal_open(&of, true, &journal, &err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(err.code, "other_journal");
     journal_close(&journal);
+    static const char *const bad[] = {"agreed 0 maximize", "agreed 3", "agreed 3 most", "1 inf", "1 fail", "9 1", "1"};
+    of.len = 7;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        stream = fopen(path, "w");
+        fprintf(stream, "gnomon-journal-2 0123456789abcdef std_a\n%s\n", bad[i]);
+        fclose(stream);
+        CU_ASSERT_EQUAL(journal_open(&of, true, &journal, &err), STATUS_CONFLICT);
+        journal_close(&journal);
+    }
     folder_end(&folder, (const char *const[]){"j", NULL});
 }
 
