@@ -1,6 +1,7 @@
 /* See append.h.  The file is read through the descriptor that holds the lock: closing any other one of the same file
  * would give the lock up. */
 #include "service/append.h"
+#include "service/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +53,8 @@ enum status append_open(const char *path, bool may_create, struct append_file *o
         return fail(path, err);
     out->length = kept;
     out->text[kept] = '\0';
-    return STATUS_OK;
+    // Perhaps just made: nobody may write a line, and act on it, in a file whose name a power loss takes away.
+    return kept == 0 && may_create ? file_sync_folder_of(path, err) : STATUS_OK;
 }
 
 enum status append_line(const struct append_file *file, const char *line, struct error *err)

@@ -126,7 +126,7 @@ enum status file_finish(struct file_draft *draft, struct error *err)
     return status;
 }
 
-static enum status sync_folder_of(const char *path, struct error *err)
+enum status file_sync_folder_of(const char *path, struct error *err)
 {
     char folder[1024];
     snprintf(folder, sizeof folder, "%s", path);
@@ -147,7 +147,7 @@ enum status file_publish(struct file_draft *draft, struct error *err)
     if (rename(draft->temporary, draft->path) != 0)
         return fail(err, draft->path);
     draft->temporary[0] = '\0';
-    return sync_folder_of(draft->path, err);
+    return file_sync_folder_of(draft->path, err);
 }
 
 void file_discard(struct file_draft *draft)

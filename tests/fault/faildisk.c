@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 enum call { CALL_READ = 1, CALL_WRITE = 2, CALL_SYNC = 4, CALL_TRUNCATE = 8 };
-enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 };
+enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 }; /* any folder */
 
 struct plan {
     _Atomic int64_t calls, files; /* which fail: sums of the above; 0: none */
@@ -47,11 +48,12 @@ static int file_of(int fd)
         return 0;
     path[length] = '\0';
     const char *name = strrchr(path, '/');
-    if (name == NULL)
+    struct stat own;
+    if (name == NULL || fstat(fd, &own) != 0)
         return 0;
-    return strcmp(name, "/gnomon.db") == 0       ? FILE_STORE
-           : strcmp(name, "/gnomon.db-wal") == 0 ? FILE_JOURNAL
-                                                 : FILE_FOLDER;
+    if (S_ISDIR(own.st_mode))
+        return FILE_FOLDER;
+    return strcmp(name, "/gnomon.db") == 0 ? FILE_STORE : strcmp(name, "/gnomon.db-wal") == 0 ? FILE_JOURNAL : 0;
 }
 
 static bool fails(enum call call, int fd)
