@@ -12,9 +12,10 @@
 // clang-format off
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
-    "observations, mean, sd, milliseconds, created_ms, finished_ms, diagnostics, outcome, lease, holder"
+    "observations, mean, sd, milliseconds, created_ms, finished_ms, diagnostics, outcome, lease, holder, "    \
+    "taken_over"
 // clang-format on
-#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiSBis"
+#define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiSBisi"
 
 // clang-format off
 #define SQL_FEDERATION_COLUMNS                                                                                         \
@@ -51,8 +52,8 @@
     X(STUDY_DELETE, "s", "", "DELETE FROM study WHERE id = $1")                                                        \
     X(TRIAL_ADD, "sisbisisssiiDDdbis", "",                                                                             \
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, policy, fallback, seen, "    \
-      "observations, mean, sd, milliseconds, note, created_ms, finished_ms, diagnostics, lease, holder) "              \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18, $7 > 0, $6)")       \
+      "observations, mean, sd, milliseconds, note, created_ms, finished_ms, diagnostics, lease, holder, taken_over) "  \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18, $7 > 0, $6, 0)")    \
     X(TRIAL_GET, "si", SQL_TRIAL_RESULTS, "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND number = $2")  \
     X(TRIAL_BY_EXTERNAL_ID, "ss", SQL_TRIAL_RESULTS,                                                                   \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND external_id = $2")                                 \
@@ -73,9 +74,9 @@
       "ORDER BY number")                                                                                               \
     X(TRIAL_COUNT_EXPIRED, "si", "i",                                                                                  \
       "SELECT count(*) FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2")                          \
-    X(TRIAL_START, "sisii", "",                                                                                        \
-      "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3 "                       \
-      "WHERE study = $1 AND number = $2")                                                                              \
+    X(TRIAL_START, "sisiii", "",                                                                                       \
+      "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3, "                      \
+      "taken_over = $6 WHERE study = $1 AND number = $2")                                                               \
     X(TRIAL_RETRY, "si", "",                                                                                           \
       "UPDATE trial SET state = 'queued', worker = '', holder = '', lease_ms = 0, reason = NULL, finished_ms = 0, "    \
       "outcome = NULL WHERE study = $1 AND number = $2")                                                               \

@@ -128,6 +128,7 @@ enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct t
     out->values = numbers(rows, 20, arena, &failed);
     out->lease = db_int(rows, 21);
     out->holder = text(rows, 22, arena, &failed);
+    out->is_taken_over = db_int(rows, 23) != 0;
     return failed ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -148,7 +149,7 @@ enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t tria
 
 enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err)
 {
-    if (lease == trial->lease || (lease == 0 && (trial->lease <= 1 || !is_needed)))
+    if (lease == trial->lease || (lease == 0 && !(trial->is_taken_over && is_needed)))
         return STATUS_OK;
     return error_set(err, STATUS_CONFLICT, "lease_lost", lease == 0 ? "" : "/lease",
                      lease == 0 ? "trial %lld was handed on: who has it now says so with lease.id"

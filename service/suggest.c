@@ -131,17 +131,19 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
 {
     const char *worker = plan->request->worker;
     bool        is_back = trial->lease > 0 && worker[0] != '\0' && strcmp(worker, trial->holder) == 0;
-    const char *kind = trial->lease > 0 && !is_back ? "trial.handed_over" : "trial.started";
-    if (trial->state == TRIAL_RUNNING)
+    bool        is_expired = trial->state == TRIAL_RUNNING, is_taken = is_expired && !is_back;
+    if (is_expired)
         TRY(log_trial(conn, plan, "trial.expired", trial->number, err));
     else
         rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
     trial->state = TRIAL_RUNNING;
     trial->worker = trial->holder = worker;
     trial->lease += !is_back;
+    trial->is_taken_over |= is_taken;
     trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_START, plan->id, trial->number, worker, trial->lease_ms, trial->lease));
-    return log_trial(conn, plan, kind, trial->number, err);
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_START, plan->id, trial->number, worker, trial->lease_ms, trial->lease,
+                (int64_t)trial->is_taken_over));
+    return log_trial(conn, plan, is_taken ? "trial.handed_over" : "trial.started", trial->number, err);
 }
 
 /* A trial whose lease is over stays with its worker until it is handed on here. */

@@ -17,6 +17,7 @@ struct trial {
     int64_t                   lease_ms;                      /* steady_ms() at which the lease ends; 0: none */
     int64_t                   lease;  /* its id: how many the trial has had, one for each worker in turn; 0: none yet */
     const char               *holder; /* whose the last lease is or was */
+    bool                      is_taken_over; /* a lease of it ran out, and another worker got it */
     double                    value, stddev; /* of the first objective; NaN when there is none */
     const double             *values;        /* of all metrics, as spec_is_feasible has them (graph: of the
                                                        sites, NaN where not measured), or NULL */
@@ -119,7 +120,7 @@ struct trial_filter {
 };
 MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const char *study,
                                   const struct trial_filter *filter, struct trial_page *out, struct error *err);
-/* Which trial, and under which lease its worker holds it (0: not said; then it must have had no second one).
+/* Which trial, and under which lease its worker holds it (0: not said; then it must never have been taken over).
  * CONFLICT "lease_lost" otherwise.  A queued trial is given up without. */
 struct held_trial {
     int64_t number, lease;
