@@ -72,6 +72,13 @@ static enum status read_range(struct call *call, const char *range, int64_t body
     return STATUS_OK;
 }
 
+enum status dispatch_too_large(const struct call *call, struct error *err)
+{
+    return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "the limit is %lld bytes%s",
+                     (long long)call->body_limit,
+                     call->route->body == BODY_IMPORT ? ": send the trials in parts, or with gnomon import" : "");
+}
+
 static enum status check_body(struct call *call, const struct gate_headers *headers, int64_t body_bytes,
                               struct error *err)
 {
@@ -83,8 +90,7 @@ static enum status check_body(struct call *call, const struct gate_headers *head
     if (kind == BODY_OPTIONAL && body_bytes == 0)
         return STATUS_OK;
     if (kind != BODY_NPY && body_bytes > call->body_limit)
-        return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "the limit is %lld bytes",
-                         (long long)call->body_limit);
+        return dispatch_too_large(call, err);
     return check_type(call, headers->content_type, err);
 }
 

@@ -14,6 +14,9 @@
 MUST_CHECK enum status dispatch_head(struct call *call, const struct gate_headers *headers, const char *method,
                                      int64_t *body_bytes, struct error *err);
 
+/* TOO_LARGE "body_too_large", and what to do about it. */
+MUST_CHECK enum status dispatch_too_large(const struct call *call, struct error *err);
+
 /* Who calls, and whether that is allowed here.  cached_only: BUSY "token_unknown" when it would have to wait. */
 MUST_CHECK enum status dispatch_authorise(struct call *call, bool cached_only, struct error *err);
 

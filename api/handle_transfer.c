@@ -4,11 +4,11 @@
 #include "api/show.h"
 #include "service/codec_meta.h"
 #include "service/codec_read.h"
-#include "service/meta.h"
+#include "service/transfer.h"
 
 #include <string.h>
 
-enum { IMPORT_MAX = 10000, EXPORT_PAGE = 1000, EXPORT_NUMBERS_MAX = 1 << 21 };
+enum { IMPORT_MAX = 10000, WORKER_MAX = 128 };
 
 static const char *const formats[] = {"json", "csv", NULL};
 
@@ -22,13 +22,6 @@ static const struct field export_get_query[] = {
 const struct form form_export_get = {.query = export_get_query, .bytes = sizeof(struct export_get_input)};
 
 /* ---- export ---- */
-
-struct shown_export {
-    struct study        study;
-    struct meta_sources meta;
-    struct event_page   events;
-    struct trial_page   trials;
-};
 
 /* What would create the study again, with the data of the earlier studies that it learns from. */
 static json_t *study_json(const struct study *study, const struct meta_sources *meta)
@@ -51,31 +44,10 @@ static json_t *study_json(const struct study *study, const struct meta_sources *
 
 static json_t *render_export(struct call *call, const void *result)
 {
-    const struct shown_export *shown = result;
-    return json_pack("{s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "study",
+    const struct transfer *shown = result;
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "id", shown->study.id, "study",
                      study_json(&shown->study, &shown->meta), "events", show_events(&shown->events), "trials",
-                     show_trials(call, &shown->study.spec, shown->trials.trials, shown->trials.len));
-}
-
-/* Every trial that there was when the study was read. */
-static enum status read_trials(struct call *call, struct shown_export *shown, struct error *err)
-{
-    size_t              room = (size_t)shown->study.trials_total, len = space_point_len(&shown->study.spec.space);
-    struct trial_filter filter = {.limit = EXPORT_PAGE, .with_curves = true};
-    struct trial_page   page;
-    if (shown->study.spec.space.kind == SPACE_IMAGE && room > EXPORT_NUMBERS_MAX / len)
-        return error_set(err, STATUS_TOO_LARGE, "export_too_large", "",
-                         "%zu images are too much for one document: read the trials page by page", room);
-    shown->trials.trials = ARENA_NEW(&call->arena, struct trial, room + 1);
-    if (shown->trials.trials == NULL)
-        return app_no_memory(err);
-    do {
-        TRY(trial_list(call->app, &call->caller, call->params[0], &filter, &page, err));
-        for (size_t i = 0; i < page.len && shown->trials.len < room; i++)
-            shown->trials.trials[shown->trials.len++] = page.trials[i];
-        filter.cursor = page.next_cursor;
-    } while (filter.cursor != NULL && shown->trials.len < room);
-    return STATUS_OK;
+                     show_trials(call, &shown->study.spec, shown->trials, shown->len));
 }
 
 static enum status show_csv(struct call *call, struct error *err)
@@ -92,18 +64,15 @@ enum status handle_export_get(struct call *call, struct error *err)
     const struct export_get_input *input = call->input;
     if (input->format != NULL && strcmp(input->format, "csv") == 0)
         return show_csv(call, err);
-    struct shown_export      *shown = CALL_RESULT(call, struct shown_export, 200, render_export);
-    const struct event_filter filter = {.study = call->params[0]};
-    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
-    TRY(meta_find(call->app, &call->caller, call->params[0], &shown->study.spec, &shown->meta, err));
-    TRY(event_list(call->app, &call->caller, &filter, &shown->events, err));
-    return read_trials(call, shown, err);
+    return transfer_read(call->app, &call->caller, call->params[0],
+                         CALL_RESULT(call, struct transfer, 200, render_export), err);
 }
 
 /* ---- import ---- */
 
 struct import_post_input {
     const json_t *observations, *trials, *ignored;
+    const char   *id;
     bool          dry_run;
 };
 static const struct field import_post_query[] = {
@@ -113,6 +82,7 @@ static const struct field import_post_query[] = {
 static const struct field import_post_body[] = {
     {AT(import_post_input, observations), .kind = FIELD_JSON},
     {AT(import_post_input, trials), .kind = FIELD_JSON},
+    {AT(import_post_input, id), .kind = FIELD_STRING, .min = 1, .max = 64},
     {.name = "format", .offset = offsetof(struct import_post_input, ignored), .kind = FIELD_JSON},
     {.name = "study", .offset = offsetof(struct import_post_input, ignored), .kind = FIELD_JSON},
     {.name = "events", .offset = offsetof(struct import_post_input, ignored), .kind = FIELD_JSON},
@@ -123,7 +93,6 @@ const struct form form_import_post = {
 
 struct shown_import {
     struct observe_reply reply;
-    size_t               skipped;
     bool                 dry_run;
 };
 
@@ -131,69 +100,145 @@ static json_t *render_import(struct call *call, const void *result)
 {
     (void)call;
     const struct shown_import *shown = result;
-    return json_pack("{s:I, s:I, s:I, s:b}", "imported", (json_int_t)shown->reply.accepted, "duplicates",
-                     (json_int_t)shown->reply.duplicates, "skipped", (json_int_t)shown->skipped, "dry_run",
-                     shown->dry_run);
+    return json_pack("{s:I, s:I, s:I, s:I, s:b}", "imported", (json_int_t)shown->reply.accepted, "queued",
+                     (json_int_t)shown->reply.queued, "duplicates", (json_int_t)shown->reply.duplicates, "skipped",
+                     (json_int_t)shown->reply.skipped, "dry_run", shown->dry_run);
 }
 
-/* A finished trial of an export as the observation that reports it; NULL when there is nothing to report. */
-static json_t *trial_observation(const json_t *trial)
+// clang-format off
+static const struct { const char *name; enum outcome outcome; } states[] = {
+    {"completed", OUTCOME_VALUE}, {"failed", OUTCOME_FAILED}, {"infeasible", OUTCOME_INFEASIBLE},
+    {"stopped", OUTCOME_STOPPED}, {"abandoned", OUTCOME_ABANDONED}, {"queued", OUTCOME_QUEUED},
+    {"running", OUTCOME_QUEUED},
+};
+// clang-format on
+
+static enum status read_state(const json_t *trial, const char *where, enum outcome *out, struct error *err)
 {
-    static const char *const one[] = {"point", "candidate", "value", "stddev", "reason", "external_id"};
-    static const char *const several[] = {"point", "candidate", "values", "stddevs", "reason", "external_id"};
-    static const char *const graph[] = {"sites", "values", "reason", "external_id", "sites", "sites"};
-    bool                     is_graph = json_is_array(json_object_get(trial, "sites"));
-    const char *const       *members = json_object_size(json_object_get(trial, "values")) > 1 ? several : one;
-    members = is_graph ? graph : members;
     const char *state = json_string_value(json_object_get(trial, "state"));
-    bool        is_value = state != NULL && strcmp(state, "completed") == 0;
-    if (!is_value && (state == NULL || (strcmp(state, "failed") != 0 && strcmp(state, "infeasible") != 0)))
-        return NULL;
-    json_t *observation = is_value ? json_object() : json_pack("{s:s}", "state", state);
-    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++) {
-        json_t *member = json_object_get(trial, members[i]);
-        if (member != NULL && !json_is_null(member))
-            (void)json_object_set(observation, members[i], member);
-    }
+    char        path[CODEC_PATH_MAX];
+    for (size_t i = 0; state != NULL && i < sizeof states / sizeof states[0]; i++)
+        if (strcmp(states[i].name, state) == 0) {
+            *out = states[i].outcome;
+            return STATUS_OK;
+        }
+    codec_read_path(path, where, "state");
+    return state == NULL ? error_set(err, STATUS_INVALID, "missing_member", where, "a trial has a state")
+                         : error_set(err, STATUS_INVALID, "unknown_value", path, "is not a state of trials");
+}
+
+/* A trial of an export as the observation that reports it; one without a result as a failed one. */
+static json_t *trial_observation(const json_t *trial, enum outcome outcome)
+{
+    static const char *const place[] = {"point", "sites", "candidate", "external_id", NULL};
+    static const char *const one[] = {"value", "stddev", NULL};
+    static const char *const several[] = {"values", "stddevs", NULL};
+    static const char *const graph[] = {"values", NULL};
+    static const char *const none[] = {"reason", NULL};
+    bool                     is_graph = json_is_array(json_object_get(trial, "sites"));
+    bool                     is_several = json_object_size(json_object_get(trial, "values")) > 1;
+    const char *const       *lists[] = {place, outcome != OUTCOME_VALUE ? none
+                                               : is_graph               ? graph
+                                               : is_several             ? several
+                                                                        : one};
+    json_t                  *observation = outcome == OUTCOME_VALUE
+                                               ? json_object()
+                                               : json_pack("{s:s}", "state", outcome == OUTCOME_INFEASIBLE ? "infeasible" : "failed");
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++)
+        for (const char *const *name = lists[l]; *name != NULL; name++) {
+            json_t *member = json_object_get(trial, *name);
+            if (member != NULL && !json_is_null(member) && json_object_set(observation, *name, member) != 0) {
+                json_decref(observation);
+                return NULL;
+            }
+        }
     return observation;
 }
 
 struct batch {
     struct observation *items;
-    size_t              len, skipped;
+    size_t              len;
     struct origin       origin;
+    const char         *source;
 };
 
-/* The finished trials of an export; what has no result, running and stopped trials, is skipped. */
+static enum status read_curve(struct call *call, const json_t *json, const char *where, struct observation *item,
+                              struct error *err)
+{
+    char   path[CODEC_PATH_MAX], list[CODEC_PATH_MAX];
+    size_t len = json_array_size(json);
+    codec_read_path(list, where, "curve");
+    if (json == NULL || json_is_null(json))
+        return STATUS_OK;
+    struct curve_point *curve = ARENA_NEW(&call->arena, struct curve_point, len + 1);
+    if (curve == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        const json_t *point = json_array_get(json, i), *value = json_object_get(point, "value");
+        double        step = 0;
+        codec_read_path_item(path, list, i);
+        bool is_read = codec_read_is_integral(json_object_get(point, "step"), &step) && json_is_number(value);
+        if (!is_read || step < (i == 0 ? 1 : (double)curve[i - 1].step + 1))
+            return error_set(err, STATUS_INVALID, is_read ? "step_out_of_order" : "wrong_type", path,
+                             "must have a value and a step that is larger than the one before");
+        curve[i] = (struct curve_point){.step = (int64_t)step, .value = json_number_value(value) + 0.0};
+    }
+    item->curve = curve;
+    item->curve_len = len;
+    if (item->outcome == OUTCOME_STOPPED && len > 0)
+        item->value = curve[len - 1].value;
+    return json_is_array(json) ? STATUS_OK : error_set(err, STATUS_INVALID, "wrong_type", list, "must be an array");
+}
+
+/* What an observation does not have: see trial_observation. */
+static enum status complete_item(struct call *call, const json_t *trial, const char *where, struct observation *item,
+                                 struct error *err)
+{
+    double        number = 0;
+    const json_t *json = json_object_get(trial, "number"), *worker = json_object_get(trial, "worker");
+    char          path[CODEC_PATH_MAX];
+    TRY(read_state(trial, where, &item->outcome, err));
+    codec_read_path(path, where, "number");
+    if (json != NULL && (!codec_read_is_integral(json, &number) || number < 1))
+        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the number of a trial");
+    codec_read_path(path, where, "worker");
+    if (worker != NULL && (!json_is_string(worker) || json_string_length(worker) > WORKER_MAX))
+        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the name of a worker");
+    item->number = (int64_t)number;
+    item->worker = json_string_value(worker);
+    return read_curve(call, json_object_get(trial, "curve"), where, item, err);
+}
+
 static enum status read_export(struct call *call, const struct spec *spec, const json_t *trials, struct batch *batch,
                                struct error *err)
 {
-    size_t  len = json_array_size(trials);
-    size_t *indexes = ARENA_NEW(&call->arena, size_t, len + 1);
-    json_t *list = json_array();
-    char    path[CODEC_PATH_MAX];
-    if (indexes == NULL || list == NULL)
-        return app_no_memory(err);
-    for (size_t i = 0; i < len; i++) {
-        const json_t *trial = json_array_get(trials, i);
-        if (!json_is_string(json_object_get(trial, "state"))) {
-            codec_read_path_item(path, "/trials", i);
-            json_decref(list);
-            return error_set(err, STATUS_INVALID, "missing_member", path, "a trial has a state");
-        }
-        json_t *observation = trial_observation(trial);
-        if (observation == NULL || json_array_append_new(list, observation) != 0)
-            continue;
-        indexes[batch->len++] = i;
+    const struct import_post_input *input = call->input;
+    char                            path[CODEC_PATH_MAX];
+    json_auto_t                    *list = json_array();
+    enum outcome                    outcome;
+    if (!json_is_array(trials))
+        return error_set(err, STATUS_INVALID, "wrong_type", "/trials", "must be an array");
+    if (json_array_size(trials) > IMPORT_MAX)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/trials", "at most %d at once: send them in parts",
+                         IMPORT_MAX);
+    batch->len = json_array_size(trials);
+    batch->source = input->id == NULL ? "" : input->id;
+    batch->origin = (struct origin){.where = "/trials"};
+    for (size_t i = 0; i < batch->len; i++) {
+        codec_read_path_item(path, "/trials", i);
+        TRY(read_state(json_array_get(trials, i), path, &outcome, err));
+        if (json_array_append_new(list, trial_observation(json_array_get(trials, i), outcome)) != 0)
+            return app_no_memory(err);
     }
-    batch->skipped = len - batch->len;
-    batch->origin = (struct origin){.where = "/trials", .indexes = indexes};
-    enum status status = show_read_observations(call, spec, list, "/trials", &batch->items, err);
-    json_decref(list);
-    return status;
+    TRY(show_read_observations(call, spec, list, "/trials", &batch->items, err));
+    for (size_t i = 0; i < batch->len; i++) {
+        codec_read_path_item(path, "/trials", i);
+        TRY(complete_item(call, json_array_get(trials, i), path, &batch->items[i], err));
+    }
+    return STATUS_OK;
 }
 
-/* A line without a result is skipped, a quoted cell may go over several: the item knows its line. */
+/* A quoted cell may go over several lines: the item knows its own. */
 static enum status keep_lines(struct call *call, struct batch *batch, struct error *err)
 {
     size_t *lines = ARENA_NEW(&call->arena, size_t, batch->len + 1);
@@ -215,8 +260,6 @@ static enum status read_batch(struct call *call, const struct spec *spec, struct
     if ((input->observations == NULL) == (input->trials == NULL))
         return error_set(err, STATUS_INVALID, "missing_member", "/observations",
                          "there must be either observations or the trials of an export");
-    if (input->trials != NULL && !json_is_array(input->trials))
-        return error_set(err, STATUS_INVALID, "wrong_type", "/trials", "must be an array");
     if (input->trials != NULL)
         return read_export(call, spec, input->trials, batch, err);
     TRY(show_check_list(input->observations, "/observations", IMPORT_MAX, err));
@@ -229,13 +272,13 @@ enum status handle_import_post(struct call *call, struct error *err)
 {
     const struct import_post_input *input = call->input;
     struct shown_import            *shown = CALL_RESULT(call, struct shown_import, 200, render_import);
-    struct batch                    batch = {0};
+    struct batch                    batch = {.source = ""};
     struct study                    study;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(read_batch(call, &study.spec, &batch, err));
+    TRY(transfer_identify(&study.spec, study.id, batch.source, batch.items, batch.len, &call->arena, err));
     shown->dry_run = call->caller.dry_run = input->dry_run;
-    shown->skipped = batch.skipped;
-    call->caller.is_import = true;
+    call->caller.import_source = batch.source;
     if (batch.len == 0)
         return STATUS_OK;
     enum status status = show_observe(call, batch.items, batch.len, &batch.origin, &shown->reply, err);

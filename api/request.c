@@ -525,8 +525,7 @@ static enum status collect(struct request *request, const char *data, size_t len
 {
     struct call *call = &request->call;
     if ((int64_t)(call->body_bytes + length) > request->shared->body_limit)
-        return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "the limit is %lld bytes",
-                         (long long)request->shared->body_limit);
+        return dispatch_too_large(call, err);
     TRY(reserve(request, call->body_bytes + length, err));
     memcpy(request->body + call->body_bytes, data, length);
     call->body_bytes += length;

@@ -6,9 +6,9 @@
 // clang-format off
 #define SQL_STUDY_COLUMNS                                                                                              \
     "id, name, state, reason, spec, labels, notes, budget, revision, version, total, queued, running, completed, "     \
-    "failed, infeasible, abandoned, stopped, best_trial, best_value, created_ms, updated_ms"
+    "failed, infeasible, abandoned, stopped, best_trial, best_value, created_ms, updated_ms, imported"
 // clang-format on
-#define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiiDii"
+#define SQL_STUDY_RESULTS "sssSsssiiiiiiiiiiiiDiii"
 // clang-format off
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
@@ -45,9 +45,9 @@
       "WHERE id = $1")                                                                                                 \
     X(STUDY_STATE, "sssi", "",                                                                                         \
       "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
-    X(STUDY_COUNT, "siiiiiiiiii", "",                                                                                  \
+    X(STUDY_COUNT, "siiiiiiiiiii", "",                                                                                  \
       "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
-      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11 WHERE id = $1")                                               \
+      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12 WHERE id = $1")                                               \
     X(STUDY_BEST, "sid", "", "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                        \
     X(STUDY_DELETE, "s", "", "DELETE FROM study WHERE id = $1")                                                        \
     X(TRIAL_ADD, "sisbisisssiiDDdbis", "",                                                                             \

@@ -93,11 +93,12 @@ struct caller {
     char               agent[64];    /* of it, whom the token speaks for, or "" */
     struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;
-    bool               dry_run;   /* app_transact undoes what succeeded: CONFLICT "dry_run" */
-    bool               is_import; /* trial_observe logs "study.imported" beside the results */
-    int64_t            until_ms;  /* on the monotonic clock: when what computes for it gives up; 0: never */
-    bool (*has_left)(void *arg);  /* nobody waits for the answer any more; NULL: somebody does */
+    bool               dry_run;  /* app_transact undoes what succeeded: CONFLICT "dry_run" */
+    int64_t            until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
+    bool (*has_left)(void *arg); /* nobody waits for the answer any more; NULL: somebody does */
     void *left_arg;
+    /* Not NULL: what trial_observe gets is an import, from the study of this id ("": nobody knows). */
+    const char *import_source;
 };
 
 /* The until_ms of what began at from_ms. */

@@ -424,6 +424,8 @@ static json_t *counts_json(const struct study *study)
     for (size_t i = 0; i < TRIAL_STATE_COUNT && object != NULL; i++)
         if (json_object_set_new(object, trial_state_names[i], json_integer(study->trials[i])) != 0)
             json_decref(object), object = NULL;
+    if (object != NULL && json_object_set_new(object, "imported", json_integer(study->imported)) != 0)
+        json_decref(object), object = NULL;
     return object;
 }
 

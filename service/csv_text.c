@@ -1,8 +1,8 @@
 /* A study's trials as CSV, and back as observations.
  * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, finished_at, reason,
  * external_id.  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written "parameter:NAME";
- * that form is always understood.  Import reads results: rows without one (queued, running, abandoned) are skipped,
- * and the columns that only the service can know (trial, worker, times) are not used. */
+ * that form is always understood.  Import reads rows in every state, and by the number of the trial it knows one again;
+ * the columns that only the service can know (times) are not used. */
 #include "service/codec.h"
 #include "service/csv.h"
 #include "service/events.h"
@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IMPORT_MAX = 10000, EXTERNAL_ID_MAX = 128, REASON_MAX = 1000, NUMBER_MAX = 32 };
-static const char prefix[] = "parameter:";
+enum { IMPORT_MAX = 10000, EXTERNAL_ID_MAX = 128, REASON_MAX = 1000, WORKER_MAX = 128, NUMBER_MAX = 32 };
+static const char   prefix[] = "parameter:";
+static const double number_max = 9007199254740991.0; /* 2^53 - 1 */
 
 struct line {
     const struct spec  *spec;
@@ -25,7 +26,6 @@ struct line {
     size_t              param;  /* or metric */
     double             *point, *values;
     struct observation *out;
-    bool                has_result;
 };
 struct column {
     const char *name;
@@ -68,21 +68,30 @@ static enum status read_state(struct line *line, const char *cell)
     static const struct {
         const char  *name;
         enum outcome outcome;
-        bool         has_result;
     } states[] = {
-        {"", OUTCOME_VALUE, true},           {"completed", OUTCOME_VALUE, true},
-        {"failed", OUTCOME_FAILED, true},    {"infeasible", OUTCOME_INFEASIBLE, true},
-        {"queued", OUTCOME_VALUE, false},    {"running", OUTCOME_VALUE, false},
-        {"abandoned", OUTCOME_VALUE, false}, {"stopped", OUTCOME_VALUE, false},
+        {"", OUTCOME_VALUE},          {"completed", OUTCOME_VALUE},       {"failed", OUTCOME_FAILED},
+        {"queued", OUTCOME_QUEUED},   {"infeasible", OUTCOME_INFEASIBLE}, {"running", OUTCOME_QUEUED},
+        {"stopped", OUTCOME_STOPPED}, {"abandoned", OUTCOME_ABANDONED},
     };
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (strcmp(states[i].name, cell) != 0)
             continue;
         line->out->outcome = states[i].outcome;
-        line->has_result = states[i].has_result;
         return STATUS_OK;
     }
     return refuse(line, "unknown_value", "is not a state");
+}
+
+static enum status read_trial(struct line *line, const char *cell)
+{
+    double number;
+    if (cell[0] == '\0')
+        return STATUS_OK;
+    TRY(read_number(line, cell, &number));
+    if (number < 1 || number > number_max || floor(number) != number)
+        return refuse(line, "out_of_range", "is not the number of a trial");
+    line->out->number = (int64_t)number;
+    return STATUS_OK;
 }
 
 static enum status read_value(struct line *line, const char *cell)
@@ -101,6 +110,11 @@ static enum status read_stddev(struct line *line, const char *cell)
 static enum status read_reason(struct line *line, const char *cell)
 {
     return read_text(line, cell, REASON_MAX, &line->out->reason);
+}
+
+static enum status read_worker(struct line *line, const char *cell)
+{
+    return read_text(line, cell, WORKER_MAX, &line->out->worker);
 }
 
 static enum status read_external_id(struct line *line, const char *cell)
@@ -181,12 +195,12 @@ static enum status read_metric_stddev(struct line *line, const char *cell)
 /* ---- reading the header ---- */
 
 static const struct column known_columns[] = {
-    {.name = "trial"},
+    {.name = "trial", .read = read_trial},
     {.name = "state", .read = read_state},
     {.name = "candidate", .read = read_candidate},
     {.name = "value", .read = read_value},
     {.name = "stddev", .read = read_stddev},
-    {.name = "worker"},
+    {.name = "worker", .read = read_worker},
     {.name = "created_at"},
     {.name = "finished_at"},
     {.name = "reason", .read = read_reason},
@@ -282,6 +296,8 @@ static enum status check_result(struct line *line)
         has_any = has_any || !isnan(values[i]);
     }
     line->column = "value";
+    if (out->outcome == OUTCOME_STOPPED) // its value is the last one of a curve, which a table does not have
+        return STATUS_OK;
     if (values != NULL && (out->outcome == OUTCOME_VALUE ? !has_all : has_any))
         return refuse(line, "bad_combination", "a completed trial has all values, another one none");
     if (has_any) {
@@ -292,7 +308,7 @@ static enum status check_result(struct line *line)
     if (out->outcome == OUTCOME_VALUE && isnan(out->value))
         return refuse(line, "missing_member", "a completed trial needs a value");
     if (out->outcome != OUTCOME_VALUE && (!isnan(out->value) || !isnan(out->stddev)))
-        return refuse(line, "bad_combination", "a failed or infeasible trial has no value");
+        return refuse(line, "bad_combination", "only a completed trial has a value");
     return STATUS_OK;
 }
 
@@ -300,7 +316,6 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
 {
     line->number = table->lines[row + 1];
     *line->out = (struct observation){.row = -1, .value = NAN, .stddev = NAN, .line = line->number};
-    line->has_result = true;
     line->point = NULL;
     if (line->spec->space.kind == SPACE_PARAMETERS) {
         line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
@@ -323,8 +338,6 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
         if (columns[i].read != NULL)
             TRY(columns[i].read(line, csv_table_cell(table, row, i)));
     }
-    if (!line->has_result)
-        return STATUS_OK;
     if (line->point != NULL)
         TRY(check_point(line));
     return check_result(line);
@@ -338,9 +351,9 @@ static enum status read_table(const struct csv_table *table, struct line *line, 
         return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
     TRY(read_header(table, line, columns));
     for (size_t row = 0; row < table->rows; row++) {
-        line->out = &(*items)[*len];
+        line->out = &(*items)[row];
         TRY(read_line(table, row, columns, line));
-        *len += line->has_result;
+        ++*len;
     }
     return STATUS_OK;
 }
@@ -362,7 +375,8 @@ enum status import_csv(const struct spec *spec, const char *text, size_t length,
         return error_set(err, STATUS_INVALID, "csv_unreadable", "", "the text is not UTF-8");
     enum status status = csv_table_parse(text, length, &table, err);
     if (status == STATUS_OK && table.rows > IMPORT_MAX)
-        status = error_set(err, STATUS_TOO_LARGE, "too_many_rows", "", "more than %d lines", IMPORT_MAX);
+        status =
+            error_set(err, STATUS_TOO_LARGE, "too_many_rows", "", "more than %d lines: send them in parts", IMPORT_MAX);
     if (status == STATUS_OK)
         status = read_table(&table, &line, items, len);
     csv_table_free(&table);

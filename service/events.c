@@ -9,7 +9,7 @@
 enum { LIST_MAX = 1000, LIST_DEFAULT = 100, ALL_MAX = 4000000 };
 
 struct task {
-    struct caller             *caller;
+    struct arena              *arena;
     const struct event_filter *filter;
     int64_t                    after, limit;
     struct event_page         *out;
@@ -38,7 +38,7 @@ static enum status grow(struct task *task, size_t *room, struct error *err)
     if (out->len < *room)
         return STATUS_OK;
     *room = *room == 0 ? 128 : 2 * *room;
-    struct event_row *grown = ARENA_NEW(task->caller->arena, struct event_row, *room);
+    struct event_row *grown = ARENA_NEW(task->arena, struct event_row, *room);
     if (grown == NULL)
         return app_no_memory(err);
     if (out->len > 0)
@@ -62,7 +62,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
         status = grow(task, &room, err);
         if (status == STATUS_OK)
-            status = keep_row(&rows, task->caller->arena, &out->events[out->len], err);
+            status = keep_row(&rows, task->arena, &out->events[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;
@@ -70,14 +70,14 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = app_text(task->caller->arena, "%lld", (long long)out->events[out->len - 1].seq);
+    out->next_cursor = app_text(task->arena, "%lld", (long long)out->events[out->len - 1].seq);
     return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
                        struct event_page *out, struct error *err)
 {
-    struct task task = {.caller = caller, .filter = filter, .out = out};
+    struct task task = {.arena = caller->arena, .filter = filter, .out = out};
     *out = (struct event_page){0};
     if (caller->resource[0] != '\0' && (filter->study == NULL || strcmp(filter->study, caller->resource) != 0))
         return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
@@ -92,4 +92,13 @@ enum status event_list(struct app *app, struct caller *caller, const struct even
             return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
     }
     return db_read(app->db, list, &task, err);
+}
+
+enum status event_read(struct db_conn *conn, const char *study, struct arena *arena, struct event_page *out,
+                       struct error *err)
+{
+    const struct event_filter filter = {.study = study};
+    struct task               task = {.arena = arena, .filter = &filter, .limit = ALL_MAX, .out = out};
+    *out = (struct event_page){0};
+    return list(conn, &task, err);
 }

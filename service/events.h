@@ -15,10 +15,14 @@ struct event_page {
 };
 struct event_filter {
     const char *study, *cursor;
-    int64_t     limit;
-}; /* limit 0: all (export) */
+    int64_t     limit; /* 0: all */
+};
 MUST_CHECK enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
                                   struct event_page *out, struct error *err);
+
+/* Within a transaction: every event of a study. */
+MUST_CHECK enum status event_read(struct db_conn *conn, const char *study, struct arena *arena, struct event_page *out,
+                                  struct error *err);
 
 /* A study's trials as CSV text in the arena (RFC 4180). */
 MUST_CHECK enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text,

@@ -322,14 +322,18 @@ enum status meta_check_rows(const struct spec *spec, const struct meta_sources *
     return STATUS_OK;
 }
 
+enum status meta_snapshot(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
+                          struct meta_sources *out, struct error *err)
+{
+    *out = (struct meta_sources){0};
+    return spec->policy->read_meta == NULL ? STATUS_OK : read_all(conn, study, spec, arena, out, err);
+}
+
 enum status meta_load(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
                       struct meta_sources *out, struct error *err)
 {
-    *out = (struct meta_sources){0};
-    if (spec->policy->read_meta == NULL)
-        return STATUS_OK;
-    TRY(read_all(conn, study, spec, arena, out, err));
-    return meta_check_rows(spec, out, err);
+    TRY(meta_snapshot(conn, study, spec, arena, out, err));
+    return spec->policy->read_meta == NULL ? STATUS_OK : meta_check_rows(spec, out, err);
 }
 
 /* ---- for people ---- */
@@ -341,25 +345,6 @@ struct look {
     struct meta_page  *out;
     int64_t            after, limit;
 };
-
-static enum status find(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct look *work = arg;
-    return read_all(conn, work->id, work->spec, work->caller->arena, &work->out->sources, err);
-}
-
-enum status meta_find(struct app *app, struct caller *caller, const char *study, const struct spec *spec,
-                      struct meta_sources *out, struct error *err)
-{
-    struct meta_page page = {0};
-    struct look      work = {.caller = caller, .id = study, .spec = spec, .out = &page};
-    *out = page.sources;
-    if (spec->policy->read_meta == NULL)
-        return STATUS_OK;
-    TRY(db_read(app->db, find, &work, err));
-    *out = page.sources;
-    return STATUS_OK;
-}
 
 static enum status add_item(const struct db_rows *rows, struct look *work, struct meta_state *state, struct error *err)
 {
@@ -418,7 +403,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_CONFLICT, "no_meta_studies", "", "the algorithm %s learns from no other study",
                          study.spec.policy->name);
     work->spec = &study.spec;
-    TRY(find(conn, work, err));
+    TRY(read_all(conn, work->id, work->spec, work->caller->arena, &work->out->sources, err));
     return read_items(conn, work, err);
 }
 

@@ -40,8 +40,8 @@ MUST_CHECK enum status meta_load(struct db_conn *conn, const char *study, const 
 /* The rows of spec, which are there, are those that the sources are about; otherwise CONFLICT "meta_matrix_differs". */
 MUST_CHECK enum status meta_check_rows(const struct spec *spec, const struct meta_sources *sources, struct error *err);
 /* As meta_load, for people: without a look at the matrix. */
-MUST_CHECK enum status meta_find(struct app *app, struct caller *caller, const char *study, const struct spec *spec,
-                                 struct meta_sources *out, struct error *err);
+MUST_CHECK enum status meta_snapshot(struct db_conn *conn, const char *study, const struct spec *spec,
+                                     struct arena *arena, struct meta_sources *out, struct error *err);
 
 /* What each suggestion thought of the earlier studies, in the order of the trials.
  * CONFLICT "no_meta_studies" when the algorithm learns from none. */

@@ -1,12 +1,15 @@
 /* observe: results come in, one or ten thousand, all or nothing.
  * A result names its trial, or brings a point of its own, which then becomes a trial that is finished at once.
- * Sending the same thing twice is accepted and counted as a duplicate; another value for a finished trial is not.
- * A late result counts, whoever has the trial now, unless it comes with the lease that was lost; a late failure does
- * not, for it says something of the worker. */
+ * The same result of a trial twice, by its number or external id, is accepted and counted as a duplicate; another value
+ * for a finished trial is not.  Without either the same point twice is two measurements.
+ * A late result counts, whoever has the trial now, unless it comes with the lease that was lost; a late failure
+ * does not, for it says something of the worker.
+ * An import also brings trials without a result; see transfer.h for how it knows a trial again. */
 #include "service/trial.h"
 
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/transfer.h"
 #include "service/visits.h"
 
 #include <math.h>
@@ -33,6 +36,9 @@ static const struct { enum trial_state state; const char *kind; } outcomes[] = {
     [OUTCOME_VALUE] = {TRIAL_COMPLETED, "trial.observed"},
     [OUTCOME_FAILED] = {TRIAL_FAILED, "trial.failed"},
     [OUTCOME_INFEASIBLE] = {TRIAL_INFEASIBLE, "trial.infeasible"},
+    [OUTCOME_STOPPED] = {TRIAL_STOPPED, "trial.stopped"},
+    [OUTCOME_ABANDONED] = {TRIAL_ABANDONED, "trial.abandoned"},
+    [OUTCOME_QUEUED] = {TRIAL_QUEUED, "trial.queued"},
 };
 // clang-format on
 
@@ -104,22 +110,24 @@ static enum status log_trial(struct db_conn *conn, struct batch *batch, const ch
     return rows_log(conn, &batch->study, &change, err);
 }
 
-/* A point of the user's own becomes a trial. */
-static enum status add_reported(struct db_conn *conn, struct batch *batch, const struct observation *item,
-                                struct trial *trial, struct error *err)
+/* A point of the user's own becomes a trial: running, its end follows, or queued. */
+static enum status add_trial(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                             struct trial *trial, struct error *err)
 {
+    bool is_queued = item->outcome == OUTCOME_QUEUED;
     *trial = (struct trial){
         .number = batch->study.trials_total + 1,
-        .state = TRIAL_RUNNING,
+        .state = is_queued ? TRIAL_QUEUED : TRIAL_RUNNING,
         .point = item->point,
         .row = item->row,
-        .worker = "",
+        .worker = is_queued || item->worker == NULL ? "" : item->worker,
+        .external_id = item->external_id,
         .value = NAN,
         .created_ms = batch->now_ms,
         .model = {.mean = NAN, .sd = NAN},
     };
     TRY(rows_trial_add(conn, batch->app, &batch->study, &(struct new_trial){.trial = trial}, err));
-    return log_trial(conn, batch, "trial.reported", trial->number, NULL, err);
+    return log_trial(conn, batch, is_queued ? "trial.queued" : "trial.reported", trial->number, NULL, err);
 }
 
 /* One objective: the best of the feasible trials. */
@@ -179,11 +187,84 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
                          (long long)trial.number, trial_state_names[trial.state]);
     TRY(check_place(conn, batch, item, err));
     if (item->trial == 0)
-        TRY(add_reported(conn, batch, item, &trial, err));
+        TRY(add_trial(conn, batch, item, &trial, err));
     TRY(visits_check_values(conn, &batch->study, &trial, item->values, batch->caller->arena, err));
     batch->out->accepted++;
     return finish(conn, batch, item, &trial, err);
 }
+
+/* ---- imports ---- */
+
+/* The trial that an item of an import is, where the study has it: by its external id; by its number, when that is of
+ * this study, or of a table that does not say where it is from and the rest is equal too. */
+static enum status find_imported(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                                 struct trial *trial, bool *found, struct error *err)
+{
+    const char *source = batch->caller->import_source;
+    bool        is_own = strcmp(source, batch->id) == 0;
+    TRY(find_external(conn, batch, item, trial, found, err));
+    if (*found || item->number < 1 || item->number > batch->study.trials_total || (!is_own && source[0] != '\0'))
+        return STATUS_OK;
+    TRY(rows_trial_get(conn, batch->id, item->number, batch->caller->arena, trial, err));
+    *found = is_own || (same_place(batch, trial, item) && same_outcome(&batch->study.spec, trial, item));
+    return STATUS_OK;
+}
+
+/* What the study has is left alone, but for a result that it lacks. */
+static enum status import_known(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                                const struct trial *trial, struct error *err)
+{
+    struct observation own = *item;
+    if (!same_place(batch, trial, item))
+        return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
+                         "trial %lld is this one, and has another point", (long long)trial->number);
+    if (item->outcome > OUTCOME_INFEASIBLE) {
+        batch->out->duplicates++;
+        return STATUS_OK;
+    }
+    own.trial = trial->number;
+    own.external_id = NULL;
+    return observe_one(conn, batch, &own, err);
+}
+
+/* A curve needs epochs here too, and without it there is nothing of a stopped trial; a study that is over tries
+ * nothing more. */
+static bool is_left_out(const struct batch *batch, const struct observation *item)
+{
+    bool has_epochs = batch->study.spec.stopping.kind != STOP_RULE_OFF;
+    return (item->outcome == OUTCOME_STOPPED && (!has_epochs || item->curve_len == 0)) ||
+           (item->outcome == OUTCOME_QUEUED && batch->study.state == STUDY_COMPLETED);
+}
+
+static enum status import_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                              struct error *err)
+{
+    struct study *study = &batch->study;
+    struct trial  trial;
+    bool          is_known;
+    TRY(find_imported(conn, batch, item, &trial, &is_known, err));
+    if (is_known)
+        return import_known(conn, batch, item, &trial, err);
+    if (is_left_out(batch, item)) {
+        batch->out->skipped++;
+        return STATUS_OK;
+    }
+    if (item->outcome != OUTCOME_ABANDONED || study->spec.is_private)
+        TRY(check_place(conn, batch, item, err));
+    TRY(add_trial(conn, batch, item, &trial, err));
+    batch->out->accepted++;
+    batch->out->queued += item->outcome == OUTCOME_QUEUED;
+    if (item->outcome == OUTCOME_QUEUED)
+        return STATUS_OK;
+    struct change change = {NULL, batch->caller->token_id, NULL, trial.number, batch->now_ms};
+    if (study->spec.stopping.kind != STOP_RULE_OFF)
+        TRY(transfer_curve(conn, study, &change, item, err));
+    TRY(visits_check_values(conn, study, &trial, item->values, batch->caller->arena, err));
+    study->imported += item->outcome != OUTCOME_FAILED && item->outcome != OUTCOME_ABANDONED;
+    return finish(conn, batch, item, &trial, err);
+}
+
+/* ---- all of them ---- */
 
 /* A refused item does not hide what is wrong with the others. */
 static bool is_refusal(enum status status)
@@ -206,7 +287,8 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
     for (size_t i = 0; i < batch->len; i++) {
         struct error      own;
         struct arena_mark mark = arena_mark(batch->caller->arena);
-        enum status       status = observe_one(conn, batch, &batch->items[i], &own);
+        bool              is_import = batch->caller->import_source != NULL && batch->items[i].trial == 0;
+        enum status       status = (is_import ? import_one : observe_one)(conn, batch, &batch->items[i], &own);
         arena_release(batch->caller->arena, mark);
         if (status == STATUS_OK)
             continue;
@@ -247,7 +329,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     batch->study.spec = spec;
     TRY(observe_all(conn, batch, err));
     if (out->accepted > 0) {
-        if (batch->caller->is_import)
+        if (batch->caller->import_source != NULL)
             TRY(log_trial(conn, batch, "study.imported", 0, NULL, err));
         TRY(complete_if_reached(conn, batch, err));
         TRY(rows_complete_if_spent(conn, &batch->study, batch->caller->token_id, batch->now_ms, err));

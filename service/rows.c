@@ -79,6 +79,7 @@ enum status rows_study(const struct db_rows *rows, bool with_spec, struct arena 
     out->best_value = number(rows, 19);
     out->created_ms = db_int(rows, 20);
     out->updated_ms = db_int(rows, 21);
+    out->imported = db_int(rows, 22);
     if (failed)
         return app_no_memory(err);
     return with_spec ? codec_spec_parse(db_text(rows, 4), arena, &out->spec, err) : STATUS_OK;
@@ -217,10 +218,10 @@ enum status rows_trial_add(struct db_conn *conn, struct app *app, struct study *
         return rows_impossible(app, study, trial, err);
     size_t bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, study->id, trial->number, trial_state_names[trial->state], trial->point,
-                bytes, is_row ? trial->row : (int64_t)-1, trial->worker, trial->lease_ms, NULL, trial->model.policy,
-                trial->model.fallback, trial->model.revision, trial->model.observations, trial->model.mean,
-                trial->model.sd, trial->model.milliseconds, new->note, new->note_bytes, trial->created_ms,
-                trial->model.diagnostics));
+                bytes, is_row ? trial->row : (int64_t)-1, trial->worker, trial->lease_ms, trial->external_id,
+                trial->model.policy, trial->model.fallback, trial->model.revision, trial->model.observations,
+                trial->model.mean, trial->model.sd, trial->model.milliseconds, new->note, new->note_bytes,
+                trial->created_ms, trial->model.diagnostics));
     rows_count(study, TRIAL_STATE_COUNT, trial->state);
     return STATUS_OK;
 }
@@ -287,7 +288,8 @@ void rows_count(struct study *study, enum trial_state from, enum trial_state to)
 
 int64_t rows_allowance(const struct study *study)
 {
-    int64_t used = study->trials_total - study->trials[TRIAL_FAILED] - study->trials[TRIAL_ABANDONED];
+    int64_t given_back = study->trials[TRIAL_FAILED] + study->trials[TRIAL_ABANDONED];
+    int64_t used = study->trials_total - given_back - study->imported;
     return study->budget_trials == 0 ? INT64_MAX : used < study->budget_trials ? study->budget_trials - used : 0;
 }
 
@@ -295,8 +297,8 @@ enum status rows_complete_if_spent(struct db_conn *conn, struct study *study, co
                                    struct error *err)
 {
     const int64_t *trials = study->trials;
-    int64_t        finished = trials[TRIAL_COMPLETED] + trials[TRIAL_INFEASIBLE] + trials[TRIAL_STOPPED];
-    int64_t        open = trials[TRIAL_QUEUED] + trials[TRIAL_RUNNING];
+    int64_t finished = trials[TRIAL_COMPLETED] + trials[TRIAL_INFEASIBLE] + trials[TRIAL_STOPPED] - study->imported;
+    int64_t open = trials[TRIAL_QUEUED] + trials[TRIAL_RUNNING];
     if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
         return STATUS_OK;
     struct change change = {"study.completed", actor, "budget_exhausted", 0, now_ms};
@@ -310,5 +312,5 @@ enum status rows_study_save(struct db_conn *conn, const struct study *study, int
     const int64_t *trials = study->trials;
     return db_exec(conn, NULL, err, SQL_STUDY_COUNT, study->id, study->revision, study->trials_total,
                    trials[TRIAL_QUEUED], trials[TRIAL_RUNNING], trials[TRIAL_COMPLETED], trials[TRIAL_FAILED],
-                   trials[TRIAL_INFEASIBLE], trials[TRIAL_ABANDONED], trials[TRIAL_STOPPED], at_ms);
+                   trials[TRIAL_INFEASIBLE], trials[TRIAL_ABANDONED], trials[TRIAL_STOPPED], at_ms, study->imported);
 }

@@ -29,6 +29,7 @@ struct study {
     int64_t          revision;      /* length of the log */
     int64_t          version;       /* of what PATCH and the state changes edit: the ETag */
     int64_t          trials[TRIAL_STATE_COUNT], trials_total;
+    int64_t          imported;   /* completed, infeasible and stopped trials that the budget does not count */
     int64_t          best_trial; /* 0: none */
     double           best_value;
     int64_t          created_ms, updated_ms;

@@ -79,7 +79,15 @@ MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, con
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);
 
-enum outcome { OUTCOME_VALUE, OUTCOME_FAILED, OUTCOME_INFEASIBLE };
+/* The last three are of imports only. */
+enum outcome {
+    OUTCOME_VALUE,
+    OUTCOME_FAILED,
+    OUTCOME_INFEASIBLE,
+    OUTCOME_STOPPED,
+    OUTCOME_ABANDONED,
+    OUTCOME_QUEUED /* there is none yet: the trial is to be tried here */
+};
 struct observation {
     int64_t       trial; /* 0: by point or by candidate */
     int64_t       lease; /* under which the trial was held; 0: not said */
@@ -90,6 +98,11 @@ struct observation {
     const double *values;               /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
     const char   *reason, *external_id; /* or NULL */
     size_t        line;                 /* of the CSV file it came from, for its errors */
+    /* Of a trial that an import brings, where they are known. */
+    int64_t                   number; /* in the study it comes from; 0 */
+    const char               *worker; /* or NULL */
+    const struct curve_point *curve;  /* [curve_len] steps ascending */
+    size_t                    curve_len;
 };
 struct item_error {
     size_t       item;
@@ -97,6 +110,7 @@ struct item_error {
 };
 struct observe_reply {
     int64_t            accepted, duplicates, revision, best_trial;
+    int64_t            queued, skipped; /* of an import: accepted to be tried; left out */
     double             best_value;
     struct item_error *errors; /* of a refused batch, in the arena; error.path is relative to the item */
     size_t             errors_len;

@@ -11,7 +11,8 @@ CREATE TABLE study (
     labels TEXT NOT NULL, notes TEXT NOT NULL, budget INTEGER NOT NULL, revision INTEGER NOT NULL,
     version INTEGER NOT NULL, total INTEGER NOT NULL, queued INTEGER NOT NULL, running INTEGER NOT NULL,
     completed INTEGER NOT NULL, failed INTEGER NOT NULL, infeasible INTEGER NOT NULL, abandoned INTEGER NOT NULL,
-    stopped INTEGER NOT NULL, best_trial INTEGER NOT NULL, best_value REAL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL
+    stopped INTEGER NOT NULL, best_trial INTEGER NOT NULL, best_value REAL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL,
+    imported INTEGER NOT NULL DEFAULT 0 -- trials whose results came from elsewhere: they do not count against the budget
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX study_by_age ON study(created_ms DESC, id DESC);
 

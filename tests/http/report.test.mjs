@@ -329,7 +329,7 @@ test('reports of other trials while one is judged: no answer is lost', async () 
     }
 });
 
-test('an export has the curves; an import says that it skips stopped trials', async () => {
+test('an export has the curves, and an import keeps them, stopped trials too', async () => {
     const { id } = await api.study({ metrics: accuracy, algorithm: bos });
     await runs(id, 20, [rising(0.92, 0.6), rising(0.83, 0.5), rising(0.31, 0.4)]);
     const document = await api.get(`/v1/studies/${id}/export`);
@@ -338,5 +338,13 @@ test('an export has the curves; an import says that it skips stopped trials', as
     assert.equal(document.trials[2].curve.at(-1).value, document.trials[2].value);
     const copy = await api.post('/v1/studies', { ...document.study, name: 'copy' }, 201);
     assert.deepEqual(await api.post(`/v1/studies/${copy.id}/import`, document),
-        { imported: 2, duplicates: 0, skipped: 1, dry_run: false });
+        { imported: 3, queued: 0, duplicates: 0, skipped: 0, dry_run: false });
+    const again = (await api.get(`/v1/studies/${copy.id}/export`)).trials;
+    const essence = ({ state, point, value, reason, curve }) => [state, point, value, reason, curve.map((p) => [p.step, p.value])];
+    assert.deepEqual(again.map(essence), document.trials.map(essence));
+    const [next] = (await api.post(`/v1/studies/${copy.id}/suggest`, {})).trials;
+    assert.ok(next.number === 4 && next.model.observations >= 3, 'the model learns from all three');
+    const short = await api.study({ metrics: accuracy, algorithm: { ...bos, epochs: 15 } });
+    const problem = await api.refused(short.id, [422, 'out_of_range'], 'POST', `/v1/studies/${short.id}/import`, { json: document });
+    assert.equal(problem.errors[0].pointer, '/trials/0/curve/15/step');
 });

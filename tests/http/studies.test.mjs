@@ -18,7 +18,7 @@ test('a study shows what it was made from, with defaults resolved', async () => 
     assert.deepEqual([study.budget, study.best, study.reason, study.labels, study.notes], [null, null, null, {}, '']);
     assert.deepEqual(study.space.parameters[0], mixed.parameters[0]);
     assert.deepEqual(study.space.parameters[1], { ...mixed.parameters[1], scale: 'linear' });
-    assert.deepEqual(study.trials, { total: 0, queued: 0, running: 0, completed: 0, failed: 0, infeasible: 0, abandoned: 0, stopped: 0 });
+    assert.deepEqual(study.trials, { total: 0, queued: 0, running: 0, completed: 0, failed: 0, infeasible: 0, abandoned: 0, stopped: 0, imported: 0 });
     const again = await api.request('GET', `/v1/studies/${study.id}`);
     assert.deepEqual(again.json, study);
     assert.equal(again.headers.etag, reply.headers.etag);
@@ -143,7 +143,7 @@ test('a budget ends the study when its last trial is finished, and a larger one 
     await api.post(`${path}/observe`, { observations: [{ trial: trials[1].number, value: 1.5 }, { trial: 3, value: 2.5 }, { trial: 4, state: 'infeasible' }] });
     const study = await api.get(path);
     assert.deepEqual([study.state, study.reason], ['completed', 'budget_exhausted']);
-    assert.deepEqual(study.trials, { total: 4, queued: 0, running: 0, completed: 2, failed: 1, infeasible: 1, abandoned: 0, stopped: 0 });
+    assert.deepEqual(study.trials, { total: 4, queued: 0, running: 0, completed: 2, failed: 1, infeasible: 1, abandoned: 0, stopped: 0, imported: 0 });
 });
 
 test('a worker that waits as it is told gets what a dead one held, and then is told to stop', async () => {
@@ -243,6 +243,12 @@ async function finishedStudy() {
     return path;
 }
 
+// Of a trial, what another study has too: not who suggested it when; what ran is to be run again; an id is given.
+const essence = ({ created_at, finished_at, lease, model, worker, state, external_id, curve, ...rest }) => ({ ...rest,
+    state: state === 'running' ? 'queued' : state, worker: state === 'running' ? '' : worker,
+    external_id: /^(std_[a-z2-7]+\/[0-9]+|row:.*)$/.test(external_id) ? null : external_id,
+    curve: curve?.map(({ step, value }) => ({ step, value })) });
+
 test('a JSON export can be imported into another study', async () => {
     const path = await finishedStudy();
     const document = await api.get(`${path}/export`);
@@ -252,13 +258,11 @@ test('a JSON export can be imported into another study', async () => {
     const target = await api.post('/v1/studies', { ...document.study, name: 'target' }, 201);
     const goal = `/v1/studies/${target.id}`;
     const before = await api.state(target.id);
-    assert.deepEqual(await api.post(`${goal}/import?dry_run=true`, document), { imported: 4, duplicates: 0, skipped: 1, dry_run: true });
+    assert.deepEqual(await api.post(`${goal}/import?dry_run=true`, document), { imported: 5, queued: 1, duplicates: 0, skipped: 0, dry_run: true });
     assert.deepEqual(await api.state(target.id), before, 'a dry run changed the study');
-    assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 4, duplicates: 0, skipped: 1, dry_run: false });
-    const { trials } = await api.get(`${goal}/trials`);
-    const finished = document.trials.filter((trial) => trial.state !== 'running');
-    assert.deepEqual(trials.map((t) => [t.state, t.point, t.value, t.stddev, t.reason, t.external_id]),
-        finished.map((t) => [t.state, t.point, t.value, t.stddev, t.reason, t.external_id]));
+    assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 5, queued: 1, duplicates: 0, skipped: 0, dry_run: false });
+    assert.deepEqual((await api.get(`${goal}/export`)).trials.map(essence), document.trials.map(essence));
+    assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 0, queued: 0, duplicates: 5, skipped: 0, dry_run: false });
     assert.ok((await api.get(`/v1/events?study=${target.id}`)).events.some((event) => event.kind === 'study.imported'));
 });
 
@@ -269,12 +273,94 @@ test('a CSV export can be imported into another study', async () => {
     const target = await api.study({ space: mixed });
     const goal = `/v1/studies/${target.id}`;
     const send = (query) => api.expect(200, 'POST', `${goal}/import${query}`, { body: csv, type: 'text/csv' });
-    assert.deepEqual(await send('?dry_run=true'), { imported: 4, duplicates: 0, skipped: 0, dry_run: true });
-    assert.deepEqual(await send(''), { imported: 4, duplicates: 0, skipped: 0, dry_run: false });
+    assert.deepEqual(await send('?dry_run=true'), { imported: 5, queued: 1, duplicates: 0, skipped: 0, dry_run: true });
+    assert.deepEqual(await send(''), { imported: 5, queued: 1, duplicates: 0, skipped: 0, dry_run: false });
+    assert.deepEqual(await send(''), { imported: 0, queued: 0, duplicates: 5, skipped: 0, dry_run: false });
     const [source, copy] = await Promise.all([api.get(`${path}/trials`), api.get(`${goal}/trials`)]);
-    const essence = (t) => [t.state, t.point, t.value, t.stddev, t.reason, t.external_id];
-    assert.deepEqual(copy.trials.map(essence), source.trials.filter((t) => t.state !== 'running').map(essence));
-    assert.equal((await api.request('GET', `${goal}/export?format=csv`)).text.split('\r\n').length, 1 + 4 + 1);
+    assert.deepEqual(copy.trials.map(essence), source.trials.map(essence));
+    assert.equal((await api.request('GET', `${goal}/export?format=csv`)).text.split('\r\n').length, 1 + 5 + 1);
+    const own = await api.expect(200, 'POST', `${path}/import`, { body: csv, type: 'text/csv' });
+    assert.deepEqual([own.imported, own.duplicates], [1, 4], 'a table does not say whose it is: what ran may be new');
+});
+
+test('a table twice is its rows once, equal rows are as many measurements, and more rows are news', async () => {
+    const { id } = await api.study({ space: mixed });
+    const path = `/v1/studies/${id}`, rows = ['0.01,2,adam,1.5', '0.02,2,adam,2', '0.01,2,adam,1.5'];
+    const send = (lines) => api.expect(200, 'POST', `${path}/import`, { body: `lr,layers,optimizer,value\n${lines.join('\n')}\n`, type: 'text/csv' });
+    const item = (row) => { const [lr, layers, optimizer, value] = row.split(','); return { point: { lr: +lr, layers: +layers, optimizer }, value: +value }; };
+    const counts = ({ imported, duplicates }) => [imported, duplicates];
+    assert.deepEqual(counts(await send(rows)), [3, 0]);
+    assert.deepEqual(counts(await send(rows)), [0, 3]);
+    assert.deepEqual(counts(await send([...rows].reverse())), [0, 3]);
+    assert.deepEqual(counts(await api.post(`${path}/import`, { observations: rows.map(item) })), [0, 3], 'as JSON');
+    assert.deepEqual(counts(await send([...rows, '0.02,2,adam,2', '0.05,2,sgd,2'])), [2, 3]);
+    assert.equal((await api.get(path)).trials.completed, 5);
+    await api.post(`${path}/observe`, item(rows[0]));
+    await api.post(`${path}/observe`, item(rows[0]));
+    assert.equal((await api.get(path)).trials.completed, 7, 'a point observed twice was measured twice');
+});
+
+test('an export imported where it comes from changes nothing, but for results that it has', async () => {
+    const path = await finishedStudy();
+    const document = await api.get(`${path}/export`), before = await api.state(document.id);
+    assert.deepEqual(counted(await api.post(`${path}/import`, document)), [0, 5]);
+    assert.deepEqual(await api.state(document.id), before);
+    const target = await api.post('/v1/studies', { ...document.study, name: 'target' }, 201), goal = `/v1/studies/${target.id}`;
+    assert.deepEqual(counted(await api.post(`${goal}/import`, { id: document.id, trials: document.trials.slice(0, 2) })), [2, 0]);
+    assert.deepEqual(counted(await api.post(`${goal}/import`, { id: document.id, trials: document.trials.slice(1) })), [3, 1], 'in parts');
+    const { number } = document.trials.find((trial) => trial.state === 'running');
+    await api.post(`${path}/observe`, { trial: number, value: 7 });
+    const later = await api.get(`${path}/export`);
+    assert.deepEqual(counted(await api.post(`${goal}/import`, later)), [1, 4]);
+    const outcomes = (document) => document.trials.map(({ number, state, point, value }) => [number, state, point, value]);
+    assert.deepEqual(outcomes(await api.get(`${goal}/export`)), outcomes(later));
+});
+const counted = ({ imported, duplicates }) => [imported, duplicates];
+
+test('imported results leave the budget as it is', async () => {
+    const { id } = await api.study({ budget: { trials: 3 } });
+    for (let i = 0; i < 3; i++) {
+        const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
+        await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: i });
+    }
+    const document = await api.get(`/v1/studies/${id}/export`);
+    assert.equal((await api.get(`/v1/studies/${id}`)).state, 'completed');
+    const copy = await api.post('/v1/studies', document.study, 201), path = `/v1/studies/${copy.id}`;
+    assert.equal((await api.post(`${path}/import`, document)).imported, 3);
+    const study = await api.get(path);
+    assert.deepEqual([study.state, study.trials.completed, study.trials.imported], ['active', 3, 3]);
+    const { trials } = await api.post(`${path}/suggest`, { count: 10 });
+    assert.deepEqual(trials.map((trial) => trial.number), [4, 5, 6], 'as many as the budget says');
+    for (const { number } of trials)
+        await api.post(`${path}/observe`, { trial: number, value: -number });
+    const end = await api.get(path);
+    assert.deepEqual([end.state, end.reason, end.trials.completed], ['completed', 'budget_exhausted', 6]);
+});
+
+test('imports of every state, and what is refused of a document', async () => {
+    const { id } = await api.study({ space: mixed });
+    const point = { lr: 0.01, layers: 2, optimizer: 'adam' }, path = `/v1/studies/${id}`;
+    const trials = [['completed', { value: 1 }], ['failed', { reason: 'disk' }], ['infeasible', {}], ['abandoned', { reason: 'went' }],
+        ['queued', {}], ['running', { worker: 'w' }], ['stopped', { value: 2, reason: 'in_top', curve: [{ step: 1, value: 2 }] }]]
+        .map(([state, more], i) => ({ number: 3 * i + 1, state, point, ...more }));
+    assert.deepEqual(await api.post(`${path}/import`, { id: 'std_elsewhere', trials }),
+        { imported: 6, queued: 2, duplicates: 0, skipped: 1, dry_run: false });
+    const study = await api.get(path);
+    assert.deepEqual(study.trials, { total: 6, queued: 2, running: 0, completed: 1, failed: 1, infeasible: 1, abandoned: 1, stopped: 0, imported: 2 });
+    assert.deepEqual((await api.get(`${path}/trials`)).trials.map((t) => [t.state, t.reason, t.external_id]).slice(1, 4),
+        [['failed', 'disk', 'std_elsewhere/4'], ['infeasible', null, 'std_elsewhere/7'], ['abandoned', 'went', 'std_elsewhere/10']]);
+    for (const [trial, pointer] of [[{ state: 'gone' }, '/trials/0/state'], [{}, '/trials/0'], [{ state: 'completed' }, '/trials/0'],
+        [{ state: 'failed', number: 0 }, '/trials/0/number'], [{ state: 'failed', worker: 3 }, '/trials/0/worker'],
+        [{ state: 'failed', curve: 3 }, '/trials/0/curve'], [{ state: 'failed', curve: [{ step: 2, value: 1 }, { step: 2, value: 1 }] }, '/trials/0/curve/1'],
+        [{ state: 'failed', curve: [{ step: 0, value: 1 }] }, '/trials/0/curve/0'], [{ state: 'failed', curve: [{ step: 1 }] }, '/trials/0/curve/0']]) {
+        const problem = await api.refused(id, 422, 'POST', `${path}/import`, { json: { trials: [{ point, ...trial }] } });
+        assert.equal(problem.errors[0].pointer, pointer, JSON.stringify(trial));
+    }
+    const huge = await api.refused(id, 413, 'POST', `${path}/import`, { body: 'x'.repeat((8 << 20) + 1), type: 'text/csv' });
+    assert.match(huge.detail, /in parts/);
+    await api.refused(id, [409, 'external_id_conflict'], 'POST', `${path}/import`,
+        { json: { id: 'std_elsewhere', trials: [{ ...trials[0], point: { ...point, lr: 0.02 } }] } });
+    await api.refused(id, [409, 'trial_finished'], 'POST', `${path}/import`, { json: { id: 'std_elsewhere', trials: [{ ...trials[0], value: 5 }] } });
 });
 
 test('an import is all or nothing, and says which line is wrong', async () => {
@@ -282,7 +368,7 @@ test('an import is all or nothing, and says which line is wrong', async () => {
     const path = `/v1/studies/${id}/import`;
     const head = 'state,lr,layers,optimizer,value,reason,external_id\n';
     await api.expect(200, 'POST', path, { body: `${head}completed,0.01,2,adam,1.5,,a7\n`, type: 'text/csv' });
-    const conflict = await api.refused(id, [409, 'external_id_conflict'], 'POST', path, { type: 'text/csv', // lines 2 and 3 are skipped or long
+    const conflict = await api.refused(id, [409, 'external_id_conflict'], 'POST', path, { type: 'text/csv', // line 2 is fine, line 3 long
         body: `${head}running,0.01,2,adam,,,\nfailed,0.02,2,adam,,"two\nlines",\ncompleted,0.01,3,adam,1.5,,a7\n` });
     assert.equal(conflict.errors[0].pointer, '/lines/5/external_id');
     const rows = [

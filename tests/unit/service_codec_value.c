@@ -287,7 +287,8 @@ static void test_study(void)
                "\"lease_seconds\":3600,\"shareable\":true,\"budget\":{"
                "\"trials\":100},"
                "\"labels\":{\"team\":\"vision\"},\"notes\":\"\",\"trials\":{\"total\":3,\"queued\":0,\"running\":2,"
-               "\"completed\":0,\"failed\":1,\"infeasible\":0,\"abandoned\":0,\"stopped\":0},\"best\":{\"trial\":2,"
+               "\"completed\":0,\"failed\":1,\"infeasible\":0,\"abandoned\":0,\"stopped\":0,\"imported\":0},\"best\":{"
+               "\"trial\":2,"
                "\"value\":0.75},"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"updated_at\":\"2026-03-01T09:30:01.000Z\"}");
     arena_fini(&arena);

@@ -52,14 +52,16 @@ static void test_import(void)
                "3,infeasible,0.02,-3.0,sgd,,,,,,\"out, \"\"of\"\" memory\",\r\n"
                "4,,1e-2,6,sgd,-1.5,0.25,,,,,\r\n"),
         STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(work.len, 3);
+    CU_ASSERT_EQUAL_FATAL(work.len, 4);
     const struct observation *items = work.items;
     CU_ASSERT(items[0].value == 2.385 && isnan(items[0].stddev) && items[0].trial == 0 && items[0].row == -1);
     CU_ASSERT(items[0].point[0] == 0.01 && items[0].point[1] == 2 && items[0].point[2] == 0);
     CU_ASSERT_STRING_EQUAL(items[0].external_id, "run-1");
-    CU_ASSERT(items[1].outcome == OUTCOME_INFEASIBLE && isnan(items[1].value) && items[1].external_id == NULL);
-    CU_ASSERT_STRING_EQUAL(items[1].reason, "out, \"of\" memory");
-    CU_ASSERT(items[2].value == -1.5 && items[2].stddev == 0.25 && items[2].point[2] == 1);
+    CU_ASSERT(items[0].number == 1 && strcmp(items[0].worker, "w") == 0);
+    CU_ASSERT(items[1].outcome == OUTCOME_QUEUED && items[1].number == 2 && items[1].worker == NULL);
+    CU_ASSERT(items[2].outcome == OUTCOME_INFEASIBLE && isnan(items[2].value) && items[2].external_id == NULL);
+    CU_ASSERT_STRING_EQUAL(items[2].reason, "out, \"of\" memory");
+    CU_ASSERT(items[3].value == -1.5 && items[3].stddev == 0.25 && items[3].point[2] == 1);
     arena_fini(&work.arena);
     CU_ASSERT_EQUAL_FATAL(import(&work, open_rows, "candidate,value\n16,0.5\n0,-0.0\n"), STATUS_OK);
     CU_ASSERT(work.len == 2 && work.items[0].row == 16 && work.items[1].row == 0 && !signbit(work.items[1].value));
@@ -88,6 +90,8 @@ static void test_refused(void)
         {mixed, HEADER "\n0.01,2,sgd,\n", "/lines/2", "missing_member"},
         {mixed, HEADER ",state\n0.01,2,sgd,1,failed\n", "/lines/2", "bad_combination"},
         {mixed, HEADER ",state\n0.01,2,sgd,1,halted\n", "/lines/2", "unknown_value"},
+        {mixed, "trial," HEADER "\n0,0.01,2,sgd,1\n", "/lines/2", "out_of_range"},
+        {mixed, "trial," HEADER "\n1.5,0.01,2,sgd,1\n", "/lines/2", "out_of_range"},
         {mixed, HEADER ",stddev\n0.01,2,sgd,1,-0.5\n", "/lines/2", "out_of_range"},
         {mixed, HEADER ",external_id\n0.01,2,sgd,1,\xff\n", "", "csv_unreadable"},
         {mixed, HEADER "\n0.01,2,sgd\n", "", "csv_width"},
