@@ -136,7 +136,7 @@ reports:
 	$(STEP) sanitizer-reports sh -c '! cat $(BUILD)/report.* 2>/dev/null'
 # What takes long is not in `make test`: all of this, and the fuzzers for more than a minute.
 tsan: $(MODULES)
-	+@rm -f "$(HERE)"/tsan/report.*; TSAN_OPTIONS="log_path='$(HERE)/tsan/report'" \
+	+@rm -f "$(HERE)"/tsan/report.*; STEP_SECONDS=3600 TSAN_OPTIONS="log_path='$(HERE)/tsan/report'" \
 	  $(TSAN) check http api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(TSAN) reports && exit $$code
 api-requests: $(BUILD)/gnomon $(MODULES)
 	$(STEP) api-requests node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)

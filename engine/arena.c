@@ -1,8 +1,8 @@
 /* A list of malloc'd blocks, newest first; each at least 64 KiB or as large as the request.
  * Nobody sees it when memory is used that was given back, or past the end of a piece, because the block stays ours.
  * Builds with ARENA_GUARD, the sanitised ones, let it be seen: what is not handed out is filled with a pattern that is
- * far from any number, no address and no end of a text, and AddressSanitizer reports whoever touches that, or the gap
- * behind each piece. */
+ * far from any number, no address and no end of a text, and AddressSanitizer reports whoever touches that.  There is no
+ * gap between the pieces: it would count against the limit, and a model would be thinned where it is not otherwise. */
 #include "engine/arena.h"
 
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 #ifdef ARENA_GUARD
 #include <sanitizer/asan_interface.h>
-enum { GAP = 64, PATTERN = 0x5a };
+enum { PATTERN = 0x5a };
 
 static void hide(void *memory, size_t bytes)
 {
@@ -25,8 +25,6 @@ static void show(void *memory, size_t bytes)
     ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
 }
 #else
-enum { GAP = 0 };
-
 static void hide(void *memory, size_t bytes)
 {
     (void)memory, (void)bytes;
@@ -88,10 +86,9 @@ static struct arena_block *block_new(struct arena *arena, size_t bytes)
 
 void *arena_alloc(struct arena *arena, size_t count, size_t size)
 {
-    if (size != 0 && count > (SIZE_MAX - ALIGN - GAP) / size)
+    if (size != 0 && count > (SIZE_MAX - ALIGN) / size)
         return NULL;
-    size_t              wanted = count * size, gap = wanted > 0 ? GAP : 0;
-    size_t              bytes = (wanted + gap + ALIGN - 1) / ALIGN * ALIGN;
+    size_t              bytes = (count * size + ALIGN - 1) / ALIGN * ALIGN;
     struct arena_block *block = arena->last;
     if (block == NULL || bytes > block->size - block->used)
         block = block_new(arena, bytes);
@@ -99,7 +96,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
         return NULL;
     void *memory = block->data + block->used;
     block->used += bytes;
-    show(memory, wanted);
+    show(memory, count * size);
     return memory;
 }
 
