@@ -349,13 +349,14 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
 
 /* ---- opening ---- */
 
-/* So that a new folder is there after a power loss.  Not every file system can do that for a folder: EINVAL. */
+/* So that a new folder is there after a power loss.  Not every file system can do that for a folder (EINVAL), and not
+ * every folder that we may write in may be opened (EACCES). */
 static enum status sync_parent(const char *folder, struct error *err)
 {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s/..", folder);
     int  fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+    bool is_good = fd >= 0 ? fsync(fd) == 0 || errno == EINVAL : errno == EACCES;
     if (!is_good)
         error_set(err, STATUS_INTERNAL, "path", "", "cannot make %s last: %s", folder, strerror(errno));
     if (fd >= 0)
