@@ -242,13 +242,12 @@ static enum status run_own(char *const *arguments, struct error *err)
                      : error_set(err, STATUS_INTERNAL, "demo", "", "gnomon %s ended with code %d", arguments[1], code);
 }
 
-/* The rows of the demo are public: each run is a curator of its own, who knows of no release before this one. */
 static enum status make_key(struct paths *paths, struct error *err)
 {
     char  command[] = "key", out[] = "--out";
     char *arguments[] = {paths->own, command, out, paths->key, NULL};
-    unlink(paths->key);
-    unlink(paths->ledger);
+    if (access(paths->key, F_OK) == 0)
+        return STATUS_OK;
     printf("the curator's public key, for the study: ");
     return run_own(arguments, err);
 }
@@ -258,10 +257,37 @@ static enum status project(struct paths *paths, struct error *err)
 {
     char command[] = "project", in[] = "--in", columns[] = "--columns=longitude,latitude,median_income",
          centre[] = "--centre=-119.5,37,5", scales[] = "--length-scales=1,1,2", radius[] = "--radius=7",
-         epsilon[] = "--epsilon=2.718", key[] = "--key", ledger[] = "--ledger", out[] = "--out", force[] = "--force";
-    char *arguments[] = {paths->own, command,    in,     paths->data,   columns, centre,        scales, radius, epsilon,
-                         key,        paths->key, ledger, paths->ledger, out,     paths->matrix, force,  NULL};
+         epsilon[] = "--epsilon=2.718", key[] = "--key", ledger[] = "--ledger", out[] = "--out";
+    char *arguments[] = {paths->own, command, in,         paths->data, columns,       centre, scales,        radius,
+                         epsilon,    key,     paths->key, ledger,      paths->ledger, out,    paths->matrix, NULL};
     return run_own(arguments, err);
+}
+
+static enum status show_ledger(struct paths *paths, struct error *err)
+{
+    char  command[] = "ledger", ledger[] = "--ledger";
+    char *arguments[] = {paths->own, command, ledger, paths->ledger, NULL};
+    return run_own(arguments, err);
+}
+
+/* As a curator must: the table is released once, and the release serves every run.  *is_there false: the ledger has one
+ * whose files are gone, and another would be another charge. */
+static enum status release(struct paths *paths, bool *is_there, struct error *err)
+{
+    bool has_files =
+        access(paths->matrix, F_OK) == 0 && access(paths->manifest, F_OK) == 0 && access(paths->secret, F_OK) == 0;
+    bool has_ledger = access(paths->ledger, F_OK) == 0;
+    *is_there = has_files || !has_ledger;
+    if (!*is_there) {
+        printf("  left out: %.200s has a release whose files are gone, and a second one would be a second charge\n",
+               paths->ledger);
+        return STATUS_OK;
+    }
+    TRY(make_key(paths, err));
+    if (!has_files)
+        return project(paths, err);
+    printf("the release of an earlier run is used again, without a charge; its ledger:\n");
+    return show_ledger(paths, err);
 }
 
 /* Rows, columns and key of the study are those of the manifest. */
@@ -325,8 +351,9 @@ static void report_private(struct demo *demo, double best, const char *study)
     for (size_t i = 0; i < n; i++)
         demo->values[i] = log(demo->values[i]);
     double random = expect_best(demo->values, n, PRIVATE_TRIALS);
-    printf("  dearest district found: %.0f $ with %d questions about %zu rows; dearest of all: %.0f $; %d random rows\n"
-           "  reach %.0f $ (mean of the logarithm)\n  study %s; the server was sent neither rows, names nor places\n",
+    printf("  dearest district found: %.0f $ with %d questions about %zu rows; the dearest of all: %.0f $; the dearest "
+           "of\n"
+           "  %d random rows: %.0f $ on average\n  study %s; the server was sent neither rows, names nor places\n",
            exp(best), PRIVATE_TRIALS, n, exp(demo->values[0]), PRIVATE_TRIALS, exp(random), study);
 }
 
@@ -335,14 +362,16 @@ static enum status outsource(struct demo *demo, struct error *err)
     struct paths paths;
     char         folder[PATH_BYTES], study[64];
     double       best = 0;
+    bool         is_there = false;
     make_paths(demo, &paths);
     snprintf(folder, sizeof folder, "%.900s/demo", demo->options.data);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return error_set(err, STATUS_INVALID, "file", "", "%.150s: %s", folder, strerror(errno));
     TRY(read_table(demo, "housing/housing_2000.csv", "median_house_value", err));
     printf("private rows: the dearest of %zu districts, found without showing them\n", demo->table.rows);
-    TRY(make_key(&paths, err));
-    TRY(project(&paths, err));
+    TRY(release(&paths, &is_there, err));
+    if (!is_there)
+        return STATUS_OK;
     TRY(create_private_study(demo, &paths, study, err));
     TRY(write_token(demo, paths.token, study, err));
     TRY(curate(demo, &paths, study, err));

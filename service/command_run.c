@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POLL_MS = 200 };
+enum { POLL_MS = 200, TOKEN_BYTES = 200 };
 
 struct run_options {
     const char *listen, *data, *examples;
@@ -53,16 +53,17 @@ static bool read_address(int fd, char *out, size_t out_bytes)
     return is_there;
 }
 
-static enum status print_token(const char *data, const char *address, struct error *err)
+static enum status print_token(const char *data, const char *address, char token[TOKEN_BYTES], struct error *err)
 {
     struct client *client = NULL;
     json_t        *reply = NULL;
     TRY(command_connect_local(data, &client, err));
     enum status status = client_json(client, "POST", "/v1/tokens",
                                      json_pack("{s:s, s:s}", "name", "first run", "scope", "admin"), &reply, err);
-    const char *token = json_string_value(json_object_get(reply, "token"));
+    const char *text = json_string_value(json_object_get(reply, "token"));
+    snprintf(token, TOKEN_BYTES, "%s", text != NULL ? text : "");
     if (status == STATUS_OK)
-        printf("gnomon serves at %s, data in %s\nadmin token: %s\n\n", address, data, token != NULL ? token : "");
+        printf("gnomon serves at %s, data in %s\nadmin token: %s\n\n", address, data, token);
     fflush(stdout);
     json_decref(reply);
     client_close(client);
@@ -115,18 +116,22 @@ static enum status run_demo(const struct run_options *options, char *own, char *
 static enum status with_server(const struct run_options *options, char *own, const struct process *server,
                                struct error *err)
 {
-    char address[512];
+    char address[512], token[TOKEN_BYTES];
     int  code = 0;
     if (!read_address(server->output, address, sizeof address)) {
         code = process_wait(server);
         return error_set(err, STATUS_BUSY, code == COMMAND_TEMPORARY ? "locked" : "server", "",
                          "the server did not start (exit code %d)", code);
     }
-    enum status status = print_token(options->data, address, err);
+    enum status status = print_token(options->data, address, token, err);
     if (status == STATUS_OK)
         status = run_demo(options, own, address, err);
     if (status == STATUS_OK && !process_is_stopped()) {
-        printf("\nserving at %s until Ctrl-C\n", address);
+        printf("\nserving at %s until Ctrl-C; to look at these studies, in another terminal:\n"
+               "    export TOKEN=%s\n"
+               "    curl -sS -H \"Authorization: Bearer $TOKEN\" %s/v1/studies\n"
+               "and a study of your own: \"Five minutes with curl\" in README.md\n",
+               address, token, address);
         fflush(stdout);
         if (wait_or_stop(server, &code))
             return error_set(err, STATUS_INTERNAL, "server", "", "the server ended with code %d", code);
