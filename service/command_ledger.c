@@ -29,6 +29,8 @@ static void print_entry(size_t number, const struct ledger_entry *entry)
     if (entry->outcome_epsilon > 0)
         printf(", outcomes epsilon %g", entry->outcome_epsilon);
     printf("  data %.12s, matrix %.12s\n", entry->dataset_tag, entry->matrix_sha256);
+    if (entry->scale != NULL)
+        printf("     %s\n", entry->scale);
 }
 
 static void print_ledger(const struct ledger *ledger)

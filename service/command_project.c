@@ -154,6 +154,10 @@ static const struct config_row options_table[] = {
      .min = 0,
      .max = 1,
      .help = "the same for delta"},
+    {.flag = "allow-clipping",
+     .kind = CONFIG_SWITCH,
+     MEMBER(allow_clipping),
+     .help = "release even when more than half of the rows lie outside the radius"},
     {.flag = "no-guarantee", .kind = CONFIG_SWITCH, MEMBER(no_guarantee), .help = "needed for projection-only"},
     {.flag = "force",
      .kind = CONFIG_SWITCH,
@@ -189,6 +193,21 @@ static enum status check_paths(struct project_job *job, struct error *err)
 
 /* Ledger. */
 
+/* See struct ledger_entry.  The caller frees it; NULL when out of memory. */
+static char *scale_text(const struct project_job *job)
+{
+    json_t *columns = json_object();
+    int     failure = columns == NULL;
+    for (size_t j = 0; j < job->table.d && failure == 0; j++)
+        failure = json_object_set_new(
+            columns, job->table.names[j],
+            json_pack("{s:f, s:f}", "centre", job->centre[j], "length_scale", job->length_scales[j]));
+    json_t *scale = json_pack("{s:o, s:f}", "columns", columns, "radius", job->options.radius);
+    char   *text = failure == 0 ? json_dumps(scale, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(scale);
+    return text;
+}
+
 static void fill_entry(struct project_job *job)
 {
     const struct release_manifest *manifest = &job->manifest;
@@ -202,6 +221,7 @@ static void fill_entry(struct project_job *job)
     entry->delta = manifest->mechanism.delta;
     entry->distance = manifest->mechanism.distance;
     entry->outcome_epsilon = manifest->has_outcomes ? manifest->outcomes.epsilon : 0;
+    entry->scale = job->scale;
 }
 
 static enum status check_budget(struct project_job *job, const struct ledger *ledger, struct error *err)
@@ -213,6 +233,7 @@ static enum status check_budget(struct project_job *job, const struct ledger *le
     if (ledger->key[0] != '\0' && strcmp(ledger->key, key) != 0)
         return error_set(err, STATUS_CONFLICT, "other_key", "", "the ledger is signed by another key than this one");
     fill_entry(job);
+    TRY(ledger_check_scale(ledger, &job->entry, err));
     job->total = ledger_sum(ledger, &job->entry);
     bool is_within =
         job->total.epsilon <= options->budget_epsilon * SLACK && job->total.delta <= options->budget_delta * SLACK;
@@ -245,6 +266,19 @@ static enum status charge(struct project_job *job, struct error *err)
         status = ledger_append(&ledger, &job->entry, job->key, err);
     ledger_close(&ledger);
     return status;
+}
+
+/* Rows at the edge cannot be told apart: a release of them is paid for and says nothing. */
+static enum status check_clipping(const struct project_job *job, struct error *err)
+{
+    if (job->options.allow_clipping || 2 * job->clipped <= job->table.n)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID, "clipped", "",
+        "refused, nothing written or charged: %zu of %zu rows lie outside the public radius and would be "
+        "moved to its edge. Look at --centre, --length-scales and --radius again (what anybody may know; too "
+        "large is better), or say --allow-clipping",
+        job->clipped, job->table.n);
 }
 
 /* Files. */
@@ -315,9 +349,13 @@ static enum status run_job(struct project_job *job, struct file_draft drafts[3],
     TRY(release_io_tag(&job->table, job->key, &job->arena, job->manifest.dataset_tag, err));
     snprintf(job->manifest.tool, sizeof job->manifest.tool, "gnomon " GNOMON_VERSION);
     codec_time((int64_t)time(NULL) * 1000, job->manifest.created_at);
+    job->scale = job->manifest.differentially_private ? scale_text(job) : NULL;
+    if (job->manifest.differentially_private && job->scale == NULL)
+        return error_set(err, STATUS_INVALID, "csv_header", "", "the names of the columns are not UTF-8 text");
     TRY(check_ledger(job, err));
     project_warn(job);
     TRY(project_make(job, err));
+    TRY(check_clipping(job, err));
     return write_files(job, drafts, err);
 }
 
@@ -338,6 +376,7 @@ static int run(char **arguments)
             file_discard(&drafts[i]);
         project_wipe(&job);
         csv_table_free(&job.csv);
+        free(job.scale);
         arena_fini(&job.arena);
         sign_key_free(job.key);
     }

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +30,12 @@ static double number_or_nan(const json_t *line, const char *name)
     return json_is_number(json) ? json_number_value(json) : (double)NAN;
 }
 
-static bool take_entry(const json_t *line, struct ledger_entry *out)
+/* *scale: the caller's to free. */
+static bool take_entry(const json_t *line, struct ledger_entry *out, char **scale)
 {
+    const json_t *numbers = json_object_get(line, "scale");
+    *scale = json_is_object(numbers) ? json_dumps(numbers, CANONICAL) : NULL;
+    out->scale = *scale;
     out->epsilon = number_or_nan(line, "epsilon");
     out->delta = number_or_nan(line, "delta");
     out->distance = number_or_nan(line, "distance");
@@ -40,7 +45,8 @@ static bool take_entry(const json_t *line, struct ledger_entry *out)
            take_text(line, "dataset_tag", out->dataset_tag, sizeof out->dataset_tag) &&
            take_text(line, "mechanism", out->mechanism, sizeof out->mechanism) &&
            take_text(line, "matrix_sha256", out->matrix_sha256, sizeof out->matrix_sha256) && out->delta >= 0 &&
-           out->outcome_epsilon >= 0 && (has_guarantee ? out->distance > 0 : isnan(out->epsilon));
+           out->outcome_epsilon >= 0 &&
+           (has_guarantee ? out->distance > 0 && out->scale != NULL : isnan(out->epsilon) && out->scale == NULL);
 }
 
 /* The line is canonical, has the number and the predecessor that it must have, and its key signed it. */
@@ -70,7 +76,11 @@ static bool add_entry(struct ledger *ledger, const struct ledger_entry *entry, c
     if (larger == NULL)
         return false;
     ledger->entries = larger;
-    ledger->entries[ledger->len++] = *entry;
+    larger[ledger->len] = *entry;
+    larger[ledger->len].scale = entry->scale != NULL ? strdup(entry->scale) : NULL;
+    if (entry->scale != NULL && larger[ledger->len].scale == NULL)
+        return false;
+    ledger->len++;
     sha256_hex(text, strlen(text), ledger->last_sha256);
     return true;
 }
@@ -78,16 +88,18 @@ static bool add_entry(struct ledger *ledger, const struct ledger_entry *entry, c
 static enum status take_line(struct ledger *ledger, const char *text, struct error *err)
 {
     struct ledger_entry entry;
+    char               *scale = NULL;
     json_t             *line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    bool                is_good = line != NULL && take_entry(line, &entry) && is_genuine(ledger, line, text);
+    bool                is_good = line != NULL && take_entry(line, &entry, &scale) && is_genuine(ledger, line, text);
+    bool                is_added = is_good && add_entry(ledger, &entry, text);
     json_decref(line);
+    free(scale);
     if (!is_good)
         return error_set(err, STATUS_CONFLICT, "edited_ledger", "",
                          "line %zu of the ledger is not as it was signed: the ledger was edited or damaged. Restore it "
                          "from a copy; without it nobody knows what was spent",
                          ledger->len + 1);
-    return add_entry(ledger, &entry, text) ? STATUS_OK
-                                           : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return is_added ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
 }
 
 enum status ledger_open(const char *path, bool may_create, struct ledger *out, struct error *err)
@@ -107,6 +119,8 @@ enum status ledger_open(const char *path, bool may_create, struct ledger *out, s
 void ledger_close(struct ledger *ledger)
 {
     append_close(&ledger->file);
+    for (size_t i = 0; i < ledger->len; i++)
+        free((void *)(uintptr_t)ledger->entries[i].scale);
     free(ledger->entries);
     *ledger = (struct ledger){.file.fd = -1};
 }
@@ -116,7 +130,8 @@ void ledger_close(struct ledger *ledger)
 static json_t *entry_json(const struct ledger *ledger, const struct ledger_entry *entry, const char *key)
 {
     bool has_guarantee = entry->epsilon > 0;
-    return json_pack("{s:I, s:s, s:s, s:s, s:o, s:f, s:o, s:f, s:s, s:s, s:s}", "seq", (json_int_t)ledger->len + 1,
+    return json_pack("{s:I, s:o, s:s, s:s, s:s, s:o, s:f, s:o, s:f, s:s, s:s, s:s}", "seq", (json_int_t)ledger->len + 1,
+                     "scale", has_guarantee && entry->scale != NULL ? json_loads(entry->scale, 0, NULL) : json_null(),
                      "at", entry->at, "dataset_tag", entry->dataset_tag, "mechanism", entry->mechanism, "epsilon",
                      has_guarantee ? json_real(entry->epsilon) : json_null(), "delta", entry->delta, "distance",
                      has_guarantee ? json_real(entry->distance) : json_null(), "outcome_epsilon",
@@ -170,6 +185,46 @@ enum status ledger_append(struct ledger *ledger, const struct ledger_entry *entr
         memcpy(ledger->key, public_key, sizeof public_key);
     free(text);
     json_decref(document);
+    return status;
+}
+
+/* Comparing. */
+
+/* What the two say differently, as the option that says it. */
+static const char *difference_of(const json_t *one, const json_t *other)
+{
+    static const char *const members[][2] = {{"centre", "--centre"}, {"length_scale", "--length-scales"}};
+    json_t     *columns = json_object_get(one, "columns"), *others = json_object_get(other, "columns"), *column;
+    const char *name;
+    bool        is_same = json_object_size(columns) == json_object_size(others);
+    json_object_foreach (columns, name, column)
+        is_same = is_same && json_object_get(others, name) != NULL;
+    if (!is_same)
+        return "--columns";
+    for (size_t k = 0; k < 2; k++)
+        json_object_foreach (columns, name, column)
+            if (!json_equal(json_object_get(column, members[k][0]),
+                            json_object_get(json_object_get(others, name), members[k][0])))
+                return members[k][1];
+    return "--radius";
+}
+
+enum status ledger_check_scale(const struct ledger *ledger, const struct ledger_entry *next, struct error *err)
+{
+    size_t i = 0;
+    while (i < ledger->len && ledger->entries[i].scale == NULL)
+        i++;
+    if (i == ledger->len || next->scale == NULL || strcmp(ledger->entries[i].scale, next->scale) == 0)
+        return STATUS_OK;
+    json_t     *one = json_loads(ledger->entries[i].scale, 0, NULL), *other = json_loads(next->scale, 0, NULL);
+    enum status status = error_set(
+        err, STATUS_CONFLICT, "other_scale", "",
+        "refused, and nothing written: %s is not that of the release in the ledger. By other public numbers "
+        "another change is protected, and the epsilons add up to nothing. Use that release again, or its numbers "
+        "(gnomon ledger)",
+        difference_of(one, other));
+    json_decref(one);
+    json_decref(other);
     return status;
 }
 

@@ -17,6 +17,9 @@ struct ledger_entry {
     double epsilon, delta;  /* of the rows; epsilon NaN: no guarantee */
     double distance;        /* Delta, scaled space; 0 without a guarantee */
     double outcome_epsilon; /* 0: outcomes are not private */
+    /* Of a guaranteed release, else NULL: the public numbers by which a change of a row is measured, canonical JSON,
+     * {"columns":{NAME:{"centre","length_scale"},..},"radius"}.  Borrowed; of a ledger's entries: the ledger's. */
+    const char *scale;
 };
 
 struct ledger {
@@ -36,7 +39,13 @@ MUST_CHECK enum status ledger_append(struct ledger *ledger, const struct ledger_
                                      const struct sign_key *key, struct error *err);
 void                   ledger_close(struct ledger *ledger);
 
-/* All entries, and next (or NULL), together, for a row that moves by at most distance, the largest of theirs.
+/* Whether the guaranteed releases and next are by the same public numbers.  A distance of 1 is another change of a row
+ * for every radius, so epsilons by different numbers do not add up to anything.  CONFLICT "other_scale", which names what
+ * differs. */
+MUST_CHECK enum status ledger_check_scale(const struct ledger *ledger, const struct ledger_entry *next,
+                                          struct error *err);
+
+/* All entries, and next (or NULL), of one scale, together, for a row that moves by at most distance, the largest of theirs.
  * A release made for a smaller one is charged for the larger: pure epsilon-DP: epsilon D/Delta; zero-concentrated
  * (discrete Gaussian): rho (D/Delta)^2; projected Gaussian: k = ceil(D/Delta) steps, k epsilon and
  * k e^((k-1) epsilon) delta; cells and outcomes: as they are.  Pure epsilons add, rhos add and are turned into one

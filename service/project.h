@@ -19,7 +19,7 @@ struct project_options {
     const char *in, *columns, *key, *mechanism, *centre, *length_scales, *dims, *sides, *out, *manifest, *secret,
         *ledger, *y_range;
     double radius, distance, epsilon, delta, y_epsilon, y_sensitivity, budget_epsilon, budget_delta;
-    bool   no_guarantee, force;
+    bool   no_guarantee, allow_clipping, force;
 };
 
 struct project_job {
@@ -32,6 +32,7 @@ struct project_job {
     struct release_manifest manifest;
     struct secret           secret;
     struct ledger_entry     entry;
+    char                   *scale; /* of the entry */
     struct ledger_total     total; /* after this release */
     char                    manifest_path[1024], secret_path[1024], ledger_path[1040];
     /* what was made: one of the two */

@@ -93,10 +93,11 @@ static void report_guaranteed(const struct project_job *job)
         printf("(epsilon %g, delta %g)-differential privacy", m->mechanism.epsilon, m->mechanism.delta);
     else
         printf("epsilon-differential privacy with epsilon %g, delta 0", m->mechanism.epsilon);
-    printf(", by the %s mechanism.\n"
-           "Whatever anybody believes about one row: seeing the release changes the odds by a factor of at most\n"
-           "e^epsilon = %.4g",
-           manifest_mechanism(m), exp(m->mechanism.epsilon));
+    printf(
+        ", by the %s mechanism.\n"
+        "Whatever anybody believes about one row: seeing the release changes the odds between two of its values, no\n"
+        "farther apart than is said below, by a factor of at most e^epsilon = %.4g",
+        manifest_mechanism(m), exp(m->mechanism.epsilon));
     if (m->mechanism.delta > 0)
         printf(", but for an event of probability %g", m->mechanism.delta);
     printf(".\n");
@@ -150,9 +151,10 @@ void project_report(const struct project_job *job)
         report_guaranteed(job);
     else
         report_projection(job);
-    printf(
-        "What is released is released for ever; another release of the same data is another charge. To use this one\n"
-        "again, keep its files. Keep %s to yourself: it is the only way back from a candidate to its row.\n"
-        "Public key for the study (curator_key): %s\n",
-        job->secret_path, job->manifest.key);
+    printf("What is released is released for ever; another release of the same data is another charge, and must be by "
+           "the\n"
+           "same public numbers. This one serves any number of studies: keep its files. Keep %s to yourself: it is the "
+           "only way back from a candidate to its row.\n"
+           "Public key for the study (curator_key): %s\n",
+           job->secret_path, job->manifest.key);
 }

@@ -32,6 +32,8 @@ static struct ledger_entry entry_of(const char *mechanism, double epsilon, doubl
 {
     struct ledger_entry entry = {
         .at = "2026-11-20T11:47:01.000Z", .epsilon = epsilon, .delta = delta, .distance = distance};
+    if (epsilon > 0)
+        entry.scale = "{\"columns\":{\"a\":{\"centre\":0.5,\"length_scale\":1.0}},\"radius\":8.0}";
     snprintf(entry.mechanism, sizeof entry.mechanism, "%s", mechanism);
     memset(entry.dataset_tag, 'a', 64);
     memset(entry.matrix_sha256, 'b', 64);
