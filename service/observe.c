@@ -218,7 +218,7 @@ static enum status import_known(struct db_conn *conn, struct batch *batch, const
     if (!same_place(batch, trial, item))
         return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
                          "trial %lld is this one, and has another point", (long long)trial->number);
-    if (item->outcome > OUTCOME_INFEASIBLE) {
+    if (item->outcome != OUTCOME_VALUE && item->outcome != OUTCOME_INFEASIBLE) {
         batch->out->duplicates++;
         return STATUS_OK;
     }
