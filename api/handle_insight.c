@@ -17,6 +17,27 @@ static void append(json_t **list, json_t *item)
         json_decref(*list), *list = NULL;
 }
 
+/* What an insight is of. */
+static json_t *metric_json(const struct spec *spec, size_t metric, json_t *object)
+{
+    json_t *own = show_metric(spec, metric);
+    if (object != NULL && (own == NULL || json_object_update(object, own) != 0)) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(own);
+    return object;
+}
+
+struct metric_input {
+    const char *metric;
+};
+static const struct field metric_query[] = {
+    {AT(metric_input, metric), .kind = FIELD_STRING, .min = 1, .max = 128},
+    {.name = NULL},
+};
+const struct form form_metric = {.query = metric_query, .bytes = sizeof(struct metric_input)};
+
 /* ---- importances ---- */
 
 static json_t *importance_json(const struct param *param, const struct sensitivity_index *index, bool is_constant)
@@ -37,24 +58,26 @@ static json_t *render_importances(struct call *call, const void *result)
     json_t                          *list = json_array();
     for (size_t i = 0; i < space->params_len; i++)
         append(&list, importance_json(&space->params[i], &r->index[i], r->is_constant));
-    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant",
-                     r->is_constant, "first_order_sum", codec_number(r->is_constant ? NAN : r->sum),
-                     "first_order_sum_error", codec_number(r->is_constant ? NAN : r->sum_error), "mean",
-                     codec_number(r->mean), "sd", codec_number(r->sd), "samples", (json_int_t)r->samples, "evaluations",
-                     (json_int_t)r->evaluations, "revision", (json_int_t)shown->revision, "observations",
-                     (json_int_t)shown->observations);
+    return metric_json(&shown->study.spec, shown->metric,
+                       json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant",
+                                 r->is_constant, "first_order_sum", codec_number(r->is_constant ? NAN : r->sum),
+                                 "first_order_sum_error", codec_number(r->is_constant ? NAN : r->sum_error), "mean",
+                                 codec_number(r->mean), "sd", codec_number(r->sd), "samples", (json_int_t)r->samples,
+                                 "evaluations", (json_int_t)r->evaluations, "revision", (json_int_t)shown->revision,
+                                 "observations", (json_int_t)shown->observations));
 }
 
 enum status handle_importances_get(struct call *call, struct error *err)
 {
-    return insight_importances(call->app, &call->caller, call->params[0],
+    const struct metric_input *input = call->input;
+    return insight_importances(call->app, &call->caller, call->params[0], input->metric,
                                CALL_RESULT(call, struct importances, 200, render_importances), err);
 }
 
 /* ---- slices ---- */
 
 struct slice_get_input {
-    const char *x, *y, *at;
+    const char *x, *y, *at, *metric;
     int64_t     points;
 };
 static const struct field slice_get_query[] = {
@@ -62,6 +85,7 @@ static const struct field slice_get_query[] = {
     {AT(slice_get_input, y), .kind = FIELD_STRING, .min = 1, .max = 128},
     {AT(slice_get_input, points), .kind = FIELD_INT, .min = 2, .max = SLICE_AXIS_MAX},
     {AT(slice_get_input, at), .kind = FIELD_STRING, .min = 1, .max = 16},
+    {AT(slice_get_input, metric), .kind = FIELD_STRING, .min = 1, .max = 128},
     {.name = NULL},
 };
 const struct form form_slice_get = {.query = slice_get_query, .bytes = sizeof(struct slice_get_input)};
@@ -100,10 +124,11 @@ static json_t *render_slice(struct call *call, const void *result)
         append(&grid, grid_json(slice, a));
         json_object_del(fixed, name);
     }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid, "mean",
-                     values_json(slice, slice->mean), "sd", values_json(slice, slice->sd), "fixed", fixed, "trial",
-                     (json_int_t)slice->trial, "revision", (json_int_t)slice->revision, "observations",
-                     (json_int_t)slice->observations);
+    return metric_json(spec, slice->metric,
+                       json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid, "mean",
+                                 values_json(slice, slice->mean), "sd", values_json(slice, slice->sd), "fixed", fixed,
+                                 "trial", (json_int_t)slice->trial, "revision", (json_int_t)slice->revision,
+                                 "observations", (json_int_t)slice->observations));
 }
 
 static enum status read_at(const char *text, int64_t *trial, struct error *err)
@@ -120,7 +145,7 @@ static enum status read_at(const char *text, int64_t *trial, struct error *err)
 enum status handle_slice_get(struct call *call, struct error *err)
 {
     const struct slice_get_input *input = call->input;
-    struct slice_request          request = {.x = input->x, .y = input->y, .points = input->points};
+    struct slice_request request = {.x = input->x, .y = input->y, .points = input->points, .metric = input->metric};
     TRY(read_at(input->at, &request.trial, err));
     return insight_slice(call->app, &call->caller, call->params[0], &request,
                          CALL_RESULT(call, struct slice, 200, render_slice), err);
@@ -140,15 +165,17 @@ static json_t *render_residuals(struct call *call, const void *result)
                          codec_number(item->value), "mean", codec_number(item->mean), "sd", codec_number(item->sd), "z",
                          codec_number(item->z), "log_density", codec_number(item->log_density)));
     }
-    return json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary", "trials",
-                     (json_int_t)shown->len, "mean_log_density", codec_number(shown->log_density), "rms",
-                     codec_number(shown->rms), "coverage_68", codec_number(shown->coverage_68), "coverage_95",
-                     codec_number(shown->coverage_95), "revision", (json_int_t)shown->revision, "observations",
-                     (json_int_t)shown->observations);
+    return metric_json(&shown->study.spec, shown->metric,
+                       json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary", "trials",
+                                 (json_int_t)shown->len, "mean_log_density", codec_number(shown->log_density), "rms",
+                                 codec_number(shown->rms), "coverage_68", codec_number(shown->coverage_68),
+                                 "coverage_95", codec_number(shown->coverage_95), "revision",
+                                 (json_int_t)shown->revision, "observations", (json_int_t)shown->observations));
 }
 
 enum status handle_residuals_get(struct call *call, struct error *err)
 {
-    return insight_residuals(call->app, &call->caller, call->params[0],
+    const struct metric_input *input = call->input;
+    return insight_residuals(call->app, &call->caller, call->params[0], input->metric,
                              CALL_RESULT(call, struct residuals, 200, render_residuals), err);
 }

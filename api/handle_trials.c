@@ -124,6 +124,7 @@ static json_t *render_queued(struct call *call, const void *result)
 
 struct trials_post_input {
     const json_t *points, *candidates, *macro_actions, *sites;
+    const char   *metric;
 };
 static const struct field trials_post_body[] = {
     {AT(trials_post_input, points), .kind = FIELD_JSON},
@@ -135,6 +136,7 @@ static const struct field predict_post_body[] = {
     {AT(trials_post_input, points), .kind = FIELD_JSON},
     {AT(trials_post_input, candidates), .kind = FIELD_JSON},
     {AT(trials_post_input, sites), .kind = FIELD_JSON},
+    {AT(trials_post_input, metric), .kind = FIELD_STRING, .min = 1, .max = 128},
     {.name = NULL},
 };
 const struct form form_trials_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
@@ -412,6 +414,7 @@ enum status handle_history_get(struct call *call, struct error *err)
 
 struct shown_predictions {
     struct predict_reply reply;
+    struct study         study;
     size_t               len;
 };
 
@@ -419,32 +422,36 @@ static json_t *render_predictions(struct call *call, const void *result)
 {
     (void)call;
     const struct shown_predictions *shown = result;
-    json_t                         *list = json_array();
+    const struct predict_reply     *reply = &shown->reply;
+    json_t                         *list = json_array(), *object = show_metric(&shown->study.spec, reply->metric);
     int                             failed = 0;
     for (size_t i = 0; i < shown->len; i++)
-        failed |= json_array_append_new(list, json_pack("{s:o, s:o}", "mean", codec_number(shown->reply.mean[i]), "sd",
-                                                        codec_number(shown->reply.sd[i])));
-    if (failed != 0) {
-        json_decref(list);
-        return NULL;
+        failed |= json_array_append_new(
+            list, json_pack("{s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "sd", codec_number(reply->sd[i]),
+                            "feasible", reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
+    json_t *own = json_pack("{s:o, s:I, s:I}", "predictions", list, "revision", (json_int_t)reply->revision,
+                            "observations", (json_int_t)reply->observations);
+    if (failed != 0 || own == NULL || json_object_update(object, own) != 0) {
+        json_decref(object);
+        object = NULL;
     }
-    return json_pack("{s:o, s:I, s:I}", "predictions", list, "revision", (json_int_t)shown->reply.revision,
-                     "observations", (json_int_t)shown->reply.observations);
+    json_decref(own);
+    return object;
 }
 
 enum status handle_predict_post(struct call *call, struct error *err)
 {
-    struct shown_predictions *shown = CALL_RESULT(call, struct shown_predictions, 200, render_predictions);
-    struct study              study;
-    double                   *points;
-    int64_t                  *rows;
-    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
-    TRY(read_places(call, &study.spec, &points, &rows, &shown->len, err));
+    const struct trials_post_input *input = call->input;
+    struct shown_predictions       *shown = CALL_RESULT(call, struct shown_predictions, 200, render_predictions);
+    double                         *points;
+    int64_t                        *rows;
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    TRY(read_places(call, &shown->study.spec, &points, &rows, &shown->len, err));
     size_t *indexes = ARENA_NEW(&call->arena, size_t, shown->len);
     if (indexes == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < shown->len; i++)
         indexes[i] = rows == NULL ? 0 : (size_t)rows[i];
-    return trial_predict(call->app, &call->caller, call->params[0], points, rows == NULL ? NULL : indexes, shown->len,
-                         &shown->reply, err);
+    const struct predict_request request = {points, rows == NULL ? NULL : indexes, shown->len, input->metric};
+    return trial_predict(call->app, &call->caller, call->params[0], &request, &shown->reply, err);
 }

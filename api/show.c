@@ -45,6 +45,12 @@ json_t *show_events(const struct event_page *page)
     return list;
 }
 
+json_t *show_metric(const struct spec *spec, size_t metric)
+{
+    return json_pack("{s:s, s:s}", "metric", spec->metrics[metric].name, "quantity",
+                     spec_is_margin(spec, metric) ? "margin" : "value");
+}
+
 json_t *show_best(int64_t trial, double value)
 {
     return trial == 0 ? json_null() : json_pack("{s:I, s:o}", "trial", (json_int_t)trial, "value", codec_number(value));

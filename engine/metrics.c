@@ -245,6 +245,14 @@ enum status metrics_condition(struct metrics *own, size_t p, const struct ask *a
     return part->work == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
+void metrics_show(struct metrics *own, size_t metric)
+{
+    own->shown = 0;
+    for (size_t p = 0; p < own->len; p++)
+        if (own->metric_of[p] == metric)
+            own->shown = p;
+}
+
 void metrics_note(const struct metrics *own, double *const *theta, struct proposal *out)
 {
     struct gp_note   head = own->head;

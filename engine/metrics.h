@@ -24,6 +24,7 @@ struct metrics {
     struct metrics_part *parts;                        /* [len + 1] */
     size_t               objectives, len;              /* len: without the last part */
     size_t               metric_of[METRICS_PARTS_MAX]; /* which metric of the problem a part models */
+    size_t               shown;                        /* the part that metrics_model is of */
     struct gp_note       head;                         /* of the last recorded fits, and these */
     struct gp_record     records[METRICS_PARTS_MAX];
 };
@@ -41,6 +42,9 @@ void                   metrics_drop(struct metrics *own);        /* what lies ou
 
 /* How many parts are in use; one Gaussian process of the values does when it is one. */
 size_t metrics_active(const struct metrics *own);
+
+/* Which metric of the problem metrics_model is of from now on. */
+void metrics_show(struct metrics *own, size_t metric);
 
 /* begin, models, end: memory of the parts lasts until end, which is to be called in every case.  Errors: NO_MEMORY. */
 MUST_CHECK enum status metrics_begin(struct metrics *own, struct error *err);

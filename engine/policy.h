@@ -204,6 +204,9 @@ struct policy {
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
+    /* Which metric predict and residuals are of from now on (as values are signed; a constraint: its slack); at first
+     * the first objective.  Nothing else sees it.  NULL when the algorithm has a model of one metric only. */
+    void (*show)(struct session *, size_t metric);
     /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
      * any, and problem.meta is not for it. */
     bool (*read_meta)(const void *note, size_t note_bytes, struct meta_state *out);

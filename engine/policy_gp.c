@@ -227,7 +227,13 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     return status;
 }
 
-/* The model that predictions are of, of the first objective; end_model in every case. */
+static void show(struct session *session, size_t metric)
+{
+    if (session->metrics != NULL)
+        metrics_show(session->metrics, metric);
+}
+
+/* The model that predictions are of; end_model in every case. */
 static enum status begin_model(struct session *session, struct gp_model *model, struct error *err)
 {
     TRY(gp_study_has_values(&session->study, err));
@@ -286,6 +292,7 @@ const struct policy policy_gp = {
     .ask = ask_next,
     .predict = predict,
     .residuals = residuals,
+    .show = show,
     .bytes = bytes,
     .close = close_session,
 };

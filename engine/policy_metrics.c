@@ -211,10 +211,11 @@ enum status metrics_ask(struct metrics *own, const struct ask *ask, const struct
 enum status metrics_model(struct metrics *own, struct gp_model *model, struct error *err)
 {
     TRY(metrics_begin(own, err));
-    double *theta = ARENA_NEW(&own->parts[0].memory.scratch, double, own->study->log.params_len + HYPER);
+    size_t  p = own->shown;
+    double *theta = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + HYPER);
     if (theta == NULL)
         return error_no_memory(err);
-    TRY(metrics_condition(own, 0, NULL, own->records[0].fitted == 0, false, theta, err));
-    *model = own->parts[0].model;
+    TRY(metrics_condition(own, p, NULL, own->records[p].fitted == 0, false, theta, err));
+    *model = own->parts[p].model;
     return STATUS_OK;
 }

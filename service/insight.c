@@ -2,10 +2,12 @@
 #include "service/insight.h"
 
 #include "service/gate.h"
+#include "service/rows.h"
 #include "service/session.h"
 #include "service/trial.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { PIECE = 1000 }; // points between two looks whether somebody still waits
@@ -15,8 +17,27 @@ struct work {
     struct caller *caller;
     struct live   *live;
     enum status (*run)(struct work *work, struct error *err); /* under the session's lock and the gate */
-    void *out;
+    void  *out;
+    size_t metric;
 };
+
+enum status insight_metric(const struct spec *spec, const char *name, size_t *out, struct error *err)
+{
+    char   names[120] = "";
+    size_t length = 0;
+    *out = spec->first;
+    for (size_t k = 0; name != NULL && k < spec->metrics_len; k++) {
+        if (strcmp(spec->metrics[k].name, name) == 0) {
+            *out = k;
+            return STATUS_OK;
+        }
+        if (length < sizeof names)
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k == 0 ? "" : ", ",
+                                       spec->metrics[k].name);
+    }
+    return name == NULL ? STATUS_OK
+                        : error_set(err, STATUS_INVALID, "unknown_metric", "/metric", "the study has: %s", names);
+}
 
 static enum status run_locked(struct work *work, struct error *err)
 {
@@ -27,7 +48,11 @@ static enum status run_locked(struct work *work, struct error *err)
     if (work->live->observations == 0)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
     TRY(gate_enter(work->app->compute, work->app, work->caller, err));
+    if (policy->show != NULL)
+        policy->show(work->live->session, work->metric);
     enum status status = work->run(work, err);
+    if (policy->show != NULL)
+        policy->show(work->live->session, work->live->spec.first);
     gate_leave(work->app->compute);
     return status;
 }
@@ -93,17 +118,19 @@ static enum status run_importances(struct work *work, struct error *err)
                              .values = values_at,
                              .arg = work};
     TRY(sensitivity_run(&s, work->caller->arena, &out->result, err));
-    out->result.mean *= spec_sign(spec);
+    out->result.mean = spec_shown(spec, work->metric, out->result.mean);
+    out->metric = work->metric;
     out->revision = work->live->revision;
     out->observations = work->live->observations;
     return STATUS_OK;
 }
 
-enum status insight_importances(struct app *app, struct caller *caller, const char *id, struct importances *out,
-                                struct error *err)
+enum status insight_importances(struct app *app, struct caller *caller, const char *id, const char *metric,
+                                struct importances *out, struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .run = run_importances, .out = out};
     TRY(study_find(app, caller, id, &out->study, err));
+    TRY(insight_metric(&out->study.spec, metric, &work.metric, err));
     TRY(check_parameters(&out->study, err));
     if (out->study.spec.space.params_len > INSIGHT_PARAMS_MAX)
         return error_set(err, STATUS_CONFLICT, "too_many_parameters", "", "importances are for up to %d parameters",
@@ -202,11 +229,55 @@ static enum status run_slice(struct work *work, struct error *err)
     for (size_t k = len; k-- > 0;) {
         bool is_point = grid_point(out, &spec->space, k, points);
         m -= is_point;
-        out->mean[k] = is_point ? spec_sign(spec) * out->mean[m] : NAN;
+        out->mean[k] = is_point ? spec_shown(spec, work->metric, out->mean[m]) : NAN;
         out->sd[k] = is_point ? out->sd[m] : NAN;
     }
+    out->metric = work->metric;
     out->revision = work->live->revision;
     out->observations = work->live->observations;
+    return STATUS_OK;
+}
+
+struct look {
+    struct caller *caller;
+    const char    *id;
+    struct slice  *out;
+    size_t         metric;
+};
+
+/* Of several objectives no trial is the best: the feasible one with the best value of the metric stands for it, or of the
+ * first objective when the metric is a constraint. */
+static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct look       *look = arg;
+    const struct spec *spec = &look->out->study.spec;
+    size_t             k = spec->kinds[look->metric] == METRIC_OBJECTIVE ? look->metric : spec->first, len;
+    struct trial      *trials;
+    struct db_rows     rows;
+    double             best = -HUGE_VAL;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, look->id));
+    TRY(rows_trials(&rows, look->caller->arena, &trials, &len, err));
+    for (size_t i = 0; i < len; i++) {
+        double value = spec_value(spec, k, trials[i].values == NULL ? trials[i].value : trials[i].values[2 * k]);
+        if (value > best) {
+            best = value;
+            look->out->trial = trials[i].number;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status choose_trial(struct work *work, const char *id, int64_t given, struct slice *out, struct error *err)
+{
+    struct look look = {work->caller, id, out, work->metric};
+    out->trial = given > 0 ? given : out->study.best_trial;
+    if (out->trial == 0 && out->study.spec.objectives > 1)
+        TRY(db_read(work->app->db, find_best, &look, err));
+    if (out->trial == 0 && out->study.trials[TRIAL_COMPLETED] > 0)
+        return error_set(err, STATUS_CONFLICT, "no_feasible_trial", "",
+                         "no completed trial satisfies the constraints: say at which trial (at)");
+    if (out->trial == 0)
+        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is no completed trial yet");
     return STATUS_OK;
 }
 
@@ -217,10 +288,9 @@ enum status insight_slice(struct app *app, struct caller *caller, const char *id
     struct trial trial;
     TRY(study_find(app, caller, id, &out->study, err));
     TRY(check_parameters(&out->study, err));
+    TRY(insight_metric(&out->study.spec, request->metric, &work.metric, err));
     TRY(plan_slice(caller->arena, request, out, err));
-    out->trial = request->trial > 0 ? request->trial : out->study.best_trial;
-    if (out->trial == 0)
-        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is no best trial yet");
+    TRY(choose_trial(&work, id, request->trial, out, err));
     TRY(trial_find(app, caller, id, out->trial, &trial, err));
     out->point = trial.point;
     return run(&work, id, err);
@@ -249,26 +319,28 @@ static enum status run_residuals(struct work *work, struct error *err)
 {
     struct residuals    *out = work->out;
     const struct policy *policy = work->live->spec.policy;
-    double               sign = spec_sign(&work->live->spec);
+    const struct spec   *spec = &work->live->spec;
+    double               sign = spec_is_mirrored(spec, work->metric) ? -1 : 1;
     TRY(policy->residuals(work->live->session, work->caller->arena, &out->items, &out->len, err));
     for (size_t i = 0; i < out->len; i++) {
         struct residual *item = &out->items[i];
-        item->value *= sign;
-        item->mean *= sign;
+        item->value = spec_shown(spec, work->metric, item->value);
+        item->mean = spec_shown(spec, work->metric, item->mean);
         item->z *= sign;
     }
     summarise(out);
+    out->metric = work->metric;
     out->revision = work->live->revision;
     out->observations = work->live->observations;
     return STATUS_OK;
 }
 
-enum status insight_residuals(struct app *app, struct caller *caller, const char *id, struct residuals *out,
-                              struct error *err)
+enum status insight_residuals(struct app *app, struct caller *caller, const char *id, const char *metric,
+                              struct residuals *out, struct error *err)
 {
-    struct work  work = {.app = app, .caller = caller, .run = run_residuals, .out = out};
-    struct study study;
+    struct work work = {.app = app, .caller = caller, .run = run_residuals, .out = out};
     *out = (struct residuals){0};
-    TRY(study_find(app, caller, id, &study, err));
+    TRY(study_find(app, caller, id, &out->study, err));
+    TRY(insight_metric(&out->study.spec, metric, &work.metric, err));
     return run(&work, id, err);
 }

@@ -69,6 +69,30 @@ static inline double spec_value(const struct spec *spec, size_t k, double value)
     return metric->goal == GOAL_MAXIMIZE ? value : -value;
 }
 
+/* A constraint with two bounds is modelled as its slack, from which the value does not follow. */
+static inline bool spec_is_margin(const struct spec *spec, size_t k)
+{
+    const struct metric *metric = &spec->metrics[k];
+    return metric->goal == GOAL_CONSTRAIN && !isnan(metric->min) && !isnan(metric->max);
+}
+
+/* The inverse of spec_value: what a policy says about metric k in the user's own units; the slack itself of a margin. */
+static inline double spec_shown(const struct spec *spec, size_t k, double value)
+{
+    const struct metric *metric = &spec->metrics[k];
+    if (metric->goal != GOAL_CONSTRAIN)
+        return metric->goal == GOAL_MAXIMIZE ? value : -value;
+    if (spec_is_margin(spec, k))
+        return value;
+    return isnan(metric->max) ? value + metric->min : metric->max - value;
+}
+
+/* Whether a larger value inside is a smaller one outside. */
+static inline bool spec_is_mirrored(const struct spec *spec, size_t k)
+{
+    return spec_shown(spec, k, 1) < spec_shown(spec, k, 0);
+}
+
 /* How many doubles are stored of a trial's values: of each metric two; of a graph one for each site of a point. */
 static inline size_t spec_values_len(const struct spec *spec)
 {

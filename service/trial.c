@@ -2,11 +2,13 @@
 #include "service/trial.h"
 
 #include "service/gate.h"
+#include "service/insight.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/steady.h"
 #include "service/visits.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,8 +330,18 @@ enum status trial_queue(struct app *app, struct caller *caller, const char *id, 
 
 /* ---- prediction ---- */
 
-static enum status predict_locked(struct task *task, struct live *live, const size_t *rows, struct predict_reply *out,
-                                  struct error *err)
+/* The model is of what is modelled: slacks of constraints, larger is better. */
+static void show_predictions(const struct spec *spec, size_t len, struct predict_reply *out)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (out->feasible != NULL)
+            out->feasible[i] = 0.5 * erfc(-out->mean[i] / (sqrt(2) * fmax(out->sd[i], DBL_MIN)));
+        out->mean[i] = spec_shown(spec, out->metric, out->mean[i]);
+    }
+}
+
+static enum status predict_locked(struct task *task, struct live *live, const struct predict_request *request,
+                                  struct predict_reply *out, struct error *err)
 {
     struct app *app = task->app;
     TRY(session_catch_up(app, task->caller, app->compute, live, err));
@@ -340,27 +352,35 @@ static enum status predict_locked(struct task *task, struct live *live, const si
     if (live->observations == 0 && (graph == NULL || graph->prior_len == 0))
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
     TRY(gate_enter(app->compute, app, task->caller, err));
-    enum status status = policy->predict(live->session, task->points, rows, task->len, out->mean, out->sd, err);
+    if (policy->show != NULL)
+        policy->show(live->session, out->metric);
+    enum status status =
+        policy->predict(live->session, request->points, request->rows, request->len, out->mean, out->sd, err);
+    if (policy->show != NULL)
+        policy->show(live->session, live->spec.first);
     gate_leave(app->compute);
     out->revision = live->revision;
     out->observations = live->observations;
-    for (size_t i = 0; status == STATUS_OK && i < task->len; i++)
-        out->mean[i] *= spec_sign(&live->spec);
+    if (status == STATUS_OK)
+        show_predictions(&live->spec, request->len, out);
     return status;
 }
 
-enum status trial_predict(struct app *app, struct caller *caller, const char *id, const double *points,
-                          const size_t *rows, size_t len, struct predict_reply *out, struct error *err)
+enum status trial_predict(struct app *app, struct caller *caller, const char *id, const struct predict_request *request,
+                          struct predict_reply *out, struct error *err)
 {
-    struct task  task = {.app = app, .caller = caller, .id = id, .points = points, .len = len};
+    struct task  task = {.app = app, .caller = caller, .id = id};
     struct live *live;
     TRY(study_find(app, caller, id, &task.study, err));
-    *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, len),
-                                  .sd = ARENA_NEW(caller->arena, double, len)};
-    if (out->mean == NULL || out->sd == NULL)
+    *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, request->len),
+                                  .sd = ARENA_NEW(caller->arena, double, request->len)};
+    TRY(insight_metric(&task.study.spec, request->metric, &out->metric, err));
+    bool is_constraint = task.study.spec.kinds[out->metric] == METRIC_CONSTRAINT;
+    out->feasible = is_constraint ? ARENA_NEW(caller->arena, double, request->len) : NULL;
+    if (out->mean == NULL || out->sd == NULL || (is_constraint && out->feasible == NULL))
         return app_no_memory(err);
     TRY(session_lock(app, id, SESSION_ALONE, &live, err));
-    enum status status = predict_locked(&task, live, rows, out, err);
+    enum status status = predict_locked(&task, live, request, out, err);
     session_unlock(app, live);
     return status;
 }

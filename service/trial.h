@@ -191,14 +191,23 @@ struct pareto_reply {
 MUST_CHECK enum status trial_pareto(struct app *app, struct caller *caller, const char *study, struct pareto_reply *out,
                                     struct error *err);
 
+struct predict_request {
+    const double *points;
+    const size_t *rows; /* or NULL */
+    size_t        len;
+    const char   *metric; /* NULL: the first objective */
+};
 struct predict_reply {
     double *mean, *sd;
+    double *feasible; /* constraints: the probability that the metric is within its bounds; otherwise NULL */
+    size_t  metric;
     int64_t revision, observations;
 };
 /* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
- * CONFLICT "no_model", "no_observations". */
-MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study, const double *points,
-                                     const size_t *rows, size_t len, struct predict_reply *out, struct error *err);
+ * CONFLICT "no_model", "no_observations"; INVALID "unknown_metric". */
+MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study,
+                                     const struct predict_request *request, struct predict_reply *out,
+                                     struct error *err);
 
 /* Nothing is stored: specification and observations in, points out.  POST /v1/suggest. */
 struct stateless_request {

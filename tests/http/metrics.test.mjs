@@ -37,6 +37,49 @@ test('what metrics may be', async () => {
     assert.deepEqual(study.metrics, two);
 });
 
+test('insight is about the metric that is asked for, in its own units', async () => {
+    const bounded = [...both, { name: 'heat', goal: 'constrain', min: 2, max: 8 }, { name: 'speed', goal: 'constrain', min: 1 }, { name: 'gain', goal: 'maximize' }];
+    const f = { loss: (x) => (x - 3) ** 2, latency: (x) => 10 + 3 * x, heat: (x) => 1 + x, speed: (x) => 0.4 * x, gain: (x) => 2 * x - 1 };
+    const { id } = await api.study({ metrics: bounded, algorithm: { name: 'gp' }, seed: 7,
+        space: { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: 0, max: 10 }, { name: 'y', type: 'double', min: 0, max: 1 }] } });
+    const path = `/v1/studies/${id}`, xs = [0.3, 1.5, 2.6, 4.1, 5.2, 6.6, 7.7, 8.3, 9.4];
+    await api.refused(id, [409, 'no_observations'], 'GET', `${path}/slice?x=x`);
+    await observe(id, { observations: xs.map((x, i) => ({ point: { x, y: (0.37 * i) % 1 },
+        values: Object.fromEntries(Object.entries(f).map(([name, at]) => [name, at(x)])) })) });
+    const near = (a, b, what) => assert.ok(Math.abs(a - b) < 0.35, `${what}: ${a}, not ${b}`);
+    for (const [name, at] of Object.entries(f)) {
+        const body = { points: [{ x: 2, y: 0.5 }, { x: 7, y: 0.5 }], metric: name };
+        const reply = await api.post(`${path}/predict`, body), is_margin = name === 'heat';
+        const wanted = (x) => is_margin ? Math.min(8 - at(x), at(x) - 2) : at(x);
+        assert.deepEqual([reply.metric, reply.quantity], [name, is_margin ? 'margin' : 'value']);
+        near(reply.predictions[0].mean, wanted(2), name);
+        near(reply.predictions[1].mean, wanted(7), name);
+        const feasible = reply.predictions.map((p) => p.feasible);
+        if (name === 'speed') assert.ok(feasible[0] < 0.05 && feasible[1] > 0.95, `${feasible}`);
+        else if (name === 'latency') assert.ok(feasible[0] > 0.95 && feasible[1] < 0.95, `${feasible}`);
+        else if (!is_margin) assert.deepEqual(feasible, [undefined, undefined]);
+        const slice = await api.get(`${path}/slice?x=x&points=11&metric=${name}`);
+        slice.grid[0].forEach((x, i) => x > 0.5 && x < 9.5 && near(slice.mean[i] / 5, wanted(x) / 5, `${name} at ${x}`));
+        assert.equal(slice.metric, name);
+        const residuals = await api.get(`${path}/residuals?metric=${name}`);
+        assert.deepEqual(residuals.residuals.map((r) => Math.round(1e9 * r.value)), xs.map((x) => Math.round(1e9 * wanted(x))));
+        residuals.residuals.forEach((r) => assert.ok(Math.sign(r.z) === Math.sign(r.value - r.mean) || Math.abs(r.z) < 1e-6));
+        assert.equal((await api.get(`${path}/importances?metric=${name}`)).metric, name);
+    }
+    const trial = async (metric) => (await api.get(`${path}/slice?x=x&metric=${metric}`)).trial;
+    assert.deepEqual([await trial('loss'), await trial('gain'), await trial('heat')], [3, 6, 3], 'feasible: x within [2.5, 6.66]');
+    assert.deepEqual(await api.get(`${path}/slice?x=x`), await api.get(`${path}/slice?x=x&metric=loss`));
+    const before = await api.get(`${path}/importances`);
+    await api.get(`${path}/importances?metric=gain`);
+    assert.deepEqual(await api.get(`${path}/importances`), before, 'one question changes nothing of the next');
+    for (const what of ['importances?metric=los', 'residuals?metric=los', 'slice?x=x&metric=los'])
+        assert.match((await api.refused(id, [422, 'unknown_metric'], 'GET', `${path}/${what}`)).detail, /loss, latency, heat, speed, gain/);
+    await api.refused(id, [422, 'unknown_metric'], 'POST', `${path}/predict`, { json: { points: [{ x: 2, y: 0 }], metric: 'los' } });
+    const none = await api.study({ metrics: two });
+    await report(none.id, 1, { cost: 1, size: 20, gain: 1 });
+    await api.refused(none.id, [409, 'no_feasible_trial'], 'GET', `/v1/studies/${none.id}/slice?x=x`);
+});
+
 test('every metric is observed, by name', async () => {
     const { id } = await api.study({ metrics: both });
     const refused = [
@@ -102,12 +145,12 @@ test('exports come back as they went, in JSON and CSV', async () => {
     assert.deepEqual(document.study.metrics, two);
     const csv = (await api.request('GET', `/v1/studies/${id}/export?format=csv`)).text;
     assert.equal(csv.split('\r\n')[0], 'trial,state,x,value:cost,stddev:cost,value:size,stddev:size,value:gain,stddev:gain,worker,created_at,finished_at,reason,external_id');
-    const facts = (trials) => trials.filter((t) => t.state !== 'running').map((t) => [t.state, t.point, t.value, t.values, t.stddevs, t.reason, t.external_id]);
+    const facts = (trials) => trials.map((t) => [t.state.replace('running', 'queued'), t.point, t.value, t.values, t.stddevs, t.reason, t.external_id === 'a']);
     for (const way of ['json', 'csv']) {
         const { id: other } = await api.study({ metrics: two });
         const body = way === 'json' ? { json: document } : { body: csv, type: 'text/csv' };
         const reply = await api.expect(200, 'POST', `/v1/studies/${other}/import`, body);
-        assert.equal(reply.imported, 3);
+        assert.deepEqual([reply.imported, reply.queued], [4, 1]);
         assert.deepEqual(facts((await api.get(`/v1/studies/${other}/trials`)).trials), facts(document.trials), way);
     }
     for (const [text, code] of [['x,value\r\n1,2\r\n', 'unknown_column'], ['x,value:cost,value:size\r\n1,2,3\r\n', 'missing_column'],
