@@ -296,8 +296,10 @@ static enum status check_result(struct line *line)
         has_any = has_any || !isnan(values[i]);
     }
     line->column = "value";
-    if (out->outcome == OUTCOME_STOPPED) // its value is the last one of a curve, which a table does not have
+    if (out->outcome == OUTCOME_STOPPED) { // its value is the last one of a curve, which a table does not have
+        out->value = out->stddev = NAN;
         return STATUS_OK;
+    }
     if (values != NULL && (out->outcome == OUTCOME_VALUE ? !has_all : has_any))
         return refuse(line, "bad_combination", "a completed trial has all values, another one none");
     if (has_any) {

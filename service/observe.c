@@ -249,7 +249,7 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
         batch->out->skipped++;
         return STATUS_OK;
     }
-    if (item->outcome != OUTCOME_ABANDONED || study->spec.is_private)
+    if (item->outcome != OUTCOME_ABANDONED || study->spec.space.kind != SPACE_GRAPH) // it moved nobody
         TRY(check_place(conn, batch, item, err));
     TRY(add_trial(conn, batch, item, &trial, err));
     batch->out->accepted++;

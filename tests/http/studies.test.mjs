@@ -321,6 +321,23 @@ test('an export imported where it comes from changes nothing, but for results th
 });
 const counted = ({ imported, duplicates }) => [imported, duplicates];
 
+test('an export is of one moment', async () => {
+    const { id } = await api.study({ algorithm: { name: 'random' } }), path = `/v1/studies/${id}`;
+    let is_over = false, x = 0;
+    const observe = async () => {
+        while (!is_over)
+            await api.post(`${path}/observe`, { point: { x: (x++ % 1000) / 200 }, value: 1 });
+    };
+    const writers = [observe(), observe(), observe()];
+    for (let i = 0; i < 25; i++) {
+        const { events, trials } = await api.get(`${path}/export`), count = (kind) => events.filter((event) => event.kind === kind).length;
+        assert.deepEqual([trials.length, trials.filter((trial) => trial.state === 'completed').length],
+            [count('trial.reported'), count('trial.observed')]);
+    }
+    is_over = true;
+    await Promise.all(writers);
+});
+
 test('imported results leave the budget as it is', async () => {
     const { id } = await api.study({ budget: { trials: 3 } });
     for (let i = 0; i < 3; i++) {
