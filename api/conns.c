@@ -3,6 +3,7 @@
 #include "api/conns.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct conns {
     pthread_cond_t  stop;
     pthread_t       thread;
     bool            stopping;
+    atomic_bool     wants_trim;
     struct conn     head; /* of a ring */
     size_t          per_address;
     int64_t (*now_ms)(void);
@@ -54,6 +56,16 @@ static void look_after(struct conns *conns)
     }
 }
 
+/* The lock is held, but not meanwhile. */
+static void trim(struct conns *conns)
+{
+    if (!atomic_exchange(&conns->wants_trim, false))
+        return;
+    pthread_mutex_unlock(&conns->lock);
+    (void)malloc_trim(0);
+    pthread_mutex_lock(&conns->lock);
+}
+
 static void *watch(void *arg)
 {
     struct conns *conns = arg;
@@ -65,6 +77,7 @@ static void *watch(void *arg)
         (void)pthread_cond_timedwait(&conns->stop, &conns->lock, &until);
         reap(conns, conns->now_ms());
         look_after(conns);
+        trim(conns);
     }
     pthread_mutex_unlock(&conns->lock);
     return NULL;
@@ -154,6 +167,11 @@ void conns_remove(struct conns *conns, struct conn *conn)
     conn->before->next = conn->next;
     pthread_mutex_unlock(&conns->lock);
     free(conn);
+}
+
+void conns_trim(struct conns *conns)
+{
+    atomic_store(&conns->wants_trim, true);
 }
 
 void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left)

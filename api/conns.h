@@ -40,6 +40,10 @@ bool conns_may_accept(struct conns *conns, const struct sockaddr *from);
 struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms);
 void         conns_remove(struct conns *conns, struct conn *conn);
 
+/* Soon, memory that nobody uses goes back to the system: what a large reply took would stay.  It takes too long for the
+ * threads that serve connections. */
+void conns_trim(struct conns *conns);
+
 /* From now on *has_left becomes true, within about a second, when the client has closed the connection: the library does
  * not look at one that is suspended.  A client that closes only its own direction counts as gone: nothing that is
  * waiting for an answer does, and the two cannot be told apart.  NULL: it is not looked at any more. */

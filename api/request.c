@@ -31,6 +31,7 @@ enum {
     ARENA_LIMIT_BYTES = 512 << 20,
     FIRST_ROOM_BYTES = 16 << 10,
     DISCARD_MAX_BYTES = 32 << 20,
+    LARGE_BYTES = 4 << 20,
     DISCARD_STALL_MS = 2000,
     RATE_GRACE_MS = 10000,
     RATE_BYTES_PER_MS = 50 /* 50 KB/s: what a client must send or take */
@@ -237,20 +238,23 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
     atomic_fetch_sub(&request->shared->metrics.in_flight, 1);
     if (!let_go(request))
         return;
+    bool was_large = request->call.arena.taken_bytes > LARGE_BYTES;
     if (request->conn != NULL && request->conn->spare.last == NULL) {
         arena_release(&request->call.arena, request->empty);
         request->conn->spare = request->call.arena;
         arena_init(&request->call.arena, 0);
     }
+    struct conns *conns = request->shared->conns;
     free_request(request);
+    if (was_large)
+        conns_trim(conns);
 }
 
 /* ---- replies ---- */
 
-static void add_headers(const struct request *request, struct MHD_Response *response)
+static void add_headers(const struct request *request, const struct reply *reply, struct MHD_Response *response)
 {
-    const struct reply *reply = &request->call.reply;
-    char                seconds[16] = "";
+    char seconds[16] = "";
     if (reply->retry_after_s > 0)
         snprintf(seconds, sizeof seconds, "%d", reply->retry_after_s);
     const struct {
@@ -298,11 +302,11 @@ static enum MHD_Result send_reply(struct request *request)
         reply->length, reply->length == 0 ? (void *)"" : (void *)(uintptr_t)reply->bytes, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
-    add_headers(request, response);
+    add_headers(request, reply, response);
     return queue(request, reply->http, response, (int64_t)reply->length);
 }
 
-/* The worker may still have the call: nothing of it is touched. */
+/* The worker may still have the call: nothing of it is touched but what it does not write. */
 static enum MHD_Result send_abandoned(struct request *request)
 {
     static const char    text[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
@@ -311,10 +315,9 @@ static enum MHD_Result send_abandoned(struct request *request)
         MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
-    (void)MHD_add_response_header(response, "Content-Type", "application/problem+json");
-    (void)MHD_add_response_header(response, "Retry-After", "1");
-    (void)MHD_add_response_header(response, "Connection", "close");
-    return queue(request, 503, response, sizeof text);
+    const struct reply reply = {.http = 503, .type = "application/problem+json", .retry_after_s = 1, .close = true};
+    add_headers(request, &reply, response);
+    return queue(request, reply.http, response, sizeof text);
 }
 
 /* ---- jobs ---- */

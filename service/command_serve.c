@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,12 +24,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64 };
+enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES = 256 << 10 };
 
 struct serve_options {
     const char *listen, *health_listen, *data, *synchronous, *trusted_proxy;
-    int64_t     workers, compute_slots, compute_ms, connections, connections_per_address, body_bytes, sessions_bytes,
-        session_bytes;
+    int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
+        sessions_bytes, session_bytes;
     bool insecure_http;
 };
 
@@ -69,6 +70,8 @@ static const struct config_row options_table[] = {
      .help = "requests that may compute at once; 0 is one less than there are processors"},
     {INTEGER("compute-ms", "GNOMON_COMPUTE_MS", compute_ms, "30000", 0, 3600000),
      .help = "milliseconds that a request may wait for a slot and compute; 0 is no limit"},
+    {INTEGER("drain-ms", "GNOMON_DRAIN_MS", drain_ms, "20000", 1, 3600000),
+     .help = "milliseconds that requests may go on after SIGTERM; what still computes is stopped then"},
     {INTEGER("connections", "GNOMON_CONNECTIONS", connections, "512", 1, 65536), .help = "open connections"},
     {INTEGER("connections-per-address", "GNOMON_CONNECTIONS_PER_ADDRESS", connections_per_address, "64", 0, 65536),
      .help = "of them from one address that is no trusted proxy; 0 is no limit"},
@@ -127,6 +130,14 @@ static enum status split_address(const char *text, char host[ADDRESS_BYTES], con
     snprintf(host, ADDRESS_BYTES, "%.*s", (int)(is_bracketed ? length - 2 : length), is_bracketed ? text + 1 : text);
     *port = colon + 1;
     return STATUS_OK;
+}
+
+/* One heap for every few threads: what a large reply took is at the end of one, not in the middle of each; large pieces
+ * have pages of their own.  See conns_trim in conns.h. */
+static void limit_heaps(void)
+{
+    (void)mallopt(M_ARENA_MAX, HEAPS);
+    (void)mallopt(M_MMAP_THRESHOLD, OWN_PAGES_BYTES);
 }
 
 static void limit_process(const struct serve_options *options)
@@ -225,7 +236,8 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .per_address = options->connections_per_address > 0
                                                                  ? (int)options->connections_per_address
                                                                  : -1,
-                                              .body_limit = options->body_bytes},
+                                              .body_limit = options->body_bytes,
+                                              .drain_ms = options->drain_ms},
                      &server, err));
     announce(&network->listen, server);
     struct error left;
@@ -275,6 +287,7 @@ static int run(char **arguments)
         status = error_set(&err, STATUS_INTERNAL, "openblas", "",
                            "this OpenBLAS is the OpenMP flavour, with which results "
                            "differ from run to run: install libopenblas0-pthread");
+    limit_heaps();
     codec_init();
     if (status == STATUS_OK)
         status = serve(&options, &err);

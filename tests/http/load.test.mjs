@@ -1,6 +1,7 @@
 // One client that asks for more than there is: the others are answered meanwhile, what is too much is refused at once,
 // and nothing is computed for those who have left or have waited for too long.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -109,24 +110,46 @@ test('who leaves frees the slot, and nothing is stored', async () => {
 });
 
 test('a deadline: what is there is given, else 503; the rest of the study is as without it', async () => {
-    const quick = await begin(after, ['--compute-slots', '1', '--compute-ms', '4000']);
-    const { suggestions } = await quick.api.post('/v1/suggest', { ...heavy, count: 100 });
+    const begun = Date.now();
+    await api.post('/v1/suggest', { ...heavy, count: 1 });
+    const ms = String(Math.max(2000, 3 * (Date.now() - begun))); // a hundred take some 25 times as long as one
+    const quick = await begin(after, ['--compute-slots', '1', '--compute-ms', ms]);
+    const { suggestions } = await quick.api.post('/v1/suggest', heavy);
     assert.ok(suggestions.length > 0 && suggestions.length < 100, `${suggestions.length}`);
-    const both = [];
-    for (const client of [quick.api, api]) {
+    const study = async (client) => {
         const { id } = await client.study({ metrics: many, space: box, algorithm: { name: 'gp' } });
         await client.post(`/v1/studies/${id}/observe`, { observations: heavy.observations });
-        both.push([client, id]);
-    }
-    const points = [];
-    const { trials } = await quick.api.post(`/v1/studies/${both[0][1]}/suggest`, { count: 100 });
-    assert.ok(trials.length < 100);
-    for (const [client, id] of both)
-        points.push((await client.post(`/v1/studies/${id}/suggest`, { count: client === api ? trials.length : 1 })).trials);
-    assert.deepEqual(points[1].map((trial) => trial.point), trials.map((trial) => trial.point));
-    const [next] = (await api.post(`/v1/studies/${both[1][1]}/suggest`, {})).trials;
-    assert.deepEqual(points[0][0].point, next.point);
+        return (count) => client.post(`/v1/studies/${id}/suggest`, { count }).then(({ trials }) => trials.map((trial) => trial.point));
+    };
+    const cut = await study(quick.api), whole = await study(api);
+    const given = await cut(100);
+    assert.ok(given.length < 100);
+    assert.deepEqual(await whole(given.length), given);
+    assert.deepEqual(await cut(1), await whole(1));
     const tiny = await begin(after, ['--compute-slots', '1', '--compute-ms', '1']);
     const reply = await tiny.api.request('POST', '/v1/suggest', { json: heavy });
     assert.deepEqual([reply.status, reply.json.code, reply.headers['retry-after']], [503, 'deadline_exceeded', '1']);
+});
+
+test('SIGTERM ends what computes and what waits for it', async () => {
+    const { api: admin, server: stopped } = await begin(after, ['--compute-slots', '1', '--compute-ms', '0', '--drain-ms', '500']);
+    const asked = Array.from({ length: 10 }, () => ask(admin, '/v1/suggest', heavy));
+    await until(async () => await metric(admin, 'requests_suspended') === 10);
+    const begun = Date.now(), [code, ...replies] = await Promise.all([stopped.stop(), ...asked.map((each) => each.reply)]);
+    assert.equal(code, 0, stopped.log);
+    for (const reply of replies)
+        assert.deepEqual([reply.status, reply.json.code], [503, 'draining']);
+    assert.ok(Date.now() - begun < 30000); // of 100 s of a processor
+});
+
+const rss = (child) => 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))[1]);
+
+test('what a large reply took goes back to the system', { skip: process.env.ASAN_OPTIONS || process.env.TSAN_OPTIONS }, async () => {
+    const { id } = await api.study({ space: box });
+    await api.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 10000 }, (_, k) => ({ point: at(k), value: k })) });
+    await sleep(1500);
+    const before = rss(server.child);
+    for (let i = 0; i < 4; i++)
+        assert.equal((await api.request('GET', `/v1/studies/${id}/export`, { checked: false })).status, 200);
+    await until(() => rss(server.child) < before + (24 << 20));
 });
