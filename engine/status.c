@@ -21,6 +21,17 @@ enum status error_set(struct error *err, enum status status, const char *code, c
     return status;
 }
 
+enum status error_state(struct error *err, const char *thing, const char *state, const char *reason)
+{
+    char code[sizeof err->code];
+    snprintf(code, sizeof code, "%s_%s", thing, state);
+    (void)error_set(err, STATUS_CONFLICT, code, "", "the %s is %s%s%s", thing, state, reason == NULL ? "" : ": ",
+                    reason == NULL ? "" : reason);
+    if (err != NULL && reason != NULL)
+        snprintf(err->reason, sizeof err->reason, "%s", reason);
+    return STATUS_CONFLICT;
+}
+
 enum status error_no_memory(struct error *err)
 {
     return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");

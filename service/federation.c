@@ -326,8 +326,7 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     struct federation *federation = work->federation;
     TRY(find(conn, arg, err));
     if ((moves[work->verb].from >> federation->state & 1u) == 0)
-        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the federation is %s",
-                         federation_state_names[federation->state]);
+        return error_state(err, "federation", federation_state_names[federation->state], federation->reason);
     return federation_set_state(conn, federation, moves[work->verb].to, moves[work->verb].reason,
                                 work->caller->token_id, work->now_ms, err);
 }
@@ -381,7 +380,7 @@ enum status federation_seat(struct db_conn *conn, struct federation *federation,
                             const char *actor, int64_t now_ms, struct error *err)
 {
     if (federation->state == FEDERATION_COMPLETED)
-        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the federation is completed");
+        return error_state(err, "federation", "completed", federation->reason);
     if (federation->registered >= federation->spec.seats)
         return error_set(err, STATUS_CONFLICT, "federation_full", "", "all %lld seats are taken",
                          (long long)federation->spec.seats);

@@ -75,7 +75,8 @@ MUST_CHECK enum status federation_list(struct app *app, struct caller *caller, c
                                        struct federation_page *out, struct error *err);
 
 enum federation_verb { FEDERATION_PAUSE, FEDERATION_RESUME, FEDERATION_COMPLETE };
-/* Completing drops the messages of the open round: they are in no broadcast.  CONFLICT "wrong_state". */
+/* Completing drops the messages of the open round: they are in no broadcast.  CONFLICT "federation_" and the
+ * state. */
 MUST_CHECK enum status federation_move(struct app *app, struct caller *caller, const char *id,
                                        enum federation_verb verb, struct federation *out, struct error *err);
 /* Revokes the agents' tokens.  What was broadcast stays broadcast: the ledger keeps its lines. */
@@ -99,7 +100,7 @@ struct federation_agent_page {
     size_t                   len;
     const char              *next_cursor;
 };
-/* Takes the next free seat and makes its token.  CONFLICT "federation_full", "wrong_state". */
+/* Takes the next free seat and makes its token.  CONFLICT "federation_full", "federation_completed". */
 MUST_CHECK enum status federation_register(struct app *app, struct caller *caller, const char *id, const char *name,
                                            struct federation_agent *out, struct error *err);
 /* A new token for a seat; the one before is revoked.  NOT_FOUND "agent_not_found"; CONFLICT "seat_taken" (a study). */
@@ -146,7 +147,7 @@ struct federation_receipt {
 };
 /* Only the agent's own token may.  The same message again changes nothing.
  * FORBIDDEN "other_agent"; INVALID "wrong_length", "not_finite", "wrong_features"; CONFLICT "round_closed" (late),
- * "round_not_open" (early), "message_conflict" (another one is there), "wrong_state", and the reason of the end. */
+ * "round_not_open" (early), "message_conflict" (another one is there), "federation_paused", "federation_completed". */
 MUST_CHECK enum status federation_send(struct app *app, struct caller *caller, const char *id,
                                        const struct federation_message *message, struct federation_receipt *out,
                                        struct error *err);

@@ -232,9 +232,7 @@ void federation_count_round(struct app *app, const struct federation *federation
 
 static enum status over(const struct federation *federation, struct error *err)
 {
-    bool is_spent = strcmp(federation->reason, "privacy_budget_exhausted") == 0;
-    return error_set(err, STATUS_CONFLICT, is_spent ? federation->reason : "federation_completed", "",
-                     is_spent ? "the privacy budget is spent: agents go on alone" : "the federation is over");
+    return error_state(err, "federation", "completed", federation->reason);
 }
 
 static enum status check_message(const struct federation *federation, const struct federation_message *message,
@@ -264,7 +262,7 @@ static enum status check_round(const struct federation *federation, int64_t roun
     if (federation->state == FEDERATION_COMPLETED)
         return over(federation, err);
     if (federation->state == FEDERATION_PAUSED)
-        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the federation is paused");
+        return error_state(err, "federation", "paused", NULL);
     if (round > federation->round)
         return error_set(err, STATUS_CONFLICT, "round_not_open", "", "round %lld is the open one",
                          (long long)federation->round);

@@ -285,7 +285,7 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     struct game_row *game = work->out;
     TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
     if (game->state != GAMES_ACTIVE)
-        return error_set(err, STATUS_CONFLICT, "wrong_state", "", "the game is completed");
+        return error_state(err, "game", "completed", game->reason);
     game->state = GAMES_COMPLETED;
     game->reason = "requested";
     return games_save(conn, game, "game.completed", work->caller, work->app->now_ms(), err);

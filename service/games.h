@@ -90,7 +90,7 @@ struct game_turn {
     struct game_action      action;
 };
 /* The agent's action for the open round; asked again it is the same.  FORBIDDEN for another agent's token,
- * NOT_FOUND "agent_not_found", CONFLICT "wrong_state", "budget_exhausted". */
+ * NOT_FOUND "agent_not_found", CONFLICT "game_completed". */
 MUST_CHECK enum status games_suggest(struct app *app, struct caller *caller, const char *id, const char *agent,
                                      struct game_turn *out, struct error *err);
 

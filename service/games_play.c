@@ -140,8 +140,7 @@ static enum status check_active(const struct game_row *game, struct error *err)
 {
     if (game->state == GAMES_ACTIVE)
         return STATUS_OK;
-    bool is_spent = game->reason != NULL && strcmp(game->reason, "budget_exhausted") == 0;
-    return error_set(err, STATUS_CONFLICT, is_spent ? "budget_exhausted" : "wrong_state", "", "the game is completed");
+    return error_state(err, "game", "completed", game->reason);
 }
 
 static enum status act(struct look *look, size_t agent, struct game_turn *out, struct error *err)

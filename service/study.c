@@ -95,19 +95,9 @@ enum status study_find(struct app *app, struct caller *caller, const char *id, s
 
 enum status study_refuse(const struct study *study, struct error *err)
 {
-    static const struct {
-        const char *code, *text;
-    } states[STUDY_STATE_COUNT] = {
-        [STUDY_AWAITING_CANDIDATES] = {"awaiting_candidates", "the study waits for its candidates"},
-        [STUDY_ACTIVE] = {"study_active", "the study is active"},
-        [STUDY_PAUSED] = {"study_paused", "the study is paused"},
-        [STUDY_COMPLETED] = {"study_completed", "the study is completed: "},
-    };
-    const char *reason = study->state == STUDY_COMPLETED && study->reason != NULL ? study->reason : "";
-    (void)error_set(err, STATUS_CONFLICT, states[study->state].code, "", "%s%s", states[study->state].text, reason);
-    if (err != NULL)
-        snprintf(err->reason, sizeof err->reason, "%s", reason);
-    return STATUS_CONFLICT;
+    if (study->state == STUDY_AWAITING_CANDIDATES)
+        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
+    return error_state(err, "study", study_state_names[study->state], study->reason);
 }
 
 struct list {

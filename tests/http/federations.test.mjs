@@ -289,8 +289,8 @@ test('the budget ends a federation before the round that would exceed it', async
         assert.ok(Math.abs(total + item.epsilon - item.epsilon_total) < 1e-9);
         return item.epsilon_total;
     }, 0);
-    await send(made, round + 1, 1, vector(), [409, 'privacy_budget_exhausted']);
-    await api.expect([409, 'privacy_budget_exhausted'], 'GET', `/v1/federations/${made.id}/rounds/${round + 1}/broadcast`);
+    await send(made, round + 1, 1, vector(), [409, 'federation_completed']);
+    await api.expect([409, 'federation_completed'], 'GET', `/v1/federations/${made.id}/rounds/${round + 1}/broadcast`);
     assert.equal((await api.get(`/v1/federations/${made.id}/rounds`)).rounds.length, round);
     await api.expect(200, 'GET', `/v1/federations/${made.id}/rounds/${round}/broadcast`);
 });
@@ -298,19 +298,20 @@ test('the budget ends a federation before the round that would exceed it', async
 test('the last round ends a federation; a paused one takes nothing; a completed one deletes what was sent', async () => {
     const made = await federation(openBody);
     await api.post(`/v1/federations/${made.id}/pause`);
-    await send(made, 1, 1, vector(), [409, 'wrong_state']);
-    await api.expect([409, 'wrong_state'], 'POST', `/v1/federations/${made.id}/pause`);
+    await send(made, 1, 1, vector(), [409, 'federation_paused']);
+    await api.expect([409, 'federation_paused'], 'POST', `/v1/federations/${made.id}/pause`);
     await api.post(`/v1/federations/${made.id}/resume`);
     for (const round of [1, 2, 3]) await close(made, round);
     const state = await api.get(`/v1/federations/${made.id}`);
     assert.deepEqual([state.state, state.reason, state.rounds_closed], ['completed', 'rounds_completed', 3]);
     await send(made, 4, 1, vector(), [409, 'federation_completed']);
-    await api.expect([409, 'wrong_state'], 'POST', `/v1/federations/${made.id}/resume`);
+    await api.expect([409, 'federation_completed'], 'POST', `/v1/federations/${made.id}/resume`);
     const cut = await federation(privateBody);
     await send(cut, 1, 1);
     const ended = await api.post(`/v1/federations/${cut.id}/complete`);
     assert.deepEqual([ended.state, ended.reason, ended.received], ['completed', 'requested', 0]);
-    await api.expect([409, 'wrong_state'], 'POST', `/v1/federations/${cut.id}/agents`, { json: { name: 'late' } });
+    const late = await api.expect([409, 'federation_completed'], 'POST', `/v1/federations/${cut.id}/agents`, { json: { name: 'late' } });
+    assert.equal(late.reason, 'requested');
 });
 
 test('fts hands every agent the last vector of each, and zeros for one that never sent', async () => {

@@ -269,7 +269,8 @@ static void test_budget(void)
     CU_ASSERT_EQUAL(federation_cost(&after.spec, round, &next, &world->err), STATUS_OK);
     CU_ASSERT_TRUE(next > 4);
     CU_ASSERT_EQUAL(send(world, &federation, round, 1, false, &world->err), STATUS_CONFLICT);
-    CU_ASSERT_STRING_EQUAL(world->err.code, "privacy_budget_exhausted");
+    CU_ASSERT_STRING_EQUAL(world->err.code, "federation_completed");
+    CU_ASSERT_STRING_EQUAL(world->err.reason, "privacy_budget_exhausted");
     CU_ASSERT_EQUAL(stored(world, "SELECT count(*) FROM federation_ledger"), round - 1);
     world_end(world);
 }
