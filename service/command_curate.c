@@ -494,7 +494,7 @@ static enum status retry_failed(struct curator *c, struct error *err)
     char              verb[128];
     enum status       status = STATUS_OK;
     snprintf(verb, sizeof verb, "%s", FIRST);
-    for (bool has_more = true; has_more && status == STATUS_OK;) {
+    for (bool has_more = true; has_more && status == STATUS_OK && !process_is_stopped();) {
         json_t *page = NULL;
         TRY(call(c, "GET", verb, NULL, &page, err));
         const char *next = json_string_value(json_object_get(page, "next_cursor"));
