@@ -146,8 +146,9 @@ enum status transfer_curve(struct db_conn *conn, struct study *study, const stru
         measured.kind = "trial.measured";
         measured.detail = detail;
         TRY(rows_log(conn, study, &measured, err));
-        TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD, study->id, change->trial, point->step, point->value,
-                    study->revision, change->at_ms, (int64_t)is_last, "no_rule", (int64_t)0, NULL, (size_t)0));
+        TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD, study->id, change->trial, (int64_t)0, point->step,
+                    point->value, study->revision, change->at_ms, (int64_t)is_last, "no_rule", (int64_t)0, NULL,
+                    (size_t)0));
     }
     return STATUS_OK;
 }
