@@ -57,11 +57,27 @@ static double *pool_next(struct pool *pool, const struct space *space)
     return pool->points + pool->len * space->params_len;
 }
 
+static bool is_same(const double *a, const double *b, size_t len)
+{
+    size_t i = 0;
+    while (i < len && (a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))))
+        i++;
+    return i == len;
+}
+
+static bool is_pending(const struct acq_search *search, const double *point)
+{
+    size_t len = search->space->params_len, i = 0;
+    while (i < search->pending_len && !is_same(search->pending + i * len, point, len))
+        i++;
+    return i < search->pending_len;
+}
+
 /* Takes in the point written at pool_next, or the next one that is not used. */
 static void pool_add(struct pool *pool, const struct acq_search *search)
 {
     double *point = pool_next(pool, search->space);
-    if (!finite_find(search->finite, search->space, point))
+    if (!finite_find(search->finite, search->space, point) || is_pending(search, point))
         return;
     space_encode(search->space, point, pool->U + pool->len * search->space->dims);
     pool->len++;
@@ -297,7 +313,8 @@ static void add_move(struct run *run, const double *point, size_t param, double 
     memcpy(moved, point, space->params_len * sizeof *moved);
     moved[param] = param_value(p, index);
     space_settle(space, run->fill, moved);
-    if (moved[param] != param_value(p, index) || finite_has(run->search->finite, moved))
+    if (moved[param] != param_value(p, index) || finite_has(run->search->finite, moved) ||
+        is_pending(run->search, moved))
         return;
     space_encode(space, moved, moves->U + moves->len * space->dims);
     moves->len++;
@@ -361,7 +378,7 @@ static enum status refine(struct run *run, size_t start, struct error *err)
         TRY(climb(run, point, &score, err));
         TRY(move(run, point, &score, &moved, err));
     }
-    if (score > run->score) {
+    if (score > run->score && !is_pending(run->search, point)) {
         run->score = score;
         memcpy(run->best, point, len * sizeof *point);
     }
@@ -430,6 +447,12 @@ enum status acq_search_run(const struct acq_search *search, double *point, struc
     struct arena_mark mark = arena_mark(scratch);
     struct run  run = {.search = search, .scratch = scratch, .rng = rng_at(search->seed, search->trial, RNG_STARTS)};
     enum status status = run_search(&run, err);
+    if (status == STATUS_CONFLICT && search->pending_len > 0) {
+        struct acq_search again = *search;
+        again.pending_len = 0;
+        arena_release(scratch, mark);
+        return acq_search_run(&again, point, scratch, err);
+    }
     if (status == STATUS_OK)
         memcpy(point, run.best, search->space->params_len * sizeof *point);
     arena_release(scratch, mark);

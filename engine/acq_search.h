@@ -12,6 +12,8 @@
 struct acq_search {
     const struct space  *space;   /* from space_hold: with what is held */
     const struct finite *finite;  /* used points are not proposed */
+    const double        *pending; /* [pending_len][params_len] proposed only when nothing else is left */
+    size_t               pending_len;
     const double        *anchors; /* [anchors_len][params_len] good points, neighbours of which are tried */
     size_t               anchors_len;
     const double        *lower, *upper; /* [dims] what is searched of the unit cube, around the first anchor, of which a

@@ -13,7 +13,7 @@ enum {
                     same rows must give the same numbers whatever the capacity */
 };
 
-static const double LOG_2PI = 1.8378770664093455;
+static const double LOG_2PI = 1.8378770664093455, EXACT_NOISE = 1e-6; /* the latter of the signal's variance */
 
 /* Room for at least n observations. */
 static enum status reserve(struct gp *gp, size_t n, struct error *err)
@@ -81,6 +81,11 @@ enum status gp_append(struct gp *gp, const double *x, double noise, struct error
     gp->alpha[n] = 0.0;
     gp->n = n + 1;
     return STATUS_OK;
+}
+
+enum status gp_append_exact(struct gp *gp, const double *x, struct error *err)
+{
+    return gp_append(gp, x, fmin(EXACT_NOISE * gp->kernel.variance - gp->noise_variance, 0.0), err);
 }
 
 void gp_truncate(struct gp *gp, size_t n)

@@ -34,6 +34,9 @@ MUST_CHECK enum status gp_set_points(struct gp *gp, const double *X, const doubl
  * (A real value needs gp_set_values afterwards.)  Errors: NO_MEMORY, NUMERIC; the model is then unchanged.  O(n^2). */
 MUST_CHECK enum status gp_append(struct gp *gp, const double *x, double noise, struct error *err);
 
+/* As gp_append, of a value without noise (or nearly so: the factor stays regular); no observation has less. */
+MUST_CHECK enum status gp_append_exact(struct gp *gp, const double *x, struct error *err);
+
 /* Forgets the observations from number n on.  Exact: the first n rows of L do not depend on later ones.
  * alpha is what it was if those were appended without values. */
 void gp_truncate(struct gp *gp, size_t n);

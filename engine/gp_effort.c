@@ -99,5 +99,6 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
         .slope = wanted->slope,
         .arg = wanted->arg,
     };
+    TRY(trial_log_pending(&study->log, scratch, &search.pending, &search.pending_len, err));
     return acq_search_run(&search, point, scratch, err);
 }

@@ -1,6 +1,8 @@
 /* From trials to a Gaussian process. */
 #include "engine/gp_model.h"
 
+#include "engine/mat.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -287,33 +289,80 @@ static void rank_rows(struct gp_model *model)
     model->best = model->anchors.len > 0 ? model->anchors.key[0] : 0.0;
 }
 
-/* The most recent MODEL_PENDING_MAX points that wait for a value, or failed. */
-static size_t pending_points(const struct gp_model *model, double *U)
+/* The most recent MODEL_PENDING_MAX points that wait for a value or failed: of these, those in a state. */
+static size_t points_in(const struct gp_model *model, enum log_state state, double *U)
 {
     const struct trial_log *log = model->log;
-    size_t                  m = 0;
-    for (size_t i = log->len; i-- > 0 && m < MODEL_PENDING_MAX;)
-        if (log->trials[i].state == LOG_PENDING || log->trials[i].state == LOG_FAILED)
+    size_t                  m = 0, taken = 0;
+    for (size_t i = log->len; i-- > 0 && taken < MODEL_PENDING_MAX;) {
+        taken += log->trials[i].state == LOG_PENDING || log->trials[i].state == LOG_FAILED;
+        if (log->trials[i].state == state)
             space_encode(model->space, trial_log_point(log, i), U + m++ * model->space->dims);
+    }
     return m;
 }
 
-/* A point that makes the factor singular adds nothing and is left out. */
-static enum status append_pending(struct gp_model *model, size_t room, struct error *err)
+/* U [m][dims].  A point that makes the factor singular adds nothing and is left out. */
+static enum status append_all(struct gp_model *model, const double *U, size_t m, bool is_exact, struct error *err)
 {
-    size_t  dims = model->space->dims;
-    double *U = arena_alloc(model->scratch, room, dims * sizeof *U);
-    double *mean = ARENA_NEW(model->scratch, double, 2 * room);
-    if (U == NULL || mean == NULL)
-        return error_no_memory(err);
-    size_t m = pending_points(model, U);
-    TRY(gp_posterior(model->gp, U, m, mean, mean + m, model->scratch, err));
-    for (size_t i = 0; i < m; i++) {
-        if (gp_append(model->gp, U + i * dims, 0.0, err) == STATUS_NO_MEMORY)
+    for (size_t i = 0; i < m; i++, U += model->space->dims)
+        if ((is_exact ? gp_append_exact(model->gp, U, err) : gp_append(model->gp, U, 0.0, err)) == STATUS_NO_MEMORY)
             return STATUS_NO_MEMORY;
-        model->best = fmax(model->best, mean[i]);
-    }
     return STATUS_OK;
+}
+
+static enum status append_failed(struct gp_model *model, double *U, size_t room, struct error *err)
+{
+    double *mean = ARENA_NEW(model->scratch, double, 2 * room);
+    size_t  m = points_in(model, LOG_FAILED, U);
+    if (mean == NULL)
+        return error_no_memory(err);
+    TRY(gp_posterior(model->gp, U, m, mean, mean + m, model->scratch, err));
+    for (size_t i = 0; i < m; i++)
+        model->best = fmax(model->best, mean[i]);
+    return append_all(model, U, m, false, err);
+}
+
+/* With beta = L^-1 y the values are y = L beta: what is known fixes the first of beta, those of failed trials are 0 as
+ * their values are the mean, and to draw a value is to draw its beta from N(0, 1). */
+static enum status append_pending(struct gp_model *model, double *U, struct rng *rng, struct error *err)
+{
+    struct gp *gp = model->gp;
+    TRY(append_all(model, U, points_in(model, LOG_PENDING, U), true, err));
+    double *beta = arena_zalloc(model->scratch, gp->n, sizeof *beta);
+    model->alpha = ARENA_NEW(model->scratch, double, model->settled);
+    if (beta == NULL || model->alpha == NULL)
+        return error_no_memory(err);
+    memcpy(model->alpha, gp->alpha, model->settled * sizeof *model->alpha);
+    memcpy(beta, model->z, model->n * sizeof *beta);
+    mat_solve_lower(gp->L, model->n, gp->capacity, beta);
+    for (size_t i = model->settled; i < gp->n; i++) {
+        beta[i] = rng_normal(rng);
+        model->best = fmax(model->best, mat_dot(gp->L + i * gp->capacity, beta, i + 1));
+    }
+    memcpy(gp->alpha, beta, gp->n * sizeof *beta);
+    mat_solve_upper(gp->L, gp->n, gp->capacity, gp->alpha);
+    return STATUS_OK;
+}
+
+static enum status append_waiting(struct gp_model *model, size_t room, struct rng *pending, struct error *err)
+{
+    double *U = arena_alloc(model->scratch, room, model->space->dims * sizeof *U);
+    if (U == NULL)
+        return error_no_memory(err);
+    if (model->log->count[LOG_FAILED] > 0)
+        TRY(append_failed(model, U, room, err));
+    model->settled = model->gp->n;
+    model->alpha = model->gp->alpha;
+    return model->log->count[LOG_PENDING] > 0 ? append_pending(model, U, pending, err) : STATUS_OK;
+}
+
+struct gp gp_model_settled(const struct gp_model *model)
+{
+    struct gp gp = *model->gp;
+    gp.n = model->settled;
+    gp.alpha = model->alpha;
+    return gp;
 }
 
 /* True if the cache holds the beginning of these rows under the same hyper-parameters. */
@@ -374,11 +423,11 @@ static enum status refresh(struct gp_cache *cache, const struct gp_model *model,
     return extend(cache, model, err);
 }
 
-enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta, bool with_pending,
-                               struct gp_cache *cache, struct error *err)
+enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta,
+                               struct rng *pending, struct gp_cache *cache, struct error *err)
 {
     double       *length_scales = ARENA_NEW(model->scratch, double, fit->dims), noise_variance;
-    size_t        waiting = with_pending ? waiting_of(model->log) : 0;
+    size_t        waiting = pending != NULL ? waiting_of(model->log) : 0;
     struct kernel kernel;
     if (length_scales == NULL)
         return error_no_memory(err);
@@ -393,7 +442,9 @@ enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit,
     model->gp = &cache->gp;
     TRY(gp_set_values(model->gp, model->z, err));
     rank_rows(model);
-    return waiting > 0 ? append_pending(model, waiting, err) : STATUS_OK;
+    model->settled = model->gp->n;
+    model->alpha = model->gp->alpha;
+    return waiting > 0 ? append_waiting(model, waiting, pending, err) : STATUS_OK;
 }
 
 static double clamp_finite(double x)

@@ -5,15 +5,20 @@
  * transform of the values is made from them, and they are factored at once; later rows are appended one by one.  So a
  * factor that was kept (gp_cache) and one that is made anew are the same bit by bit.
  * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (more when a
- * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  An infeasible trial counts as the worst value seen.  Pending trials,
- * and failed ones, stand with the posterior mean as their value (kriging believer): means stay as they are, variances
- * shrink there.  A failed trial says nothing about its point, but without this the same point would come next.  An
- * abandoned trial does not count.
+ * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  An infeasible trial counts as the worst value seen.
+ * Pending trials stand with values drawn from their joint posterior (Snoek, Larochelle & Adams 2012, one draw for each
+ * proposal), and as if these were free of noise: a second measurement there is worth nothing until the first is in.
+ * Draws of many workers differ, so that not all of them go to where the mean is best, and a draw of the function given
+ * them is one of the posterior without them: parallel Thompson sampling (Kandasamy et al. 2018).
+ * Failed trials stand with the posterior mean as their value: means stay as they are, variances shrink there.  A failed
+ * trial says nothing about its point, but without this the same point would come next.  An abandoned trial does not
+ * count.
  * Beyond MODEL_ROWS_MAX, or limit, the base is a third each of: the best, the most recent, the nearest to the best. */
 #ifndef GNOMON_ENGINE_GP_MODEL_H
 #define GNOMON_ENGINE_GP_MODEL_H
 
 #include "engine/gp_fit.h"
+#include "engine/rng.h"
 #include "engine/trial_log.h"
 
 enum { MODEL_ROWS_MAX = 2000, MODEL_FIT_ROWS_MAX = 256, MODEL_PENDING_MAX = 500, MODEL_ANCHORS = 5 };
@@ -53,7 +58,9 @@ struct gp_model {
     struct warp       warp;
     double           *z, *warped_noise; /* [n] */
     struct gp        *gp;               /* lies in the cache */
-    double            best;             /* largest posterior mean at an observed or pending point, in units of z */
+    size_t            settled;          /* rows of gp before those of pending trials */
+    double           *alpha;            /* [settled] its weights without them */
+    double            best;             /* largest posterior mean, or drawn value, at a point tried, in units of z */
     struct gp_anchors anchors;          /* the best observed points by posterior mean */
 };
 
@@ -67,10 +74,14 @@ MUST_CHECK enum status gp_model_rows(struct gp_model *model, const struct gp_cac
 MUST_CHECK enum status gp_model_fit(struct gp_model *model, const struct gp_fit *fit, const double *warm, double *theta,
                                     struct error *err);
 
-/* The posterior given the rows, and the pending trials if wanted.  When the matrix cannot be factored, the noise
- * variance is raised by factors of 100 up to that of the values.  Errors: NO_MEMORY, NUMERIC. */
+/* The posterior given the rows, and the failed and pending trials if there is a stream for the values of these; NULL:
+ * without them.  When the matrix cannot be factored, the noise variance is raised by factors of 100 up to that of the
+ * values.  Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta,
-                                          bool with_pending, struct gp_cache *cache, struct error *err);
+                                          struct rng *pending, struct gp_cache *cache, struct error *err);
+
+/* gp as it would be without the pending trials; a view of it. */
+struct gp gp_model_settled(const struct gp_model *model);
 
 /* The posterior mean at row k, in units of z; no kernel is evaluated. */
 double gp_model_mean_at(const struct gp_model *model, size_t k);

@@ -105,13 +105,20 @@ enum status gp_study_has_values(const struct gp_study *study, struct error *err)
     return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
 }
 
-enum status gp_study_describe(const struct gp_model *model, const double *u, struct proposal *out, double *mean,
-                              double *var, struct error *err)
+enum status gp_study_describe(const struct gp_model *model, const double *u, struct proposal *out, struct error *err)
 {
-    TRY(gp_posterior(model->gp, u, 1, mean, var, model->scratch, err));
-    out->mean = *mean;
-    out->sd = sqrt(*var);
+    struct gp settled = gp_model_settled(model);
+    TRY(gp_posterior(&settled, u, 1, &out->mean, &out->sd, model->scratch, err));
+    out->sd = sqrt(out->sd);
     gp_model_units(model, &out->mean, &out->sd);
     out->observations = model->n;
     return STATUS_OK;
+}
+
+struct rng *gp_study_pending(const struct gp_study *study, const struct ask *ask, struct rng *rng)
+{
+    if (ask == NULL)
+        return NULL;
+    *rng = rng_at(study->problem->seed, ask->trial, RNG_PENDING);
+    return rng;
 }

@@ -58,9 +58,12 @@ MUST_CHECK enum status gp_study_theta(struct gp_model *model, const struct gp_fi
 /* CONFLICT "no_observations" while there is none: what predict and residuals answer then. */
 MUST_CHECK enum status gp_study_has_values(const struct gp_study *study, struct error *err);
 
-/* What a proposal says of the model it came from: posterior at the point u [dims] of the unit cube, in units, and how
- * many values were seen; *mean and *var as the model sees them.  Errors: NO_MEMORY. */
+/* What a proposal says of the model it came from: posterior at the point u [dims] of the unit cube without the pending
+ * trials, in units, and how many values were seen.  Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_study_describe(const struct gp_model *model, const double *u, struct proposal *out,
-                                         double *mean, double *var, struct error *err);
+                                         struct error *err);
+
+/* The stream for the values of pending trials in a proposal; ask NULL: none is wanted, and the result is NULL. */
+struct rng *gp_study_pending(const struct gp_study *study, const struct ask *ask, struct rng *rng);
 
 #endif

@@ -226,7 +226,7 @@ static enum status fit_part(struct metrics *own, size_t p, struct gp_fit *fit, d
     return gp_model_fit(&part->model, fit, record->fitted > 0 ? record->theta : NULL, theta, err);
 }
 
-enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due, bool with_pending,
+enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due, struct rng *pending,
                               double *theta, struct error *err)
 {
     struct metrics_part *part = &own->parts[p];
@@ -240,7 +240,7 @@ enum status metrics_condition(struct metrics *own, size_t p, const struct ask *a
         TRY(fit_part(own, p, &fit, theta, err));
     else
         TRY(gp_study_theta(&part->model, &fit, &memory->cache, &own->records[p], false, theta, err));
-    TRY(gp_model_condition(&part->model, &fit, theta, with_pending, &memory->cache, err));
+    TRY(gp_model_condition(&part->model, &fit, theta, pending, &memory->cache, err));
     part->work = ARENA_NEW(&memory->scratch, double, 3 * part->model.gp->n + 2 * fit.dims);
     return part->work == NULL ? error_no_memory(err) : STATUS_OK;
 }

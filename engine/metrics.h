@@ -55,10 +55,10 @@ bool metrics_is_due(const struct metrics *own); /* new fits */
 /* Observed, with no constraint violated. */
 bool metrics_is_feasible(const struct metrics *own, size_t place);
 
-/* The posterior of part p under the recorded fit, or a new one when is_due; theta [params_len + HYPER] out.
- * Errors: NO_MEMORY, NUMERIC. */
+/* The posterior of part p under the recorded fit, or a new one when is_due; theta [params_len + HYPER] out; pending as in
+ * gp_model_condition.  Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due,
-                                         bool with_pending, double *theta, struct error *err);
+                                         struct rng *pending, double *theta, struct error *err);
 
 /* theta of every part in use, as the note of out. */
 void metrics_note(const struct metrics *own, double *const *theta, struct proposal *out);

@@ -242,6 +242,7 @@ static enum status propose_received(struct session *session, const struct ask *a
                                   .omega = received->vectors};
     if (point == NULL)
         return no_memory(err);
+    TRY(trial_log_pending(&session->log, &session->scratch, &search.pending, &search.pending_len, err));
     enum status status = rff_search_run(&function, &search, point, &session->scratch, err);
     if (status == STATUS_OK)
         memcpy(out->point, point, view->params_len * sizeof *point);
@@ -341,12 +342,13 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     double began = ask_clock_ms(ask);
     TRY(find_theta(session, &model, &fit, theta, &is_new, err));
     double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
-    TRY(gp_model_condition(&model, &fit, theta, true, &session->cache, err));
+    TRY(gp_model_condition(&model, &fit, theta, NULL, &session->cache, err));
     TRY(anchors_of(session, &model, &anchors, err));
     TRY(draw_own(session, ask, &model, &rff, &omega, err));
     function.omega = omega;
     search.anchors = anchors;
     search.anchors_len = model.anchors.len;
+    TRY(trial_log_pending(&session->log, scratch, &search.pending, &search.pending_len, err));
     TRY(rff_search_run(&function, &search, point, scratch, err));
     TRY(describe(session, ask, &model, &function, point, out, err));
     if (ask->diagnostics != NULL)
@@ -503,7 +505,7 @@ static enum status condition_on_values(struct session *session, struct gp_model 
         memcpy(theta, session->theta, (fit.groups + HYPER) * sizeof *theta);
     else
         TRY(gp_model_fit(model, &fit, NULL, theta, err));
-    return gp_model_condition(model, &fit, theta, false, &session->cache, err);
+    return gp_model_condition(model, &fit, theta, NULL, &session->cache, err);
 }
 
 static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,

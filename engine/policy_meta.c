@@ -144,6 +144,12 @@ static enum status weigh(struct asking *a, struct error *err)
 
 /* ---- pending trials ---- */
 
+/* Pending trials as if their values, the posterior means, were known; failed ones as measured. */
+static enum status append_one(struct gp *gp, const double *u, enum log_state state, struct error *err)
+{
+    return state == LOG_PENDING ? gp_append_exact(gp, u, err) : gp_append(gp, u, 0.0, err);
+}
+
 static enum status append_pending(struct asking *a, struct error *err)
 {
     struct session         *s = a->s;
@@ -158,7 +164,7 @@ static enum status append_pending(struct asking *a, struct error *err)
         meta_session_encode(s, trial_log_point(log, i), u);
         for (size_t k = 0; k < a->active_len; k++) /* the candidates' own values of the earlier studies are kept */
             if ((!meta_session_on_rows(s) || a->active[k] == s->problem->meta_len) &&
-                gp_append(&task_at(a, a->active[k])->gp, u, 0.0, err) == STATUS_NO_MEMORY)
+                append_one(&task_at(a, a->active[k])->gp, u, log->trials[i].state, err) == STATUS_NO_MEMORY)
                 return STATUS_NO_MEMORY;
         taken++;
     }
@@ -389,6 +395,7 @@ static enum status search_points(struct asking *a, const struct space *view, dou
         .slope = slope,
         .arg = a,
     };
+    TRY(trial_log_pending(&s->log, &s->scratch, &search.pending, &search.pending_len, err));
     return acq_search_run(&search, point, &s->scratch, err);
 }
 
@@ -534,7 +541,9 @@ static enum status describe(struct asking *a, struct proposal *out, struct error
         return no_memory(err);
     meta_session_encode(s, meta_session_on_rows(s) ? &row : out->point, u);
     if (a->target.n > 0) {
-        TRY(meta_task_posterior(&a->target, u, 1, &out->mean, &out->sd, &s->scratch, err));
+        struct meta_task settled = a->target;
+        settled.gp.n = settled.n; /* without what is pending */
+        TRY(meta_task_posterior(&settled, u, 1, &out->mean, &out->sd, &s->scratch, err));
         to_values(&a->target, &out->mean, &out->sd);
     } else {
         TRY(foretell(a, u, out, err));

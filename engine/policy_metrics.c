@@ -158,11 +158,12 @@ static enum status choose_centre(struct target *target, const struct ask *ask, s
 static enum status condition_all(struct metrics *own, const struct ask *ask, bool is_due, double **theta,
                                  struct error *err)
 {
+    struct rng rng, *pending = gp_study_pending(own->study, ask, &rng);
     for (size_t p = 0; p < metrics_active(own); p++) {
         theta[p] = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + HYPER);
         if (theta[p] == NULL)
             return error_no_memory(err);
-        TRY(metrics_condition(own, p, ask, is_due, true, theta[p], err));
+        TRY(metrics_condition(own, p, ask, is_due, pending, theta[p], err));
     }
     return STATUS_OK;
 }
@@ -172,7 +173,7 @@ static enum status propose(struct metrics *own, const struct ask *ask, const str
 {
     const struct space  *space = own->study->problem->space;
     struct metrics_part *first = &own->parts[0];
-    double              *theta[METRICS_PARTS_MAX], mean, var;
+    double              *theta[METRICS_PARTS_MAX];
     bool                 is_due = metrics_is_due(own);
     struct target        target = {.own = own};
     double               began = ask_clock_ms(ask);
@@ -191,7 +192,7 @@ static enum status propose(struct metrics *own, const struct ask *ask, const str
         ask->diagnostics->fit_milliseconds = fit_ms;
         TRY(scores(&target, u, 1, &ask->diagnostics->acquisition_value, err));
     }
-    TRY(gp_study_describe(&first->model, u, out, &mean, &var, err));
+    TRY(gp_study_describe(&first->model, u, out, err));
     memcpy(out->point, point, space->params_len * sizeof *point);
     if (is_due)
         metrics_note(own, theta, out);
@@ -215,7 +216,7 @@ enum status metrics_model(struct metrics *own, struct gp_model *model, struct er
     double *theta = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + HYPER);
     if (theta == NULL)
         return error_no_memory(err);
-    TRY(metrics_condition(own, p, NULL, own->records[p].fitted == 0, false, theta, err));
+    TRY(metrics_condition(own, p, NULL, own->records[p].fitted == 0, NULL, theta, err));
     *model = own->parts[p].model;
     return STATUS_OK;
 }

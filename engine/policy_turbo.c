@@ -108,6 +108,7 @@ static enum status model_make(struct session *session, struct situation *now, do
     bool                    is_new = record->fitted <= now->region.start;
     size_t                  fitted = is_new ? 0 : record->fitted - now->region.start;
     struct gp_fit           fit = fit_settings(session, is_new, now->ask);
+    struct rng              rng;
     now->is_due = is_new || (now->ask != NULL && gp_effort_milestone(now->region.finished) > fitted);
     now->model = (struct gp_model){.space = session->study.problem->space,
                                    .log = &session->study.log,
@@ -124,7 +125,7 @@ static enum status model_make(struct session *session, struct situation *now, do
     fit.is_smooth = is_smooth_turn(now);
     if (fit.is_smooth)
         TRY(gp_model_fit(&now->model, &fit, NULL, used, err));
-    return gp_model_condition(&now->model, &fit, used, now->ask != NULL, cache, err);
+    return gp_model_condition(&now->model, &fit, used, gp_study_pending(&session->study, now->ask, &rng), cache, err);
 }
 
 static struct acq acquisition(const struct situation *now)
@@ -164,24 +165,24 @@ static enum status search(struct session *session, const struct situation *now, 
                                 .scores = gp_target_scores,
                                 .slope = gp_target_slope,
                                 .arg = target};
+    TRY(trial_log_pending(model->log, model->scratch, &wanted.pending, &wanted.pending_len, err));
     TRY(acq_search_run(&wanted, point, model->scratch, err));
     space_encode(model->space, point, u);
     return STATUS_OK;
 }
 
-static void diagnose(const struct session *session, const struct gp_target *target, double mean, double var,
-                     struct diagnostics *out)
+static enum status diagnose(const struct session *session, struct gp_target *target, const double *u,
+                            struct diagnostics *out, struct error *err)
 {
-    double dmean, dsd;
     gp_insight_diagnose(target->model, session->study.group_of, out);
     out->acquisition = acq_names[target->acq.kind];
-    out->acquisition_value = acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd);
+    return gp_target_scores(target, u, 1, &out->acquisition_value, err);
 }
 
 static enum status propose(struct session *session, struct situation *now, struct proposal *out, struct error *err)
 {
     size_t  len = theta_len(session), dims = now->view.dims;
-    double *theta = ARENA_NEW(&session->study.memory.scratch, double, 3 * len + 3 * dims), mean, var;
+    double *theta = ARENA_NEW(&session->study.memory.scratch, double, 3 * len + 3 * dims);
     if (theta == NULL)
         return error_no_memory(err);
     double *used = theta + len, *point = used + len, *u = point + len, began = ask_clock_ms(now->ask);
@@ -192,12 +193,12 @@ static enum status propose(struct session *session, struct situation *now, struc
     struct gp_target target = {.model = &now->model, .acq = acquisition(now)};
     TRY(gp_target_init(&target, err));
     TRY(search(session, now, theta, &target, point, u, err));
-    TRY(gp_study_describe(&now->model, u, out, &mean, &var, err));
-    memcpy(out->point, point, session->study.log.params_len * sizeof *out->point);
     if (now->ask->diagnostics != NULL) {
         now->ask->diagnostics->fit_milliseconds = fit_ms;
-        diagnose(session, &target, mean, var, now->ask->diagnostics);
+        TRY(diagnose(session, &target, u, now->ask->diagnostics, err));
     }
+    TRY(gp_study_describe(&now->model, u, out, err));
+    memcpy(out->point, point, session->study.log.params_len * sizeof *out->point);
     if (now->is_due) {
         struct gp_note   head = NOTE;
         struct gp_record record = {.fitted = trial_log_finished(&session->study.log), .theta = theta};

@@ -110,15 +110,17 @@ static enum status search(const struct values *own, const struct ask *ask, const
     }
 }
 
-/* Thompson has no acquisition value once the sample is gone: the posterior mean stands for it. */
-static void diagnose(const struct values *own, const struct gp_target *target, double mean, double var,
-                     struct diagnostics *out)
+/* Thompson has no acquisition value once the sample is gone: the posterior mean, as the model sees it, stands for it. */
+static enum status diagnose(const struct values *own, struct gp_target *target, const double *u,
+                            struct diagnostics *out, struct error *err)
 {
-    double dmean, dsd;
-    bool   is_joint = target->acq.kind == ACQ_THOMPSON;
-    gp_insight_diagnose(target->model, own->study->group_of, out);
+    const struct gp_model *model = target->model;
+    double                 var;
+    gp_insight_diagnose(model, own->study->group_of, out);
     out->acquisition = acq_names[target->acq.kind];
-    out->acquisition_value = is_joint ? mean : acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd);
+    if (target->acq.kind == ACQ_THOMPSON)
+        return gp_posterior(model->gp, u, 1, &out->acquisition_value, &var, model->scratch, err);
+    return gp_target_scores(target, u, 1, &out->acquisition_value, err);
 }
 
 /* The hyper-parameters of a proposal. */
@@ -140,7 +142,8 @@ static enum status choose_theta(const struct values *own, const struct ask *ask,
     chosen->is_due = gp_effort_milestone(trial_log_finished(&own->study->log)) > own->record.fitted;
     TRY(gp_study_theta(model, &fit, &memory->cache, &own->record, chosen->is_due, chosen->theta, err));
     chosen->fit_ms = chosen->is_due ? ask_clock_ms(ask) - began : NAN;
-    return gp_model_condition(model, &fit, chosen->theta, true, &memory->cache, err);
+    struct rng rng;
+    return gp_model_condition(model, &fit, chosen->theta, gp_study_pending(own->study, ask, &rng), &memory->cache, err);
 }
 
 enum status values_ask(struct values *own, const struct ask *ask, const struct space *view, struct proposal *out,
@@ -152,7 +155,7 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     struct gp_model  model = {.space = study->problem->space, .log = &study->log, .scratch = scratch};
     struct gp_target target = {.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
     struct chosen    chosen = {.fit_ms = NAN};
-    double          *point = ARENA_NEW(scratch, double, len + 3 * dims), *box, mean, var;
+    double          *point = ARENA_NEW(scratch, double, len + 3 * dims), *box;
     if (point == NULL)
         return error_no_memory(err);
     box = point + len + dims;
@@ -161,12 +164,12 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     TRY(gp_effort_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
     TRY(gp_target_init(&target, err));
     TRY(search(own, ask, view, &target, box, point, err));
-    TRY(gp_study_describe(&model, point + len, out, &mean, &var, err));
-    memcpy(out->point, point, len * sizeof *point);
     if (ask->diagnostics != NULL) {
         ask->diagnostics->fit_milliseconds = chosen.fit_ms;
-        diagnose(own, &target, mean, var, ask->diagnostics);
+        TRY(diagnose(own, &target, point + len, ask->diagnostics, err));
     }
+    TRY(gp_study_describe(&model, point + len, out, err));
+    memcpy(out->point, point, len * sizeof *point);
     if (chosen.is_due) {
         struct gp_note   head = NOTE;
         struct gp_record record = {.fitted = trial_log_finished(&study->log), .theta = chosen.theta};
@@ -186,5 +189,5 @@ enum status values_model(struct values *own, struct gp_model *model, struct erro
     if (theta == NULL)
         return error_no_memory(err);
     TRY(gp_study_theta(model, &fit, &memory->cache, &own->record, own->record.fitted == 0, theta, err));
-    return gp_model_condition(model, &fit, theta, false, &memory->cache, err);
+    return gp_model_condition(model, &fit, theta, NULL, &memory->cache, err);
 }

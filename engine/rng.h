@@ -26,6 +26,7 @@ enum rng_purpose {
     RNG_MACRO_PATHS,
     RNG_MACRO_PLAN,
     RNG_MACRO_TIES,
+    RNG_PENDING,
 };
 
 struct rng {

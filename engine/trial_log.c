@@ -107,3 +107,19 @@ void trial_log_order(const struct trial_log *log, size_t *places)
         places[at] = i;
     }
 }
+
+enum status trial_log_pending(const struct trial_log *log, struct arena *arena, const double **points, size_t *len,
+                              struct error *err)
+{
+    double *out = arena_alloc(arena, log->count[LOG_PENDING], log->params_len * sizeof *out);
+    if (out == NULL)
+        return error_no_memory(err);
+    *points = out;
+    *len = log->count[LOG_PENDING];
+    for (size_t i = 0; i < log->len; i++)
+        if (log->trials[i].state == LOG_PENDING) {
+            memcpy(out, trial_log_point(log, i), log->params_len * sizeof *out);
+            out += log->params_len;
+        }
+    return STATUS_OK;
+}

@@ -39,6 +39,10 @@ size_t trial_log_finished(const struct trial_log *log);
  * O(len + how many pairs of them stand the other way round). */
 void trial_log_order(const struct trial_log *log, size_t *places);
 
+/* points [*len][params_len] of the pending trials, by number.  Errors: NO_MEMORY. */
+MUST_CHECK enum status trial_log_pending(const struct trial_log *log, struct arena *arena, const double **points,
+                                         size_t *len, struct error *err);
+
 static inline const double *trial_log_point(const struct trial_log *log, size_t i)
 {
     return log->points + i * log->params_len;

@@ -44,6 +44,25 @@ test('a worker gets its own running trials first, then queued ones, then new one
     assert.deepEqual((await suggest(id)).map((t) => t.number), [nobody[0].number + 1], 'nobody has no trials of its own');
 });
 
+test('sixty-four workers of a noisy study get points of their own', async () => {
+    const parameters = [{ name: 'x', type: 'double', min: -5, max: 10 }, { name: 'y', type: 'double', min: 0, max: 15 }];
+    const branin = ({ x, y }) => (y - 5.1 / (4 * Math.PI ** 2) * x * x + 5 / Math.PI * x - 6) ** 2 + 10 * (1 - 1 / (8 * Math.PI)) * Math.cos(x) + 10;
+    const { id } = await api.study({ metrics: [{ name: 'loss', goal: 'minimize' }], space: { type: 'parameters', parameters },
+        algorithm: { name: 'gp' }, seed: 4 });
+    for (let i = 1; i <= 20; i++) { // sums of 12 sines of the trial's number: a standard deviation of about 10
+        const [{ number, point }] = await suggest(id);
+        let noise = 0;
+        for (let k = 1; k <= 12; k++)
+            noise += 4.1 * Math.sin(977 * i * k * k);
+        await observe(id, { trial: number, value: branin(point) + noise });
+    }
+    const points = [];
+    for (let worker = 0; worker < 64; worker++)
+        points.push(...await suggest(id, { worker: `w${worker}` }));
+    assert.ok(points.every((t) => t.model.fallback === null && t.model.sd > 0));
+    assert.equal(new Set(points.map((t) => JSON.stringify(t.point))).size, 64);
+});
+
 test('fixed values are kept', async () => {
     for (const name of ['random', 'sobol', 'gp']) {
         const { id } = await api.study({ space: mixed, algorithm: { name } });

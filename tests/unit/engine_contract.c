@@ -155,6 +155,42 @@ static bool is_repeated(const struct study *study, uint64_t trial)
     return repeated;
 }
 
+static bool is_pending_twice(const struct study *study, uint64_t first, uint64_t trial)
+{
+    bool   on_rows = is_candidates(study->world), twice = false;
+    size_t bytes = space_point_len(study->world->problem.space) * sizeof(double);
+    for (uint64_t before = first; before < trial; before++)
+        twice |= on_rows ? study->rows[before] == study->rows[trial]
+                         : memcmp(study->points[before], study->points[trial], bytes) == 0;
+    return twice;
+}
+
+/* Values that are nothing but noise, and then many workers: no two get the same, unless the space has nothing else.  Left
+ * out are random search, which draws twice what has few parameters; graphs, where each goes on from where the one before
+ * ends; and images, small ones of which are the same at several sizes. */
+static void workers_in(struct world *w)
+{
+    static struct study study;
+    struct answer       answer;
+    bool is_random = w->policy == policy_find("random"), is_image = w->problem.space->kind == SPACE_IMAGE;
+    for (uint64_t seed = 1; seed <= 2 && !is_random && !is_graph(w) && !is_image; seed++) {
+        struct rng rng = rng_at(seed, 0, RNG_TEST);
+        study_open(&study, w);
+        for (uint64_t trial = 1; trial <= TRIALS && ask_trial(w, study.session, trial, &answer) == STATUS_OK; trial++) {
+            study_suggested(&study, trial, &answer.proposal);
+            if (trial <= TRIALS / 2)
+                study_tell(&study, EVENT_OBSERVED, trial, rng_normal(&rng));
+            CU_ASSERT(trial <= TRIALS / 2 || !is_pending_twice(&study, TRIALS / 2 + 1, trial));
+        }
+        study_close(&study);
+    }
+}
+
+static void test_workers(void)
+{
+    for_each_world(workers_in);
+}
+
 /* A finite parameter space is used up without repetition, then exhausted; so are candidates where the record says. */
 static void exhaustion_in(struct world *w)
 {
@@ -509,11 +545,19 @@ static void test_records(void)
 }
 
 CU_TestInfo suite_contract[] = {
-    {"records", test_records},           {"replay", test_replay},
-    {"dropped proposals", test_dropped}, {"seeds", test_seeds},
-    {"batches", test_batches},           {"exhaustion", test_exhaustion},
-    {"hostile values", test_hostile},    {"small memory", test_memory},
-    {"fixed values", test_fixed},        {"predict", test_predict},
-    {"residuals", test_residuals},       {"diagnostics", test_diagnostics},
-    {"deadline", test_deadline},         CU_TEST_INFO_NULL,
+    {"records", test_records},
+    {"replay", test_replay},
+    {"dropped proposals", test_dropped},
+    {"seeds", test_seeds},
+    {"batches", test_batches},
+    {"workers", test_workers},
+    {"exhaustion", test_exhaustion},
+    {"hostile values", test_hostile},
+    {"small memory", test_memory},
+    {"fixed values", test_fixed},
+    {"predict", test_predict},
+    {"residuals", test_residuals},
+    {"diagnostics", test_diagnostics},
+    {"deadline", test_deadline},
+    CU_TEST_INFO_NULL,
 };

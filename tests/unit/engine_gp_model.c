@@ -118,7 +118,7 @@ static void test_corners(void)
             theta[i] = corner(&w.fit, i, bits >> (i < 3 ? 0 : i - 2) & 1 ? 1.0 : -1.0);
         CU_ASSERT_TRUE(gp_fit_allows(&w.fit, theta));
         CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w.model, &w.cache, 0, NULL), STATUS_OK);
-        CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, true, &w.cache, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, NULL, &w.cache, NULL), STATUS_OK);
         check_posterior(&w);
         world_close(&w);
     }
@@ -130,7 +130,7 @@ static void fit_and_check(struct world *w)
     CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w->model, &w->cache, 0, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_model_fit(&w->model, &w->fit, NULL, theta, NULL), STATUS_OK);
     CU_ASSERT_TRUE(gp_fit_allows(&w->fit, theta));
-    CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w->model, &w->fit, theta, true, &w->cache, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w->model, &w->fit, theta, NULL, &w->cache, NULL), STATUS_OK);
     check_posterior(w);
 }
 
@@ -182,7 +182,52 @@ static void test_outlier(void)
     world_close(&w);
 }
 
+enum { DRAWS = 400, PENDING = 3 };
+
+/* Values of pending trials are drawn from their joint posterior, and are known there; gp_model_settled does not see them. */
+static void test_pending(void)
+{
+    struct world w;
+    double       at[PENDING][2] = {{0.385, 0.271}, {0.385, 0.31}, {0.92, 0.8}}, theta[2 + HYPER];
+    double       mean[PENDING], C[PENDING * PENDING], now[PENDING], var[PENDING], sum[PENDING] = {0}, cross = 0;
+    world_open(&w, 2);
+    world_fill(&w, 20);
+    CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w.model, &w.cache, 0, NULL), STATUS_OK);
+    gp_fit_default(&w.fit, theta);
+    theta[2 + 1] = log(0.5); /* much noise */
+    CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, NULL, &w.cache, NULL), STATUS_OK);
+    CU_ASSERT(w.model.gp->noise_variance > 0.1);
+    CU_ASSERT_EQUAL(gp_joint(w.model.gp, at[0], PENDING, mean, C, &w.scratch, NULL), STATUS_OK);
+    for (uint64_t i = 0; i < PENDING; i++) {
+        struct event event = {.kind = EVENT_SUGGESTED, .trial = 101 + i, .point = at[i]};
+        CU_ASSERT_EQUAL_FATAL(trial_log_tell(&w.log, &event, NULL), STATUS_OK);
+    }
+    for (uint64_t k = 0; k < DRAWS; k++) {
+        struct rng        rng = rng_at(2385, k, RNG_TEST);
+        struct arena_mark mark = arena_mark(&w.scratch);
+        CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, &rng, &w.cache, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(gp_posterior(w.model.gp, at[0], PENDING, now, var, &w.scratch, NULL), STATUS_OK);
+        for (size_t i = 0; i < PENDING; i++) {
+            sum[i] += now[i] / DRAWS;
+            CU_ASSERT(var[i] < 1e-3 * C[i * PENDING + i]);
+            CU_ASSERT(w.model.best >= now[i] - 0.01);
+        }
+        cross += (now[0] - mean[0]) * (now[1] - mean[1]) / DRAWS;
+        struct gp settled = gp_model_settled(&w.model);
+        CU_ASSERT_EQUAL(gp_posterior(&settled, at[0], PENDING, now, var, &w.scratch, NULL), STATUS_OK);
+        for (size_t i = 0; i < PENDING; i++) {
+            CHECK_NEAR(now[i], mean[i], 1e-12);
+            CHECK_NEAR(var[i], C[i * PENDING + i], 1e-12);
+        }
+        arena_release(&w.scratch, mark);
+    }
+    for (size_t i = 0; i < PENDING; i++)
+        CHECK_NEAR(sum[i], mean[i], 4 * sqrt(C[i * PENDING + i] / DRAWS));
+    CHECK_NEAR(cross, C[1 * PENDING + 0], 0.3 * C[1 * PENDING + 0]);
+    world_close(&w);
+}
+
 CU_TestInfo suite_gp_model[] = {
-    {"corners", test_corners}, {"sizes", test_sizes}, {"values", test_values},
-    {"outlier", test_outlier}, CU_TEST_INFO_NULL,
+    {"corners", test_corners}, {"sizes", test_sizes},     {"values", test_values},
+    {"outlier", test_outlier}, {"pending", test_pending}, CU_TEST_INFO_NULL,
 };
