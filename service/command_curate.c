@@ -504,7 +504,8 @@ static enum status retry_failed(struct curator *c, struct error *err)
         status = retry_page(c, json_object_get(page, "trials"), err);
         json_decref(page);
     }
-    fprintf(stderr, "gnomon: %zu failed row%s asked again\n", c->retried, c->retried == 1 ? " is" : "s are");
+    if (status == STATUS_OK || c->retried > 0)
+        fprintf(stderr, "gnomon: %zu failed row%s asked again\n", c->retried, c->retried == 1 ? " is" : "s are");
     return status;
 }
 
@@ -559,9 +560,16 @@ static enum status curate(struct curator *c, struct error *err)
                                     .matrix_path = c->matrix_path,
                                     .manifest = c->manifest_text},
                    err));
-    if (options->retry_failed)
-        TRY(retry_failed(c, err));
-    return answer_all(c, err);
+    struct error retry_err = {.status = STATUS_OK};
+    if (options->retry_failed && retry_failed(c, &retry_err) != STATUS_OK &&
+        strcmp(retry_err.code, "budget_exhausted") != 0) {
+        *err = retry_err;
+        return err->status;
+    }
+    TRY(answer_all(c, err)); /* what a short budget still let be asked again is measured before the end says so */
+    if (retry_err.status != STATUS_OK)
+        *err = retry_err;
+    return retry_err.status;
 }
 
 /* Whatever ended the run, the curator hears what it has found. */
