@@ -38,7 +38,8 @@ static void print_ledger(const struct ledger *ledger)
     struct ledger_total total = ledger_sum(ledger, NULL);
     for (size_t i = 0; i < ledger->len; i++)
         print_entry(i + 1, &ledger->entries[i]);
-    printf("%zu releases, all signed by %s\n", ledger->len, ledger->key);
+    printf(ledger->len == 1 ? "%zu release, signed by %s\n" : "%zu releases, all signed by %s\n", ledger->len,
+           ledger->key);
     printf("total: epsilon %g, delta %g", total.epsilon, total.delta);
     if (total.distance > 0)
         printf(", for a row that moves by at most %g of a radius of 25", total.distance);

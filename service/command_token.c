@@ -42,7 +42,7 @@ static const struct config_row options_table[] = {
      .value = "ID",
      .kind = CONFIG_TEXT,
      MEMBER(resource),
-     .help = "create: the only study it may see"},
+     .help = "create: the only study, federation or game it may see"},
     {.flag = "expires-in-days",
      .value = "D",
      .kind = CONFIG_INT,

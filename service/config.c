@@ -148,7 +148,8 @@ enum status config_read(const struct config_row *rows, char **arguments, void *o
 void config_print_help(const struct config_row *rows, FILE *stream)
 {
     for (const struct config_row *row = rows; row->flag != NULL; row++) {
-        fprintf(stream, "  --%s %s\n      %s", row->flag, row->value != NULL ? row->value : "", row->help);
+        fprintf(stream, "  --%s%s%s\n      %s", row->flag, row->value != NULL ? " " : "",
+                row->value != NULL ? row->value : "", row->help);
         if (row->choices != NULL)
             fprintf(stream, "; one of %s", row->choices);
         if (row->kind == CONFIG_INT)

@@ -475,7 +475,7 @@ static enum status cancel(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_exec(conn, &changes, err, SQL_OPERATION_END, task->out->id, operation_state_names[OPERATION_CANCELLED], NULL,
                 (size_t)0, (int64_t)0, NULL, NULL, task->app->now_ms()));
     if (changes == 0)
-        return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation is %s",
+        return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation has ended: %s",
                          operation_state_names[task->out->state]);
     return log_operation(conn, task, "operation.cancelled", err);
 }

@@ -153,8 +153,8 @@ void project_report(const struct project_job *job)
         report_projection(job);
     printf("What is released is released for ever; another release of the same data is another charge, and must be by "
            "the\n"
-           "same public numbers. This one serves any number of studies: keep its files. Keep %s to yourself: it is the "
-           "only way back from a candidate to its row.\n"
+           "same public numbers. This one serves any number of studies: keep its files. Keep\n"
+           "%s to yourself: it is the only way back from a candidate to its row.\n"
            "Public key for the study (curator_key): %s\n",
            job->secret_path, job->manifest.key);
 }
