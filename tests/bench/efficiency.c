@@ -26,17 +26,6 @@ static void run(const struct function *function, const struct policy *policy, ui
     study_close(&study);
 }
 
-/* Mann & Whitney 1947: the normal approximation with continuity correction of P(U >= u) under equal distributions,
- * U the number of pairs where a is smaller (ties: a half). */
-static double mann_whitney(const double *a, const double *b, size_t n)
-{
-    double u = 0, pairs = (double)n * (double)n;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n; k++)
-            u += a[i] < b[k] ? 1 : a[i] == b[k] ? 0.5 : 0;
-    return 0.5 * erfc((u - 0.5 - pairs / 2) / sqrt(2 * pairs * (2 * (double)n + 1) / 12));
-}
-
 static void print_peer(double value)
 {
     if (value > 0)
