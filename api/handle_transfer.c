@@ -276,7 +276,7 @@ enum status handle_import_post(struct call *call, struct error *err)
     struct study                    study;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(read_batch(call, &study.spec, &batch, err));
-    TRY(transfer_identify(&study.spec, study.id, batch.source, batch.items, batch.len, &call->arena, err));
+    TRY(transfer_identify(&study.spec, batch.source, batch.items, batch.len, &call->arena, err));
     shown->dry_run = call->caller.dry_run = input->dry_run;
     call->caller.import_source = batch.source;
     if (batch.len == 0)

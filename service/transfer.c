@@ -106,17 +106,16 @@ static enum status name_rows(struct named *names, size_t len, struct observation
     return STATUS_OK;
 }
 
-enum status transfer_identify(const struct spec *spec, const char *study, const char *source, struct observation *items,
-                              size_t len, struct arena *arena, struct error *err)
+enum status transfer_identify(const struct spec *spec, const char *source, struct observation *items, size_t len,
+                              struct arena *arena, struct error *err)
 {
     struct named *names = ARENA_NEW(arena, struct named, len + 1);
     size_t        names_len = 0;
-    bool          is_own = strcmp(source, study) == 0;
     if (names == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         struct observation *item = &items[i];
-        if (item->external_id != NULL || item->trial > 0 || (is_own && item->number > 0))
+        if (item->external_id != NULL || item->trial > 0)
             continue;
         if (source[0] != '\0' && item->number > 0) {
             item->external_id = app_text(arena, "%.100s/%lld", source, (long long)item->number);

@@ -18,11 +18,10 @@ struct transfer {
 MUST_CHECK enum status transfer_read(struct app *app, struct caller *caller, const char *study, struct transfer *out,
                                      struct error *err);
 
-/* Gives an external id to each item that has none: to a trial of another study (source) "<its id>/<number>", otherwise
- * a digest of what the row says and how many such rows are before it.  Trials of the study itself have numbers, and
- * get none. */
-MUST_CHECK enum status transfer_identify(const struct spec *spec, const char *study, const char *source,
-                                         struct observation *items, size_t len, struct arena *arena, struct error *err);
+/* Gives an external id to each item that has none: to a trial of a study (source) "<its id>/<number>", otherwise
+ * a digest of what the row says and how many such rows are before it. */
+MUST_CHECK enum status transfer_identify(const struct spec *spec, const char *source, struct observation *items,
+                                         size_t len, struct arena *arena, struct error *err);
 
 /* Within a transaction: what was measured of a trial while it ran elsewhere, as reports that nobody judged.
  * INVALID "out_of_range" (path "/curve/<i>/step") beyond the study's epochs. */
