@@ -69,16 +69,17 @@
       "SELECT point FROM trial WHERE study = $1 AND (state = 'queued' OR (state = 'running' AND lease_ms <= $2))")     \
     X(TRIAL_NEXT_LEASE, "s", "ii",                                                                                     \
       "SELECT number, lease_ms FROM trial WHERE study = $1 AND state = 'running' ORDER BY lease_ms, number LIMIT 1")   \
-    X(TRIAL_EXPIRED, "si", SQL_TRIAL_RESULTS,                                                                          \
+    X(TRIAL_EXPIRED, "sis", SQL_TRIAL_RESULTS,                                                                         \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2 "             \
-      "ORDER BY number")                                                                                               \
+      "ORDER BY CASE WHEN worker = $3 THEN 0 ELSE 1 END, number")                                                                                               \
     X(TRIAL_COUNT_EXPIRED, "si", "i",                                                                                  \
       "SELECT count(*) FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2")                          \
     X(TRIAL_START, "sisiii", "",                                                                                       \
       "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3, "                      \
       "taken_over = $6 WHERE study = $1 AND number = $2")                                                               \
     X(TRIAL_RETRY, "si", "",                                                                                           \
-      "UPDATE trial SET state = 'queued', worker = '', holder = '', lease_ms = 0, reason = NULL, finished_ms = 0, "    \
+      "UPDATE trial SET taken_over = CASE WHEN state = 'abandoned' AND lease > 0 THEN 1 ELSE taken_over END, "         \
+      "state = 'queued', worker = '', holder = '', lease_ms = 0, reason = NULL, finished_ms = 0, "                     \
       "outcome = NULL WHERE study = $1 AND number = $2")                                                               \
     X(TRIAL_LEASE, "sii", "", "UPDATE trial SET lease_ms = $3 WHERE study = $1 AND number = $2")                       \
     X(TRIAL_FINISH, "sisDDssibi", "",                                                                                   \

@@ -3,7 +3,7 @@
  * The same result of a trial twice, by its number or external id, is accepted and counted as a duplicate; another value
  * for a finished trial is not.  Without either the same point twice is two measurements.
  * A late result counts, whoever has the trial now, unless it comes with the lease that was lost; a late failure
- * does not, for it says something of the worker.
+ * does not, also of a trial that is to be tried again, for it says something of the worker.
  * An import also brings trials without a result; see transfer.h for how it knows a trial again. */
 #include "service/trial.h"
 
@@ -69,6 +69,11 @@ static bool same_place(const struct batch *batch, const struct trial *trial, con
         return trial->row == item->row;
     size_t bytes = space_point_len(&batch->study.spec.space) * sizeof *item->point;
     return trial->point != NULL && memcmp(trial->point, item->point, bytes) == 0;
+}
+
+static bool is_open(const struct trial *trial)
+{
+    return trial->state == TRIAL_RUNNING || trial->state == TRIAL_QUEUED;
 }
 
 /* The trial that already bears the item's external id, if any. */
@@ -169,14 +174,18 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
     struct trial trial;
     bool         is_known;
     TRY(find_external(conn, batch, item, &trial, &is_known, err));
+    bool is_again =
+        is_known && trial.number == item->trial && is_open(&trial); // it bears the id of what is tried again
+    is_known = is_known && !is_again;
     if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&batch->study.spec, &trial, item)))
         return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
                          "trial %lld has this external_id and another result", (long long)trial.number);
     if (!is_known && item->trial > 0)
         TRY(rows_trial_get(conn, batch->id, item->trial, batch->caller->arena, &trial, err));
-    bool says_of_worker = item->outcome == OUTCOME_FAILED && item->trial > 0 && trial.state == TRIAL_RUNNING;
-    if (item->trial > 0)
+    if (item->trial > 0) {
+        bool says_of_worker = item->outcome == OUTCOME_FAILED && is_open(&trial);
         TRY(rows_check_lease(&trial, item->lease, says_of_worker, err));
+    }
     if (is_known || (item->trial > 0 && same_outcome(&batch->study.spec, &trial, item))) {
         batch->out->duplicates++;
         return STATUS_OK;
@@ -196,7 +205,8 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
 /* ---- imports ---- */
 
 /* The trial that an item of an import is, where the study has it: by its external id; by its number, when that is of
- * this study, or of a table that does not say where it is from and the rest is equal too. */
+ * this study, or of a table that does not say where it is from and the rest is equal too.  What is of this study and not
+ * in it was lost, when an older store was restored. */
 static enum status find_imported(struct db_conn *conn, struct batch *batch, const struct observation *item,
                                  struct trial *trial, bool *found, struct error *err)
 {

@@ -150,6 +150,10 @@ enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t tria
 
 enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err)
 {
+    bool is_free = trial->state == TRIAL_QUEUED && trial->lease > 0;
+    if (is_free && is_needed)
+        return error_set(err, STATUS_CONFLICT, "lease_lost", lease == 0 ? "" : "/lease",
+                         "trial %lld is to be tried again: nobody holds it", (long long)trial->number);
     if (lease == trial->lease || (lease == 0 && !(trial->is_taken_over && is_needed)))
         return STATUS_OK;
     return error_set(err, STATUS_CONFLICT, "lease_lost", lease == 0 ? "" : "/lease",

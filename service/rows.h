@@ -18,7 +18,7 @@ MUST_CHECK enum status rows_trial(const struct db_rows *rows, struct arena *aren
 MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t number, struct arena *arena,
                                       struct trial *out, struct error *err);
 /* CONFLICT "lease_lost" when the trial was handed on since.  lease 0: the client named none; is_needed: it must, once the
- * trial was taken over from another worker. */
+ * trial was taken over from another worker, and nobody can while it is to be tried again. */
 MUST_CHECK enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err);
 /* Every row of a query that is already bound, into an arena array; closes the query. */
 MUST_CHECK enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len,

@@ -146,14 +146,14 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     return log_trial(conn, plan, is_taken ? "trial.handed_over" : "trial.started", trial->number, err);
 }
 
-/* A trial whose lease is over stays with its worker until it is handed on here. */
+/* A trial whose lease is over stays with its worker until it is handed on here; who comes back gets its own first. */
 static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     struct db_rows rows;
     struct trial  *trials = plan->out->trials + plan->out->len;
     size_t         before = plan->out->len;
     int64_t        expired, queued;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->steady_ms));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->steady_ms, plan->request->worker));
     TRY(claim(&rows, plan, &expired, err));
     TRY(db_query(conn, &rows, err, SQL_TRIAL_QUEUED, plan->id));
     TRY(claim(&rows, plan, &queued, err));

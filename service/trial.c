@@ -169,7 +169,7 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
     struct trial *trial = task->trial;
     TRY(load_study(conn, task, err));
     TRY(rows_trial_get(conn, task->id, task->held.number, task->caller->arena, trial, err));
-    TRY(rows_check_lease(trial, task->held.lease, trial->state == TRIAL_RUNNING, err));
+    TRY(rows_check_lease(trial, task->held.lease, trial->state == TRIAL_RUNNING || task->held.lease > 0, err));
     if (trial->state != TRIAL_RUNNING && trial->state != TRIAL_QUEUED)
         return error_set(err, STATUS_CONFLICT, "trial_finished", "", "trial %lld is %s", (long long)task->held.number,
                          trial_state_names[trial->state]);

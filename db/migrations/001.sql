@@ -24,7 +24,7 @@ CREATE TABLE trial (
     milliseconds REAL NOT NULL, note BLOB, created_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,
     outcome BLOB, feasible INTEGER NOT NULL DEFAULT 0,
     diagnostics TEXT, -- JSON
-    -- how many leases it has had; whose the last one is or was; whether one was taken over from a worker that may live
+    -- how many leases it has had; whose the last one is or was; whether one was taken from a worker that may live
     lease INTEGER NOT NULL, holder TEXT NOT NULL, taken_over INTEGER NOT NULL,
     PRIMARY KEY (study, number)
 ) STRICT, WITHOUT ROWID;

@@ -228,7 +228,8 @@ test('a failed trial of a finite space is asked again, once, and ends the study 
     assert.deepEqual([fifth.number, fifth.point], [5, given[4].point]);
     await api.refused(id, [409, 'trial_not_failed'], 'POST', `${path}/trials/2/retry`, { json: {} });
     await observe(id, { trial: 2, value: 1.5 });
-    await observe(id, { trial: 5, state: 'failed' });
+    await api.refused(id, [409, 'lease_lost'], 'POST', `${path}/observe`, { json: { trial: 5, state: 'failed' } }); // who gave it up may still be at it
+    await observe(id, { trial: 5, lease: fifth.lease.id, state: 'failed' });
     await api.expect([409, 'study_completed'], 'POST', `${path}/suggest`, { json: {} });
     assert.deepEqual(await counts(), { total: 6, queued: 0, running: 0, completed: 4, failed: 2, infeasible: 0, abandoned: 0, stopped: 0, imported: 0 });
     const { events } = await api.get(`/v1/events?study=${id}`);

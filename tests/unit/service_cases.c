@@ -265,6 +265,73 @@ static void test_a_lease_is_lost_when_the_trial_is_handed_on(void)
     world_end(world);
 }
 
+/* After an hour of no server all leases are over, and nobody has lost anything. */
+static void test_who_comes_back_gets_its_own_trial_first(void)
+{
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "b").trials[0].number, 1);
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "a").trials[0].number, 2);
+    world_clock_ms += 61000;
+    struct trial a = world_suggest(world, study.id, 1, "a").trials[0],
+                 b = world_suggest(world, study.id, 1, "b").trials[0];
+    CU_ASSERT_TRUE(a.number == 2 && a.lease == 1);
+    CU_ASSERT_TRUE(b.number == 1 && b.lease == 1);
+    CU_ASSERT_EQUAL(count_events(world, "trial.handed_over"), 0);
+    world_end(world);
+}
+
+static enum status observe_as(struct world *world, const char *study, struct held_trial held, const char *external_id,
+                              double value)
+{
+    const struct observation item = {.trial = held.number,
+                                     .lease = held.lease,
+                                     .row = -1,
+                                     .outcome = isnan(value) ? OUTCOME_FAILED : OUTCOME_VALUE,
+                                     .value = value,
+                                     .stddev = NAN,
+                                     .external_id = external_id};
+    struct observe_reply     reply;
+    return trial_observe(world->app, &world->caller, study, &item, 1, false, &reply, &world->err);
+}
+
+static void check_lost_failure(struct world *world, const char *study, struct held_trial held)
+{
+    CU_ASSERT_EQUAL(observe_as(world, study, held, NULL, NAN), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(world->err.code, "lease_lost");
+}
+
+static void test_what_is_tried_again_is_not_its_former_workers(void)
+{
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    const char   *id = study.id;
+    struct trial  trial;
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "a").trials[0].lease, 1);
+    CU_ASSERT_EQUAL(observe_as(world, id, (struct held_trial){1, 1}, "run", NAN), STATUS_OK);
+    CU_ASSERT_EQUAL(trial_retry(world->app, &world->caller, id, 1, &trial, &world->err), STATUS_OK);
+    check_lost_failure(world, id, (struct held_trial){1, 1}); // its answer was lost, so it says so again
+    check_lost_failure(world, id, (struct held_trial){1, 0});
+    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){1, 1}, NULL, &trial, &world->err),
+                    STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "b").trials[0].lease, 2);
+    check_lost_failure(world, id, (struct held_trial){1, 1});
+    CU_ASSERT_EQUAL(observe_as(world, id, (struct held_trial){1, 0}, "run", 2.385), STATUS_OK); // under its id again
+    CU_ASSERT_EQUAL(observe_as(world, id, (struct held_trial){1, 0}, "run", 2.385), STATUS_OK);
+    CU_ASSERT_EQUAL(observe_as(world, id, (struct held_trial){1, 0}, "run", 1.75), STATUS_CONFLICT);
+    // Given up by somebody else: its worker may still be at it.
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "a").trials[0].number, 2);
+    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){2, 0}, NULL, &trial, &world->err),
+                    STATUS_OK);
+    CU_ASSERT_EQUAL(trial_retry(world->app, &world->caller, id, 2, &trial, &world->err), STATUS_OK);
+    check_lost(world, id, (struct held_trial){2, 0}, true);
+    CU_ASSERT_EQUAL(world_suggest(world, id, 1, "b").trials[0].lease, 2);
+    check_lost(world, id, (struct held_trial){2, 0}, true);
+    check_lost(world, id, (struct held_trial){2, 1}, true);
+    check_lost(world, id, (struct held_trial){2, 2}, false);
+    world_end(world);
+}
+
 static void test_a_study_ends_when_nothing_is_open(void)
 {
     struct world       *world = world_new();
@@ -526,6 +593,8 @@ CU_TestInfo suite_cases[] = {
     {"a worker gets its late trial with a new lease", test_a_worker_gets_its_late_trial_with_a_new_lease},
     {"an expired trial stays until it is handed on", test_an_expired_trial_stays_until_it_is_handed_on},
     {"a lease is lost when the trial is handed on", test_a_lease_is_lost_when_the_trial_is_handed_on},
+    {"who comes back gets its own trial first", test_who_comes_back_gets_its_own_trial_first},
+    {"what is tried again is not its former worker's", test_what_is_tried_again_is_not_its_former_workers},
     {"a study ends when nothing is open", test_a_study_ends_when_nothing_is_open},
     {"a late result cannot break the budget", test_a_late_result_cannot_break_the_budget},
     {"a closed study is not opened by its upload", test_a_closed_study_is_not_opened_by_its_upload},
