@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { IMPORT_MAX = 10000, WORKER_MAX = 128 };
-
 static const char *const formats[] = {"json", "csv", NULL};
 
 struct export_get_input {
@@ -105,23 +103,12 @@ static json_t *render_import(struct call *call, const void *result)
                      (json_int_t)shown->reply.skipped, "dry_run", shown->dry_run);
 }
 
-// clang-format off
-static const struct { const char *name; enum outcome outcome; } states[] = {
-    {"completed", OUTCOME_VALUE}, {"failed", OUTCOME_FAILED}, {"infeasible", OUTCOME_INFEASIBLE},
-    {"stopped", OUTCOME_STOPPED}, {"abandoned", OUTCOME_ABANDONED}, {"queued", OUTCOME_QUEUED},
-    {"running", OUTCOME_QUEUED},
-};
-// clang-format on
-
 static enum status read_state(const json_t *trial, const char *where, enum outcome *out, struct error *err)
 {
     const char *state = json_string_value(json_object_get(trial, "state"));
     char        path[CODEC_PATH_MAX];
-    for (size_t i = 0; state != NULL && i < sizeof states / sizeof states[0]; i++)
-        if (strcmp(states[i].name, state) == 0) {
-            *out = states[i].outcome;
-            return STATUS_OK;
-        }
+    if (state != NULL && transfer_outcome(state, out))
+        return STATUS_OK;
     codec_read_path(path, where, "state");
     return state == NULL ? error_set(err, STATUS_INVALID, "missing_member", where, "a trial has a state")
                          : error_set(err, STATUS_INVALID, "unknown_value", path, "is not a state of trials");
@@ -137,13 +124,10 @@ static json_t *trial_observation(const json_t *trial, enum outcome outcome)
     static const char *const none[] = {"reason", NULL};
     bool                     is_graph = json_is_array(json_object_get(trial, "sites"));
     bool                     is_several = json_object_size(json_object_get(trial, "values")) > 1;
-    const char *const       *lists[] = {place, outcome != OUTCOME_VALUE ? none
-                                               : is_graph               ? graph
-                                               : is_several             ? several
-                                                                        : one};
-    json_t                  *observation = outcome == OUTCOME_VALUE
-                                               ? json_object()
-                                               : json_pack("{s:s}", "state", outcome == OUTCOME_INFEASIBLE ? "infeasible" : "failed");
+    const char *const       *result = is_graph ? graph : is_several ? several : one;
+    const char *const       *lists[] = {place, outcome == OUTCOME_VALUE ? result : none};
+    const char              *state = outcome == OUTCOME_INFEASIBLE ? "infeasible" : "failed";
+    json_t *observation = outcome == OUTCOME_VALUE ? json_object() : json_pack("{s:s}", "state", state);
     for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++)
         for (const char *const *name = lists[l]; *name != NULL; name++) {
             json_t *member = json_object_get(trial, *name);
@@ -202,7 +186,7 @@ static enum status complete_item(struct call *call, const json_t *trial, const c
     if (json != NULL && (!codec_read_is_integral(json, &number) || number < 1))
         return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the number of a trial");
     codec_read_path(path, where, "worker");
-    if (worker != NULL && (!json_is_string(worker) || json_string_length(worker) > WORKER_MAX))
+    if (worker != NULL && (!json_is_string(worker) || json_string_length(worker) > TRANSFER_WORKER_MAX))
         return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the name of a worker");
     item->number = (int64_t)number;
     item->worker = json_string_value(worker);
@@ -218,9 +202,9 @@ static enum status read_export(struct call *call, const struct spec *spec, const
     enum outcome                    outcome;
     if (!json_is_array(trials))
         return error_set(err, STATUS_INVALID, "wrong_type", "/trials", "must be an array");
-    if (json_array_size(trials) > IMPORT_MAX)
+    if (json_array_size(trials) > TRANSFER_MAX)
         return error_set(err, STATUS_INVALID, "out_of_range", "/trials", "at most %d at once: send them in parts",
-                         IMPORT_MAX);
+                         TRANSFER_MAX);
     batch->len = json_array_size(trials);
     batch->source = input->id == NULL ? "" : input->id;
     batch->origin = (struct origin){.where = "/trials"};
@@ -262,7 +246,7 @@ static enum status read_batch(struct call *call, const struct spec *spec, struct
                          "there must be either observations or the trials of an export");
     if (input->trials != NULL)
         return read_export(call, spec, input->trials, batch, err);
-    TRY(show_check_list(input->observations, "/observations", IMPORT_MAX, err));
+    TRY(show_check_list(input->observations, "/observations", TRANSFER_MAX, err));
     batch->len = json_array_size(input->observations);
     batch->origin = (struct origin){.where = "/observations"};
     return show_read_observations(call, spec, input->observations, "/observations", &batch->items, err);

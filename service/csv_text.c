@@ -1,19 +1,21 @@
 /* A study's trials as CSV, and back as observations.
  * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, finished_at, reason,
- * external_id.  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written "parameter:NAME";
- * that form is always understood.  Import reads rows in every state, and by the number of the trial it knows one again;
- * the columns that only the service can know (times) are not used. */
+ * external_id.  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A parameter
+ * whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written "parameter:NAME"; that form is
+ * always understood.  Import reads rows in every state, and by the number of the trial it knows one again; the columns
+ * that only the service can know (times) are not used. */
 #include "service/codec.h"
 #include "service/csv.h"
 #include "service/events.h"
 #include "service/rows.h"
+#include "service/transfer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { IMPORT_MAX = 10000, EXTERNAL_ID_MAX = 128, REASON_MAX = 1000, WORKER_MAX = 128, NUMBER_MAX = 32 };
+enum { EXTERNAL_ID_MAX = 128, REASON_MAX = 1000, NUMBER_MAX = 32 };
 static const char   prefix[] = "parameter:";
 static const double number_max = 9007199254740991.0; /* 2^53 - 1 */
 
@@ -65,21 +67,8 @@ static enum status read_text(struct line *line, const char *cell, size_t bytes_m
 
 static enum status read_state(struct line *line, const char *cell)
 {
-    static const struct {
-        const char  *name;
-        enum outcome outcome;
-    } states[] = {
-        {"", OUTCOME_VALUE},          {"completed", OUTCOME_VALUE},       {"failed", OUTCOME_FAILED},
-        {"queued", OUTCOME_QUEUED},   {"infeasible", OUTCOME_INFEASIBLE}, {"running", OUTCOME_QUEUED},
-        {"stopped", OUTCOME_STOPPED}, {"abandoned", OUTCOME_ABANDONED},
-    };
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        if (strcmp(states[i].name, cell) != 0)
-            continue;
-        line->out->outcome = states[i].outcome;
-        return STATUS_OK;
-    }
-    return refuse(line, "unknown_value", "is not a state");
+    bool is_known = cell[0] == '\0' || transfer_outcome(cell, &line->out->outcome);
+    return is_known ? STATUS_OK : refuse(line, "unknown_value", "is not a state");
 }
 
 static enum status read_trial(struct line *line, const char *cell)
@@ -114,7 +103,7 @@ static enum status read_reason(struct line *line, const char *cell)
 
 static enum status read_worker(struct line *line, const char *cell)
 {
-    return read_text(line, cell, WORKER_MAX, &line->out->worker);
+    return read_text(line, cell, TRANSFER_WORKER_MAX, &line->out->worker);
 }
 
 static enum status read_external_id(struct line *line, const char *cell)
@@ -376,9 +365,9 @@ enum status import_csv(const struct spec *spec, const char *text, size_t length,
     if (!codec_is_utf8(text, length))
         return error_set(err, STATUS_INVALID, "csv_unreadable", "", "the text is not UTF-8");
     enum status status = csv_table_parse(text, length, &table, err);
-    if (status == STATUS_OK && table.rows > IMPORT_MAX)
-        status =
-            error_set(err, STATUS_TOO_LARGE, "too_many_rows", "", "more than %d lines: send them in parts", IMPORT_MAX);
+    if (status == STATUS_OK && table.rows > TRANSFER_MAX)
+        status = error_set(err, STATUS_TOO_LARGE, "too_many_rows", "", "more than %d lines: send them in parts",
+                           TRANSFER_MAX);
     if (status == STATUS_OK)
         status = read_table(&table, &line, items, len);
     csv_table_free(&table);

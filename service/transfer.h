@@ -18,6 +18,12 @@ struct transfer {
 MUST_CHECK enum status transfer_read(struct app *app, struct caller *caller, const char *study, struct transfer *out,
                                      struct error *err);
 
+/* At most so many trials, and characters of a worker's name, at once. */
+enum { TRANSFER_MAX = 10000, TRANSFER_WORKER_MAX = 128 };
+
+/* What a trial in this state is imported as; false: there is no such state. */
+bool transfer_outcome(const char *state, enum outcome *out);
+
 /* Gives an external id to each item that has none: to a trial of a study (source) "<its id>/<number>", otherwise
  * a digest of what the row says and how many such rows are before it. */
 MUST_CHECK enum status transfer_identify(const struct spec *spec, const char *source, struct observation *items,
