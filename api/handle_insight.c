@@ -17,18 +17,6 @@ static void append(json_t **list, json_t *item)
         json_decref(*list), *list = NULL;
 }
 
-/* What an insight is of. */
-static json_t *metric_json(const struct spec *spec, size_t metric, json_t *object)
-{
-    json_t *own = show_metric(spec, metric);
-    if (object != NULL && (own == NULL || json_object_update(object, own) != 0)) {
-        json_decref(object);
-        object = NULL;
-    }
-    json_decref(own);
-    return object;
-}
-
 struct metric_input {
     const char *metric;
 };
@@ -58,13 +46,13 @@ static json_t *render_importances(struct call *call, const void *result)
     json_t                          *list = json_array();
     for (size_t i = 0; i < space->params_len; i++)
         append(&list, importance_json(&space->params[i], &r->index[i], r->is_constant));
-    return metric_json(&shown->study.spec, shown->metric,
-                       json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant",
-                                 r->is_constant, "first_order_sum", codec_number(r->is_constant ? NAN : r->sum),
-                                 "first_order_sum_error", codec_number(r->is_constant ? NAN : r->sum_error), "mean",
-                                 codec_number(r->mean), "sd", codec_number(r->sd), "samples", (json_int_t)r->samples,
-                                 "evaluations", (json_int_t)r->evaluations, "revision", (json_int_t)shown->revision,
-                                 "observations", (json_int_t)shown->observations));
+    return show_of_metric(
+        &shown->study.spec, shown->metric,
+        json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant", r->is_constant,
+                  "first_order_sum", codec_number(r->is_constant ? NAN : r->sum), "first_order_sum_error",
+                  codec_number(r->is_constant ? NAN : r->sum_error), "mean", codec_number(r->mean), "sd",
+                  codec_number(r->sd), "samples", (json_int_t)r->samples, "evaluations", (json_int_t)r->evaluations,
+                  "revision", (json_int_t)shown->revision, "observations", (json_int_t)shown->observations));
 }
 
 enum status handle_importances_get(struct call *call, struct error *err)
@@ -124,11 +112,11 @@ static json_t *render_slice(struct call *call, const void *result)
         append(&grid, grid_json(slice, a));
         json_object_del(fixed, name);
     }
-    return metric_json(spec, slice->metric,
-                       json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid, "mean",
-                                 values_json(slice, slice->mean), "sd", values_json(slice, slice->sd), "fixed", fixed,
-                                 "trial", (json_int_t)slice->trial, "revision", (json_int_t)slice->revision,
-                                 "observations", (json_int_t)slice->observations));
+    return show_of_metric(spec, slice->metric,
+                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid,
+                                    "mean", values_json(slice, slice->mean), "sd", values_json(slice, slice->sd),
+                                    "fixed", fixed, "trial", (json_int_t)slice->trial, "revision",
+                                    (json_int_t)slice->revision, "observations", (json_int_t)slice->observations));
 }
 
 static enum status read_at(const char *text, int64_t *trial, struct error *err)
@@ -165,12 +153,13 @@ static json_t *render_residuals(struct call *call, const void *result)
                          codec_number(item->value), "mean", codec_number(item->mean), "sd", codec_number(item->sd), "z",
                          codec_number(item->z), "log_density", codec_number(item->log_density)));
     }
-    return metric_json(&shown->study.spec, shown->metric,
-                       json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary", "trials",
-                                 (json_int_t)shown->len, "mean_log_density", codec_number(shown->log_density), "rms",
-                                 codec_number(shown->rms), "coverage_68", codec_number(shown->coverage_68),
-                                 "coverage_95", codec_number(shown->coverage_95), "revision",
-                                 (json_int_t)shown->revision, "observations", (json_int_t)shown->observations));
+    return show_of_metric(&shown->study.spec, shown->metric,
+                          json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary",
+                                    "trials", (json_int_t)shown->len, "mean_log_density",
+                                    codec_number(shown->log_density), "rms", codec_number(shown->rms), "coverage_68",
+                                    codec_number(shown->coverage_68), "coverage_95", codec_number(shown->coverage_95),
+                                    "revision", (json_int_t)shown->revision, "observations",
+                                    (json_int_t)shown->observations));
 }
 
 enum status handle_residuals_get(struct call *call, struct error *err)

@@ -423,20 +423,19 @@ static json_t *render_predictions(struct call *call, const void *result)
     (void)call;
     const struct shown_predictions *shown = result;
     const struct predict_reply     *reply = &shown->reply;
-    json_t                         *list = json_array(), *object = show_metric(&shown->study.spec, reply->metric);
+    json_t                         *list = json_array();
     int                             failed = 0;
     for (size_t i = 0; i < shown->len; i++)
         failed |= json_array_append_new(
             list, json_pack("{s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "sd", codec_number(reply->sd[i]),
                             "feasible", reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
-    json_t *own = json_pack("{s:o, s:I, s:I}", "predictions", list, "revision", (json_int_t)reply->revision,
-                            "observations", (json_int_t)reply->observations);
-    if (failed != 0 || own == NULL || json_object_update(object, own) != 0) {
-        json_decref(object);
-        object = NULL;
+    if (failed != 0) {
+        json_decref(list);
+        return NULL;
     }
-    json_decref(own);
-    return object;
+    return show_of_metric(&shown->study.spec, reply->metric,
+                          json_pack("{s:o, s:I, s:I}", "predictions", list, "revision", (json_int_t)reply->revision,
+                                    "observations", (json_int_t)reply->observations));
 }
 
 enum status handle_predict_post(struct call *call, struct error *err)

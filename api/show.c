@@ -45,10 +45,16 @@ json_t *show_events(const struct event_page *page)
     return list;
 }
 
-json_t *show_metric(const struct spec *spec, size_t metric)
+json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object)
 {
-    return json_pack("{s:s, s:s}", "metric", spec->metrics[metric].name, "quantity",
-                     spec_is_margin(spec, metric) ? "margin" : "value");
+    json_t *own = json_pack("{s:s, s:s}", "metric", spec->metrics[metric].name, "quantity",
+                            spec_is_margin(spec, metric) ? "margin" : "value");
+    if (object != NULL && (own == NULL || json_object_update(object, own) != 0)) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(own);
+    return object;
 }
 
 json_t *show_best(int64_t trial, double value)

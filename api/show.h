@@ -10,9 +10,10 @@
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
 json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);
 json_t *show_events(const struct event_page *page);
+/* Adds "metric" and "quantity" to what is said of a metric: the value, or of a constraint with two bounds what is left to
+ * the nearer one.  Takes the object, which may be NULL. */
+json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object);
 /* {"trial","value"} or null */
-/* {"metric", "quantity"}: the value, or of a constraint with two bounds what is left to the nearer one. */
-json_t *show_metric(const struct spec *spec, size_t metric);
 json_t *show_best(int64_t trial, double value);
 
 /* {"metrics","algorithm","seed","lease_seconds"} of the call's body, and a space -> spec; a random seed when there is none. */
