@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Codes from CODE_BROKEN on are the shell's: not to be run, not found, 128 and a signal. */
-enum { ATTEMPTS = 2, OUTPUT_BYTES = 4096, CODE_BROKEN = 126, CODE_NOT_FOUND = 127, CODE_SIGNAL = 128 };
+/* Codes from CODE_BROKEN on are the shell's: not to be run, not found, 128 and a signal.  (Some programs end with 255.) */
+enum { ATTEMPTS = 2, OUTPUT_BYTES = 4096, CODE_BROKEN = 126, CODE_NOT_FOUND = 127, CODE_SIGNAL = 128, SIGNALS = 64 };
 
 static bool is_one_number(const char *output, double *value)
 {
@@ -30,8 +30,10 @@ static enum status broken(int code, struct error *err)
         snprintf(what, sizeof what, "cannot be run (exit code %d)", code);
     else if (code == CODE_NOT_FOUND)
         snprintf(what, sizeof what, "was not found (exit code %d)", code);
-    else
+    else if (code > CODE_SIGNAL && code <= CODE_SIGNAL + SIGNALS)
         snprintf(what, sizeof what, "was ended by signal %d", code - CODE_SIGNAL);
+    else
+        snprintf(what, sizeof what, "ended with exit code %d, which is none of 1 to 125", code);
     return error_set(err, STATUS_INVALID, "measure_broken", "",
                      "the measure command %s: nothing was reported, and what was to be measured comes again", what);
 }
