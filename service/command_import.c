@@ -95,7 +95,8 @@ static char *write_part(const json_t *id, const json_t *trials, size_t *next, si
     }
     if (out != NULL) {
         fputs("]}", out);
-        failed = ferror(out) != 0 || fclose(out) != 0 || failed;
+        failed = ferror(out) != 0 || failed;
+        failed = fclose(out) != 0 || failed;
     }
     free(name);
     if (failed)
