@@ -11,7 +11,7 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bodyOf, checkReply, operations, resolve } from '../http/contract.mjs';
-import { Server, sleep } from '../http/harness.mjs';
+import { readReply, Server, sleep } from '../http/harness.mjs';
 
 const seconds = Number(process.argv[2] ?? process.env.FUZZ_API_SECONDS ?? 60);
 const seed = Number(process.argv[3] ?? process.env.FUZZ_API_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -239,16 +239,8 @@ function makeRequest(chance, admin) {
 // {status, headers, text, json}; null: the client left before the answer, as it was to.
 function send(server, from, { method, path, headers, bytes, leavesMs }) {
     return new Promise((done, fail) => {
-        const request = http.request({ host: '127.0.0.1', port: server.port, ...from, method, path, headers }, (response) => {
-            const chunks = [];
-            response.on('data', (chunk) => chunks.push(chunk));
-            response.on('error', fail);
-            response.on('end', () => {
-                const text = Buffer.concat(chunks).toString('utf8');
-                const isJson = /json/.test(response.headers['content-type'] ?? '');
-                done({ status: response.statusCode, headers: response.headers, text, json: isJson && text !== '' ? JSON.parse(text) : undefined });
-            });
-        });
+        const request = http.request({ host: '127.0.0.1', port: server.port, ...from, method, path, headers },
+            (response) => readReply(response, done, fail));
         request.setTimeout(hangMs, () => request.destroy(new Error(`no answer within ${hangMs / 1000} s`)));
         request.on('error', (error) => (leavesMs >= 0 ? done(null) : fail(error)));
         request.end(bytes ?? undefined);

@@ -27,6 +27,18 @@ export const mixed = {
 };
 export const plain = { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: -3.5, max: 4.25 }] };
 
+// The whole reply, as {status, headers, text, json}.
+export function readReply(response, done, fail) {
+    const chunks = [];
+    response.on('data', (chunk) => chunks.push(chunk));
+    response.on('error', fail);
+    response.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        const isJson = /json/.test(response.headers['content-type'] ?? '');
+        done({ status: response.statusCode, headers: response.headers, text, json: isJson && text !== '' ? JSON.parse(text) : undefined });
+    });
+}
+
 export class Client {
     constructor(server, token, options = {}) {
         Object.assign(this, { server, token, ...options });
@@ -50,17 +62,7 @@ export class Client {
     send(options, bytes) {
         return new Promise((done, fail) => {
             const request = http.request({ host: '127.0.0.1', port: this.server.port, agent: this.agent,
-                localAddress: this.localAddress, ...options }, (response) => {
-                const chunks = [];
-                response.on('data', (chunk) => chunks.push(chunk));
-                response.on('error', fail);
-                response.on('end', () => {
-                    const text = Buffer.concat(chunks).toString('utf8');
-                    const isJson = /json/.test(response.headers['content-type'] ?? '');
-                    done({ status: response.statusCode, headers: response.headers, text,
-                        json: isJson && text !== '' ? JSON.parse(text) : undefined });
-                });
-            });
+                localAddress: this.localAddress, ...options }, (response) => readReply(response, done, fail));
             request.on('error', fail);
             request.end(bytes ?? undefined);
         });

@@ -65,7 +65,6 @@ async function leave(client, path, json) {
 test('while a long computation has the only slot, draws and models of others are answered', async () => {
     const other = new Client(server, await tokenFor(api, 'write'));
     const drawn = await api.study(), gp = await modelled(api);
-    await metric(api, 'requests_suspended');
     const long = ask(other, '/v1/suggest', heavy);
     await until(async () => await metric(api, 'requests_suspended') > 0);
     for (let i = 0; i < 3; i++) {
