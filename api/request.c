@@ -501,13 +501,13 @@ static const char *reply_bytes(struct request *request)
 {
     const struct reply *reply = &request->call.reply;
     struct conn        *conn = request->conn;
-    int                 length = conn == NULL ? 0
-                                              : snprintf(conn->text, sizeof conn->text,
-                                                         "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: "
-                                                                         "no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n"
-                                                                         "Content-Length: %zu\r\n\r\n%s",
-                                                         reply->http, reply_title(reply->http), reply->type, request->call.request_id,
-                                                         reply->length, reply->bytes);
+    if (conn == NULL)
+        return NULL;
+    int length = snprintf(conn->text, sizeof conn->text,
+                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"
+                          "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                          reply->http, reply_title(reply->http), reply->type, request->call.request_id, reply->length,
+                          reply->bytes);
     return length > 0 && (size_t)length < sizeof conn->text ? conn->text : NULL;
 }
 

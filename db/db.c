@@ -25,6 +25,7 @@ enum {
     READERS_MAX = 64,
     IDLE_S = 1,
     QUIET_S = 60,
+    TELL_S = 60,
     UPKEEP_JOBS = 500,
     JOURNAL_BYTES = 4 << 20,
     SCHEMA_VERSION = 1,
@@ -159,7 +160,7 @@ static struct job *take_batch(struct db *db)
 static void tell(struct db *db, struct telling *told, const char *what, const struct error *why)
 {
     double now = seconds();
-    if (why == NULL ? !told->is_bad : told->at > 0 && now - told->at < QUIET_S)
+    if (why == NULL ? !told->is_bad : told->at > 0 && now - told->at < TELL_S)
         return;
     told->is_bad = why != NULL;
     if (why != NULL)

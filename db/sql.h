@@ -12,7 +12,7 @@
 // clang-format off
 #define SQL_TRIAL_COLUMNS                                                                                              \
     "number, state, point, row, worker, lease_ms, value, stddev, reason, external_id, policy, fallback, seen, "        \
-    "observations, mean, sd, milliseconds, created_ms, finished_ms, diagnostics, outcome, lease, holder, "    \
+    "observations, mean, sd, milliseconds, created_ms, finished_ms, diagnostics, outcome, lease, holder, "             \
     "taken_over"
 // clang-format on
 #define SQL_TRIAL_RESULTS "isBisiDDSSSSiiDDdiiSBisi"
@@ -32,9 +32,9 @@
     X(STUDY_ADD, "ssssssiii", "",                                                                                      \
       "INSERT INTO study(id, name, state, spec, labels, notes, budget, created_ms, updated_ms, revision, version, "    \
       "total, queued, running, completed, failed, infeasible, abandoned, stopped, best_trial) "                        \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                     \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                  \
     X(STUDY_GET, "s", SQL_STUDY_RESULTS, "SELECT " SQL_STUDY_COLUMNS " FROM study WHERE id = $1")                      \
-    X(STUDY_LIST, "sssissi", SQL_STUDY_RESULTS,                                                                       \
+    X(STUDY_LIST, "sssissi", SQL_STUDY_RESULTS,                                                                        \
       "SELECT " SQL_STUDY_COLUMNS " FROM study "                                                                       \
       "WHERE ($1 = '' OR state = $1) AND ($2 = '' OR replace(lower(name), lower($2), '') <> lower(name)) "             \
       "AND ($3 = '' OR replace(labels, $3, '') <> labels) "                                                            \
@@ -45,9 +45,9 @@
       "WHERE id = $1")                                                                                                 \
     X(STUDY_STATE, "sssi", "",                                                                                         \
       "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
-    X(STUDY_COUNT, "siiiiiiiiiii", "",                                                                                  \
+    X(STUDY_COUNT, "siiiiiiiiiii", "",                                                                                 \
       "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
-      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12 WHERE id = $1")                                               \
+      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12 WHERE id = $1")                \
     X(STUDY_BEST, "sid", "", "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                        \
     X(STUDY_DELETE, "s", "", "DELETE FROM study WHERE id = $1")                                                        \
     X(TRIAL_ADD, "sisbisisssiiDDdbis", "",                                                                             \
@@ -76,15 +76,15 @@
       "SELECT count(*) FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2")                          \
     X(TRIAL_START, "sisiii", "",                                                                                       \
       "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3, "                      \
-      "taken_over = $6 WHERE study = $1 AND number = $2")                                                               \
+      "taken_over = $6 WHERE study = $1 AND number = $2")                                                              \
     X(TRIAL_RETRY, "si", "",                                                                                           \
       "UPDATE trial SET taken_over = CASE WHEN state = 'abandoned' AND lease > 0 THEN 1 ELSE taken_over END, "         \
       "state = 'queued', worker = '', holder = '', lease_ms = 0, reason = NULL, finished_ms = 0, "                     \
       "outcome = NULL WHERE study = $1 AND number = $2")                                                               \
     X(TRIAL_LEASE, "sii", "", "UPDATE trial SET lease_ms = $3 WHERE study = $1 AND number = $2")                       \
-    X(TRIAL_FINISH, "sisDDssibi", "",                                                                                   \
+    X(TRIAL_FINISH, "sisDDssibi", "",                                                                                  \
       "UPDATE trial SET state = $3, value = $4, stddev = $5, reason = $6, external_id = coalesce(external_id, $7), "   \
-      "finished_ms = $8, lease_ms = 0, outcome = $9, feasible = $10 WHERE study = $1 AND number = $2")                                               \
+      "finished_ms = $8, lease_ms = 0, outcome = $9, feasible = $10 WHERE study = $1 AND number = $2")                 \
     X(TRIAL_HISTORY, "sdii", "iiidD",                                                                                  \
       "SELECT revision, trial, at_ms, value, best FROM (SELECT e.revision, e.trial, e.at_ms, t.value, "                \
       "max(CASE WHEN t.feasible = 1 THEN t.value * $2 END) OVER (ORDER BY e.seq) AS best FROM event e JOIN trial t ON t.study = e.study AND "            \
@@ -118,8 +118,8 @@
     X(EVENT_OF_STUDY, "sii", "iisSiisS",                                                                               \
       "SELECT seq, at_ms, kind, study, revision, trial, actor, detail FROM event WHERE study = $1 AND seq > $2 "       \
       "ORDER BY seq LIMIT $3")                                                                                         \
-    X(EVENT_REPLAY, "si", "iisiBiDDBBIDBS",                                                                             \
-      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1), t.value, t.stddev, t.note, t.outcome, "              \
+    X(EVENT_REPLAY, "si", "iisiBiDDBBIDBS",                                                                            \
+      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1), t.value, t.stddev, t.note, t.outcome, "\
       "m.step, m.value, m.note, e.detail FROM event e "                                                                \
       "LEFT JOIN trial t ON t.study = e.study AND t.number = e.trial "                                                 \
       "LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision "                                      \
@@ -143,17 +143,17 @@
       "ORDER BY position")                                                                                             \
     X(META_NOTES, "sii", "ib",                                                                                         \
       "SELECT number, note FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER BY number LIMIT $3") \
-    X(TOKEN_ADD, "sbsssiis", "",                                                                                        \
-      "INSERT INTO token(id, hash, name, scope, resource, created_ms, expires_ms, agent, revoked_ms) "                           \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)")                                                                        \
-    X(TOKEN_GET, "s", "sbssSiiis",                                                                                      \
-      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token WHERE id = $1")              \
-    X(TOKEN_LIST, "sisi", "sbssSiiis",                                                                                  \
-      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token "                            \
+    X(TOKEN_ADD, "sbsssiis", "",                                                                                       \
+      "INSERT INTO token(id, hash, name, scope, resource, created_ms, expires_ms, agent, revoked_ms) "                 \
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)")                                                                    \
+    X(TOKEN_GET, "s", "sbssSiiis",                                                                                     \
+      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token WHERE id = $1")    \
+    X(TOKEN_LIST, "sisi", "sbssSiiis",                                                                                 \
+      "SELECT id, hash, name, scope, resource, created_ms, expires_ms, revoked_ms, agent FROM token "                  \
       "WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > $3)) ORDER BY created_ms, id LIMIT $4")          \
     X(TOKEN_IDS, "", "s", "SELECT id FROM token WHERE revoked_ms = 0")                                                 \
     X(TOKEN_REVOKE, "si", "", "UPDATE token SET revoked_ms = $2 WHERE id = $1 AND revoked_ms = 0")                     \
-    X(STEADY_GET, "", "siii", "SELECT boot, offset_ms, noted_ms, noted_wall_ms FROM steady WHERE id = 1")               \
+    X(STEADY_GET, "", "siii", "SELECT boot, offset_ms, noted_ms, noted_wall_ms FROM steady WHERE id = 1")              \
     X(STEADY_PUT, "siii", "",                                                                                          \
       "INSERT INTO steady(id, boot, offset_ms, noted_ms, noted_wall_ms) VALUES (1, $1, $2, $3, $4) "                   \
       "ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, offset_ms = excluded.offset_ms, "                          \
@@ -165,7 +165,7 @@
       "INSERT INTO idempotency(token, key, fingerprint, status, reply, location, etag, created_ms) "                   \
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8) "                                                                       \
       "ON CONFLICT (token, key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status, "          \
-      "reply = excluded.reply, location = excluded.location, etag = excluded.etag, created_ms = excluded.created_ms")                                                      \
+      "reply = excluded.reply, location = excluded.location, etag = excluded.etag, created_ms = excluded.created_ms")  \
     X(IDEMPOTENCY_PURGE, "ii", "",                                                                                     \
       "DELETE FROM idempotency WHERE (token, key) IN "                                                                 \
       "(SELECT token, key FROM idempotency WHERE created_ms < $1 ORDER BY created_ms LIMIT $2)")                       \
@@ -264,7 +264,7 @@
       "SELECT b.round, b.messages, l.mechanism, l.sha256, l.epsilon, l.total, b.at_ms FROM "                           \
       "federation_broadcast b JOIN federation_ledger l ON l.federation = b.federation AND l.round = b.round "          \
       "WHERE b.federation = $1 AND b.round > $2 ORDER BY b.round LIMIT $3")                                            \
-    X(TOKEN_REVOKE_RESOURCE, "si", "", \
+    X(TOKEN_REVOKE_RESOURCE, "si", "",                                                                                 \
       "UPDATE token SET revoked_ms = $2 WHERE resource = $1 AND revoked_ms = 0")
 // clang-format on
 

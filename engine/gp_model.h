@@ -5,7 +5,8 @@
  * transform of the values is made from them, and they are factored at once; later rows are appended one by one.  So a
  * factor that was kept (gp_cache) and one that is made anew are the same bit by bit.
  * Observed values v become y = (v / unit - centre) / spread, mean 0 and standard deviation 1 on the base (more when a
- * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  An infeasible trial counts as the worst value seen.
+ * few bad values make the deviation; 0 when all are equal), and then z by the warp of the fit.  An infeasible trial counts
+ * as the worst value seen.
  * Pending trials stand with values drawn from their joint posterior (Snoek, Larochelle & Adams 2012, one draw for each
  * proposal), and as if these were free of noise: a second measurement there is worth nothing until the first is in.
  * Draws of many workers differ, so that not all of them go to where the mean is best, and a draw of the function given

@@ -10,8 +10,8 @@
  * changed when there is one.  Errors: NO_MEMORY, NUMERIC, CONFLICT "search_space_exhausted". */
 MUST_CHECK enum status metrics_ask(struct metrics *own, const struct ask *ask, const struct space *view,
                                    struct proposal *out, struct error *err);
-/* The model of the metric that is shown (metrics_show) given every value, without pending trials; it lasts until metrics_end, which is to be
- * called in every case.  Errors: NO_MEMORY, NUMERIC. */
+/* The model of the metric that is shown (metrics_show) given every value, without pending trials; it lasts until
+ * metrics_end, which is to be called in every case.  Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status metrics_model(struct metrics *own, struct gp_model *model, struct error *err);
 
 #endif

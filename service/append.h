@@ -15,9 +15,9 @@ struct append_file {
     size_t length; /* of text */
 };
 
-/* may_create: opened for appending, mode 0600, made when it is not there; else read
- * only, whoever writes, and a torn line is left alone.
- * Errors: NOT_FOUND "file"; BUSY "locked"; INVALID "file" (unreadable, too large, a symbolic link); NO_MEMORY.  append_close always. */
+/* may_create: opened for appending, mode 0600, made when it is not there; else read only, whoever writes, and a torn line
+ * is left alone.  Errors: NOT_FOUND "file"; BUSY "locked"; INVALID "file" (unreadable, too large, a symbolic link);
+ * NO_MEMORY.  append_close always. */
 MUST_CHECK enum status append_open(const char *path, bool may_create, struct append_file *out, struct error *err);
 /* line ends with a newline.  FULL or INVALID "file": then nobody may act on it. */
 MUST_CHECK enum status append_line(const struct append_file *file, const char *line, struct error *err);

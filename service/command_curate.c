@@ -514,10 +514,10 @@ static enum status retry_failed(struct curator *c, struct error *err)
 static void tell_failures(const struct curator *c)
 {
     size_t      failures = journal_failures(&c->journal), shown = 0;
-    const char *be = failures == 1 ? "" : "s", *it = failures == 1 ? "it" : "them";
+    const char *plural = failures == 1 ? "" : "s", *it = failures == 1 ? "it" : "them";
     if (failures == 0)
         return;
-    fprintf(stderr, "gnomon: %zu row%s could not be measured:", failures, be);
+    fprintf(stderr, "gnomon: %zu row%s could not be measured:", failures, plural);
     for (size_t i = 0; i < c->journal.len && shown < ROWS_SHOWN; i++)
         if (isinf(c->journal.values[i]))
             fprintf(stderr, "%s %lu", shown++ > 0 ? "," : "", row_number(c, i));

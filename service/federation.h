@@ -75,8 +75,7 @@ MUST_CHECK enum status federation_list(struct app *app, struct caller *caller, c
                                        struct federation_page *out, struct error *err);
 
 enum federation_verb { FEDERATION_PAUSE, FEDERATION_RESUME, FEDERATION_COMPLETE };
-/* Completing drops the messages of the open round: they are in no broadcast.  CONFLICT "federation_" and the
- * state. */
+/* Completing drops the messages of the open round: they are in no broadcast.  CONFLICT as error_state. */
 MUST_CHECK enum status federation_move(struct app *app, struct caller *caller, const char *id,
                                        enum federation_verb verb, struct federation *out, struct error *err);
 /* Revokes the agents' tokens.  What was broadcast stays broadcast: the ledger keeps its lines. */

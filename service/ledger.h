@@ -45,8 +45,8 @@ void                   ledger_close(struct ledger *ledger);
 MUST_CHECK enum status ledger_check_scale(const struct ledger *ledger, const struct ledger_entry *next,
                                           struct error *err);
 
-/* All entries, and next (or NULL), of one scale, together, for a row that moves by at most distance, the largest of theirs.
- * A release made for a smaller one is charged for the larger: pure epsilon-DP: epsilon D/Delta; zero-concentrated
+/* All entries, and next (or NULL), of one scale, together, for a row that moves by at most distance, the largest of
+ * theirs.  A release made for a smaller one is charged for the larger: pure epsilon-DP: epsilon D/Delta; zero-concentrated
  * (discrete Gaussian): rho (D/Delta)^2; projected Gaussian: k = ceil(D/Delta) steps, k epsilon and
  * k e^((k-1) epsilon) delta; cells and outcomes: as they are.  Pure epsilons add, rhos add and are turned into one
  * epsilon at the sum of their deltas, the rest adds. */

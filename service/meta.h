@@ -39,7 +39,7 @@ MUST_CHECK enum status meta_load(struct db_conn *conn, const char *study, const 
                                  struct meta_sources *out, struct error *err);
 /* The rows of spec, which are there, are those that the sources are about; otherwise CONFLICT "meta_matrix_differs". */
 MUST_CHECK enum status meta_check_rows(const struct spec *spec, const struct meta_sources *sources, struct error *err);
-/* As meta_load, for people: without a look at the matrix. */
+/* As meta_load, but without a look at the matrix: for an export. */
 MUST_CHECK enum status meta_snapshot(struct db_conn *conn, const char *study, const struct spec *spec,
                                      struct arena *arena, struct meta_sources *out, struct error *err);
 

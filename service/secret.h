@@ -28,8 +28,8 @@ struct secret {
 
 MUST_CHECK enum status secret_write(const struct secret *secret, FILE *stream, struct error *err);
 
-/* Errors: NOT_FOUND "no_secret"; as file_read_private; INVALID "bad_secret" (not such a file, or a row twice).  secret_free in
- * every case. */
+/* Errors: NOT_FOUND "no_secret"; as file_read_private; INVALID "bad_secret" (not such a file, or a row twice).
+ * secret_free in every case. */
 MUST_CHECK enum status secret_read(const char *path, struct secret *out, struct error *err);
 void                   secret_free(struct secret *secret);
 

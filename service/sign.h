@@ -18,8 +18,8 @@ struct sign_key;
 MUST_CHECK enum status sign_key_new(struct sign_key **out, struct error *err);
 void                   sign_key_free(struct sign_key *key);
 
-/* PEM (PKCS 8), as openssl writes and reads it.  Errors of read: as file_read_private; INVALID "bad_key" (not an Ed25519 private
- * key).  Of write: FULL "file". */
+/* PEM (PKCS 8), as openssl writes and reads it.  Errors of read: as file_read_private; INVALID "bad_key" (not an Ed25519
+ * private key).  Of write: FULL "file". */
 MUST_CHECK enum status sign_key_write(const struct sign_key *key, FILE *stream, struct error *err);
 MUST_CHECK enum status sign_key_read(const char *path, struct sign_key **out, struct error *err);
 

@@ -34,14 +34,14 @@ int64_t steady_shift_ms(struct app *app)
     return measured;
 }
 
-struct start {
+struct task {
     struct app *app;
     const char *boot;
 };
 
-static enum status load(struct db_conn *conn, const struct start *start, bool *is_known, struct error *err)
+static enum status load(struct db_conn *conn, const struct task *task, bool *is_known, struct error *err)
 {
-    struct app    *app = start->app;
+    struct app    *app = task->app;
     struct db_rows rows;
     int64_t        now_ms = app->now_ms(), boot_ms = app->boot_ms();
     app->steady.offset_ms = now_ms - boot_ms;
@@ -49,7 +49,7 @@ static enum status load(struct db_conn *conn, const struct start *start, bool *i
     enum status status = db_next(&rows, is_known, err);
     if (status == STATUS_OK && *is_known) {
         int64_t noted_ms = db_int(&rows, 2), passed_ms = now_ms - db_int(&rows, 3);
-        bool    is_same = start->boot[0] != '\0' && strcmp(db_text(&rows, 0), start->boot) == 0;
+        bool    is_same = task->boot[0] != '\0' && strcmp(db_text(&rows, 0), task->boot) == 0;
         int64_t next_ms = is_same ? boot_ms + db_int(&rows, 1) : noted_ms + passed_ms;
         app->steady.offset_ms = (next_ms > noted_ms ? next_ms : noted_ms) - boot_ms;
     }
@@ -68,17 +68,17 @@ static enum status put(struct app *app, struct db_conn *conn, const char *boot, 
 
 static enum status start(struct db_conn *conn, void *arg, struct error *err)
 {
-    const struct start *start = arg;
-    bool                is_known;
-    TRY(load(conn, start, &is_known, err));
-    snprintf(start->app->steady.boot, sizeof start->app->steady.boot, "%s", start->boot);
-    return put(start->app, conn, start->boot, err);
+    const struct task *task = arg;
+    bool               is_known;
+    TRY(load(conn, task, &is_known, err));
+    snprintf(task->app->steady.boot, sizeof task->app->steady.boot, "%s", task->boot);
+    return put(task->app, conn, task->boot, err);
 }
 
 enum status steady_start(struct app *app, const char *boot, struct error *err)
 {
-    struct start work = {app, boot};
-    return db_transact(app->db, start, &work, err);
+    struct task task = {app, boot};
+    return db_transact(app->db, start, &task, err);
 }
 
 enum status steady_note(struct app *app, struct db_conn *conn, bool was_busy, struct error *err)

@@ -1,6 +1,7 @@
 /* suggest: what a worker does next.
- * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then the policy; what does not have the values that the request fixes is passed over.  One transaction writes all of it; the session's lock is held from the look at the log to the commit, so the
- * trial number that keys a proposal's randomness is the one it gets. */
+ * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then the policy;
+ * what does not have the values that the request fixes is passed over.  One transaction writes all of it.  When the policy
+ * is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys a proposal's randomness is the one it gets. */
 #include "service/trial.h"
 
 #include "service/codec.h"
@@ -8,8 +9,8 @@
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
-#include "service/visits.h"
 #include "service/steady.h"
+#include "service/visits.h"
 
 #include <math.h>
 #include <string.h>
@@ -408,9 +409,8 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     plan->study.spec = spec;
     TRY(trial_may_be_given(&plan->study, err));
     int64_t before = plan->study.revision;
-    bool    is_graph = spec.space.kind == SPACE_GRAPH;
-    if (plan->fresh_len > 0 && is_graph &&
-        before != plan->live->revision) // the agent may stand elsewhere than the plan took it to
+    bool    may_move = spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
+    if (plan->fresh_len > 0 && may_move && before != plan->live->revision)
         return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
     TRY(take_own(conn, plan, err));
     TRY(take_waiting(conn, plan, err));

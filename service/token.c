@@ -1,6 +1,6 @@
 /* Tokens: gno_<id>_<secret>.  The store has the SHA-256 of the whole; a fast hash is right for 256 random bits.
  * The cache holds what was looked up; revoking takes it out, so a revoked token is refused at once.
- * Invariant: the bit of every id in the store is set, so an id whose bit is not set is nobody's and costs no look-up.
+ * Invariant: the bit of the id of every token that is not revoked is set; any other id is refused without a look-up.
  * Bits stay when tokens go; this process alone makes tokens while it has the store. */
 #include "service/token.h"
 

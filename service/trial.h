@@ -71,7 +71,7 @@ struct suggest_reply {
 };
 /* CONFLICT (study_refuse) when the study's state is one in which nothing is suggested. */
 MUST_CHECK enum status trial_may_be_given(const struct study *study, struct error *err);
-/* This worker's own running trials first, then queued ones, then the policy; only those with the fixed values.
+/* This worker's own running trials first, then those that wait, then the policy; only those with the fixed values.
  * Errors: CONFLICT as study_refuse, "all_handed_out" (what runs may come back), "fixed_conflict" (this worker has a trial
  * with other values, or what is left has); BUSY "planning" while another plan for the study is being made,
  * "deadline_exceeded" when not one proposal was made in time.  Whoever may ask again is told when (retry_after_s). */

@@ -1,6 +1,6 @@
 -- The first schema.  Times are milliseconds since 1970 on the wall clock, but for those that decide something (lease_ms,
--- deadline_ms, and when a key or a refusal came), which are of the clock that the table steady keeps.  ids are made by the service, exact vectors are little-endian
--- doubles in blobs.  event is the log: never changed, never deleted (triggers).
+-- deadline_ms, and when a key or a refusal came), which are of the clock that the table steady keeps.  ids are made by the
+-- service, exact vectors are little-endian doubles in blobs.  event is the log: never changed, never deleted (triggers).
 CREATE TABLE steady (
     id INTEGER PRIMARY KEY CHECK (id = 1), boot TEXT NOT NULL, offset_ms INTEGER NOT NULL,
     noted_ms INTEGER NOT NULL, noted_wall_ms INTEGER NOT NULL

@@ -3,8 +3,7 @@
  *                                                                   of 20 parameters and more 5 seeds, and turbo
  * One CSV line per function, algorithm and checkpoint.  best_peer and third_peer are the best and the third best
  * median of nine other programs at that checkpoint (empty: not measured there); p_random is the one-sided p value of
- * Mann and Whitney's test that the regrets are no smaller than those of random search.
- */
+ * Mann and Whitney's test that the regrets are no smaller than those of random search. */
 #include "engine/mat.h"
 #include "tests/bench/functions.h"
 
