@@ -99,11 +99,11 @@ static void test_networks(void)
     struct address none = {{0}};
     CU_ASSERT_EQUAL(networks_read("::/0", &networks, &err), STATUS_OK);
     CU_ASSERT_FALSE(networks_have(&networks, &none));
-    char many[NETWORKS_MAX * 8 + 8] = "::1";
-    for (int i = 1; i < NETWORKS_MAX; i++)
-        strcat(many, ",::1");
-    CU_ASSERT_EQUAL(networks_read(many, &networks, &err), STATUS_OK);
-    strcat(many, ",::1");
+    char many[(NETWORKS_MAX + 1) * sizeof "::1"] = "::1"; // as many as fit, and one more
+    for (size_t i = 1; i <= NETWORKS_MAX; i++) {
+        CU_ASSERT_EQUAL(networks_read(many, &networks, &err), STATUS_OK);
+        memcpy(many + i * sizeof "::1" - 1, ",::1", sizeof ",::1");
+    }
     CU_ASSERT_EQUAL(networks_read(many, &networks, &err), STATUS_INVALID);
 }
 
