@@ -27,6 +27,8 @@ static json_t *progress_json(const struct plan_state *progress)
 static json_t *render_operation(struct call *call, const void *result)
 {
     const struct operation *operation = result;
+    if (operation->retry_after_s > 0)
+        call->reply.retry_after_s = operation->retry_after_s;
     if (call->reply.http == 202)
         call->reply.location = app_text(&call->arena, "/v1/operations/%s", operation->id);
     bool is_good = operation->state == OPERATION_SUCCEEDED, is_bad = operation->code != NULL;

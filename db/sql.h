@@ -23,8 +23,8 @@
     "created_ms, updated_ms"
 // clang-format on
 #define SQL_FEDERATION_RESULTS "sssSssiiiiidii"
-#define SQL_OPERATION_COLUMNS  "id, study, state, trials, revision, code, detail, created_ms, finished_ms"
-#define SQL_OPERATION_RESULTS  "sssBiSSii"
+#define SQL_OPERATION_COLUMNS  "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_s"
+#define SQL_OPERATION_RESULTS  "sssBiSSiii"
 
 /* name, parameters, results, text */
 // clang-format off
@@ -107,9 +107,9 @@
     X(OPERATION_LEFT, "", "sssisBi",                                                                                   \
       "SELECT id, study, actor, count, worker, fixed, deadline_ms FROM operation WHERE state = 'running' "             \
       "ORDER BY created_ms DESC, id LIMIT 64")                                                                         \
-    X(OPERATION_END, "ssbissi", "",                                                                                    \
-      "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7 "         \
-      "WHERE id = $1 AND state = 'running'")                                                                           \
+    X(OPERATION_END, "ssbissii", "",                                                                                   \
+      "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7, "        \
+      "retry_after_s = $8 WHERE id = $1 AND state = 'running'")                                                        \
     X(EVENT_ADD, "issiiss", "",                                                                                        \
       "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
     X(EVENT_LIST, "ii", "iisSiisS",                                                                                    \

@@ -158,7 +158,7 @@ static enum status end_well(struct db_conn *conn, void *arg, const struct sugges
     for (size_t i = 0; i < reply->len; i++)
         numbers[i] = reply->trials[i].number;
     TRY(db_exec(conn, &changes, err, SQL_OPERATION_END, job->id, operation_state_names[OPERATION_SUCCEEDED], numbers,
-                reply->len * sizeof *numbers, reply->revision, NULL, NULL, job->app->now_ms()));
+                reply->len * sizeof *numbers, reply->revision, NULL, NULL, job->app->now_ms(), (int64_t)0));
     if (changes == 0)
         return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation was cancelled");
     return STATUS_OK;
@@ -168,7 +168,8 @@ static enum status end_badly(struct db_conn *conn, void *arg, struct error *err)
 {
     struct job *job = arg;
     return db_exec(conn, NULL, err, SQL_OPERATION_END, job->id, operation_state_names[OPERATION_FAILED], NULL,
-                   (size_t)0, (int64_t)0, job->error.code, job->error.text, job->app->now_ms());
+                   (size_t)0, (int64_t)0, job->error.code, job->error.text, job->app->now_ms(),
+                   (int64_t)job->error.retry_after_s);
 }
 
 static void work(struct job *job)
@@ -251,8 +252,10 @@ static enum status read_row(const struct db_rows *rows, struct arena *arena, str
     size_t      bytes;
     const char *state = db_text(rows, 2);
     int         k = 0;
-    *out =
-        (struct operation){.revision = db_int(rows, 4), .created_ms = db_int(rows, 7), .finished_ms = db_int(rows, 8)};
+    *out = (struct operation){.revision = db_int(rows, 4),
+                              .created_ms = db_int(rows, 7),
+                              .finished_ms = db_int(rows, 8),
+                              .retry_after_s = (int)db_int(rows, 9)};
     snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
     snprintf(out->study, sizeof out->study, "%s", db_text(rows, 1));
     while (k < OPERATION_STATE_COUNT - 1 && strcmp(operation_state_names[k], state) != 0)
@@ -364,7 +367,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER, task->study, request->worker, request->fixed,
                  fixed_bytes(&study->spec.space, request)));
     enum status status = db_next(&rows, &more, err);
-    bool        is_same = status == STATUS_OK && more && db_int(&rows, 9) == 1;
+    bool        is_same = status == STATUS_OK && more && db_int(&rows, 10) == 1;
     if (status == STATUS_OK && more && !is_same && request->worker[0] != '\0')
         status = error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                            "operation %.23s of this worker still runs, with other values", db_text(&rows, 0));
@@ -473,7 +476,7 @@ static enum status cancel(struct db_conn *conn, void *arg, struct error *err)
     int64_t      changes;
     TRY(load(conn, task, err));
     TRY(db_exec(conn, &changes, err, SQL_OPERATION_END, task->out->id, operation_state_names[OPERATION_CANCELLED], NULL,
-                (size_t)0, (int64_t)0, NULL, NULL, task->app->now_ms()));
+                (size_t)0, (int64_t)0, NULL, NULL, task->app->now_ms(), (int64_t)0));
     if (changes == 0)
         return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation has ended: %s",
                          operation_state_names[task->out->state]);

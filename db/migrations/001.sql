@@ -44,7 +44,8 @@ CREATE TABLE operation (
     id TEXT PRIMARY KEY, study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, state TEXT NOT NULL,
     actor TEXT NOT NULL, count INTEGER NOT NULL, worker TEXT NOT NULL, fixed BLOB, deadline_ms INTEGER NOT NULL,
     trials BLOB, revision INTEGER NOT NULL, code TEXT, detail TEXT, created_ms INTEGER NOT NULL,
-    finished_ms INTEGER NOT NULL
+    finished_ms INTEGER NOT NULL,
+    retry_after_s INTEGER NOT NULL DEFAULT 0 -- of a failure: when the same request may be made again; 0: it need not be
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_by_state ON operation(state, study);
 -- What was measured of running trials; a trial's curve is what came under its last lease.  note: what the rule wants to

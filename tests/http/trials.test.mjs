@@ -202,6 +202,24 @@ test('abandon and heartbeat', async () => {
     assert.equal((await observe(id, { trial: 1, value: 1.5 })).accepted, 1, 'the late result of an abandoned trial');
 });
 
+test('an operation that failed says when to ask again, as the answer to a suggest does', async () => {
+    const { id } = await api.study({ budget: { trials: 1 }, lease_seconds: 40 });
+    const ended = async (worker) => {
+        const begun = await api.request('POST', `/v1/studies/${id}/suggest`, { json: { worker }, headers: { prefer: 'respond-async' } });
+        assert.equal(begun.status, 202, begun.text);
+        for (;;) {
+            const reply = await api.request('GET', begun.headers.location);
+            if (reply.json.state !== 'running') return reply;
+            await sleep(10);
+        }
+    };
+    const first = await ended('a');
+    assert.deepEqual([first.json.state, first.headers['retry-after']], ['succeeded', undefined]);
+    const second = await ended('b'), seconds = Number(second.headers['retry-after']);
+    assert.deepEqual([second.json.state, second.json.problem.code], ['failed', 'all_handed_out']);
+    assert.ok(seconds >= 1 && seconds <= 40, second.headers['retry-after']);
+});
+
 test('a failed trial of a finite space is asked again, once, and ends the study when it is done', async () => {
     const space = { type: 'parameters', parameters: [{ name: 'x', type: 'int', min: 1, max: 6 }] };
     const { id } = await api.study({ space, budget: { trials: 9 } });
