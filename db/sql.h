@@ -71,7 +71,7 @@
       "SELECT number, lease_ms FROM trial WHERE study = $1 AND state = 'running' ORDER BY lease_ms, number LIMIT 1")   \
     X(TRIAL_EXPIRED, "sis", SQL_TRIAL_RESULTS,                                                                         \
       "SELECT " SQL_TRIAL_COLUMNS " FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2 "             \
-      "ORDER BY CASE WHEN worker = $3 THEN 0 ELSE 1 END, number")                                                                                               \
+      "ORDER BY CASE WHEN worker = $3 THEN 0 ELSE 1 END, number")                                                      \
     X(TRIAL_COUNT_EXPIRED, "si", "i",                                                                                  \
       "SELECT count(*) FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2")                          \
     X(TRIAL_START, "sisiii", "",                                                                                       \

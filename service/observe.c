@@ -298,7 +298,8 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
         struct error      own;
         struct arena_mark mark = arena_mark(batch->caller->arena);
         bool              is_import = batch->caller->import_source != NULL && batch->items[i].trial == 0;
-        enum status       status = (is_import ? import_one : observe_one)(conn, batch, &batch->items[i], &own);
+        enum status       status = is_import ? import_one(conn, batch, &batch->items[i], &own)
+                                             : observe_one(conn, batch, &batch->items[i], &own);
         arena_release(batch->caller->arena, mark);
         if (status == STATUS_OK)
             continue;

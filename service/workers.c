@@ -86,7 +86,7 @@ static bool next_job(struct workers *workers, struct workers_job *job, bool has_
 
 static void *work(void *arg)
 {
-    struct workers_job job;
+    struct workers_job job = {0};
     for (bool has_ended = false; next_job(arg, &job, has_ended); has_ended = true)
         job.run(job.arg);
     return NULL;
