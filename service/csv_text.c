@@ -1,9 +1,9 @@
 /* A study's trials as CSV, and back as observations.
  * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, finished_at, reason,
- * external_id.  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A parameter
- * whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written "parameter:NAME"; that form is
- * always understood.  Import reads rows in every state, and by the number of the trial it knows one again; the columns
- * that only the service can know (times) are not used. */
+ * external_id.  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A
+ * parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written
+ * "parameter:NAME"; that form is always understood.  Import reads rows in every state, and by the number of the trial
+ * it knows one again; the columns that only the service can know (times) are not used. */
 #include "service/codec.h"
 #include "service/csv.h"
 #include "service/events.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Codes from CODE_BROKEN on are the shell's: not to be run, not found, 128 and a signal.  (Some programs end with 255.) */
+/* Codes from CODE_BROKEN on are the shell's: not to be run, not found, 128 and a signal.  Some programs end with 255. */
 enum { ATTEMPTS = 2, OUTPUT_BYTES = 4096, CODE_BROKEN = 126, CODE_NOT_FOUND = 127, CODE_SIGNAL = 128, SIGNALS = 64 };
 
 static bool is_one_number(const char *output, double *value)

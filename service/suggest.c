@@ -1,7 +1,8 @@
 /* suggest: what a worker does next.
- * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then the policy;
- * what does not have the values that the request fixes is passed over.  One transaction writes all of it.  When the policy
- * is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys a proposal's randomness is the one it gets. */
+ * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then the
+ * policy; what does not have the values that the request fixes is passed over.  One transaction writes all of it.  When
+ * the policy is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys
+ * a proposal's randomness is the one it gets. */
 #include "service/trial.h"
 
 #include "service/codec.h"
