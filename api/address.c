@@ -248,7 +248,7 @@ static bool read_node(const struct hop *hop, struct address *out)
         return false;
     }
     *end = '\0';
-    return (*text != '[' || strchr(start, ':') != NULL) && read_address(start, out);
+    return (*text != '[' || strchr(start, ':') != NULL) && read_address(start, out) && !address_is_none(out);
 }
 
 static struct address walk(const struct hops *hops, const struct networks *trusted, const struct address *peer)
