@@ -49,16 +49,16 @@ enum status handle_livez_get(struct call *call, struct error *err)
 
 enum status handle_readyz_get(struct call *call, struct error *err)
 {
-    static const char draining[] = "{\"status\":\"draining\"}";
-    static const char failing[] = "{\"status\":\"checkpoint_failed\"}";
-    struct db_stats   store;
+    struct db_stats store;
     db_stats(call->app->db, &store);
-    const bool is_draining = atomic_load(call->draining);
-    if (!is_draining && !store.is_failing)
+    const char *text = atomic_load(call->draining) ? "{\"status\":\"draining\"}"
+                       : store.is_damaged          ? "{\"status\":\"store_corrupt\"}"
+                       : store.is_failing          ? "{\"status\":\"checkpoint_failed\"}"
+                                                   : NULL;
+    if (text == NULL)
         return handle_livez_get(call, err);
     call->reply.http = 503;
-    reply_text(call, "application/json", is_draining ? draining : failing,
-               is_draining ? sizeof draining - 1 : sizeof failing - 1);
+    reply_text(call, "application/json", text, strlen(text));
     return STATUS_OK;
 }
 

@@ -47,7 +47,7 @@ struct job {
     struct job   *next;
 };
 
-/* What was said of one thing that the writer does by itself. */
+/* What was said of one thing that no request fails for alone. */
 struct telling {
     double at;
     bool   is_bad;
@@ -76,6 +76,7 @@ struct db {
     int64_t         journal_bytes; /* of the writer thread, as the next two */
     double          checkpoint_at;
     struct telling  checkpoint_told, upkeep_told;
+    struct telling  damage_told; /* under mutex */
 };
 
 static double seconds(void)
@@ -167,6 +168,18 @@ static void tell(struct db *db, struct telling *told, const char *what, const st
         told->at = now;
     if (db->log != NULL)
         db->log(what, why);
+}
+
+/* Whoever reads finds it, and it does not heal: the process is of no use until a backup is restored. */
+static enum status note_damage(struct db *db, enum status status, const struct error *err)
+{
+    if (status != STATUS_INTERNAL || err == NULL || strcmp(err->code, "store_corrupt") != 0)
+        return status;
+    pthread_mutex_lock(&db->mutex);
+    tell(db, &db->damage_told, "read", err);
+    db->stats.is_damaged = true;
+    pthread_mutex_unlock(&db->mutex);
+    return status;
 }
 
 /* Moves the journal into the database.  Without the mutex: it may be long, and nobody is to wait for that. */
@@ -306,7 +319,7 @@ enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)
     while (sem_wait(&job.done) != 0) // EINTR
         ;
     sem_destroy(&job.done);
-    return job.status;
+    return note_damage(db, job.status, err);
 }
 
 /* ---- readers ---- */
@@ -345,7 +358,7 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
         status = conn_execute(conn, "COMMIT", err);
     roll_back(conn);
     reader_give(db, conn);
-    return status;
+    return note_damage(db, status, err);
 }
 
 /* ---- opening ---- */

@@ -76,6 +76,7 @@ struct db_stats {
     int64_t  wal_bytes; /* of the write-ahead log */
     uint64_t checkpoint_failures;
     bool     is_failing; /* the last checkpoint failed: what is acknowledged is safe, but the log grows */
+    bool     is_damaged; /* something in the store could not be read as what it was written */
 };
 void db_stats(struct db *db, struct db_stats *stats);
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, statSync, writeSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -186,6 +186,21 @@ test('SIGKILL loses nothing that was acknowledged', async () => {
     assert.ok(study.trials.completed >= acknowledged.length, `${study.trials.completed} of ${acknowledged.length}`);
     const again = await api.post(`/v1/studies/${id}/observe`, { observations: acknowledged.slice(0, 5000).map((e) => ({ point: { x: Number(e.split('-')[1]) % 4 }, value: Number(e.split('-')[0]), external_id: e })) });
     assert.equal(again.accepted, 0, 'an acknowledged observation was missing');
+});
+
+test('a store that is damaged while the service runs is not ready', async () => {
+    const other = await begin(after);
+    const { id } = await other.api.study();
+    const ready = () => other.api.request('GET', '/readyz', { checked: false }); // it says nothing of when to ask again
+    const file = openSync(join(other.server.folder, 'gnomon.db'), 'r+');
+    writeSync(file, Buffer.alloc(100, 'X'), 0, 100, 0);
+    closeSync(file);
+    for (let i = 0; (await ready()).status === 200; i++) {
+        assert.ok(i < 500, 'damaged, and ready');
+        await other.api.request('POST', `/v1/studies/${id}/observe`, { json: { point: { x: 1 }, value: i } });
+    }
+    assert.deepEqual((await ready()).json, { status: 'store_corrupt' });
+    assert.match(other.server.log, /store_fails what=read code=store_corrupt/);
 });
 
 test('a second SIGTERM ends at once', async () => {
