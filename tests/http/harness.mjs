@@ -165,8 +165,9 @@ export async function tokenFor(api, scope, resource, members = {}) {
     return made.token;
 }
 
-// Bytes on a socket as they are; resolves to what came back when the server closes, or after the patience.
-export function raw(port, bytes, { patience = 3000, localAddress } = {}) {
+// Bytes on a socket as they are; resolves to what came back when the server closes, after the patience, or, once there is
+// an answer, after so long a quiet.
+export function raw(port, bytes, { patience = 3000, quiet, localAddress } = {}) {
     return new Promise((done) => {
         const began = Date.now();
         let answer = '', closed = false;
@@ -176,8 +177,13 @@ export function raw(port, bytes, { patience = 3000, localAddress } = {}) {
             socket.destroy();
             done({ answer, closed, ms: Date.now() - began, status: Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1] ?? 0) });
         };
-        const timer = setTimeout(finish, patience);
-        socket.on('data', (chunk) => { answer += chunk.toString('latin1'); });
+        let timer = setTimeout(finish, patience);
+        socket.on('data', (chunk) => {
+            answer += chunk.toString('latin1');
+            if (quiet === undefined) return;
+            clearTimeout(timer);
+            timer = setTimeout(finish, quiet);
+        });
         socket.on('close', () => { closed = true; finish(); });
         socket.on('error', () => {});
     });
