@@ -2,6 +2,7 @@
  * rounding error. */
 #include "engine/audit.h"
 
+#include "engine/log_gamma.h"
 #include "engine/mat.h"
 #include "engine/rng.h"
 
@@ -35,7 +36,7 @@ static double beta_regularised(double a, double b, double x)
 {
     if (x <= 0 || x >= 1)
         return x >= 1;
-    double front = exp(a * log(x) + b * log1p(-x) + lgamma(a + b) - lgamma(a) - lgamma(b));
+    double front = exp(a * log(x) + b * log1p(-x) + log_gamma(a + b) - log_gamma(a) - log_gamma(b));
     return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 

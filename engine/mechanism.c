@@ -2,6 +2,8 @@
  * The bisections run until the doubles are next to each other and return the safe end. */
 #include "engine/mechanism.h"
 
+#include "engine/log_gamma.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -30,7 +32,7 @@ double mechanism_mixture_delta(double epsilon, double sigma, size_t r)
 {
     double dims = (double)r, centre = sqrt(dims), low = fmax(centre - CHI_REACH, 0), sum = 0;
     double step = (centre + CHI_REACH - low) / NODES;
-    double log_scale = log(2) * (1 - dims / 2) - lgamma(dims / 2);
+    double log_scale = log(2) * (1 - dims / 2) - log_gamma(dims / 2);
     for (int i = 1; i < NODES; i++) {
         double x = low + step * i;
         double log_density = log_scale + (dims - 1) * log(x) - x * x / 2;

@@ -1,6 +1,8 @@
 /* Checks, scales and rounding of one parameter. */
 #include "engine/param.h"
 
+#include "engine/log_gamma.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -296,7 +298,8 @@ static double beta_mass(double a, double b, double x)
         return x <= 0 ? 0 : 1;
     if (x > (a + 1) / (a + b + 2))
         return 1 - beta_mass(b, a, 1 - x);
-    return exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) * beta_fraction(a, b, x) / a;
+    return exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x)) * beta_fraction(a, b, x) /
+           a;
 }
 
 /* The part of the prior below number x, or below position x on the scale. */

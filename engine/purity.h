@@ -14,5 +14,6 @@
 #pragma GCC poison printf fprintf puts fputs putchar perror fopen fclose fread fwrite scanf fscanf
 #pragma GCC poison time clock clock_gettime gettimeofday nanosleep                          sleep
 #pragma GCC poison rand srand random srandom drand48 getenv setenv system abort             exit
+#pragma GCC poison                                                                          lgamma
 
 #endif
