@@ -69,13 +69,18 @@ test('the first answer is whole: where what was made is, its version, when to as
         algorithm: { name: 'fts', features: 10 } });
     assert.equal(federation.headers.location, `/v1/federations/${federation.json.id}`);
     assert.ok(federation.headers.etag);
-    const ask = (key) => api.request('POST', `${study.headers.location}/suggest`, {
+    // A plan that takes longer than its answer, so that this is 202.
+    const { id } = await api.study({ algorithm: { name: 'macro-bo', horizon: 4, samples: 600, length_scale: 0.5, signal_variance: 1,
+        noise_variance: 1e-5, mean: 0 }, space: { type: 'graph', macro_action_length: 4, macro_actions_per_site: 20, start: 1275,
+        grid: { width: 50, height: 50, spacing: 0.1, moves: 'straight' } } });
+    const ask = (key) => api.request('POST', `/v1/studies/${id}/suggest`, {
         json: { count: 1, worker: key }, headers: { 'idempotency-key': key, prefer: 'respond-async' } });
     const begun = await ask('behind'), again = await ask('behind');
     assert.deepEqual([begun.status, again.status, again.headers['idempotent-replayed']], [202, 202, 'true']);
     assert.equal(begun.headers.location, `/v1/operations/${begun.json.id}`);
-    assert.deepEqual([again.text, again.headers.location, again.headers['retry-after']],
-        [begun.text, begun.headers.location, begun.headers['retry-after']]);
+    assert.deepEqual([again.json, again.headers.location, again.headers['retry-after']], // it began without progress
+        [{ ...begun.json, progress: null }, begun.headers.location, begun.headers['retry-after']]);
+    await api.expect(200, 'DELETE', begun.headers.location);
 });
 
 test('the same key for something else is refused, and changes nothing', async () => {

@@ -205,7 +205,10 @@ test('abandon and heartbeat', async () => {
 test('an operation that failed says when to ask again, as the answer to a suggest does', async () => {
     const { id } = await api.study({ budget: { trials: 1 }, lease_seconds: 40 });
     const ended = async (worker) => {
-        const begun = await api.request('POST', `/v1/studies/${id}/suggest`, { json: { worker }, headers: { prefer: 'respond-async' } });
+        const ask = () => api.request('POST', `/v1/studies/${id}/suggest`,
+            { json: { worker }, headers: { prefer: 'respond-async', 'idempotency-key': worker } });
+        await ask(); // 202, or what came of it when that was quick
+        const begun = await ask();
         assert.equal(begun.status, 202, begun.text);
         for (;;) {
             const reply = await api.request('GET', begun.headers.location);
