@@ -28,7 +28,7 @@ API_LIBS  := $(shell pkg-config --libs libmicrohttpd 2>/dev/null) $(SERVICE_LIBS
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 scripts   = $(foreach file,$(wildcard $(1)),$(shell test -f $(file) -a -x $(file) && echo $(file)))
-ENGINE    = $(call objects,engine/*.c)
+ENGINE    = $(call objects,engine/*.c engine/*/*.c)
 DB        = $(call objects,db/*.c)
 SERVICE   = $(filter-out $(BUILD)/service/main.o,$(call objects,service/*.c))
 API       = $(call objects,api/*.c)
@@ -52,7 +52,7 @@ $(BUILD)/libgnomon.a: $(API) $(SERVICE) $(DB)
 $(BUILD)/%.a:
 	$(call say,pack,$@)rm -f $@ && $(AR) rcs $@ $^
 # Nothing in the engine reads errno or the floating-point flags; loops that could set them are not vectorised.
-$(BUILD)/engine/%.o: COMPILE += -include engine/purity.h -fno-math-errno -fno-trapping-math
+$(BUILD)/engine/%.o: COMPILE += -include engine/base/purity.h -fno-math-errno -fno-trapping-math
 $(BUILD)/%.o: %.c | $(BUILD)/packages
 	$(call say,cc,$<)mkdir -p $(@D) && $(COMPILE) -c $< -o $@
 $(BUILD)/packages: tests/check/setup
@@ -66,11 +66,11 @@ $(API): $(BUILD)/openapi.inc
 $(DB): $(BUILD)/schema.inc
 
 # The engine's tests link the engine and nothing else of ours, the service's tests no HTTP: if it links, the layer holds.
-$(BUILD)/tests/engine: $(call objects,tests/unit/engine_*.c) $(BUILD)/libengine.a
+$(BUILD)/tests/engine: $(call objects,tests/unit/engine/*.c) $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(MATH_LIBS) -lcunit
-$(BUILD)/tests/service: $(call objects,tests/unit/service_*.c) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+$(BUILD)/tests/service: $(call objects,tests/unit/service/*.c) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(SERVICE_LIBS) -lcunit
-$(BUILD)/tests/api: $(call objects,tests/unit/api_*.c) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+$(BUILD)/tests/api: $(call objects,tests/unit/api/*.c) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS) -lcunit
 FUZZ_MAIN = $(BUILD)/tests/fuzz/driver.o
 $(FUZZ): %: %.o $(FUZZ_MAIN) $(BUILD)/libgnomon.a $(BUILD)/libengine.a
@@ -167,7 +167,7 @@ lint:
 	@sh tests/check/setup all
 	@$(MAKE) --no-print-directory $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/schema.inc
 	@BUILD=$(BUILD) sh tests/check/lint full && BUILD=$(BUILD) sh tests/check/planted full
-objects: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main.c tests/unit/*.c tests/fuzz/*.c tests/bench/*.c \
+objects: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main.c tests/unit/*/*.c tests/fuzz/*.c tests/bench/*.c \
   tests/golden/*.c)
 format:
 	clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
@@ -179,7 +179,7 @@ install: all
 clean:
 	rm -rf build tests/http/node_modules
 
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/tests/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all run test steps check check-engine check-service check-api check-fuzz http openapi e2e $(E2E) golden \

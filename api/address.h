@@ -4,7 +4,7 @@
 #ifndef GNOMON_API_ADDRESS_H
 #define GNOMON_API_ADDRESS_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
 #define GNOMON_API_CONNS_H
 
 #include "api/address.h"
-#include "engine/arena.h"
-#include "engine/status.h"
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

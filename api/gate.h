@@ -9,7 +9,7 @@
 #ifndef GNOMON_API_GATE_H
 #define GNOMON_API_GATE_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 #include "api/handlers.h"
 #include "api/metrics.h"
 #include "api/reply.h"
+#include "engine/registry.h"
 #include "service/spec.h"
 #include "service/version.h"
 

@@ -3,7 +3,7 @@
 #include "api/handlers.h"
 #include "api/reply.h"
 #include "api/show.h"
-#include "engine/status.h"
+#include "engine/base/status.h"
 #include "service/candidates.h"
 #include "service/codec_read.h"
 

@@ -2,7 +2,7 @@
 #ifndef GNOMON_API_METRICS_H
 #define GNOMON_API_METRICS_H
 
-#include "engine/arena.h"
+#include "engine/base/arena.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

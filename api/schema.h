@@ -4,8 +4,8 @@
 #ifndef GNOMON_API_SCHEMA_H
 #define GNOMON_API_SCHEMA_H
 
-#include "engine/arena.h"
-#include "engine/status.h"
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef GNOMON_API_WRITE_H
 #define GNOMON_API_WRITE_H
 
-#include "engine/arena.h"
+#include "engine/base/arena.h"
 
 #include <jansson.h>
 #include <stddef.h>

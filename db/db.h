@@ -8,8 +8,8 @@
 #define GNOMON_DB_DB_H
 
 #include "db/sql.h"
-#include "engine/arena.h"
-#include "engine/status.h"
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef GNOMON_DB_DRIVER_H
 #define GNOMON_DB_DRIVER_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
 #define GNOMON_SERVICE_APP_H
 
 #include "db/db.h"
-#include "engine/arena.h"
-#include "engine/status.h"
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

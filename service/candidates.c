@@ -2,7 +2,7 @@
  * The digest is computed from what the store holds, not from what went by, so that it vouches for what is served. */
 #include "service/candidates.h"
 
-#include "engine/release_checks.h"
+#include "engine/privacy/release_checks.h"
 #include "service/gate.h"
 #include "service/manifest.h"
 #include "service/matrix.h"

@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_CLIENT_H
 #define GNOMON_SERVICE_CLIENT_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_CODEC_H
 #define GNOMON_SERVICE_CODEC_H
 
-#include "engine/arena.h"
+#include "engine/base/arena.h"
 #include "service/spec.h"
 #include "service/study.h"
 #include "service/trial.h"

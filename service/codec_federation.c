@@ -2,7 +2,7 @@
  * aggregating server needs has tables of its own.  What the engine checks itself is left to it. */
 #include "service/codec_federation.h"
 
-#include "engine/accountant.h"
+#include "engine/privacy/accountant.h"
 #include "service/codec.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"

@@ -4,8 +4,8 @@
 #ifndef GNOMON_SERVICE_CODEC_READ_H
 #define GNOMON_SERVICE_CODEC_READ_H
 
-#include "engine/arena.h"
-#include "engine/status.h"
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
 #include "service/spec.h"
 
 #include <jansson.h>

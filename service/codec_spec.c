@@ -9,6 +9,7 @@
 #include "service/codec_space.h"
 #include "service/codec_stopping.h"
 #include "service/sign.h"
+#include "engine/registry.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_COMMAND_H
 #define GNOMON_SERVICE_COMMAND_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 #include "service/config.h"
 
 #include <stdbool.h>

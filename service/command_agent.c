@@ -3,7 +3,7 @@
  *
  * Invariants: what is known is in the journal, durable, before anything is made of it; an agent that was killed goes on
  * with the same points.  What other agents send can be late or absent: then an own draw takes its place. */
-#include "engine/fts.h"
+#include "engine/federated/fts.h"
 #include "service/client.h"
 #include "service/codec.h"
 #include "service/codec_federation.h"

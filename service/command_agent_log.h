@@ -4,7 +4,7 @@
 #ifndef GNOMON_SERVICE_COMMAND_AGENT_LOG_H
 #define GNOMON_SERVICE_COMMAND_AGENT_LOG_H
 
-#include "engine/policy.h"
+#include "engine/policy/policy.h"
 #include "service/append.h"
 #include "service/federation.h"
 

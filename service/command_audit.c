@@ -1,9 +1,9 @@
 /* gnomon audit: attacks a release with everything that its curator knows, and says what the attacks prove.
  * Offline; reads only.  An attack that succeeds beyond a guarantee's bound is a fault of this program: exit code 1.
  * An attack that fails proves nothing: the guarantee rests on the proof in engine/release.h. */
-#include "engine/audit.h"
-#include "engine/mat.h"
-#include "engine/release.h"
+#include "engine/privacy/audit.h"
+#include "engine/math/mat.h"
+#include "engine/privacy/release.h"
 #include "service/command.h"
 #include "service/csv.h"
 #include "service/random.h"

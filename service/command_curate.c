@@ -7,7 +7,7 @@
  * journal is never measured again; nothing that a command prints leaves but that one number.  Private outcomes: noise is
  * drawn once for a row, before a journal sees the value, what was measured is written nowhere, and a row that cannot be
  * measured ends the run without a word to the server: which rows fail would be told without noise. */
-#include "engine/release.h"
+#include "engine/privacy/release.h"
 #include "service/client.h"
 #include "service/command.h"
 #include "service/csv.h"

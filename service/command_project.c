@@ -4,7 +4,7 @@
  * Invariants: the ledger has the line, durable, before any of the three has its name, so that a crash leaves a charge
  * without a release and never the reverse; nothing is drawn when the budget does not allow it; nothing appears under its
  * name before all three are complete on the disk. */
-#include "engine/mat.h"
+#include "engine/math/mat.h"
 #include "service/codec.h"
 #include "service/command.h"
 #include "service/file.h"

@@ -2,7 +2,7 @@
  * Order matters: BLAS is set to one thread and jansson's hash is seeded before any thread starts; the store is locked
  * before its socket is replaced; the address is printed when requests are answered. */
 #include "api/server.h"
-#include "engine/mat.h"
+#include "engine/math/mat.h"
 #include "service/app.h"
 #include "service/client.h"
 #include "service/codec.h"

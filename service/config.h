@@ -4,7 +4,7 @@
 #ifndef GNOMON_SERVICE_CONFIG_H
 #define GNOMON_SERVICE_CONFIG_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* The federation as a resource.  See federation.h. */
 #include "service/federation.h"
 
-#include "engine/accountant.h"
-#include "engine/fts.h"
-#include "engine/region.h"
+#include "engine/privacy/accountant.h"
+#include "engine/federated/fts.h"
+#include "engine/space/region.h"
 #include "service/candidates.h"
 #include "service/codec_federation.h"
 #include "service/digest.h"

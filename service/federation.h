@@ -9,7 +9,7 @@
 #ifndef GNOMON_SERVICE_FEDERATION_H
 #define GNOMON_SERVICE_FEDERATION_H
 
-#include "engine/broadcast.h"
+#include "engine/federated/broadcast.h"
 #include "service/app.h"
 #include "service/spec.h"
 #include "service/token.h"

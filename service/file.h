@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_FILE_H
 #define GNOMON_SERVICE_FILE_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #ifndef GNOMON_SERVICE_GAMES_H
 #define GNOMON_SERVICE_GAMES_H
 
-#include "engine/game.h"
+#include "engine/game/game.h"
 #include "service/app.h"
 #include "service/spec.h"
 #include "service/token.h"

@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_GATE_H
 #define GNOMON_SERVICE_GATE_H
 
-#include "engine/policy.h"
+#include "engine/policy/policy.h"
 #include "service/app.h"
 
 struct gate *gate_new(size_t slots); /* NULL: no memory */

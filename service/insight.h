@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_INSIGHT_H
 #define GNOMON_SERVICE_INSIGHT_H
 
-#include "engine/sensitivity.h"
+#include "engine/math/sensitivity.h"
 #include "service/study.h"
 
 enum { INSIGHT_PARAMS_MAX = 100, SLICE_AXIS_MAX = 1000, SLICE_POINTS_MAX = 10000 };

@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_JOURNAL_H
 #define GNOMON_SERVICE_JOURNAL_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 #include "service/append.h"
 
 #include <stdbool.h>

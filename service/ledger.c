@@ -1,6 +1,6 @@
 /* See ledger.h. */
 #include "service/ledger.h"
-#include "engine/mechanism.h"
+#include "engine/privacy/mechanism.h"
 #include "service/digest.h"
 
 #include <jansson.h>

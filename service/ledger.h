@@ -5,7 +5,7 @@
 #ifndef GNOMON_SERVICE_LEDGER_H
 #define GNOMON_SERVICE_LEDGER_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 #include "service/append.h"
 #include "service/sign.h"
 

@@ -1,5 +1,5 @@
 /* The composition root: which subcommands there are.  Each is one file; serve puts the layers together. */
-#include "engine/mat.h"
+#include "engine/math/mat.h"
 #include "service/command.h"
 #include "service/version.h"
 

@@ -7,9 +7,9 @@
 #ifndef GNOMON_SERVICE_MANIFEST_H
 #define GNOMON_SERVICE_MANIFEST_H
 
-#include "engine/mechanism.h"
-#include "engine/projection.h"
-#include "engine/status.h"
+#include "engine/privacy/mechanism.h"
+#include "engine/privacy/projection.h"
+#include "engine/base/status.h"
 #include "service/candidates.h"
 #include "service/sign.h"
 

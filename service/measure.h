@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_MEASURE_H
 #define GNOMON_SERVICE_MEASURE_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 /* Runs the command, twice at most, with input on its standard input.
  * *value: the one finite number that it printed; NaN when it ended with a code of 1 to 125 each time, which says that

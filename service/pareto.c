@@ -1,5 +1,5 @@
 /* The Pareto set of a study. */
-#include "engine/pareto.h"
+#include "engine/acquisition/pareto.h"
 
 #include "service/gate.h"
 #include "service/rows.h"

@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_PROCESS_H
 #define GNOMON_SERVICE_PROCESS_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,10 +3,10 @@
 #ifndef GNOMON_SERVICE_PROJECT_H
 #define GNOMON_SERVICE_PROJECT_H
 
-#include "engine/arena.h"
-#include "engine/mechanism.h"
-#include "engine/projection.h"
-#include "engine/release.h"
+#include "engine/base/arena.h"
+#include "engine/privacy/mechanism.h"
+#include "engine/privacy/projection.h"
+#include "engine/privacy/release.h"
 #include "service/csv.h"
 #include "service/ledger.h"
 #include "service/manifest.h"

@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_RANDOM_H
 #define GNOMON_SERVICE_RANDOM_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
 #ifndef GNOMON_SERVICE_RELEASE_IO_H
 #define GNOMON_SERVICE_RELEASE_IO_H
 
-#include "engine/arena.h"
-#include "engine/status.h"
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
 #include "service/candidates.h"
 #include "service/csv.h"
 #include "service/manifest.h"

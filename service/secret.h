@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_SECRET_H
 #define GNOMON_SERVICE_SECRET_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 #include "service/sign.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * the log up to seq plus the suggestions up to told, and anything else makes it forget. */
 #include "service/session.h"
 
-#include "engine/game.h"
+#include "engine/game/game.h"
 #include "service/candidates.h"
 #include "service/federation_host.h"
 #include "service/gate.h"

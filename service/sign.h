@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_SIGN_H
 #define GNOMON_SERVICE_SIGN_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>

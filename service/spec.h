@@ -3,10 +3,10 @@
 #ifndef GNOMON_SERVICE_SPEC_H
 #define GNOMON_SERVICE_SPEC_H
 
-#include "engine/policy.h"
-#include "engine/space.h"
-#include "engine/stop_rule.h"
-#include "engine/status.h"
+#include "engine/policy/policy.h"
+#include "engine/space/space.h"
+#include "engine/stopping/stop_rule.h"
+#include "engine/base/status.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #ifndef GNOMON_SERVICE_WORKERS_H
 #define GNOMON_SERVICE_WORKERS_H
 
-#include "engine/status.h"
+#include "engine/base/status.h"
 
 #include <stddef.h>
 

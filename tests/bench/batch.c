@@ -5,8 +5,9 @@
  * after times that are exponentially distributed.  repeats: points equal to one that was pending, in all seeds.
  * p_ahead: the one-sided p value of Mann and Whitney's test that the algorithm's regrets are no smaller than gp's.
  * Exit code 1: Thompson sampling is ahead somewhere, at a level of 0.05 shared by all that was compared. */
-#include "engine/acq.h"
-#include "engine/mat.h"
+#include "engine/acquisition/acq.h"
+#include "engine/math/mat.h"
+#include "engine/registry.h"
 #include "tests/bench/functions.h"
 
 #include <time.h>

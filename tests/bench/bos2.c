@@ -10,8 +10,8 @@
  * before a loop may be left.  Within 0.2, the default, half of them go on for longer.
  * FROM: instances are taken every fifth, then the ones after them, and so on, beginning with number FROM of this order:
  * settings were chosen on the first 270, the rest is what is reported. */
-#include "engine/policy.h"
-#include "engine/rng.h"
+#include "engine/registry.h"
+#include "engine/math/rng.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* 100,000 candidates with 50 columns: the median of suggest + observe around 100 observations, through the policy
  * interface with nothing given (so fits happen at 5, 10, .. 80), and the peak of resident memory against the matrix.
  * Exit code 1 when the median is above 60 ms or the peak above 3 times the matrix. */
-#include "engine/mat.h"
-#include "engine/policy.h"
-#include "engine/rng.h"
+#include "engine/math/mat.h"
+#include "engine/registry.h"
+#include "engine/math/rng.h"
 
 #include <math.h>
 #include <stdio.h>

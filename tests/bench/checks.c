@@ -6,10 +6,10 @@
  *   raw      a table that was uploaded by accident, its rows in the order of the file; all have to be refused
  *   beyond   what the checks cannot promise to see: reported, no threshold
  * "checks" says which check fired first, and how often.  The exit code is 1 when a threshold is missed. */
-#include "engine/mat.h"
-#include "engine/projection.h"
-#include "engine/release.h"
-#include "engine/release_checks.h"
+#include "engine/math/mat.h"
+#include "engine/privacy/projection.h"
+#include "engine/privacy/release.h"
+#include "engine/privacy/release_checks.h"
 #include "tests/bench/grids.h"
 #include "tests/unit/bits.h"
 

@@ -4,7 +4,8 @@
  * One CSV line per function, algorithm and checkpoint.  best_peer and third_peer are the best and the third best
  * median of nine other programs at that checkpoint (empty: not measured there); p_random is the one-sided p value of
  * Mann and Whitney's test that the regrets are no smaller than those of random search. */
-#include "engine/mat.h"
+#include "engine/math/mat.h"
+#include "engine/registry.h"
 #include "tests/bench/functions.h"
 
 enum { SEEDS_MAX = 200, HIGH = 20, HIGH_SEEDS = 5 };

@@ -7,8 +7,8 @@
  * de:  200 agents, all at once; the sums, clipping, sampling and noise of dp-fts-de are the engine's broadcast.
  * A figure is ok within two standard errors of the reference, of both together; a table when four fifths of it are and
  * none is beyond four: rows share their functions and a row is one curve, so that figures stray together. */
-#include "engine/broadcast.h"
-#include "engine/mat.h"
+#include "engine/federated/broadcast.h"
+#include "engine/math/mat.h"
 #include "tests/bench/synthetic.h"
 
 #include <time.h>

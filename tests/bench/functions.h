@@ -4,8 +4,8 @@
 #ifndef GNOMON_TESTS_BENCH_FUNCTIONS_H
 #define GNOMON_TESTS_BENCH_FUNCTIONS_H
 
-#include "engine/policy.h"
-#include "engine/rng.h"
+#include "engine/policy/policy.h"
+#include "engine/math/rng.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,9 +7,9 @@
  * of standard deviation 0.01, sqrt(beta_t) = sqrt(log 2t), one random joint action, then 150 rounds; regret is 1 - f_1
  * averaged over them.
  * Three-agent games (thesis E.6.1.2): payoffs drawn from the kernel on 20 x 20 x 20 actions, scaled to [0, 1]. */
-#include "engine/game.h"
-#include "engine/mat.h"
-#include "engine/rng.h"
+#include "engine/game/game.h"
+#include "engine/math/mat.h"
+#include "engine/math/rng.h"
 
 #include <stdio.h>
 #include <stdlib.h>

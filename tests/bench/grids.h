@@ -6,9 +6,9 @@
 #ifndef GNOMON_TESTS_GRIDS_H
 #define GNOMON_TESTS_GRIDS_H
 
-#include "engine/mat.h"
-#include "engine/policy.h"
-#include "engine/rng.h"
+#include "engine/math/mat.h"
+#include "engine/policy/policy.h"
+#include "engine/math/rng.h"
 
 #include <math.h>
 #include <stdio.h>

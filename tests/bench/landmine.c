@@ -8,8 +8,8 @@
  * that fts neither gains nor loses more than theirs.  At first their ts is ahead (0.02 to 0.03 in the first ten), as it
  * is of the engine's other algorithms on these data: perhaps as their model has a prior mean of 0 under values near 0.7
  * and so stays near what it has found. */
-#include "engine/mat.h"
-#include "engine/policy.h"
+#include "engine/math/mat.h"
+#include "engine/registry.h"
 
 #include <math.h>
 #include <stdio.h>

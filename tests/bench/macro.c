@@ -9,8 +9,8 @@
  *   memory of the anytime form under a limit: it stops, and takes no more;
  *   nodes a second of one core, against the same recursion in NumPy (macro_numpy.py) in this run: at least 20 times.
  * The exit code is 1 when a line is not ok. */
-#include "engine/kernel.h"
-#include "engine/mat.h"
+#include "engine/gp/kernel.h"
+#include "engine/math/mat.h"
 #include "tests/bench/walks.h"
 
 #include <sys/resource.h>

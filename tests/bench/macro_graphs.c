@@ -7,9 +7,9 @@
  * of one walk.  ei: one site at a time by expected improvement, over the same graph.
  * The exit code is 1 when a count of the graph is not that of the thesis, or a horizon of 4 is worse than 1 in simple
  * regret beyond two standard errors of the paired difference. */
-#include "engine/acq.h"
-#include "engine/gp.h"
-#include "engine/mat.h"
+#include "engine/acquisition/acq.h"
+#include "engine/gp/gp.h"
+#include "engine/math/mat.h"
 #include "tests/bench/walks.h"
 
 enum { ROWS_MAX = 20000, COLUMNS_MAX = 8 };

@@ -6,7 +6,8 @@
  * reference) / sqrt(se^2 + reference_se^2).  The exit code is 1 when some z exceeds 3.6, when more exceed 2 than 99 % of
  * samples of independent cells would, when an order of TARGETS is broken, or when the weights of the unlike studies
  * do not fall below 0.05 within 10 queries in 90 % of the runs. */
-#include "engine/kernel.h"
+#include "engine/gp/kernel.h"
+#include "engine/registry.h"
 #include "tests/bench/meta.h"
 
 enum {

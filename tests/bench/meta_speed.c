@@ -3,6 +3,7 @@
  * Milliseconds of one core (processor time).  In the rows "kept" nothing lets go of the earlier studies: each of them
  * takes part in every evaluation of the acquisition function.  The exit code is 1 when one is over 100 after 50. */
 #include "tests/bench/meta.h"
+#include "engine/registry.h"
 
 #include <time.h>
 

@@ -9,6 +9,7 @@
  * Prints average rank and simple regret after some evaluations, standard errors over the targets, and the verdicts:
  * RM-GP-UCB is ahead of GP-UCB after 10, 20 and 30, and not behind RGPE after 20 by more than a standard error. */
 #include "tests/bench/meta.h"
+#include "engine/registry.h"
 
 enum { TASKS = 50, CONFIGS = 288, COLUMNS = 6, EARLIER = 49, VALUES = 50, QUERIES_MAX = 29, TIMES = 6, METHODS = 7 };
 static const size_t times[TIMES] = {1, 3, 5, 10, 20, 30}; /* evaluations, the first random one included */

@@ -7,7 +7,7 @@
  * Beside gp: random search, and where python3-optuna is installed its samplers for several objectives (optuna_peer.py),
  * which take nearly all of the three minutes or so of a seed.
  * The exit code is 1 when gp does not come within 5% of the best of them at 120. */
-#include "engine/pareto.h"
+#include "engine/acquisition/pareto.h"
 #include "tests/bench/trials.h"
 
 #include <sys/wait.h>

@@ -6,7 +6,8 @@
  * some exceed 2 by chance, so the exit code is 1 when one exceeds 3.6 (two-sided 1 % over 40 comparisons), or when more
  * exceed 2 than 99 % of samples of independent cells would, or when in a table some r beats the largest r that is not
  * lifted by more than 3.6 standard errors of the difference (the thesis advises that r; 30 comparisons). */
-#include "engine/projection.h"
+#include "engine/privacy/projection.h"
+#include "engine/registry.h"
 #include "tests/bench/grids.h"
 
 #include <string.h>

@@ -10,7 +10,8 @@
  * it answers (the row's own variance is then noise of the answer), and "once", as gnomon project releases them: one row
  * stands for a cell, and the reference beside it is that of the repeats, without a threshold.
  * Last, the time of releasing 100,000 x 50; the bits of this program are no secret, so nothing here is private. */
-#include "engine/release.h"
+#include "engine/privacy/release.h"
+#include "engine/registry.h"
 #include "tests/bench/grids.h"
 #include "tests/unit/bits.h"
 

@@ -9,10 +9,10 @@
  *         deadline      a suggestion with a deadline: units of it; there is a model's answer, and late was polled if it
  *                       took longer.  deadline_first: of a session in which nothing is ready
  * Exit code 1 when something is over its limit. */
-#include "engine/gp.h"
-#include "engine/mat.h"
-#include "engine/policy.h"
-#include "engine/rng.h"
+#include "engine/gp/gp.h"
+#include "engine/math/mat.h"
+#include "engine/registry.h"
+#include "engine/math/rng.h"
 
 #include <math.h>
 #include <stdio.h>

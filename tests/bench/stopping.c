@@ -6,7 +6,7 @@
  * At the end the time of one problem of 100,000 paths, of a decision, and the same bits twice.
  * Exit code 1 when a figure is off by more than three standard errors, when more than one in twelve is off by more
  * than two, or when something is over its limit. */
-#include "engine/stopping.h"
+#include "engine/stopping/stopping.h"
 
 #include <math.h>
 #include <stdio.h>

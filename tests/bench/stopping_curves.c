@@ -10,7 +10,8 @@
  * (ASHA) stops by those.  All but gp-ucb end when 65 % of its epochs are spent.  best is over trials that ran to the
  * end; stopped says what share was not.
  * Exit code 1 when bo-bos has not reached gp-ucb's best within its standard error. */
-#include "engine/stop_rule.h"
+#include "engine/stopping/stop_rule.h"
+#include "engine/registry.h"
 
 #include <math.h>
 #include <stdio.h>

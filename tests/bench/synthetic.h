@@ -3,8 +3,8 @@
 #ifndef GNOMON_BENCH_SYNTHETIC_H
 #define GNOMON_BENCH_SYNTHETIC_H
 
-#include "engine/fts.h"
-#include "engine/mat.h"
+#include "engine/federated/fts.h"
+#include "engine/math/mat.h"
 #include "tests/unit/bits.h"
 
 #include <math.h>

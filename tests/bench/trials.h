@@ -3,7 +3,7 @@
 #ifndef GNOMON_TESTS_BENCH_TRIALS_H
 #define GNOMON_TESTS_BENCH_TRIALS_H
 
-#include "engine/policy.h"
+#include "engine/registry.h"
 
 #include <math.h>
 #include <stdio.h>

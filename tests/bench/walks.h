@@ -3,8 +3,8 @@
 #ifndef GNOMON_TESTS_BENCH_WALKS_H
 #define GNOMON_TESTS_BENCH_WALKS_H
 
-#include "engine/policy.h"
-#include "engine/rng.h"
+#include "engine/registry.h"
+#include "engine/math/rng.h"
 
 #include <math.h>
 #include <stdio.h>

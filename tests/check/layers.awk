@@ -1,18 +1,30 @@
-# awk -f layers.awk layers.txt FILE...  reports each #include that no rule allows, as file:line; exit code 1 if any.
+# awk -f layers.awk layers.txt FILE...  reports, as file:line, each #include that no rule allows, each word of a rule
+# that names no folder above it, and each file whose folder has no rule; exit code 1 if any.
+function fail(where, what) { print where ": " what; bad = 1 }
 FNR == NR { gsub(/\/>/, "/") }
 FNR == NR && /^=/ { for (i = 2; i <= NF; i++) set[substr($1, 2)] = set[substr($1, 2)] " " $i; next }
-FNR == NR && /^[^#]/ { for (i = 2; i <= NF; i++) rule[$1] = rule[$1] " " ($i in set ? set[$i] : $i) }
+FNR == NR && /^[^#]/ {
+    for (i = 2; i <= NF; i++) line = line " " ($i in set ? set[$i] : $i)
+    words = split(line, word)
+    for (i = 1; i <= words; i++)
+        if (!(word[i] in rule) && word[i] !~ /^<|\.h$|\.inc$/) fail(FILENAME ":" FNR, word[i] " is not above " $1)
+    rule[$1] = rule[$1] line
+    line = ""
+    if ($1 ~ /\/$/) rule[$1] = rule[$1] " " $1
+    next
+}
 FNR == NR { next }
 FNR == 1 {
-    best = ""
-    for (prefix in rule)
-        if (index(FILENAME, prefix) == 1 && length(prefix) > length(best)) best = prefix
-    words = split(rule[best], allowed)
+    folder = FILENAME; sub(/[^\/]*$/, "", folder)
+    if (!(folder in rule)) fail(FILENAME ":1", "its folder has no rule")
+    split("", allowed)
+    words = split(rule[folder] rule[FILENAME], word)
+    for (i = 1; i <= words; i++) allowed[word[i]]
 }
 match($0, /^[ \t]*#[ \t]*include[ \t]*/) {
     name = substr($0, RLENGTH + 1)
     sub(/^"/, "", name); sub(/".*/, "", name); sub(/>.*/, ">", name)
-    for (i = words; i > 0 && index(name, allowed[i]) != 1; i--);
-    if (i == 0) { printf "%s:%d: may not include %s\n", FILENAME, FNR, name; bad = 1 }
+    folder = name; sub(/[^\/]*$/, "", folder)
+    if (!(name in allowed || folder in allowed && folder != "")) fail(FILENAME ":" FNR, "may not include " name)
 }
 END { exit bad }

@@ -1,7 +1,7 @@
 /* CSV import: what is accepted lies in the space of the study. */
 #include "tests/fuzz/target.h"
 
-#include "engine/space.h"
+#include "engine/space/space.h"
 #include "service/codec.h"
 #include "service/events.h"
 

@@ -2,7 +2,7 @@
  * What is accepted lies in the space, and comes back equal after it was written. */
 #include "tests/fuzz/target.h"
 
-#include "engine/space.h"
+#include "engine/space/space.h"
 #include "service/codec.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  *   kind n d m variance noise_variance  length_scales[d]  X[n*d] y[n] noise[n]  Z[m*d]
  * kind: 0 SE, 1 Matern 1/2, 2 Matern 3/2, 3 Matern 5/2.  The answer is one number a line:
  *   log marginal likelihood, its gradient [d + 2], means [m], standard deviations [m]. */
-#include "engine/gp.h"
+#include "engine/gp/gp.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef GNOMON_TESTS_BITS_H
 #define GNOMON_TESTS_BITS_H
 
-#include "engine/rng.h"
-#include "engine/status.h"
+#include "engine/math/rng.h"
+#include "engine/base/status.h"
 
 #include <string.h>
 

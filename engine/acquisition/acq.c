@@ -1,0 +1,102 @@
+/* Acquisition functions. */
+#include "engine/acquisition/acq.h"
+
+#include "engine/math/mat.h"
+
+#include <math.h>
+
+static const double HALF_LOG_2PI = 0.91893853320467274, SQRT_HALF = 0.70710678118654752;
+
+const char *const acq_names[] = {
+    [ACQ_LOG_EI] = "log-ei", [ACQ_UCB] = "ucb", [ACQ_THOMPSON] = "thompson", [ACQ_THOMPSON + 1] = NULL};
+static const double SD_MIN = 1e-12;
+
+enum { FRACTION_TERMS = 20 }; /* full precision from t = TAIL on */
+static const double TAIL = 4.0;
+
+/* For t = -z > 0: Phi(-t) = phi(t) / (t + K), K = 1/(t + 2/(t + 3/(t + ...))) (Laplace's continued fraction), hence
+ * h(z) = phi(t) (1 - t / (t + K)) = phi(t) K / (t + K): no difference of nearly equal numbers is left. */
+static double log_h_tail(double t, double *to_mean, double *to_sd)
+{
+    double K = t;
+    for (int i = FRACTION_TERMS; i >= 2; i--)
+        K = t + i / K;
+    K = 1.0 / K;
+    *to_mean = 1.0 / K;
+    *to_sd = (t + K) / K;
+    return -0.5 * t * t - HALF_LOG_2PI + log(K) - log(t + K);
+}
+
+double acq_log_h(double z, double *to_mean, double *to_sd)
+{
+    if (z < -TAIL)
+        return log_h_tail(fmin(-z, 1e100), to_mean, to_sd);
+    double phi = exp(-0.5 * z * z - HALF_LOG_2PI), Phi = 0.5 * erfc(-z * SQRT_HALF), h = phi + z * Phi;
+    *to_mean = Phi / h;
+    *to_sd = phi / h;
+    return log(h);
+}
+
+/* log(1 - t / h), h = sqrt(s^2 + t^2), without the difference: 1 - t/h = s^2 / (h (h + t)).  *dsd += its derivative. */
+static double log_worth(double sd, double t, double *dsd)
+{
+    double h = sqrt(sd * sd + t * t);
+    *dsd += 2.0 / sd - sd / (h * h) - sd / (h * (h + t));
+    return 2.0 * log(sd) - log(h) - log(h + t);
+}
+
+double acq_value(const struct acq *acq, double mean, double sd, double *dmean, double *dsd)
+{
+    if (acq->kind == ACQ_UCB) {
+        *dmean = 1.0;
+        *dsd = sqrt(acq->beta);
+        return mean + *dsd * sd;
+    }
+    double value = acq_log_h((mean - acq->best) / sd, dmean, dsd);
+    *dmean /= sd;
+    *dsd /= sd;
+    value += log(sd);
+    return acq->noise_sd > 0.0 ? value + log_worth(sd, acq->noise_sd, dsd) : value;
+}
+
+double acq_sd(double var)
+{
+    return sqrt(var) + SD_MIN;
+}
+
+void acq_add_gradient(const struct gp_slope *at, size_t dims, double dmean, double dsd, double *gradient)
+{
+    double sd = sqrt(at->var);
+    for (size_t j = 0; j < dims; j++)
+        gradient[j] += dmean * at->dmean[j] + (sd > 0.0 ? dsd * at->dvar[j] / (2.0 * sd) : 0.0);
+}
+
+double acq_beta(size_t d, size_t t)
+{
+    return 0.2 * (double)d * log(2.0 * (double)t);
+}
+
+enum status acq_thompson(const struct gp *gp, const double *Z, size_t m, struct rng *rng, double *out,
+                         struct arena *scratch, struct error *err)
+{
+    struct arena_mark mark = arena_mark(scratch);
+    double           *C = arena_alloc(scratch, m, m * sizeof *C), *mean = ARENA_NEW(scratch, double, m), jitter;
+    enum status       status = STATUS_OK;
+    if (C == NULL || mean == NULL)
+        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for a joint sample of %zu points", m);
+    if (status == STATUS_OK)
+        status = gp_joint(gp, Z, m, mean, C, scratch, err);
+    if (status == STATUS_OK) /* differences of size 1e-16 of the prior variance are noise, whatever C's own scale is */
+        for (size_t i = 0; i < m; i++)
+            C[i * m + i] += 1e-10 * gp->kernel.variance;
+    if (status == STATUS_OK)
+        status = mat_cholesky(C, m, m, out, &jitter, err);
+    if (status == STATUS_OK) {
+        for (size_t i = 0; i < m; i++)
+            out[i] = rng_normal(rng);
+        mat_multiply_lower(C, m, m, out);
+        mat_axpy(m, 1.0, mean, out);
+    }
+    arena_release(scratch, mark);
+    return status;
+}

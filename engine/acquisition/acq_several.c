@@ -1,0 +1,134 @@
+/* Feasibility-weighted log-EI, log-EHVI and scalarised log-EI. */
+#include "engine/acquisition/acq_several.h"
+
+#include "engine/acquisition/acq.h"
+
+#include <math.h>
+
+static const double HALF_LOG_2PI = 0.91893853320467274, SQRT_HALF = 0.70710678118654752;
+static const double RHO = 0.05;
+static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, HOPED_SD = 1.0, SURE_SD = 0.1;
+static const double TAU = 1e-3; /* width of the bend that stands for max(0, improvement), in units of the weights */
+
+enum { FRACTION_TERMS = 20 };
+static const double TAIL = 4.0;
+
+const char *acq_metrics_name(const struct acq_metrics *acq)
+{
+    bool is_expected = acq->reach == ACQ_EXPECTED;
+    if (acq->objectives == 0)
+        return "feasibility";
+    if (acq->objectives == 1)
+        return is_expected ? "log-ei" : "ucb";
+    if (acq->is_volume)
+        return is_expected ? "log-ehvi" : "log-ehvi-ucb";
+    return is_expected ? "scalarised-log-ei" : "scalarised-ucb";
+}
+
+double acq_metrics_log_phi(double z, double *slope)
+{
+    if (z >= -TAIL) {
+        double Phi = 0.5 * erfc(-z * SQRT_HALF);
+        *slope = exp(-0.5 * z * z - HALF_LOG_2PI) / Phi;
+        return log(Phi);
+    }
+    double t = fmin(-z, 1e100), K = t; /* Phi(-t) = phi(t) / K, K = t + 1/(t + 2/(t + ...)) (Laplace) */
+    for (int i = FRACTION_TERMS; i >= 1; i--)
+        K = t + i / K;
+    *slope = K;
+    return -0.5 * t * t - HALF_LOG_2PI - log(K);
+}
+
+double acq_metrics_scalar(const struct acq_metrics *acq, const double *f, size_t *worst)
+{
+    double sum = 0.0, least = HUGE_VAL;
+    for (size_t k = 0; k < acq->objectives; k++) {
+        double c = acq->weight[k] * (f[k] - acq->reference[k]);
+        sum += c;
+        if (c < least) {
+            least = c;
+            *worst = k;
+        }
+    }
+    return least + RHO * sum;
+}
+
+/* log(tau log(1 + exp(x / tau))), and its derivative. */
+static double log_softplus(double x, double *slope)
+{
+    double t = x / TAU, e = exp(-fabs(t)), positive = t > 0.0 ? t + log1p(e) : log1p(e);
+    if (t < -30.0) {
+        *slope = 1.0 / TAU;
+        return t + log(TAU);
+    }
+    *slope = (t > 0.0 ? 1.0 : e) / (1.0 + e) / positive / TAU;
+    return log(positive) + log(TAU);
+}
+
+/* The logarithm of the mean over the samples, by the largest of them. */
+static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean,
+                            double *dsd)
+{
+    double value[ACQ_SAMPLES], slope[ACQ_SAMPLES], f[OBJECTIVES_MAX], largest = -HUGE_VAL, sum = 0.0;
+    size_t worst[ACQ_SAMPLES] = {0};
+    for (size_t s = 0; s < ACQ_SAMPLES; s++) {
+        for (size_t k = 0; k < acq->objectives; k++)
+            f[k] = mean[k] + sd[k] * acq->samples[s][k];
+        value[s] = log_softplus(acq_metrics_scalar(acq, f, &worst[s]) - acq->best, &slope[s]);
+        largest = fmax(largest, value[s]);
+    }
+    for (size_t s = 0; s < ACQ_SAMPLES; s++)
+        sum += exp(value[s] - largest);
+    for (size_t s = 0; s < ACQ_SAMPLES; s++)
+        for (size_t k = 0; k < acq->objectives; k++) {
+            double share = exp(value[s] - largest) / sum * slope[s];
+            double by_f = share * acq->weight[k] * (RHO + (k == worst[s] ? 1.0 : 0.0));
+            dmean[k] += by_f;
+            dsd[k] += by_f * acq->samples[s][k];
+        }
+    return largest + log(sum / ACQ_SAMPLES);
+}
+
+static double log_ehvi(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean, double *dsd)
+{
+    bool   is_optimistic = acq->reach == ACQ_OPTIMISTIC;
+    double hope = is_optimistic ? HOPED_SD : 0.0, scale = is_optimistic ? SURE_SD : 1.0;
+    double hoped[OBJECTIVES_MAX], scaled[OBJECTIVES_MAX];
+    for (size_t k = 0; k < acq->objectives; k++) {
+        hoped[k] = mean[k] + hope * sd[k];
+        scaled[k] = scale * sd[k];
+    }
+    double value = ehvi_value(&acq->ehvi, hoped, scaled, dmean, dsd);
+    for (size_t k = 0; k < acq->objectives; k++)
+        dsd[k] = hope * dmean[k] + scale * dsd[k];
+    return value;
+}
+
+static double one_value(const struct acq_metrics *acq, double mean, double sd, double *dmean, double *dsd)
+{
+    double           times = acq->reach == ACQ_WIDE ? WIDE_SD : GREEDY_SD;
+    const struct acq one = {
+        .kind = acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB, .best = acq->best, .beta = times * times};
+    return acq_value(&one, mean, sd, dmean, dsd);
+}
+
+double acq_metrics_value(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean,
+                         double *dsd)
+{
+    double value = 0.0, slope;
+    for (size_t k = 0; k < acq->len; k++)
+        dmean[k] = dsd[k] = 0.0;
+    if (acq->objectives == 1)
+        value = one_value(acq, mean[0], sd[0], &dmean[0], &dsd[0]);
+    else if (acq->is_volume && acq->objectives > 1)
+        value = log_ehvi(acq, mean, sd, dmean, dsd);
+    else if (acq->objectives > 1)
+        value = log_ei_scalar(acq, mean, sd, dmean, dsd);
+    for (size_t k = acq->first; k < acq->len; k++) {
+        double z = (mean[k] - acq->bound[k]) / sd[k];
+        value += acq_metrics_log_phi(z, &slope);
+        dmean[k] = slope / sd[k];
+        dsd[k] = -slope * z / sd[k];
+    }
+    return value;
+}

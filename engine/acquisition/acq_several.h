@@ -1,0 +1,48 @@
+/* Acquisition for several metrics, of the independent posteriors N(mean_k, sd_k^2) of each at a point; larger is better.
+ *   one objective       log-EI over best
+ *   several objectives  the logarithm of the expected hypervolume improvement (ehvi), or
+ *                       log-EI of a random augmented Chebyshev scalarisation (ParEGO: Knowles 2006) of their values,
+ *                       f |-> min_k c_k + rho sum_k c_k,  c_k = weight_k (f_k - reference_k), estimated from fixed
+ *                       normal samples (as qNParEGO: Daulton, Balandat & Bakshy 2020)
+ *   constraints         + sum_k log Phi((mean_k - bound_k) / sd_k)          Gardner et al. 2014, the logarithm of (6)
+ * With one objective a greedy or a wide bound, mean + beta sd, may stand for log-EI.
+ * When nothing feasible is known the constraints stand alone.  Knows nothing of models or points. */
+#ifndef GNOMON_ENGINE_ACQ_SEVERAL_H
+#define GNOMON_ENGINE_ACQ_SEVERAL_H
+
+#include "engine/acquisition/ehvi.h"
+
+enum { ACQ_METRICS_MAX = METRICS_MAX + 1, ACQ_SAMPLES = 64 };
+
+/* Of one objective greedy is mean + 0.1 sd and wide mean + 3 sd; of a scalarisation they say what the samples are.  Of a
+ * volume, optimistic: EHVI at mean + sd with a tenth of sd, nearly the improvement by an upper confidence bound (as
+ * SMS-EGO: Ponweiser, Wagner, Biermann & Vincze 2008). */
+enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE, ACQ_OPTIMISTIC };
+
+struct acq_metrics {
+    size_t         objectives; /* the first so many of len; 0 when nothing feasible is known */
+    size_t         first, len; /* constraints are first .. len - 1 */
+    enum acq_reach reach;
+    bool           is_volume; /* several objectives: ehvi, and nothing of what follows but bound */
+    struct ehvi    ehvi;
+    double         best; /* of the objective, or of the scalarisation */
+    double         weight[OBJECTIVES_MAX], reference[OBJECTIVES_MAX];
+    double         bound[ACQ_METRICS_MAX];
+    double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
+};
+
+/* What acq_metrics_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (greedy or wide), "log-ehvi",
+ * "log-ehvi-ucb" (optimistic), "scalarised-log-ei", "scalarised-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
+const char *acq_metrics_name(const struct acq_metrics *acq);
+
+/* log Phi(z), stable for every finite z; *slope its derivative. */
+double acq_metrics_log_phi(double z, double *slope);
+
+/* The scalarisation of f [objectives]; *worst: which component decides. */
+double acq_metrics_scalar(const struct acq_metrics *acq, const double *f, size_t *worst);
+
+/* Value at mean [len], sd [len] > 0; dmean [len] and dsd [len] receive the derivatives. */
+double acq_metrics_value(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean,
+                         double *dsd);
+
+#endif

@@ -1,0 +1,135 @@
+/* Non-dominated vectors and their hypervolume. */
+#include "engine/acquisition/pareto.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct place {
+    double v[OBJECTIVES_MAX]; /* unused components are 0 */
+    size_t index;
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the Pareto set");
+}
+
+/* Largest first by the components in order, so that only an earlier place can dominate a later one. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+    for (size_t j = 0; j < OBJECTIVES_MAX; j++)
+        if (left->v[j] != right->v[j])
+            return left->v[j] > right->v[j] ? -1 : 1;
+    return (left->index > right->index) - (left->index < right->index);
+}
+
+static bool dominates(const struct place *a, const struct place *b)
+{
+    bool is_larger = false;
+    for (size_t j = 0; j < OBJECTIVES_MAX; j++) {
+        if (a->v[j] < b->v[j])
+            return false;
+        is_larger = is_larger || a->v[j] > b->v[j];
+    }
+    return is_larger;
+}
+
+/* Sorts the places and keeps those that are not dominated; how many. */
+static size_t keep_front(struct place *places, size_t n)
+{
+    size_t kept = 0;
+    qsort(places, n, sizeof *places, compare_places);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < kept && !dominates(&places[k], &places[i]))
+            k++;
+        if (k == kept)
+            places[kept++] = places[i];
+    }
+    return kept;
+}
+
+static struct place place_at(const double *values, size_t m, size_t index)
+{
+    struct place place = {.index = index};
+    memcpy(place.v, values + index * m, m * sizeof *values);
+    return place;
+}
+
+enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best, struct arena *scratch,
+                         struct error *err)
+{
+    assert(m >= 1 && m <= OBJECTIVES_MAX);
+    struct arena_mark mark = arena_mark(scratch);
+    struct place     *places = ARENA_NEW(scratch, struct place, n + 1);
+    if (places == NULL)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        places[i] = place_at(values, m, i);
+        is_best[i] = false;
+    }
+    size_t kept = keep_front(places, n);
+    for (size_t k = 0; k < kept; k++)
+        is_best[places[k].index] = true;
+    arena_release(scratch, mark);
+    return STATUS_OK;
+}
+
+/* The last of m components leads, the others follow: sorting then orders the slices. */
+static void rotate(struct place *place, size_t m)
+{
+    double last = place->v[m - 1];
+    memmove(place->v + 1, place->v, (m - 1) * sizeof last);
+    place->v[0] = last;
+}
+
+/* Of places above the reference, which is 0; they are in another order and fewer on return.  The section of a slice
+ * along the leading component is that of the places so far.  storage [2 (m - 2)][room]. */
+static double volume_of(struct place *places, size_t n, size_t m, struct place *storage, size_t room)
+{
+    double volume = 0.0;
+    for (size_t i = 0; i < n; i++)
+        rotate(&places[i], m);
+    n = keep_front(places, n);
+    for (size_t i = 0; i < n; i++) {
+        double depth = places[i].v[0] - (i + 1 < n ? places[i + 1].v[0] : 0.0);
+        if (m > 2) {
+            storage[i] = (struct place){.index = i};
+            memcpy(storage[i].v, places[i].v + 1, (m - 1) * sizeof depth);
+        }
+        if (!(depth > 0.0))
+            continue;
+        if (m > 2)
+            memcpy(storage + room, storage, (i + 1) * sizeof *storage);
+        volume += depth * (m == 1   ? 1.0
+                           : m == 2 ? places[i].v[1]
+                                    : volume_of(storage + room, i + 1, m - 1, storage + 2 * room, room));
+    }
+    return volume;
+}
+
+enum status pareto_hypervolume(const double *values, size_t n, size_t m, const double *reference, double *volume,
+                               struct arena *scratch, struct error *err)
+{
+    assert(m >= 1 && m <= OBJECTIVES_MAX);
+    struct arena_mark mark = arena_mark(scratch);
+    struct place     *places = arena_alloc(scratch, 2 * m * (n + 1), sizeof *places);
+    size_t            above = 0;
+    if (places == NULL)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        struct place place = place_at(values, m, i);
+        bool         is_above = true;
+        for (size_t j = 0; j < m; j++) {
+            place.v[j] -= reference[j];
+            is_above = is_above && place.v[j] > 0.0;
+        }
+        if (is_above)
+            places[above++] = place;
+    }
+    *volume = volume_of(places, above, m, places + n + 1, n + 1);
+    arena_release(scratch, mark);
+    return STATUS_OK;
+}

@@ -1,0 +1,24 @@
+/* Several objectives at once, all to be maximised: which vectors no other one dominates, and how much of the space
+ * above a reference point they dominate.  a dominates b when no component of a is smaller and one is larger. */
+#ifndef GNOMON_ENGINE_PARETO_H
+#define GNOMON_ENGINE_PARETO_H
+
+#include "engine/base/arena.h"
+#include "engine/policy/policy.h"
+#include "engine/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* is_best [n] out: values [n][m] that are not dominated, equal ones all; 1 <= m <= OBJECTIVES_MAX.
+ * Errors: NO_MEMORY (scratch: n vectors).  O(n log n + n f m), f how many there are. */
+MUST_CHECK enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best, struct arena *scratch,
+                                    struct error *err);
+
+/* *volume := the measure of the union of the boxes from reference [m] to each of values [n][m]; what is not above the
+ * reference counts for nothing.  Exact, by slices along the last component (While, Hingston, Barone & Huband 2006).
+ * Errors: NO_MEMORY (scratch: m n vectors).  O(n log n) for m <= 2, and n times that for each further component. */
+MUST_CHECK enum status pareto_hypervolume(const double *values, size_t n, size_t m, const double *reference,
+                                          double *volume, struct arena *scratch, struct error *err);
+
+#endif

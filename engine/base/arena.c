@@ -1,0 +1,132 @@
+/* A list of malloc'd blocks, newest first; each at least 64 KiB or as large as the request.
+ * Nobody sees it when memory is used that was given back, or past the end of a piece, because the block stays ours.
+ * Builds with ARENA_GUARD, the sanitised ones, let it be seen: what is not handed out is filled with a pattern that is
+ * far from any number, no address and no end of a text, and AddressSanitizer reports whoever touches that.  There is no
+ * gap between the pieces: it would count against the limit, and a model would be thinned where it is not otherwise. */
+#include "engine/base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef ARENA_GUARD
+#include <sanitizer/asan_interface.h>
+enum { PATTERN = 0x5a };
+
+static void hide(void *memory, size_t bytes)
+{
+    ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+    memset(memory, PATTERN, bytes);
+    ASAN_POISON_MEMORY_REGION(memory, bytes);
+}
+
+static void show(void *memory, size_t bytes)
+{
+    ASAN_UNPOISON_MEMORY_REGION(memory, bytes);
+}
+#else
+static void hide(void *memory, size_t bytes)
+{
+    (void)memory, (void)bytes;
+}
+
+static void show(void *memory, size_t bytes)
+{
+    (void)memory, (void)bytes;
+}
+#endif
+
+enum { ALIGN = 64, BLOCK_BYTES = 64 * 1024 };
+
+struct arena_block {
+    struct arena_block *before;
+    size_t              used, size; /* of data, which starts at the next multiple of ALIGN */
+    char               *data;
+};
+
+void arena_init(struct arena *arena, size_t limit_bytes)
+{
+    *arena = (struct arena){.limit_bytes = limit_bytes};
+}
+
+static void drop_last(struct arena *arena)
+{
+    struct arena_block *block = arena->last;
+    arena->last = block->before;
+    arena->taken_bytes -= block->size;
+    hide(block->data, block->used);
+    show(block->data, block->size); // to the system's allocator, which has guards of its own
+    free(block);
+}
+
+void arena_fini(struct arena *arena)
+{
+    while (arena->last != NULL)
+        drop_last(arena);
+}
+
+static struct arena_block *block_new(struct arena *arena, size_t bytes)
+{
+    size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+    if (size > arena->limit_bytes - arena->taken_bytes)
+        size = bytes;
+    if (size > arena->limit_bytes - arena->taken_bytes || size > SIZE_MAX - sizeof(struct arena_block) - ALIGN)
+        return NULL;
+    struct arena_block *block = malloc(sizeof *block + ALIGN + size);
+    if (block == NULL)
+        return NULL;
+    uintptr_t start = (uintptr_t)(block + 1);
+    *block = (struct arena_block){.before = arena->last, .size = size};
+    block->data = (char *)(block + 1) + (ALIGN - start % ALIGN) % ALIGN;
+    hide(block->data, size);
+    arena->taken_bytes += size;
+    arena->last = block;
+    return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t count, size_t size)
+{
+    if (size != 0 && count > (SIZE_MAX - ALIGN) / size)
+        return NULL;
+    size_t              bytes = (count * size + ALIGN - 1) / ALIGN * ALIGN;
+    struct arena_block *block = arena->last;
+    if (block == NULL || bytes > block->size - block->used)
+        block = block_new(arena, bytes);
+    if (block == NULL)
+        return NULL;
+    void *memory = block->data + block->used;
+    block->used += bytes;
+    show(memory, count * size);
+    return memory;
+}
+
+void *arena_zalloc(struct arena *arena, size_t count, size_t size)
+{
+    void *memory = arena_alloc(arena, count, size);
+    return memory == NULL ? NULL : memset(memory, 0, count * size);
+}
+
+char *arena_strndup(struct arena *arena, const char *text, size_t length)
+{
+    char *copy = length == SIZE_MAX ? NULL : arena_alloc(arena, length + 1, 1);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+struct arena_mark arena_mark(const struct arena *arena)
+{
+    return (struct arena_mark){arena->last, arena->last == NULL ? 0 : arena->last->used};
+}
+
+void arena_release(struct arena *arena, struct arena_mark mark)
+{
+    while (arena->last != mark.block)
+        drop_last(arena);
+    if (arena->last == NULL)
+        return;
+    hide(arena->last->data + mark.used, arena->last->used - mark.used);
+    arena->last->used = mark.used;
+}

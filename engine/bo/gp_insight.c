@@ -1,0 +1,78 @@
+/* What a model says, in the units of the observations. */
+#include "engine/bo/gp_insight.h"
+
+#include "engine/gp/gp_loo.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { CHUNK = 256 };
+
+enum status gp_insight_predict(const struct gp_model *model, const double *points, size_t m, double *mean, double *sd,
+                               struct error *err)
+{
+    const struct space *space = model->space;
+    struct arena_mark   mark = arena_mark(model->scratch);
+    double             *U = arena_alloc(model->scratch, CHUNK, space->dims * sizeof *U);
+    if (U == NULL)
+        return error_no_memory(err);
+    for (size_t from = 0; from < m; from += CHUNK) {
+        size_t count = m - from < CHUNK ? m - from : CHUNK;
+        for (size_t i = 0; i < count; i++)
+            space_encode(space, points + (from + i) * space->params_len, U + i * space->dims);
+        if (sd == NULL)
+            TRY(gp_mean(model->gp, U, count, mean + from, model->scratch, err));
+        else
+            TRY(gp_posterior(model->gp, U, count, mean + from, sd + from, model->scratch, err));
+    }
+    for (size_t i = 0; i < m; i++) {
+        double unused = 0.0, *scale = sd == NULL ? &unused : sd + i;
+        *scale = sqrt(*scale);
+        gp_model_units(model, mean + i, scale);
+    }
+    arena_release(model->scratch, mark);
+    return STATUS_OK;
+}
+
+static int by_trial(const void *a, const void *b)
+{
+    const struct residual *x = a, *y = b;
+    return (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+enum status gp_insight_residuals(const struct gp_model *model, struct arena *arena, struct residual **out, size_t *len,
+                                 struct error *err)
+{
+    struct arena_mark mark = arena_mark(model->scratch);
+    double           *mean = ARENA_NEW(model->scratch, double, model->n);
+    double           *sd = ARENA_NEW(model->scratch, double, model->n);
+    *out = ARENA_NEW(arena, struct residual, model->n);
+    if (mean == NULL || sd == NULL || *out == NULL)
+        return error_no_memory(err);
+    TRY(gp_loo(model->gp, model->n, model->z, mean, sd, model->scratch, err));
+    *len = 0;
+    for (size_t k = 0; k < model->n; k++) {
+        const struct log_trial *trial = &model->log->trials[model->row[k]];
+        if (trial->state != LOG_OBSERVED)
+            continue;
+        double           z = (model->z[k] - mean[k]) / sd[k];
+        double           slope = log(warp_slope(&model->warp, model->y[k]) / model->spread) - log(model->unit);
+        struct residual *item = &(*out)[(*len)++];
+        *item = (struct residual){trial->number, trial->value, mean[k], sd[k], z, gp_loo_log_density(z, sd[k]) + slope};
+        gp_model_units(model, &item->mean, &item->sd);
+    }
+    qsort(*out, *len, sizeof **out, by_trial);
+    arena_release(model->scratch, mark);
+    return STATUS_OK;
+}
+
+void gp_insight_diagnose(const struct gp_model *model, const size_t *group_of, struct diagnostics *out)
+{
+    const struct gp *gp = model->gp;
+    out->signal_variance = gp->kernel.variance;
+    out->noise_variance = gp->noise_variance;
+    out->jitter = gp->jitter;
+    out->condition = gp_loo_condition(gp->L, gp->n, gp->capacity);
+    for (size_t j = 0; j < gp->kernel.dims; j++)
+        out->length_scales[group_of[j]] = gp->kernel.length_scales[j];
+}

@@ -1,0 +1,104 @@
+/* Schedules of fits and searches. */
+#include "engine/bo/gp_schedule.h"
+
+#include "engine/bo/trust_region.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { REFIT_ALWAYS = 40, REFIT_STEP = 100 };
+static const struct trust_rule RULE = {.start = 0.5, .least = 0.02};
+static const double            GAIN = 1e-5;
+
+size_t gp_effort_milestone(size_t n)
+{
+    if (n <= REFIT_ALWAYS)
+        return n;
+    size_t size = REFIT_ALWAYS;
+    for (size_t step; step = size / 10 < REFIT_STEP ? size / 10 : REFIT_STEP, size + step <= n;)
+        size += step;
+    return size;
+}
+
+/* x within [low, high]. */
+static size_t clamp_size(double x, size_t low, size_t high)
+{
+    return x > (double)high ? high : x > (double)low ? (size_t)x : low;
+}
+
+struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind, bool is_first, const struct ask *ask)
+{
+    const struct space *space = study->problem->space;
+    size_t              values = trial_log_finished(&study->log);
+    return (struct gp_fit){
+        .kind = kind,
+        .dims = space->dims,
+        .groups = space->params_len,
+        .group_of = study->group_of,
+        .starts = values < GP_FEW   ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED
+                  : values % 4 == 0 ? FIT_DEFAULT
+                                    : 0,
+        .evaluations = values < GP_FEW || is_first ? 60 : clamp_size(1400.0 / (double)values, 12, 20),
+        .late = ask == NULL ? NULL : ask->late,
+        .late_arg = ask == NULL ? NULL : ask->late_arg,
+    };
+}
+
+size_t gp_effort_rows(const struct ask *ask, size_t models)
+{
+    bool is_hurried = ask != NULL && ask->deadline_ms > 0.0 && ask->deadline_ms < GP_HURRIED_MS;
+    return is_hurried ? (size_t)(GP_HURRIED_ROWS / sqrt((double)models)) : 0;
+}
+
+enum status gp_effort_box(const struct gp_study *study, const struct gp_model *model, size_t place, const double *theta,
+                          double *box, struct error *err)
+{
+    struct trust_region region;
+    TRY(trust_region_find(model->log, RULE, model->scratch, &region, err));
+    space_encode(model->space, trial_log_point(model->log, place), box);
+    trust_region_box(&region, model->space, study->group_of, theta, box, box, box + model->space->dims);
+    return STATUS_OK;
+}
+
+bool gp_effort_is_worth(double gain)
+{
+    return gain >= GAIN;
+}
+
+/* Beyond about 1,100 rows a point costs a pass over megabytes, so some fifty are scored, half of them near the best
+ * ones, and one is refined by a few steps: about six times the work gave no clear gain at 1,500 rows (three functions, three
+ * seeds).  A joint sample of many points costs their number cubed. */
+enum status gp_effort_search(const struct gp_study *study, const struct ask *ask, const struct gp_search *wanted,
+                             double *point, struct arena *scratch, struct error *err)
+{
+    size_t  len = study->log.params_len, count = wanted->anchors->len;
+    double *anchors = arena_alloc(scratch, count, len * sizeof *anchors), squared = wanted->squared;
+    if (anchors == NULL)
+        return error_no_memory(err);
+    for (size_t k = 0; k < count; k++)
+        memcpy(anchors + k * len, trial_log_point(&study->log, wanted->anchors->place[k]), len * sizeof *anchors);
+    size_t widest = clamp_size(1e6 / (double)study->problem->space->dims, 64, wanted->slope == NULL ? 400 : 500);
+    size_t share = wanted->lower == NULL ? 1 : 2; /* a box is smaller */
+    struct acq_search search = {
+        .space = wanted->view,
+        .finite = &study->used,
+        .anchors = anchors,
+        .anchors_len = count,
+        .lower = wanted->lower,
+        .upper = wanted->upper,
+        .seed = study->problem->seed,
+        .trial = ask->trial,
+        .samples = clamp_size(1.2e8 / squared, 32, widest / share),
+        .starts = squared < 2.5e5   ? 4 / share
+                  : squared < 1.2e6 ? 2 / share
+                                    : 1,
+        .evaluations = clamp_size(1.2e7 / squared, 3, 40),
+        .late = ask->late,
+        .late_arg = ask->late_arg,
+        .scores = wanted->scores,
+        .slope = wanted->slope,
+        .arg = wanted->arg,
+    };
+    TRY(trial_log_pending(&study->log, scratch, &search.pending, &search.pending_len, err));
+    return acq_search_run(&search, point, scratch, err);
+}

@@ -1,0 +1,299 @@
+/* Bayesian optimisation with a Gaussian process: the record, its options, and who makes a proposal.
+ * Parameter spaces: the first trial is in the middle, the next ones are points of a Sobol sequence scrambled by the
+ * study's seed, point number trial; then policy_values proposes, or with several metrics or infeasible trials
+ * policy_metrics.
+ * Candidate spaces: a rule over policy_candidates.
+ * The session keeps the log, the last recorded fits, the set of used points of a finite space and caches of factors,
+ * which are functions of the others: so a proposal is a function of (problem, log, trial). */
+#include "engine/bo/gp_insight.h"
+#include "engine/finite_set/row_policy.h"
+#include "engine/bo/several_search.h"
+#include "engine/bo/policy_gp.h"
+#include "engine/bo/single_objective.h"
+
+#include <math.h>
+
+enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
+enum { INITIAL_MAX = 8 };
+
+static const char *const      kernels[] = {"matern52", "matern32", "matern12", "se", NULL};
+static const enum kernel_kind kernel_kinds[] = {KERNEL_MATERN52, KERNEL_MATERN32, KERNEL_MATERN12, KERNEL_SE};
+
+static const struct option options[] = {
+    [ACQUISITION] =
+        {.name = "acquisition",
+         .kind = OPTION_CHOICE,
+         .max = 2,
+         .choices = acq_names,
+         .help = "log-ei: logarithm of expected improvement, for parameters in a box around the best trial first, "
+                 "after an upper confidence bound there with a quarter of ucb's beta, as long as they "
+                 "promise a gain that matters; ucb: upper confidence bound; thompson: a joint posterior "
+                 "sample (parameter spaces only)"},
+    [KERNEL] = {.name = "kernel",
+                .kind = OPTION_CHOICE,
+                .max = 3,
+                .choices = kernels,
+                .help = "covariance function; one length-scale per parameter, one for all columns of candidates"},
+    [BETA] = {.name = "beta",
+              .kind = OPTION_REAL,
+              .min = 0,
+              .max = 1e6,
+              .fallback = NAN,
+              .help = "ucb: mean + sqrt(beta) sd; when not given 0.2 d ln(2 t) for d parameters, and "
+                      "2 ln(n t^2 pi^2 / 0.15) for n candidates, t = observations + 1"},
+    [INITIAL] = {.name = "initial",
+                 .kind = OPTION_INT,
+                 .min = 0,
+                 .max = 10000,
+                 .fallback = NAN,
+                 .help =
+                     "trials before the model is asked (the centre and Sobol points, or random candidates); at "
+                     "least until one has a value; when not given min(2 d + 2, 8) for d parameters, 5 for candidates"},
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
+    {.name = NULL},
+};
+
+struct session {
+    struct gp_study    study;      /* candidate spaces: its arena alone is used */
+    struct candidates *candidates; /* candidate spaces */
+    struct metrics    *metrics;    /* parameter spaces */
+    struct values      values;     /* parameter spaces */
+};
+
+static double option_value(const struct problem *problem, size_t option)
+{
+    double value = problem->options[option];
+    return isnan(value) ? options[option].fallback : value;
+}
+
+static enum status check(const struct problem *problem, struct error *err)
+{
+    if (problem->space->kind == SPACE_CANDIDATES && option_value(problem, ACQUISITION) == ACQ_THOMPSON)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
+                         "thompson is for parameter spaces; candidates have log-ei and ucb");
+    if (problem->metrics_len > 1 && option_value(problem, ACQUISITION) != ACQ_LOG_EI)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition", "several metrics need log-ei");
+    TRY(metrics_check(problem, err));
+    return policy_check_repeat(problem, option_value(problem, REPEAT), err);
+}
+
+/* --- candidates --- */
+
+static double candidates_beta(const struct candidates_view *view)
+{
+    double beta = option_value(view->problem, BETA), t = (double)view->observations + 1.0;
+    double n = (double)view->problem->space->rows_len;
+    return isnan(beta) ? 2.0 * (log(n) + 2.0 * log(t) + log(9.869604401089358 / 0.15)) : beta;
+}
+
+static void score_candidates(const struct candidates_view *view, size_t m, const double *mean, const double *sd,
+                             double *score)
+{
+    struct acq acq = {.kind = (enum acq_kind)option_value(view->problem, ACQUISITION),
+                      .best = view->best,
+                      .beta = candidates_beta(view)};
+    double     dmean, dsd;
+    for (size_t k = 0; k < m; k++)
+        score[k] = sd[k] > 0.0 ? acq_value(&acq, mean[k], sd[k], &dmean, &dsd) : NAN;
+}
+
+static enum status open_candidates(struct session *session, struct error *err)
+{
+    const struct problem  *problem = session->study.problem;
+    double                 initial = option_value(problem, INITIAL);
+    struct candidates_rule rule = {
+        .kind = kernel_kinds[(size_t)option_value(problem, KERNEL)],
+        .length_scale = NAN,
+        .variance = NAN,
+        .noise = NAN,
+        .mean = NAN,
+        .initial = isnan(initial) ? 5 : (size_t)initial,
+        .reserved_bytes = session->study.kept.taken_bytes,
+        .each_row_once = true,
+        .acquisition = acq_names[(size_t)option_value(problem, ACQUISITION)],
+        .score = score_candidates,
+    };
+    return candidates_open(problem, &rule, &session->candidates, err);
+}
+
+/* --- the session --- */
+
+static enum status open_parameters(struct session *session, struct error *err)
+{
+    const struct problem    *problem = session->study.problem;
+    const struct values_rule rule = {.kernel = kernel_kinds[(size_t)option_value(problem, KERNEL)],
+                                     .acquisition = (enum acq_kind)option_value(problem, ACQUISITION),
+                                     .beta = option_value(problem, BETA)};
+    TRY(values_open(&session->study, &rule, &session->values, err));
+    return metrics_open(&session->study, rule.kernel, &session->metrics, err);
+}
+
+static void close_session(struct session *session)
+{
+    if (session == NULL)
+        return;
+    candidates_close(session->candidates);
+    metrics_drop(session->metrics);
+    gp_study_close(&session->study);
+}
+
+static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+{
+    struct gp_study *study;
+    *out = NULL;
+    TRY(gp_study_open(problem, sizeof **out, option_value(problem, REPEAT) == 1, &study, err));
+    struct session *session = (struct session *)study; /* which it starts with */
+    bool            is_candidates = problem->space->kind == SPACE_CANDIDATES;
+    enum status     status = is_candidates ? open_candidates(session, err) : open_parameters(session, err);
+    if (status != STATUS_OK)
+        close_session(session);
+    else
+        *out = session;
+    return status;
+}
+
+static size_t bytes(const struct session *session)
+{
+    size_t candidates = session->candidates == NULL ? 0 : candidates_bytes(session->candidates);
+    size_t metrics = session->metrics == NULL ? 0 : metrics_bytes(session->metrics);
+    return candidates + metrics + gp_study_bytes(&session->study);
+}
+
+static enum status tell(struct session *session, const struct event *event, struct error *err)
+{
+    if (session->candidates != NULL)
+        return candidates_tell(session->candidates, event, err);
+    TRY(gp_study_tell(&session->study, event, err));
+    values_tell(&session->values, event);
+    return metrics_tell(session->metrics, event, err);
+}
+
+/* --- proposals --- */
+
+static bool is_initial(const struct session *session)
+{
+    const struct trial_log *log = &session->study.log;
+    size_t                  tried = trial_log_finished(log) + log->count[LOG_PENDING] + log->count[LOG_FAILED];
+    double                  initial = option_value(session->study.problem, INITIAL), d = (double)log->params_len;
+    return log->count[LOG_OBSERVED] == 0 ||
+           (double)tried < (isnan(initial) ? fmin(2.0 * d + 2.0, INITIAL_MAX) : initial);
+}
+
+/* Other acquisitions than log-EI take an infeasible trial for one with the worst value. */
+static bool needs_metrics(const struct session *session)
+{
+    return metrics_active(session->metrics) > 1 && session->values.rule.acquisition == ACQ_LOG_EI;
+}
+
+/* Memory is either policy_values' or policy_metrics'. */
+static enum status propose(struct session *session, const struct ask *ask, const struct space *view,
+                           struct proposal *out, struct error *err)
+{
+    if (needs_metrics(session)) {
+        gp_memory_drop(&session->study.memory);
+        return metrics_ask(session->metrics, ask, view, out, err);
+    }
+    gp_study_begin(&session->study);
+    enum status status = values_ask(&session->values, ask, view, out, err);
+    gp_memory_end(&session->study.memory);
+    return status;
+}
+
+/* view: the space with what the ask holds. */
+static enum status ask_point(struct session *session, const struct ask *ask, const struct space *view,
+                             struct proposal *out, struct error *err)
+{
+    TRY(gp_study_quasi_random(&session->study, ask, view, out->point, err));
+    if (is_initial(session))
+        return STATUS_OK;
+    out->fallback = "deadline";
+    if (ask->late != NULL && ask->late(ask->late_arg))
+        return STATUS_OK;
+    enum status status = propose(session, ask, view, out, err);
+    out->fallback = proposal_fallback(status);
+    return STATUS_OK;
+}
+
+static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct space      view;
+    struct arena     *kept = &session->study.kept;
+    struct arena_mark mark = arena_mark(kept);
+    if (session->candidates != NULL)
+        return candidates_ask(session->candidates, ask, out, err);
+    proposal_clear(out);
+    TRY(space_hold(session->study.problem->space, ask->fixed, kept, &view, err));
+    enum status status = ask_point(session, ask, &view, out, err);
+    arena_release(kept, mark);
+    return status;
+}
+
+static void show(struct session *session, size_t metric)
+{
+    if (session->metrics != NULL)
+        metrics_show(session->metrics, metric);
+}
+
+/* The model that predictions are of; end_model in every case. */
+static enum status begin_model(struct session *session, struct gp_model *model, struct error *err)
+{
+    TRY(gp_study_has_values(&session->study, err));
+    if (needs_metrics(session)) {
+        gp_memory_drop(&session->study.memory);
+        return metrics_model(session->metrics, model, err);
+    }
+    gp_study_begin(&session->study);
+    return values_model(&session->values, model, err);
+}
+
+static void end_model(struct session *session)
+{
+    metrics_end(session->metrics);
+    gp_memory_end(&session->study.memory);
+}
+
+static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
+                           double *sd, struct error *err)
+{
+    struct gp_model model;
+    if (session->candidates != NULL)
+        return candidates_predict(session->candidates, rows, m, mean, sd, err);
+    enum status status = begin_model(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_predict(&model, points, m, mean, sd, err);
+    end_model(session);
+    return status;
+}
+
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    struct gp_model model;
+    if (session->candidates != NULL)
+        return candidates_residuals(session->candidates, arena, out, len, err);
+    enum status status = begin_model(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_residuals(&model, arena, out, len, err);
+    end_model(session);
+    return status;
+}
+
+const struct policy policy_gp = {
+    .name = "gp",
+    .help =
+        "Bayesian optimisation with a Gaussian process: maximum a posteriori hyper-parameters, one length-scale per "
+        "parameter, pending trials taken into account",
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .several_metrics = SPACE_PARAMETERS,
+    .uses_each_row_once = true,
+    .options = options,
+    .check = check,
+    .open = open_session,
+    .tell = tell,
+    .ask = ask_next,
+    .predict = predict,
+    .residuals = residuals,
+    .show = show,
+    .bytes = bytes,
+    .close = close_session,
+};

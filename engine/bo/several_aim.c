@@ -1,0 +1,253 @@
+/* Incumbents, reference points and weights. */
+#include "engine/bo/several_aim.h"
+
+#include "engine/acquisition/pareto.h"
+#include "engine/math/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Once a trial was infeasible every fourth looks elsewhere.  Of one objective every fourth trial is greedy.  Of two or
+ * three every other trial aims at the volume, half of these with optimism, without which a wrong model of many hills is
+ * believed for long; the rest at a scalarisation, half of these at an end of the front: the one fills the front, the
+ * other finds parts of it that lie apart.  Of four the boxes would be too many. */
+enum { EXPLOIT_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
+static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, TRADE = 0.2, BEYOND = 0.3;
+
+/* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
+struct known {
+    size_t  len;
+    size_t *place;       /* [len] */
+    double *f;           /* [len][objectives] posterior means */
+    bool   *is_observed; /* [len] */
+};
+
+/* f [log.len][parts] := posterior means at the rows of the models and at the pending points, observed objectives that a
+ * model has no row of as they are, NaN elsewhere: where there is a limit to rows, each model has rows of its own, and the
+ * front would lose what only some of them have. */
+static enum status fill_means(struct metrics *own, double *f, size_t parts, struct error *err)
+{
+    const struct trial_log *log = &own->parts[0].log;
+    struct arena           *scratch = &own->parts[0].memory.scratch;
+    size_t                  dims = own->study->problem->space->dims, waiting = 0;
+    double                 *u = ARENA_NEW(scratch, double, dims), var;
+    if (u == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < log->len * parts; i++)
+        f[i] = NAN;
+    for (size_t p = 0; p < parts; p++)
+        for (size_t k = 0; k < own->parts[p].model.n; k++)
+            f[own->parts[p].model.row[k] * parts + p] = gp_model_mean_at(&own->parts[p].model, k);
+    for (size_t i = 0; i < log->len * parts; i++)
+        if (isnan(f[i]) && i % parts < own->objectives && log->trials[i / parts].state == LOG_OBSERVED)
+            f[i] = metrics_standard(&own->parts[i % parts].model, own->parts[i % parts].log.trials[i / parts].value);
+    for (size_t i = log->len; i-- > 0 && waiting < MODEL_PENDING_MAX;) {
+        bool is_known = own->parts[own->len].log.trials[i].state == LOG_OBSERVED;
+        if (is_known || (log->trials[i].state != LOG_PENDING && log->trials[i].state != LOG_FAILED))
+            continue;
+        space_encode(own->study->problem->space, trial_log_point(log, i), u);
+        for (size_t p = 0; p < parts; p++)
+            TRY(gp_posterior(own->parts[p].model.gp, u, 1, &f[i * parts + p], &var, scratch, err));
+        waiting++;
+    }
+    return STATUS_OK;
+}
+
+/* Feasible as observed, or as far as the means of a pending trial go.  Of an observed one the constraints' models need no
+ * row: where there is a limit to rows, each model has rows of its own. */
+static bool is_usable(const struct metrics *own, const struct acq_metrics *acq, const double *f, size_t place,
+                      size_t parts)
+{
+    bool is_observed = own->parts[0].log.trials[place].state == LOG_OBSERVED;
+    if (is_observed && !metrics_is_feasible(own, place))
+        return false;
+    for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
+        if (isnan(f[p]) || (p >= own->objectives && f[p] < acq->bound[p]))
+            return false;
+    return true;
+}
+
+static enum status find_known(struct metrics *own, const struct acq_metrics *acq, size_t parts, struct known *known,
+                              struct error *err)
+{
+    const struct trial_log *log = &own->parts[0].log;
+    struct arena           *scratch = &own->parts[0].memory.scratch;
+    double                 *f = arena_alloc(scratch, log->len, parts * sizeof *f);
+    known->f = arena_alloc(scratch, log->len, own->objectives * sizeof *f);
+    known->place = ARENA_NEW(scratch, size_t, log->len);
+    known->is_observed = ARENA_NEW(scratch, bool, log->len);
+    if (f == NULL || known->f == NULL || known->place == NULL || known->is_observed == NULL)
+        return error_no_memory(err);
+    TRY(fill_means(own, f, parts, err));
+    for (size_t i = 0; i < log->len; i++) {
+        if (!is_usable(own, acq, f + i * parts, i, parts))
+            continue;
+        known->place[known->len] = i;
+        known->is_observed[known->len] = log->trials[i].state == LOG_OBSERVED;
+        memcpy(known->f + known->len++ * own->objectives, f + i * parts, own->objectives * sizeof *f);
+    }
+    return STATUS_OK;
+}
+
+/* The inverse of a weight is uniform on the simplex but for its smallest values, so that the best values lie on a
+ * direction uniform from the ideal point; every EXTREME_EVERY-th trial looks for an end of the front. */
+static void draw_direction(size_t m, uint64_t trial, struct rng *rng, double *direction)
+{
+    double total = 0.0;
+    for (size_t k = 0; k < m; k++) {
+        direction[k] = 1.0 / (0.2 - log1p(-rng_uniform(rng)));
+        if (trial % EXTREME_EVERY == 0)
+            direction[k] = k == trial / EXTREME_EVERY % m ? 1.0 : 1e-3;
+        total += direction[k];
+    }
+    for (size_t k = 0; k < m; k++)
+        direction[k] /= total;
+}
+
+/* The extent of objective k over the non-dominated places, 1 when there is none; *high: its largest value there. */
+static double extent_of(const struct known *known, const bool *is_best, size_t m, size_t k, double *high)
+{
+    double low = HUGE_VAL;
+    *high = -HUGE_VAL;
+    for (size_t i = 0; i < known->len; i++)
+        if (is_best[i]) {
+            low = fmin(low, known->f[i * m + k]);
+            *high = fmax(*high, known->f[i * m + k]);
+        }
+    return *high - low > 1e-3 ? *high - low : 1.0;
+}
+
+/* The largest values and the extents of what is properly efficient among the known places (Geoffrion 1968): still not
+ * dominated when a loss in one objective is made up for by a gain of TRADE times as much in another, in units of the
+ * extents.  Without this a few places at the ends of the front that are poor in every other respect would decide, which
+ * are hard to dominate as they are the best in one objective by next to nothing. */
+static enum status find_extents(const struct known *known, size_t m, double *high, double *extent,
+                                struct arena *scratch, struct error *err)
+{
+    double *g = arena_alloc(scratch, known->len, m * sizeof *g);
+    bool   *chosen = ARENA_NEW(scratch, bool, known->len);
+    if (g == NULL || chosen == NULL)
+        return error_no_memory(err);
+    memcpy(g, known->f, known->len * m * sizeof *g);
+    for (int round = 0; round <= PROPER_ROUNDS; round++) {
+        TRY(pareto_front(g, known->len, m, chosen, scratch, err));
+        for (size_t k = 0; k < m; k++)
+            extent[k] = extent_of(known, chosen, m, k, &high[k]);
+        for (size_t i = 0; i < known->len; i++) {
+            double sum = 0.0;
+            for (size_t k = 0; k < m; k++)
+                sum += TRADE * (g[i * m + k] = known->f[i * m + k] / extent[k]);
+            for (size_t k = 0; k < m; k++)
+                g[i * m + k] = sum + (1.0 - TRADE) * g[i * m + k];
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The volume above all that is known, and random places of the front to start from.  The reference point lies beyond
+ * the front by a share of its extents. */
+static enum status aim_at_volume(struct metrics *own, const struct known *known, const struct ask *ask,
+                                 struct acq_metrics *acq, struct gp_anchors *anchors, struct error *err)
+{
+    size_t        m = own->objectives, len = 0;
+    struct arena *scratch = &own->parts[0].memory.scratch;
+    struct rng    rng = rng_at(own->study->problem->seed, ask->trial, RNG_WEIGHTS);
+    double       *front = arena_alloc(scratch, known->len, m * sizeof *front);
+    double        reference[OBJECTIVES_MAX], high[OBJECTIVES_MAX], extent[OBJECTIVES_MAX];
+    bool         *is_best = ARENA_NEW(scratch, bool, known->len);
+    if (front == NULL || is_best == NULL)
+        return error_no_memory(err);
+    TRY(find_extents(known, m, high, extent, scratch, err));
+    for (size_t k = 0; k < m; k++)
+        reference[k] = high[k] - extent[k] * (1.0 + BEYOND);
+    TRY(pareto_front(known->f, known->len, m, is_best, scratch, err));
+    for (size_t i = 0; i < known->len; i++) {
+        if (known->is_observed[i])
+            gp_anchors_keep(anchors, known->place[i], rng_uniform(&rng) - (is_best[i] ? 0.0 : 1.0));
+        if (is_best[i])
+            memcpy(front + len++ * m, known->f + i * m, m * sizeof *front);
+    }
+    acq->is_volume = true;
+    acq->reach = ask->trial % 4 == 1 ? ACQ_EXPECTED : ACQ_OPTIMISTIC;
+    return ehvi_init(&acq->ehvi, front, len, m, reference, scratch, err);
+}
+
+static bool is_wide(const struct metrics *own, const struct ask *ask)
+{
+    return metrics_active(own) > own->len && ask->trial % EXPLOIT_EVERY == 2;
+}
+
+/* In units of the extent of the front.  Of four objectives every other trial improves the scalarised posterior mean. */
+static enum status scalarise(struct metrics *own, const struct known *known, const struct ask *ask,
+                             struct acq_metrics *acq, struct error *err)
+{
+    size_t        m = own->objectives;
+    struct arena *scratch = &own->parts[0].memory.scratch;
+    struct rng    rng = rng_at(own->study->problem->seed, ask->trial, RNG_WEIGHTS);
+    double        direction[OBJECTIVES_MAX];
+    bool         *is_best = ARENA_NEW(scratch, bool, known->len);
+    if (is_best == NULL)
+        return error_no_memory(err);
+    TRY(pareto_front(known->f, known->len, m, is_best, scratch, err));
+    draw_direction(m, ask->trial, &rng, direction);
+    for (size_t k = 0; k < m; k++) {
+        double high, extent = extent_of(known, is_best, m, k, &high);
+        acq->reference[k] = ask->trial % EXTREME_EVERY == 0 ? high + extent : high;
+        acq->weight[k] = direction[k] / extent;
+    }
+    acq->reach = ask->trial % 2 == 1 ? ACQ_GREEDY : is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
+    for (size_t s = 0; s < ACQ_SAMPLES; s++)
+        for (size_t k = 0; k < m; k++)
+            acq->samples[s][k] = acq->reach == ACQ_WIDE     ? WIDE_SD
+                                 : acq->reach == ACQ_GREEDY ? GREEDY_SD
+                                 : s % 2 == 0               ? rng_normal(&rng)
+                                                            : -acq->samples[s - 1][k];
+    return STATUS_OK;
+}
+
+/* Nothing feasible: the places that miss the bounds by least. */
+static void rank_by_violation(const struct metrics *own, const struct acq_metrics *acq, struct gp_anchors *anchors)
+{
+    for (size_t i = 0; i < own->parts[0].log.len; i++) {
+        double key = 0.0;
+        if (own->parts[0].log.trials[i].state != LOG_OBSERVED)
+            continue;
+        for (size_t p = own->objectives; p < own->len; p++)
+            key += fmin(0.0, metrics_standard(&own->parts[p].model, own->parts[p].log.trials[i].value) - acq->bound[p]);
+        gp_anchors_keep(anchors, i, key);
+    }
+}
+
+enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_metrics *acq, struct gp_anchors *anchors,
+                        struct error *err)
+{
+    struct known known = {0};
+    size_t       parts = metrics_active(own), worst, observed = 0;
+    *anchors = (struct gp_anchors){0};
+    *acq =
+        (struct acq_metrics){.objectives = own->objectives, .first = own->objectives, .len = parts, .best = -HUGE_VAL};
+    for (size_t p = own->objectives; p < parts; p++)
+        acq->bound[p] = metrics_standard(&own->parts[p].model, 0.0);
+    TRY(find_known(own, acq, parts, &known, err));
+    for (size_t i = 0; i < known.len; i++)
+        observed += known.is_observed[i];
+    if (observed == 0) {
+        acq->objectives = 0;
+        rank_by_violation(own, acq, anchors);
+        return STATUS_OK;
+    }
+    if (own->objectives > 1 && own->objectives <= VOLUME_OBJECTIVES_MAX && ask->trial % 2 == 1)
+        return aim_at_volume(own, &known, ask, acq, anchors, err);
+    if (own->objectives == 1)
+        acq->reach = ask->trial % EXPLOIT_EVERY == 0 ? ACQ_GREEDY : is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
+    else
+        TRY(scalarise(own, &known, ask, acq, err));
+    for (size_t i = 0; i < known.len; i++) {
+        const double *f = known.f + i * own->objectives;
+        double        key = own->objectives == 1 ? f[0] : acq_metrics_scalar(acq, f, &worst);
+        acq->best = fmax(acq->best, key);
+        if (known.is_observed[i])
+            gp_anchors_keep(anchors, known.place[i], key);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,270 @@
+/* One Gaussian process for each metric. */
+#include "engine/bo/several_models.h"
+
+#include "engine/bo/gp_schedule.h"
+#include "engine/acquisition/pareto.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an infeasible trial is to the metrics, and to the last part. */
+static const double VALUE_FEASIBLE = 0.5, VALUE_INFEASIBLE = -0.5;
+
+/* A warp has at least 5/6 of its slope at the best value at the front's median. */
+static const double FRONT_TIMES = 5.0;
+
+static const char NOTE_TAG[8] = "metric2";
+
+static size_t theta_len(const struct problem *problem)
+{
+    return problem->space->params_len + HYPER;
+}
+
+enum status metrics_check(const struct problem *problem, struct error *err)
+{
+    if (problem->metrics_len < 2 || gp_note_bytes(problem->metrics_len + 1, theta_len(problem)) <= POLICY_NOTE_MAX)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "not_supported", "/metrics",
+                     "%zu metrics of %zu parameters are more than this algorithm models", problem->metrics_len,
+                     problem->space->params_len);
+}
+
+/* Objectives first. */
+static void assign_parts(struct metrics *own)
+{
+    const struct problem *problem = own->study->problem;
+    size_t                len = problem->metrics_len > 0 ? problem->metrics_len : 1;
+    for (int kind = METRIC_OBJECTIVE; kind <= METRIC_CONSTRAINT; kind++)
+        for (size_t k = 0; k < len; k++)
+            if ((problem->metrics_len > 0 ? (int)problem->metrics[k] : METRIC_OBJECTIVE) == kind) {
+                own->objectives += kind == METRIC_OBJECTIVE;
+                own->metric_of[own->len++] = k;
+            }
+}
+
+enum status metrics_open(struct gp_study *study, enum kernel_kind kernel, struct metrics **out, struct error *err)
+{
+    struct arena   *kept = &study->kept;
+    size_t          params_len = study->log.params_len;
+    struct metrics *own = *out = ARENA_NEW(kept, struct metrics, 1);
+    if (own == NULL)
+        return error_no_memory(err);
+    *own = (struct metrics){.study = study, .kernel = kernel};
+    memcpy(own->head.tag, NOTE_TAG, sizeof NOTE_TAG);
+    assign_parts(own);
+    own->parts = arena_zalloc(kept, own->len + 1, sizeof *own->parts);
+    if (own->parts == NULL)
+        return error_no_memory(err);
+    for (size_t p = 0; p <= own->len; p++) {
+        trial_log_init(&own->parts[p].log, kept, params_len);
+        own->records[p].theta = ARENA_NEW(kept, double, theta_len(study->problem));
+        if (own->records[p].theta == NULL)
+            return error_no_memory(err);
+    }
+    return STATUS_OK;
+}
+
+void metrics_drop(struct metrics *own)
+{
+    for (size_t p = 0; own != NULL && own->parts != NULL && p <= own->len; p++)
+        gp_memory_drop(&own->parts[p].memory);
+}
+
+size_t metrics_bytes(const struct metrics *own)
+{
+    size_t bytes = 0;
+    for (size_t p = 0; p <= own->len; p++)
+        bytes += gp_memory_bytes(&own->parts[p].memory);
+    return bytes;
+}
+
+size_t metrics_active(const struct metrics *own)
+{
+    return own->study->log.count[LOG_INFEASIBLE] > 0 ? own->len + 1 : own->len;
+}
+
+static struct gp_fit fit_settings(const struct metrics *own, const struct ask *ask)
+{
+    return gp_effort_fit(own->study, own->kernel, own->head.finished == 0, ask);
+}
+
+/* An infeasible trial is to the metrics one that failed, and to the last part one with a value. */
+static enum status tell_part(struct metrics *own, size_t p, const struct event *event, struct error *err)
+{
+    struct event told = *event;
+    bool         is_last = p == own->len;
+    size_t       k = own->metric_of[p], len = own->study->problem->metrics_len;
+    if (event->kind == EVENT_INFEASIBLE)
+        told.kind = is_last ? EVENT_OBSERVED : EVENT_FAILED;
+    if (event->kind == EVENT_OBSERVED && !is_last && event->values != NULL) {
+        told.value = event->values[k];
+        told.stddev = event->values[len + k];
+    }
+    if (is_last) {
+        told.value = event->kind == EVENT_OBSERVED ? VALUE_FEASIBLE : VALUE_INFEASIBLE;
+        told.stddev = 0.0;
+    }
+    return trial_log_tell(&own->parts[p].log, &told, err);
+}
+
+enum status metrics_tell(struct metrics *own, const struct event *event, struct error *err)
+{
+    struct gp_fit fit = fit_settings(own, NULL);
+    for (size_t p = 0; own->len > 1 && p <= own->len; p++)
+        TRY(tell_part(own, p, event, err));
+    if (event->kind == EVENT_SUGGESTED)
+        gp_note_read(event, &fit, own->len, own->len + 1, &own->head, own->records);
+    return STATUS_OK;
+}
+
+/* One metric: the log that tell_part would have made of the study's. */
+static enum status derive_log(struct metrics *own, size_t p, struct error *err)
+{
+    const struct trial_log *from = &own->study->log;
+    struct trial_log       *log = &own->parts[p].log;
+    *log = *from;
+    log->trials = ARENA_NEW(&own->parts[p].memory.scratch, struct log_trial, log->len);
+    if (log->trials == NULL)
+        return error_no_memory(err);
+    memset(log->count, 0, sizeof log->count);
+    for (size_t i = 0; i < log->len; i++) {
+        struct log_trial *trial = &log->trials[i];
+        *trial = from->trials[i];
+        bool is_infeasible = trial->state == LOG_INFEASIBLE;
+        if (p == own->len) {
+            trial->value = is_infeasible ? VALUE_INFEASIBLE : VALUE_FEASIBLE;
+            trial->stddev = 0.0;
+        }
+        if (is_infeasible)
+            trial->state = p == own->len ? LOG_OBSERVED : LOG_FAILED;
+        log->count[trial->state]++;
+    }
+    return STATUS_OK;
+}
+
+/* Equal shares of what the logs leave, whichever parts are in use. */
+enum status metrics_begin(struct metrics *own, struct error *err)
+{
+    const struct gp_study *study = own->study;
+    size_t                 share = (study->problem->memory_bytes - study->kept.taken_bytes) / (own->len + 1);
+    for (size_t p = 0; p <= own->len; p++)
+        gp_memory_begin(&own->parts[p].memory, share);
+    for (size_t p = 0; own->len == 1 && p <= own->len; p++)
+        TRY(derive_log(own, p, err));
+    return STATUS_OK;
+}
+
+void metrics_end(struct metrics *own)
+{
+    for (size_t p = 0; p <= own->len; p++)
+        gp_memory_end(&own->parts[p].memory);
+}
+
+bool metrics_is_due(const struct metrics *own)
+{
+    return gp_effort_milestone(trial_log_finished(&own->study->log)) > own->head.finished ||
+           metrics_active(own) > own->head.models;
+}
+
+bool metrics_is_feasible(const struct metrics *own, size_t place)
+{
+    for (size_t p = own->objectives; p < own->len; p++)
+        if (own->parts[p].log.trials[place].value < 0.0)
+            return false;
+    return own->parts[0].log.trials[place].state == LOG_OBSERVED;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* How far the median of the front lies below its best value of objective p; infinity without a front. */
+static enum status find_depth(struct metrics *own, size_t p, double *depth, struct error *err)
+{
+    struct arena     *scratch = &own->parts[p].memory.scratch;
+    struct arena_mark mark = arena_mark(scratch);
+    size_t            len = own->parts[0].log.len, m = own->objectives, n = 0, on_front = 0;
+    double           *f = arena_alloc(scratch, len, m * sizeof *f), *front = ARENA_NEW(scratch, double, len);
+    bool             *is_best = ARENA_NEW(scratch, bool, len);
+    if (f == NULL || front == NULL || is_best == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        if (!metrics_is_feasible(own, i))
+            continue;
+        for (size_t k = 0; k < m; k++)
+            f[n * m + k] = own->parts[k].log.trials[i].value;
+        n++;
+    }
+    TRY(pareto_front(f, n, m, is_best, scratch, err));
+    for (size_t i = 0; i < n; i++)
+        if (is_best[i])
+            front[on_front++] = f[i * m + p];
+    qsort(front, on_front, sizeof *front, by_value);
+    *depth = n > 0 ? front[on_front - 1] - front[(on_front - 1) / 2] : HUGE_VAL;
+    arena_release(scratch, mark);
+    return STATUS_OK;
+}
+
+/* A warp resolves the values next to the best one, which are the end of a front of several objectives, at the cost of the
+ * rest of it: of two it may only bend what lies far below the front, of more, where every value is far from some end, it
+ * does nothing.  The two values of the last part need none. */
+static enum status fit_part(struct metrics *own, size_t p, struct gp_fit *fit, double *theta, struct error *err)
+{
+    struct metrics_part    *part = &own->parts[p];
+    const struct gp_record *record = &own->records[p];
+    bool                    is_objective = p < own->objectives;
+    TRY(gp_model_rows(&part->model, &part->memory.cache, 0, err));
+    if (p == own->len || (is_objective && own->objectives > 2))
+        fit->least_a = HUGE_VAL;
+    if (is_objective && own->objectives == 2) {
+        TRY(find_depth(own, p, &fit->least_a, err));
+        fit->least_a *= FRONT_TIMES / part->model.unit / part->model.spread;
+    }
+    return gp_model_fit(&part->model, fit, record->fitted > 0 ? record->theta : NULL, theta, err);
+}
+
+enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due, struct rng *pending,
+                              double *theta, struct error *err)
+{
+    struct metrics_part *part = &own->parts[p];
+    struct gp_memory    *memory = &part->memory;
+    struct gp_fit        fit = fit_settings(own, ask);
+    part->model = (struct gp_model){.space = own->study->problem->space,
+                                    .log = &part->log,
+                                    .scratch = &memory->scratch,
+                                    .limit = gp_effort_rows(ask, metrics_active(own))};
+    if (is_due)
+        TRY(fit_part(own, p, &fit, theta, err));
+    else
+        TRY(gp_study_theta(&part->model, &fit, &memory->cache, &own->records[p], false, theta, err));
+    TRY(gp_model_condition(&part->model, &fit, theta, pending, &memory->cache, err));
+    part->work = ARENA_NEW(&memory->scratch, double, 3 * part->model.gp->n + 2 * fit.dims);
+    return part->work == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+void metrics_show(struct metrics *own, size_t metric)
+{
+    own->shown = 0;
+    for (size_t p = 0; p < own->len; p++)
+        if (own->metric_of[p] == metric)
+            own->shown = p;
+}
+
+void metrics_note(const struct metrics *own, double *const *theta, struct proposal *out)
+{
+    struct gp_note   head = own->head;
+    struct gp_record records[METRICS_PARTS_MAX];
+    head.finished = trial_log_finished(&own->study->log);
+    head.models = metrics_active(own);
+    for (size_t p = 0; p < head.models; p++)
+        records[p] = (struct gp_record){trial_log_finished(&own->parts[p].log), theta[p]};
+    gp_note_write(&head, records, theta_len(own->study->problem), out);
+}
+
+double metrics_standard(const struct gp_model *model, double value)
+{
+    return warp_value(&model->warp, (value / model->unit - model->centre) / model->spread);
+}

@@ -1,0 +1,17 @@
+/* Proposals for studies of several metrics, or with infeasible trials: the acquisition function over all of their models.
+ * A part of policy_gp, which brings the first points and the log.  A proposal is a function of (problem, log, trial), as
+ * policy.h wants it. */
+#ifndef GNOMON_ENGINE_SEVERAL_SEARCH_H
+#define GNOMON_ENGINE_SEVERAL_SEARCH_H
+
+#include "engine/bo/several_models.h"
+
+/* The proposal of the models in view, the space with what the ask holds; at least one trial is observed.  out is only
+ * changed when there is one.  Errors: NO_MEMORY, NUMERIC, CONFLICT "search_space_exhausted". */
+MUST_CHECK enum status metrics_ask(struct metrics *own, const struct ask *ask, const struct space *view,
+                                   struct proposal *out, struct error *err);
+/* The model of the metric that is shown (metrics_show) given every value, without pending trials; it lasts until
+ * metrics_end, which is to be called in every case.  Errors: NO_MEMORY, NUMERIC. */
+MUST_CHECK enum status metrics_model(struct metrics *own, struct gp_model *model, struct error *err);
+
+#endif

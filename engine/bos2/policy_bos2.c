@@ -1,0 +1,233 @@
+/* BOS2: Bayesian optimisation with dimension selection and Bayesian optimal stopping (Kharkovskii 2020, chapter 5), for
+ * inputs that look like images: how robust is one's own classifier to a small perturbation, what pattern is best.
+ * A perturbation is searched for at several resolutions and enlarged bilinearly.  bos2.h has the parts. */
+#include "engine/bos2/bos2.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { INITIAL, STEPS, GROUPS, DECOMPOSITIONS, BETA, STOPPING, MARGIN };
+enum { WARM_UP_PART = 5 }; /* of a loop's steps, before which it is not stopped */
+_Static_assert(sizeof(struct bos2_note) + SPACE_LATENT_MAX * sizeof(double) <= POLICY_NOTE_MAX, "a note has room");
+
+// clang-format off
+static const struct option options[] = {
+    [INITIAL] = {.name = "initial", .kind = OPTION_INT, .min = 1, .max = 1000, .fallback = 10,
+                 .help = "random perturbations in each of three latent sizes before the first model"},
+    [STEPS] = {.name = "steps", .kind = OPTION_INT, .min = 5, .max = 500, .fallback = 40,
+               .help = "trials in one latent size before a size is chosen again"},
+    [GROUPS] = {.name = "groups", .kind = OPTION_INT, .min = 1, .max = ADDITIVE_GROUPS_MAX, .fallback = 12,
+                .help = "parts of the additive model"},
+    [DECOMPOSITIONS] = {.name = "decompositions", .kind = OPTION_INT, .min = 1, .max = DECOMPOSITIONS_MAX, .fallback = 20,
+                        .help = "random decompositions of which the likeliest is used"},
+    [BETA] = {.name = "beta", .kind = OPTION_REAL, .min = 0, .max = 1e6, .fallback = 4,
+              .help = "weight of the variance: each part's mean + sqrt(beta) sd is maximised"},
+    [STOPPING] = {.name = "stopping", .kind = OPTION_BOOL, .max = 1, .fallback = 1,
+                  .help = "leave a latent size early when Bayesian optimal stopping expects nothing better from it"},
+    [MARGIN] = {.name = "margin", .kind = OPTION_REAL, .min = 0, .max = 1000, .fallback = 1.5,
+                .help = "stopping: how much better than all before a latent size has to become, in standard deviations of "
+                        "the values so far; 0 as in the thesis"},
+    {.name = NULL},
+};
+// clang-format on
+
+struct session {
+    const struct problem *problem;
+    struct bos2_settings  settings;
+    struct arena          kept, scratch; /* kept also holds the session */
+    struct bos2_log       log;
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
+}
+
+static void close_session(struct session *session)
+{
+    if (session == NULL)
+        return;
+    arena_fini(&session->scratch);
+    struct arena kept = session->kept; /* the session lies in it */
+    arena_fini(&kept);
+}
+
+static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+{
+    const double *given = problem->options;
+    struct arena  kept;
+    *out = NULL;
+    arena_init(&kept, problem->memory_bytes);
+    struct session *session = ARENA_NEW(&kept, struct session, 1);
+    if (session == NULL) {
+        arena_fini(&kept);
+        return no_memory(err);
+    }
+    *session = (struct session){.problem = problem, .kept = kept};
+    session->settings = (struct bos2_settings){.initial = (size_t)given[INITIAL],
+                                               .steps = (size_t)given[STEPS],
+                                               .warm_up = (size_t)given[STEPS] / WARM_UP_PART,
+                                               .groups = (size_t)given[GROUPS],
+                                               .decompositions = (size_t)given[DECOMPOSITIONS],
+                                               .sqrt_beta = sqrt(given[BETA]),
+                                               .margin = given[MARGIN],
+                                               .stops = given[STOPPING] != 0};
+    if (bos2_log_init(&session->log, problem->space, &session->kept, err) != STATUS_OK) {
+        close_session(session);
+        return STATUS_NO_MEMORY;
+    }
+    *out = session;
+    return STATUS_OK;
+}
+
+static enum status tell(struct session *session, const struct event *event, struct error *err)
+{
+    return bos2_log_tell(&session->log, event, err);
+}
+
+static size_t bytes(const struct session *session)
+{
+    return session->kept.taken_bytes + session->scratch.taken_bytes;
+}
+
+/* ---- a proposal ---- */
+
+/* What a proposal is made from. */
+struct situation {
+    const struct ask *ask;
+    struct bos2_loop  loop;
+    struct bos2_note  note; /* that it will leave */
+    double           *u;    /* [SPACE_LATENT_MAX] */
+};
+
+/* A loop is worth its trials if it gets beyond the best value before it by a margin.  With the data of all sizes behind
+ * it nearly every loop gets beyond that value itself, which would leave nothing to stop. */
+static double goal_of(const struct trial_log *log, double margin)
+{
+    double best = -HUGE_VAL, n = (double)log->count[LOG_OBSERVED], mean = 0.0, square = 0.0;
+    for (size_t i = 0; i < log->len; i++)
+        if (log->trials[i].state == LOG_OBSERVED) {
+            best = fmax(best, log->trials[i].value);
+            mean += log->trials[i].value / n;
+        }
+    for (size_t i = 0; i < log->len; i++)
+        if (log->trials[i].state == LOG_OBSERVED)
+            square += (log->trials[i].value - mean) * (log->trials[i].value - mean) / n;
+    return best + margin * sqrt(square);
+}
+
+/* A corner of the cube, which tells more of a nearly linear function than a point inside. */
+static void draw_point(const struct session *session, const struct situation *now)
+{
+    struct rng rng = rng_at(session->problem->seed, now->ask->trial, RNG_POINT);
+    for (size_t k = 0; k < bos2_dims(&session->log, now->note.size); k++)
+        now->u[k] = rng_uniform(&rng) < 0.5 ? -1.0 : 1.0;
+}
+
+static bool is_initial(const struct session *session, const struct bos2_loop *loop)
+{
+    return !loop->has_any || (loop->note.loop == 0 && loop->taken < BOS2_INITIAL_SIZES * session->settings.initial);
+}
+
+static bool is_over(const struct session *session, const struct bos2_loop *loop)
+{
+    return loop->note.loop == 0 || loop->taken >= session->settings.steps;
+}
+
+static enum status begin_loop(struct session *session, struct situation *now, struct error *err)
+{
+    size_t size;
+    TRY(bos2_choose_size(&session->log, &session->settings, &size, &session->scratch, err));
+    now->note = (struct bos2_note){.first = now->ask->trial,
+                                   .goal = goal_of(&session->log.log, session->settings.margin),
+                                   .loop = now->loop.note.loop + 1,
+                                   .size = (uint32_t)size};
+    return STATUS_OK;
+}
+
+static enum status propose(struct session *session, struct situation *now, struct proposal *out, struct error *err)
+{
+    bool is_new = is_over(session, &now->loop), is_stopped = false;
+    if (!is_new)
+        TRY(bos2_is_stopped(&now->loop, &session->settings, session->problem->seed, &is_stopped, &session->scratch,
+                            err));
+    is_new = is_new || is_stopped;
+    if (is_new)
+        TRY(begin_loop(session, now, err));
+    struct bos2_search search = {.log = &session->log,
+                                 .settings = &session->settings,
+                                 .ask = now->ask,
+                                 .seed = session->problem->seed,
+                                 .is_new = is_new,
+                                 .note = now->note,
+                                 .u = now->u,
+                                 .scratch = &session->scratch};
+    TRY(bos2_search_run(&search, err));
+    now->note = search.note;
+    out->mean = search.mean;
+    out->sd = search.sd;
+    out->observations = search.observations;
+    return STATUS_OK;
+}
+
+static void write_note(const struct session *session, const struct situation *now, struct proposal *out)
+{
+    size_t bytes_u = bos2_dims(&session->log, now->note.size) * sizeof *now->u;
+    memcpy(out->note, &now->note, sizeof now->note);
+    memcpy(out->note + sizeof now->note, now->u, bytes_u);
+    out->note_bytes = sizeof now->note + bytes_u;
+}
+
+static enum status ask_scratch(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct situation now = {.ask = ask, .u = ARENA_NEW(&session->scratch, double, SPACE_LATENT_MAX)};
+    if (now.u == NULL)
+        return no_memory(err);
+    TRY(bos2_loop_find(&session->log, &now.loop, &session->scratch, err));
+    now.note = now.loop.note;
+    enum status status = STATUS_OK;
+    if (is_initial(session, &now.loop)) {
+        now.note = (struct bos2_note){.first = now.loop.has_any ? now.loop.note.first : ask->trial, .goal = -HUGE_VAL};
+        now.note.size = (uint32_t)bos2_initial_size(session->problem->space, now.loop.taken, session->settings.initial);
+        draw_point(session, &now);
+    } else if (session->log.log.count[LOG_OBSERVED] < 2) {
+        draw_point(session, &now);
+    } else {
+        status = propose(session, &now, out, err);
+        if (status != STATUS_OK) {
+            now.note = now.loop.note;
+            draw_point(session, &now);
+        }
+    }
+    out->fallback = proposal_fallback(status);
+    bos2_image(&session->log, now.note.size, now.u, out->point);
+    write_note(session, &now, out);
+    return STATUS_OK;
+}
+
+static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    out->fallback = NULL;
+    out->row = out->observations = out->note_bytes = 0;
+    out->mean = out->sd = NAN;
+    if (ask->diagnostics != NULL)
+        ask->diagnostics->acquisition = NULL;
+    arena_init(&session->scratch, session->problem->memory_bytes - session->kept.taken_bytes);
+    enum status status = ask_scratch(session, ask, out, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+const struct policy policy_bos2 = {
+    .name = "bos2",
+    .help =
+        "for inputs that look like images: searches at several resolutions with additive Gaussian processes, chooses "
+        "the resolution by Bayesian optimisation and leaves one early that promises nothing better",
+    .spaces = SPACE_IMAGE,
+    .options = options,
+    .open = open_session,
+    .tell = tell,
+    .ask = ask_next,
+    .bytes = bytes,
+    .close = close_session,
+};

@@ -1,0 +1,574 @@
+/* Federated Thompson sampling at an agent, without and with distributed exploration: fts.h says what it does.
+ * The session keeps the log, the last recorded fit, the shared features, and what was received: of fts one vector per
+ * sender, of dp-fts-de the last broadcast.  What has been received is numbered as it comes (serial, from 1); a proposal
+ * that maximises one of them names its serial in its note, and once suggested that one is used up.  A proposal from the
+ * agent's own posterior has its fit in its note when it made one.  So all is a function of (problem, log, trial). */
+#include "engine/federated/fts.h"
+#include "engine/federated/fts_inbox.h"
+#include "engine/federated/fts_options.h"
+#include "engine/bo/gp_insight.h"
+#include "engine/math/mat.h"
+#include "engine/policy/policy.h"
+#include "engine/acquisition/rff_search.h"
+#include "engine/math/sobol.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { OWN_FEATURES = 100, OWN_SAMPLES = 600, RECEIVED_SAMPLES = 2000, FEW = 60 };
+static const double NOISE_MIN = 1e-5; /* of the own posterior: below it the features' error dominates anyway */
+
+struct session {
+    const struct problem *problem;
+    const struct option  *options;
+    bool                  is_broadcast;  /* dp-fts-de */
+    struct arena          kept, scratch; /* kept also holds the session */
+    struct trial_log      log;
+    struct gp_cache       cache; /* of the last proposal: a function of log and fit, may be dropped */
+    struct finite         used;
+    size_t               *group_of; /* [dims] */
+    double               *theta;    /* [params_len + HYPER] the last recorded fit ... */
+    size_t                fitted;   /* ... and how many values it was made from; 0: none */
+    struct rff            shared;
+    struct regions        regions;
+    struct fts_inbox      inbox;
+    double               *v; /* [params_len] scratch */
+};
+
+static double option_of(const struct problem *problem, const struct option *options, size_t option)
+{
+    double value = problem->options[option];
+    return isnan(value) ? options[option].fallback : value;
+}
+
+static double option_value(const struct session *session, size_t option)
+{
+    return option_of(session->problem, session->options, option);
+}
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
+}
+
+static enum status check_fts(const struct problem *problem, struct error *err)
+{
+    return policy_check_repeat(problem, option_of(problem, fts_options, REPEAT), err);
+}
+
+static enum status check_dp(const struct problem *problem, struct error *err)
+{
+    struct arena   arena;
+    struct regions regions;
+    double         count = option_of(problem, dp_options, REGIONS);
+    arena_init(&arena, 1 << 16);
+    enum status status = regions_init(&regions, problem->space, (size_t)count, &arena, err);
+    arena_fini(&arena);
+    if (status != STATUS_OK && err != NULL)
+        memcpy(err->path, "/algorithm/regions", sizeof "/algorithm/regions");
+    if (status == STATUS_OK && option_of(problem, dp_options, REGION) >= count)
+        return error_set(err, STATUS_INVALID, "bad_region", "/algorithm/region", "there is no region with this number");
+    return status;
+}
+
+/* --- the session --- */
+
+static enum status open_parts(struct session *session, struct error *err)
+{
+    const struct space *space = session->problem->space;
+    struct arena       *kept = &session->kept;
+    session->group_of = ARENA_NEW(kept, size_t, space->dims);
+    session->theta = ARENA_NEW(kept, double, space->params_len + HYPER);
+    session->v = ARENA_NEW(kept, double, space->params_len);
+    if (session->group_of == NULL || session->theta == NULL || session->v == NULL)
+        return no_memory(err);
+    gp_model_groups(space, session->group_of);
+    trial_log_init(&session->log, kept, space->params_len);
+    finite_init(&session->used, kept, space, option_value(session, REPEAT) == 1);
+    size_t regions = session->is_broadcast ? (size_t)option_value(session, REGIONS) : 1;
+    TRY(regions_init(&session->regions, space, regions, kept, err));
+    fts_inbox_init(&session->inbox, kept, regions * (size_t)option_value(session, FEATURES), session->is_broadcast);
+    const struct fts_shared shared = {.count = (size_t)option_value(session, FEATURES),
+                                      .seed = (uint64_t)option_value(session, SEED),
+                                      .length_scale = option_value(session, LENGTH_SCALE)};
+    return fts_features(&shared, space, kept, &session->shared, err);
+}
+
+static void close_session(struct session *session)
+{
+    if (session == NULL)
+        return;
+    arena_fini(&session->scratch);
+    gp_cache_drop(&session->cache);
+    struct arena kept = session->kept; /* the session lies in it */
+    arena_fini(&kept);
+}
+
+static enum status open_session(const struct problem *problem, bool is_broadcast, struct session **out,
+                                struct error *err)
+{
+    struct arena kept;
+    *out = NULL;
+    arena_init(&kept, problem->memory_bytes);
+    struct session *session = ARENA_NEW(&kept, struct session, 1);
+    if (session == NULL)
+        return no_memory(err);
+    *session = (struct session){.problem = problem,
+                                .options = is_broadcast ? dp_options : fts_options,
+                                .is_broadcast = is_broadcast,
+                                .kept = kept};
+    enum status status = open_parts(session, err);
+    if (status != STATUS_OK)
+        close_session(session);
+    else
+        *out = session;
+    return status;
+}
+
+static enum status open_fts(const struct problem *problem, struct session **out, struct error *err)
+{
+    return open_session(problem, false, out, err);
+}
+
+static enum status open_dp(const struct problem *problem, struct session **out, struct error *err)
+{
+    return open_session(problem, true, out, err);
+}
+
+static size_t bytes(const struct session *session)
+{
+    return session->kept.taken_bytes + session->cache.arena.taken_bytes + session->scratch.taken_bytes;
+}
+
+/* --- notes --- */
+
+struct note_head {
+    char     tag[8];
+    uint64_t serial; /* of what was received and is maximised; 0: own */
+    uint64_t fitted; /* theta [params_len + HYPER] follows unless this is 0 */
+};
+static const char NOTE_TAG[8] = "fts 1";
+
+static void note_write(const struct session *session, uint64_t serial, const double *theta, struct proposal *out)
+{
+    struct note_head head = {.serial = serial};
+    size_t           theta_bytes = theta == NULL ? 0 : (session->log.params_len + HYPER) * sizeof *theta;
+    _Static_assert(sizeof head + (SPACE_PARAMS_MAX + HYPER) * sizeof *theta <= POLICY_NOTE_MAX, "a fit must fit");
+    memcpy(head.tag, NOTE_TAG, sizeof head.tag);
+    if (theta != NULL) {
+        head.fitted = trial_log_finished(&session->log);
+        memcpy(out->note + sizeof head, theta, theta_bytes);
+    }
+    memcpy(out->note, &head, sizeof head);
+    out->note_bytes = sizeof head + theta_bytes;
+}
+
+static struct gp_fit fit_settings(const struct session *session, const struct ask *ask)
+{
+    size_t values = trial_log_finished(&session->log);
+    return (struct gp_fit){
+        .kind = KERNEL_SE,
+        .dims = session->problem->space->dims,
+        .groups = session->problem->space->params_len,
+        .group_of = session->group_of,
+        .starts = values < FEW ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED : FIT_DEFAULT,
+        .evaluations = values < FEW ? 60 : 20,
+        .late = ask == NULL ? NULL : ask->late,
+        .late_arg = ask == NULL ? NULL : ask->late_arg,
+    };
+}
+
+/* Anything but a sound note is passed over. */
+static enum status note_read(struct session *session, const struct event *event, struct error *err)
+{
+    struct note_head  head;
+    size_t            theta_bytes = (session->log.params_len + HYPER) * sizeof(double);
+    struct gp_fit     fit = fit_settings(session, NULL);
+    struct arena_mark mark = arena_mark(&session->kept);
+    if (event->note == NULL || event->note_bytes < sizeof head)
+        return STATUS_OK;
+    memcpy(&head, event->note, sizeof head);
+    if (memcmp(head.tag, NOTE_TAG, sizeof head.tag) != 0)
+        return STATUS_OK;
+    fts_inbox_use(&session->inbox, head.serial);
+    if (head.fitted == 0 || event->note_bytes != sizeof head + theta_bytes)
+        return STATUS_OK;
+    double *theta = arena_alloc(&session->kept, 1, theta_bytes);
+    if (theta == NULL)
+        return no_memory(err);
+    memcpy(theta, (const unsigned char *)event->note + sizeof head, theta_bytes);
+    if (gp_fit_allows(&fit, theta)) {
+        memcpy(session->theta, theta, theta_bytes);
+        session->fitted = head.fitted;
+    }
+    arena_release(&session->kept, mark);
+    return STATUS_OK;
+}
+
+static enum status tell(struct session *session, const struct event *event, struct error *err)
+{
+    if (event->kind == EVENT_RECEIVED)
+        return fts_inbox_put(&session->inbox, event, err);
+    TRY(trial_log_tell(&session->log, event, err));
+    TRY(finite_add(&session->used, event->point, err));
+    return event->kind == EVENT_SUGGESTED ? note_read(session, event, err) : STATUS_OK;
+}
+
+/* --- maximising a function of features --- */
+
+static struct acq_search search_of(const struct session *session, const struct ask *ask, const struct space *view,
+                                   size_t samples)
+{
+    size_t most = 400000 / (session->shared.count + view->dims);
+    return (struct acq_search){
+        .space = view,
+        .finite = &session->used,
+        .seed = session->problem->seed,
+        .trial = ask->trial,
+        .samples = most < samples ? most : samples,
+        .late = ask->late,
+        .late_arg = ask->late_arg,
+    };
+}
+
+static enum status propose_received(struct session *session, const struct ask *ask, const struct space *view,
+                                    const struct fts_received *received, struct proposal *out, struct error *err)
+{
+    double           *point = ARENA_NEW(&session->scratch, double, view->params_len);
+    struct acq_search search = search_of(session, ask, view, RECEIVED_SAMPLES);
+    struct rff_search function = {.space = session->problem->space,
+                                  .rff = &session->shared,
+                                  .regions = &session->regions,
+                                  .omega = received->vectors};
+    if (point == NULL)
+        return no_memory(err);
+    TRY(trial_log_pending(&session->log, &session->scratch, &search.pending, &search.pending_len, err));
+    enum status status = rff_search_run(&function, &search, point, &session->scratch, err);
+    if (status == STATUS_OK)
+        memcpy(out->point, point, view->params_len * sizeof *point);
+    if (status == STATUS_OK || status == STATUS_NUMERIC) /* what is no function is used up too */
+        note_write(session, received->serial, NULL, out);
+    return status;
+}
+
+/* --- the agent's own posterior --- */
+
+/* The hyper-parameters of this proposal: of the last fit if it knew nearly as many values, or of a new one. */
+static enum status find_theta(struct session *session, struct gp_model *model, const struct gp_fit *fit, double *theta,
+                              bool *is_new, struct error *err)
+{
+    size_t values = trial_log_finished(&session->log);
+    *is_new = session->fitted == 0 || values > session->fitted + session->fitted / 10;
+    TRY(gp_model_rows(model, &session->cache, *is_new ? 0 : session->fitted, err));
+    if (*is_new)
+        return gp_model_fit(model, fit, session->fitted > 0 ? session->theta : NULL, theta, err);
+    memcpy(theta, session->theta, (session->log.params_len + HYPER) * sizeof *theta);
+    return STATUS_OK;
+}
+
+/* Fresh features and one draw of omega given the model's values; a row that is noisier than others counts for less. */
+static enum status draw_own(struct session *session, const struct ask *ask, const struct gp_model *model,
+                            struct rff *rff, double **omega, struct error *err)
+{
+    struct arena        *scratch = &session->scratch;
+    struct rng           rng = rng_at(session->problem->seed, ask->trial, RNG_THOMPSON);
+    struct rff_posterior posterior;
+    double               noise = fmax(model->gp->noise_variance, NOISE_MIN);
+    *omega = ARENA_NEW(scratch, double, OWN_FEATURES);
+    double *phi = arena_alloc(scratch, model->n, OWN_FEATURES * sizeof *phi), *z = ARENA_NEW(scratch, double, model->n);
+    if (*omega == NULL || phi == NULL || z == NULL)
+        return no_memory(err);
+    TRY(rff_draw(rff, &model->gp->kernel, OWN_FEATURES, &rng, scratch, err));
+    rff_features(rff, model->X, model->n, phi);
+    for (size_t k = 0; k < model->n; k++) {
+        double weight = sqrt(noise / (noise + model->warped_noise[k]));
+        z[k] = weight * model->z[k];
+        for (size_t i = 0; i < OWN_FEATURES; i++)
+            phi[k * OWN_FEATURES + i] *= weight;
+    }
+    TRY(rff_condition(&posterior, phi, model->n, OWN_FEATURES, z, noise, scratch, err));
+    rff_sample(&posterior, &rng, *omega);
+    return STATUS_OK;
+}
+
+static enum status anchors_of(struct session *session, const struct gp_model *model, double **anchors,
+                              struct error *err)
+{
+    size_t len = session->log.params_len;
+    *anchors = arena_alloc(&session->scratch, MODEL_ANCHORS, len * sizeof **anchors);
+    if (*anchors == NULL)
+        return no_memory(err);
+    for (size_t k = 0; k < model->anchors.len; k++)
+        memcpy(*anchors + k * len, trial_log_point(&session->log, model->anchors.place[k]), len * sizeof **anchors);
+    return STATUS_OK;
+}
+
+/* Where the model and the draw see the point; out is changed from here on only. */
+static enum status describe(struct session *session, const struct ask *ask, const struct gp_model *model,
+                            struct rff_search *function, const double *point, struct proposal *out, struct error *err)
+{
+    double *u = ARENA_NEW(&session->scratch, double, model->space->dims), mean, var;
+    if (u == NULL)
+        return no_memory(err);
+    space_encode(model->space, point, u);
+    TRY(gp_posterior(model->gp, u, 1, &mean, &var, &session->scratch, err));
+    memcpy(out->point, point, session->log.params_len * sizeof *point);
+    out->mean = mean;
+    out->sd = sqrt(var);
+    out->observations = model->n;
+    gp_model_units(model, &out->mean, &out->sd);
+    if (ask->diagnostics != NULL) {
+        gp_insight_diagnose(model, session->group_of, ask->diagnostics);
+        ask->diagnostics->acquisition = "thompson";
+        ask->diagnostics->acquisition_value = rff_search_value(function, u, NULL);
+    }
+    return STATUS_OK;
+}
+
+static enum status propose_own(struct session *session, const struct ask *ask, const struct space *view,
+                               struct proposal *out, struct error *err)
+{
+    struct arena     *scratch = &session->scratch;
+    size_t            len = session->log.params_len;
+    struct gp_model   model = {.space = session->problem->space, .log = &session->log, .scratch = scratch};
+    struct gp_fit     fit = fit_settings(session, ask);
+    struct rff        rff;
+    struct rff_search function = {.space = session->problem->space, .rff = &rff};
+    struct acq_search search = search_of(session, ask, view, OWN_SAMPLES);
+    double *theta = ARENA_NEW(scratch, double, len + HYPER), *point = ARENA_NEW(scratch, double, len), *anchors, *omega;
+    bool    is_new;
+    if (theta == NULL || point == NULL)
+        return no_memory(err);
+    double began = ask_clock_ms(ask);
+    TRY(find_theta(session, &model, &fit, theta, &is_new, err));
+    double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
+    TRY(gp_model_condition(&model, &fit, theta, NULL, &session->cache, err));
+    TRY(anchors_of(session, &model, &anchors, err));
+    TRY(draw_own(session, ask, &model, &rff, &omega, err));
+    function.omega = omega;
+    search.anchors = anchors;
+    search.anchors_len = model.anchors.len;
+    TRY(trial_log_pending(&session->log, scratch, &search.pending, &search.pending_len, err));
+    TRY(rff_search_run(&function, &search, point, scratch, err));
+    TRY(describe(session, ask, &model, &function, point, out, err));
+    if (ask->diagnostics != NULL)
+        ask->diagnostics->fit_milliseconds = fit_ms;
+    if (is_new)
+        note_write(session, 0, theta, out);
+    return STATUS_OK;
+}
+
+/* --- proposals --- */
+
+static void begin_scratch(struct session *session)
+{
+    size_t left = session->problem->memory_bytes - session->kept.taken_bytes;
+    session->cache.limit_bytes = left / 8 * 5; /* of the log alone: a full cache must not change an answer */
+    if (session->cache.arena.taken_bytes > session->cache.limit_bytes)
+        gp_cache_drop(&session->cache);
+    arena_init(&session->scratch, left - session->cache.limit_bytes);
+}
+
+static size_t tried(const struct session *session)
+{
+    const size_t *count = session->log.count;
+    return trial_log_finished(&session->log) + count[LOG_PENDING] + count[LOG_FAILED];
+}
+
+static bool is_initial(const struct session *session)
+{
+    return session->log.count[LOG_OBSERVED] == 0 || (double)tried(session) < option_value(session, INITIAL);
+}
+
+/* Point number trial of the study's Sobol sequence, in the agent's region at first, or the next that is not used. */
+static bool quasi_random_point(const struct session *session, const struct ask *ask, const struct space *view,
+                               double *point)
+{
+    sobol_point(session->problem->seed, ask->trial, view->params_len, session->v);
+    if (session->is_broadcast && is_initial(session))
+        regions_squeeze(&session->regions, (size_t)option_value(session, REGION), session->v);
+    (void)(session->regions.count > 1 ? space_quantile : space_prior_quantile)(view, session->v, point);
+    return finite_find(&session->used, view, point);
+}
+
+/* What this iteration maximises: something received, or NULL for a draw of its own. */
+static const struct fts_received *choose(const struct session *session, const struct ask *ask)
+{
+    struct rng        rng = rng_at(session->problem->seed, ask->trial, RNG_AGENT);
+    enum fts_schedule schedule = (enum fts_schedule)option_value(session, SCHEDULE);
+    double            t = fmax((double)tried(session) - option_value(session, INITIAL), 0.0) + 1.0;
+    if (rng_uniform(&rng) < fts_own_probability(schedule, !session->is_broadcast, (uint64_t)t))
+        return NULL;
+    return fts_inbox_pick(&session->inbox, &rng);
+}
+
+static enum status propose(struct session *session, const struct ask *ask, const struct space *view,
+                           struct proposal *out, struct error *err)
+{
+    const struct fts_received *received = choose(session, ask);
+    begin_scratch(session);
+    enum status status = received == NULL ? propose_own(session, ask, view, out, err)
+                                          : propose_received(session, ask, view, received, out, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+/* view: the space with what the ask holds. */
+static enum status ask_point(struct session *session, const struct ask *ask, const struct space *view,
+                             struct proposal *out, struct error *err)
+{
+    if (!quasi_random_point(session, ask, view, out->point))
+        return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+    if (is_initial(session))
+        return STATUS_OK;
+    out->fallback = "deadline";
+    if (ask->late != NULL && ask->late(ask->late_arg))
+        return STATUS_OK;
+    enum status status = propose(session, ask, view, out, err);
+    out->fallback = proposal_fallback(status);
+    return STATUS_OK;
+}
+
+static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct space      view;
+    struct arena_mark mark = arena_mark(&session->kept);
+    proposal_clear(out);
+    TRY(space_hold(session->problem->space, ask->fixed, &session->kept, &view, err));
+    enum status status = ask_point(session, ask, &view, out, err);
+    arena_release(&session->kept, mark);
+    return status;
+}
+
+/* --- messages --- */
+
+static enum status no_observations(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there are no values yet");
+}
+
+/* Every observed trial: U [n][dims], y [n]. */
+static void collect(const struct session *session, double *U, double *y)
+{
+    const struct space *space = session->problem->space;
+    double              sign = session->problem->is_minimized ? -1 : 1; // the centre is in the metric's own units
+    double              centre = sign * option_value(session, CENTRE), spread = option_value(session, SPREAD);
+    size_t              n = 0;
+    for (size_t i = 0; i < session->log.len; i++) {
+        if (session->log.trials[i].state != LOG_OBSERVED)
+            continue;
+        space_encode(space, trial_log_point(&session->log, i), U + n * space->dims);
+        y[n++] = (session->log.trials[i].value - centre) / spread;
+    }
+}
+
+static enum status make_message(struct session *session, uint64_t round, double *vector, struct error *err)
+{
+    struct arena        *scratch = &session->scratch;
+    size_t               n = session->log.count[LOG_OBSERVED], count = session->shared.count;
+    double              *U = arena_alloc(scratch, n, session->problem->space->dims * sizeof *U);
+    double              *y = ARENA_NEW(scratch, double, n), *phi = arena_alloc(scratch, n, count * sizeof *phi);
+    struct rng           rng = rng_at(session->problem->seed, round, RNG_MESSAGE);
+    struct rff_posterior posterior;
+    if (U == NULL || y == NULL || phi == NULL)
+        return no_memory(err);
+    collect(session, U, y);
+    rff_features(&session->shared, U, n, phi);
+    TRY(rff_condition(&posterior, phi, n, count, y, option_value(session, NOISE), scratch, err));
+    rff_sample(&posterior, &rng, vector);
+    if (!mat_is_finite(vector, count))
+        return error_set(err, STATUS_NUMERIC, "not_finite", "", "the message is not finite");
+    return STATUS_OK;
+}
+
+static enum status message(struct session *session, uint64_t round, double *vector, struct error *err)
+{
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    begin_scratch(session);
+    enum status status = make_message(session, round, vector, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+/* --- what the agent's own model says --- */
+
+static enum status condition_on_values(struct session *session, struct gp_model *model, struct error *err)
+{
+    struct gp_fit fit = fit_settings(session, NULL);
+    double       *theta = ARENA_NEW(&session->scratch, double, fit.groups + HYPER);
+    *model = (struct gp_model){.space = session->problem->space, .log = &session->log, .scratch = &session->scratch};
+    if (theta == NULL)
+        return no_memory(err);
+    TRY(gp_model_rows(model, &session->cache, session->fitted, err));
+    if (session->fitted > 0)
+        memcpy(theta, session->theta, (fit.groups + HYPER) * sizeof *theta);
+    else
+        TRY(gp_model_fit(model, &fit, NULL, theta, err));
+    return gp_model_condition(model, &fit, theta, NULL, &session->cache, err);
+}
+
+static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
+                           double *sd, struct error *err)
+{
+    struct gp_model model;
+    (void)rows;
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    begin_scratch(session);
+    enum status status = condition_on_values(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_predict(&model, points, m, mean, sd, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    struct gp_model model;
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    begin_scratch(session);
+    enum status status = condition_on_values(session, &model, err);
+    if (status == STATUS_OK)
+        status = gp_insight_residuals(&model, arena, out, len, err);
+    arena_fini(&session->scratch);
+    return status;
+}
+
+const struct policy policy_fts = {
+    .name = "fts",
+    .help =
+        "federated Thompson sampling: at times the maximum of another agent's function in place of a draw of its own; "
+        "for agents of a federation",
+    .spaces = SPACE_PARAMETERS,
+    .options = fts_options,
+    .check = check_fts,
+    .open = open_fts,
+    .tell = tell,
+    .ask = ask_next,
+    .predict = predict,
+    .residuals = residuals,
+    .message = message,
+    .bytes = bytes,
+    .close = close_session,
+};
+
+const struct policy policy_dp_fts_de = {
+    .name = "dp-fts-de",
+    .help =
+        "federated Thompson sampling with distributed exploration: at times the maximum of the server's noisy average "
+        "of the agents' functions in place of a draw of its own; for agents of a federation",
+    .spaces = SPACE_PARAMETERS,
+    .options = dp_options,
+    .check = check_dp,
+    .open = open_dp,
+    .tell = tell,
+    .ask = ask_next,
+    .predict = predict,
+    .residuals = residuals,
+    .message = message,
+    .bytes = bytes,
+    .close = close_session,
+};

@@ -1,0 +1,124 @@
+/* PO-GP-UCB, the modeller's part: GP-UCB over the rows of a transformed data set.
+ *   next row = argmax mean + sqrt(beta_t) sd,  beta_t = 2 ln(n t^2 pi^2 / (6 delta)),
+ *   t = 1 for the first row after the initial ones, and one more with each observation
+ * Source: Kharkovskii, ch. 3, Algorithm 3 (each row is asked for once, as the rows' answers are the data).
+ * Must not know where the rows come from. */
+#include "engine/finite_set/row_policy.h"
+
+#include <math.h>
+
+enum { DELTA, LENGTH_SCALE, SIGNAL_VARIANCE, NOISE_VARIANCE, MEAN, INITIAL, RELEASE_NOISE, RELEASE_DIMS };
+
+// clang-format off
+static const struct option options[] = {
+    [DELTA] = {.name = "delta", .kind = OPTION_REAL, .min = 1e-12, .max = 1, .fallback = 0.025,
+               .help = "delta' of beta_t, half the probability with which the regret bound may fail"},
+    [LENGTH_SCALE] = {.name = "length_scale", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,
+                      .help = "of the kernel, in units of the rows; estimated when not given"},
+    [SIGNAL_VARIANCE] = {.name = "signal_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100,
+                         .fallback = NAN, .help = "of the function; estimated when not given"},
+    [NOISE_VARIANCE] = {.name = "noise_variance", .kind = OPTION_REAL, .min = 0, .max = 1e100, .fallback = NAN,
+                        .help = "of a value; estimated when not given; at least 1e-6 of the signal's is used"},
+    [MEAN] = {.name = "mean", .kind = OPTION_REAL, .min = -1e100, .max = 1e100, .fallback = NAN,
+              .help = "of the function; the mean of the values when not given"},
+    [INITIAL] = {.name = "initial", .kind = OPTION_INT, .min = 0, .max = 1000, .fallback = 5,
+                 .help = "random rows before the model is asked"},
+    [RELEASE_NOISE] = {.name = "release_noise", .kind = OPTION_REAL, .min = 0, .max = 1e100, .fallback = NAN,
+                       .help = "variance per coordinate of the noise in the rows; when not given, as their manifest says"},
+    [RELEASE_DIMS] = {.name = "release_dims", .kind = OPTION_INT, .min = 0, .max = 1000000, .fallback = NAN,
+                      .help = "coordinates that have it; when not given, as the manifest says, or all"},
+    {.name = NULL},
+};
+// clang-format on
+
+static double option_value(const struct problem *problem, size_t option)
+{
+    double value = problem->options[option];
+    return isnan(value) ? options[option].fallback : value;
+}
+
+static void score_ucb(const struct candidates_view *view, size_t m, const double *mean, const double *sd, double *score)
+{
+    double n = (double)view->problem->space->rows_len;
+    double t = fmax((double)view->observations + 1 - option_value(view->problem, INITIAL), 1);
+    double beta = 2 * (log(n) + 2 * log(t) + log(9.869604401089358 / 6 / option_value(view->problem, DELTA)));
+    double width = sqrt(fmax(beta, 0));
+    for (size_t k = 0; k < m; k++)
+        score[k] = mean[k] + width * sd[k];
+}
+
+/* The session of the record is the shared one; nothing is added to it. */
+static struct candidates *candidates_of(struct session *session)
+{
+    return (struct candidates *)session;
+}
+
+static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+{
+    size_t                 dims = (size_t)fmax(option_value(problem, RELEASE_DIMS), 0); /* fmax takes the number */
+    struct candidates_rule rule = {
+        .kind = KERNEL_SE,
+        .length_scale = option_value(problem, LENGTH_SCALE),
+        .variance = option_value(problem, SIGNAL_VARIANCE),
+        .noise = option_value(problem, NOISE_VARIANCE),
+        .mean = option_value(problem, MEAN),
+        .initial = (size_t)option_value(problem, INITIAL),
+        .release_noise = fmax(option_value(problem, RELEASE_NOISE), 0),
+        .release_dims = dims == 0 ? problem->space->columns : dims,
+        .each_row_once = true,
+        .acquisition = "ucb",
+        .score = score_ucb,
+    };
+    struct candidates *candidates;
+    enum status        status = candidates_open(problem, &rule, &candidates, err);
+    *out = (struct session *)candidates;
+    return status;
+}
+
+static enum status tell(struct session *session, const struct event *event, struct error *err)
+{
+    return candidates_tell(candidates_of(session), event, err);
+}
+
+static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    return candidates_ask(candidates_of(session), ask, out, err);
+}
+
+static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
+                           double *sd, struct error *err)
+{
+    (void)points;
+    return candidates_predict(candidates_of(session), rows, m, mean, sd, err);
+}
+
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    return candidates_residuals(candidates_of(session), arena, out, len, err);
+}
+
+static size_t bytes(const struct session *session)
+{
+    return candidates_bytes((const struct candidates *)session);
+}
+
+static void close_session(struct session *session)
+{
+    candidates_close(candidates_of(session));
+}
+
+const struct policy policy_po_gp_ucb = {
+    .name = "po-gp-ucb",
+    .help = "GP-UCB over the rows of a privately transformed data set (outsourced optimisation)",
+    .spaces = SPACE_CANDIDATES,
+    .uses_each_row_once = true,
+    .options = options,
+    .open = open_session,
+    .tell = tell,
+    .ask = ask_next,
+    .predict = predict,
+    .residuals = residuals,
+    .bytes = bytes,
+    .close = close_session,
+};

@@ -1,0 +1,239 @@
+/* MAP estimation of the hyper-parameters.  It never fails for numerical reasons: a start that cannot be evaluated is
+ * passed over, and the start values themselves are the last resort. */
+#include "engine/gp/gp_fit.h"
+
+#include "engine/math/minimize.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LENGTH_SCALE, VARIANCE, NOISE, WARP };
+
+/* Log-normal priors (mean and sd of the logarithm) and the box of the search, in logarithms.  of_logarithm: the mode is
+ * that of the logarithm's density.  The noise variance's own density favours the smallest so much that a dozen noisy
+ * values would be explained by length-scales shorter than their distances. */
+static const struct prior {
+    double mean, sd, lower, upper, start;
+    bool   of_logarithm;
+} priors[] = {
+    [LENGTH_SCALE] = {1.4142135623730951, 1.7320508075688772, -5.3, 0.6, -0.7, false}, /* mean, upper, start:
+                                                                                          + log(groups) / 2 */
+    [VARIANCE] = {2.5, 2.5, -6.9, 6.9, 0.0, false},
+    [NOISE] = {-8.0, 4.0, -23.4, 0.7, -9.2, true},
+    [WARP] = {1.0, 1.2, -9.2, 6.9, 0.0, false},
+};
+
+/* Standard deviation of a log length-scale from the mean of all.  Without it the fit of a dozen values calls some
+ * parameters irrelevant and others wild by chance. */
+static const double ALIKE = 0.6;
+
+static size_t prior_of(const struct gp_fit *fit, size_t i)
+{
+    return i < fit->groups ? LENGTH_SCALE : VARIANCE + (i - fit->groups);
+}
+
+/* A smaller sd keeps length-scales near the centre of the prior, which is larger than the unit cube: a model that
+ * follows the general trend and takes the rest for noise. */
+static double prior_sd(const struct gp_fit *fit, size_t i)
+{
+    const struct prior *prior = &priors[prior_of(fit, i)];
+    return fit->is_smooth && i < fit->groups ? 0.6 * prior->sd : prior->sd;
+}
+
+static double shift(const struct gp_fit *fit, size_t i)
+{
+    return i < fit->groups ? 0.5 * log((double)fit->groups) : 0.0;
+}
+
+/* A length-scale of a few cubes says that a parameter does not matter; longer ones would say it with a certainty that
+ * few observations do not give. */
+static double upper_bound(const struct gp_fit *fit, size_t i)
+{
+    return priors[prior_of(fit, i)].upper + shift(fit, i);
+}
+
+/* Least log a; least_a 0: that of the prior. */
+static double warp_bound(const struct gp_fit *fit)
+{
+    return fmin(fmax(log(fit->least_a), priors[WARP].lower), priors[WARP].upper);
+}
+
+void gp_fit_default(const struct gp_fit *fit, double *theta)
+{
+    for (size_t i = 0; i < fit->groups + HYPER; i++)
+        theta[i] = priors[prior_of(fit, i)].start + shift(fit, i);
+}
+
+static double alike_prior(const struct gp_fit *fit, const double *theta, double *gradient)
+{
+    double mean = 0.0, sum = 0.0;
+    for (size_t i = 0; i < fit->groups; i++)
+        mean += theta[i] / (double)fit->groups;
+    for (size_t i = 0; i < fit->groups; i++) {
+        double z = (theta[i] - mean) / ALIKE;
+        sum -= 0.5 * z * z;
+        if (gradient != NULL)
+            gradient[i] -= z / ALIKE;
+    }
+    return sum;
+}
+
+double gp_fit_prior(const struct gp_fit *fit, const double *theta, double *gradient)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < fit->groups + HYPER; i++) {
+        const struct prior *prior = &priors[prior_of(fit, i)];
+        double              sd = prior_sd(fit, i), z = (theta[i] - prior->mean - shift(fit, i)) / sd;
+        sum -= 0.5 * z * z + log(sd) + 0.91893853320467274 + (prior->of_logarithm ? 0.0 : theta[i]);
+        if (gradient != NULL)
+            gradient[i] = -z / sd - (prior->of_logarithm ? 0.0 : 1.0);
+    }
+    return sum + alike_prior(fit, theta, gradient);
+}
+
+bool gp_fit_allows(const struct gp_fit *fit, const double *theta)
+{
+    for (size_t i = 0; i < fit->groups + HYPER; i++)
+        if (!(theta[i] >= priors[prior_of(fit, i)].lower && theta[i] <= upper_bound(fit, i)))
+            return false;
+    return true;
+}
+
+void gp_fit_expand(const struct gp_fit *fit, const double *theta, double *length_scales, struct kernel *kernel,
+                   double *noise_variance)
+{
+    for (size_t j = 0; j < fit->dims; j++)
+        length_scales[j] = exp(theta[fit->group_of[j]]);
+    *kernel = (struct kernel){fit->kind, fit->dims, exp(theta[fit->groups]), length_scales};
+    *noise_variance = exp(theta[fit->groups + 1]);
+}
+
+struct search {
+    const struct gp_fit  *fit;
+    const struct gp_data *data;
+    struct gp_work        work;
+    double               *length_scales, *gradient; /* [dims], [dims + 2] */
+    double               *z, *noise, *dz, *dlog;    /* [n] of the warp; dlog: see there */
+    double               *storage;                  /* [3][groups + HYPER] */
+};
+
+/* Log likelihood of the values under the warp, and its gradient [groups + HYPER] added to gradient. */
+static double log_likelihood(struct search *search, const double *theta, double *gradient)
+{
+    const struct gp_fit *fit = search->fit;
+    struct gp_data       data = *search->data;
+    struct kernel        kernel;
+    struct warp          warp;
+    double               noise_variance, value;
+    warp_make(&warp, data.y, data.n, theta[fit->groups + 2]);
+    for (size_t i = 0; i < data.n; i++) {
+        double slope = warp_slope(&warp, data.y[i]);
+        search->z[i] = warp_value(&warp, data.y[i]);
+        search->noise[i] = data.noise == NULL ? 0.0 : data.noise[i] * slope * slope;
+    }
+    double determinant = warp_derivatives(&warp, data.y, data.n, search->dz, search->dlog);
+    data.y = search->z, data.noise = search->noise;
+    gp_fit_expand(fit, theta, search->length_scales, &kernel, &noise_variance);
+    if (gp_likelihood(&data, &kernel, noise_variance, &search->work, &value, search->gradient) != STATUS_OK)
+        return NAN;
+    for (size_t j = 0; j < fit->dims; j++)
+        gradient[fit->group_of[j]] += search->gradient[j];
+    gradient[fit->groups] += search->gradient[fit->dims];
+    gradient[fit->groups + 1] += search->gradient[fit->dims + 1];
+    for (size_t i = 0; i < data.n; i++) {
+        double alpha = search->work.vector[i], by_noise = 0.5 * (alpha * alpha - search->work.A[i * (data.n + 1)]);
+        gradient[fit->groups + 2] +=
+            search->dlog[i] - alpha * search->dz[i] + by_noise * 2.0 * data.noise[i] * search->dlog[i];
+    }
+    return value + determinant;
+}
+
+/* Minus the log posterior density of theta. */
+static double objective(void *arg, const double *theta, double *gradient)
+{
+    struct search *search = arg;
+    double         value = gp_fit_prior(search->fit, theta, gradient);
+    value += log_likelihood(search, theta, gradient); /* adds its gradient to the prior's */
+    for (size_t i = 0; i < search->fit->groups + HYPER; i++)
+        gradient[i] = -gradient[i];
+    return -value;
+}
+
+static enum status search_init(struct search *search, struct arena *scratch, struct error *err)
+{
+    size_t n = search->data->n;
+    TRY(gp_work_init(&search->work, scratch, n, err));
+    search->length_scales = ARENA_NEW(scratch, double, search->fit->dims);
+    search->gradient = ARENA_NEW(scratch, double, search->fit->dims + 2);
+    search->z = ARENA_NEW(scratch, double, 4 * n);
+    search->storage = ARENA_NEW(scratch, double, 3 * (search->fit->groups + HYPER));
+    if (search->length_scales == NULL || search->gradient == NULL || search->z == NULL || search->storage == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the fit");
+    search->noise = search->z + n;
+    search->dz = search->z + 2 * n;
+    search->dlog = search->z + 3 * n;
+    return STATUS_OK;
+}
+
+/* Start number k: warm, or one of the fixed ones. */
+static void start_at(const struct gp_fit *fit, int k, const double *warm, double *theta)
+{
+    gp_fit_default(fit, theta);
+    if (k == 0)
+        memcpy(theta, warm, (fit->groups + HYPER) * sizeof *theta);
+    if (1u << k >> 1 == FIT_NOISY)
+        theta[fit->groups + 1] = -1.0;
+    if (1u << k >> 1 == FIT_WARPED)
+        theta[fit->groups + 2] = -1.0;
+    theta[fit->groups + 2] = fmax(theta[fit->groups + 2], warp_bound(fit));
+}
+
+static enum status search_all(struct search *search, const double *warm, double *theta, struct arena *scratch,
+                              struct error *err)
+{
+    const struct gp_fit *fit = search->fit;
+    size_t               len = fit->groups + HYPER;
+    double *candidate = search->storage, *lower = candidate + len, *upper = lower + len, best = HUGE_VAL, value;
+    for (size_t i = 0; i < len; i++) {
+        lower[i] = priors[prior_of(fit, i)].lower;
+        upper[i] = upper_bound(fit, i);
+    }
+    lower[len - 1] = warp_bound(fit);
+    struct minimize problem = {.dims = len,
+                               .lower = lower,
+                               .upper = upper,
+                               .function = objective,
+                               .arg = search,
+                               .evaluations = fit->evaluations,
+                               .f_tolerance = 1e-6,
+                               .x_tolerance = 1e-4,
+                               .late = fit->late,
+                               .late_arg = fit->late_arg};
+    unsigned        starts = warm == NULL ? fit->starts | FIT_DEFAULT : fit->starts;
+    start_at(fit, warm == NULL ? 1 : 0, warm, theta);
+    for (int k = warm == NULL ? 1 : 0; k <= 3; k++) {
+        if (k > 0 && (starts & 1u << (k - 1)) == 0)
+            continue;
+        start_at(fit, k, warm, candidate);
+        TRY(minimize_lbfgs(&problem, candidate, &value, scratch, err));
+        if (value < best) {
+            best = value;
+            memcpy(theta, candidate, len * sizeof *theta);
+        }
+        if (fit->late != NULL && fit->late(fit->late_arg))
+            break;
+    }
+    return STATUS_OK;
+}
+
+enum status gp_fit_run(const struct gp_fit *fit, const struct gp_data *data, const double *warm, double *theta,
+                       struct arena *scratch, struct error *err)
+{
+    struct search     search = {.fit = fit, .data = data};
+    struct arena_mark mark = arena_mark(scratch);
+    enum status       status = search_init(&search, scratch, err);
+    if (status == STATUS_OK)
+        status = search_all(&search, warm, theta, scratch, err);
+    arena_release(scratch, mark);
+    return status;
+}

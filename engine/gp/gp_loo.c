@@ -1,0 +1,65 @@
+/* Leave-one-out predictions.  The columns of L^-1 are made some at a time; column j is 0 above row j, so a chunk needs
+ * the part of L below its first column only. */
+#include "engine/gp/gp_loo.h"
+
+#include "engine/math/mat.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COLUMNS = 256 };
+
+/* Squared norms of the columns first .. first + m - 1 of L^-1; B [n - first][m] scratch. */
+static void add_columns(const double *L, size_t n, size_t ld, size_t first, size_t m, double *B, double *norms)
+{
+    size_t rows = n - first;
+    memset(B, 0, rows * m * sizeof *B);
+    for (size_t k = 0; k < m; k++)
+        B[k * m + k] = 1.0;
+    mat_solve_lower_many(L + first * ld + first, rows, ld, B, m, m);
+    memset(norms, 0, m * sizeof *norms);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < m; k++)
+            norms[k] += B[i * m + k] * B[i * m + k];
+}
+
+enum status gp_loo_diagonal(const double *L, size_t n, size_t ld, double *diagonal, struct arena *scratch,
+                            struct error *err)
+{
+    struct arena_mark mark = arena_mark(scratch);
+    double           *B = arena_alloc(scratch, n, (n < COLUMNS ? n : COLUMNS) * sizeof *B);
+    if (B == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the residuals do not fit into the memory limit");
+    for (size_t first = 0; first < n; first += COLUMNS)
+        add_columns(L, n, ld, first, n - first < COLUMNS ? n - first : COLUMNS, B, diagonal + first);
+    arena_release(scratch, mark);
+    return mat_is_finite(diagonal, n)
+               ? STATUS_OK
+               : error_set(err, STATUS_NUMERIC, "not_finite", "", "the factor has no finite inverse");
+}
+
+enum status gp_loo(const struct gp *gp, size_t n, const double *y, double *mean, double *sd, struct arena *scratch,
+                   struct error *err)
+{
+    TRY(gp_loo_diagonal(gp->L, n, gp->capacity, sd, scratch, err));
+    for (size_t i = 0; i < n; i++) {
+        mean[i] = y[i] - gp->alpha[i] / sd[i];
+        sd[i] = sqrt(1.0 / sd[i]);
+    }
+    return STATUS_OK;
+}
+
+double gp_loo_condition(const double *L, size_t n, size_t ld)
+{
+    double largest = 0.0, smallest = HUGE_VAL;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, L[i * ld + i]);
+        smallest = fmin(smallest, L[i * ld + i]);
+    }
+    return n == 0 ? 1.0 : largest / smallest * (largest / smallest);
+}
+
+double gp_loo_log_density(double z, double sd)
+{
+    return -log(sd) - 0.5 * z * z - 0.9189385332046727; /* log(2 pi) / 2 */
+}

@@ -1,0 +1,41 @@
+/* What is alike in all algorithms. */
+#include "engine/policy/policy.h"
+
+#include <math.h>
+#include <string.h>
+
+double ask_clock_ms(const struct ask *ask)
+{
+    return ask->clock_ms == NULL ? NAN : ask->clock_ms();
+}
+
+const char *proposal_fallback(enum status status)
+{
+    return status == STATUS_OK          ? NULL
+           : status == STATUS_BUSY      ? "deadline"
+           : status == STATUS_NO_MEMORY ? "memory"
+                                        : "numerical";
+}
+
+void proposal_clear(struct proposal *out)
+{
+    out->fallback = NULL;
+    out->row = out->observations = out->note_bytes = 0;
+    out->mean = out->sd = NAN;
+}
+
+int policy_option(const struct policy *policy, const char *name)
+{
+    for (int i = 0; policy->options[i].name != NULL; i++)
+        if (strcmp(policy->options[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+enum status policy_check_repeat(const struct problem *problem, double repeat, struct error *err)
+{
+    if (repeat != 0 && problem->space->kind == SPACE_CANDIDATES)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/repeat",
+                         "repeat is for parameter spaces; a row of candidates is suggested once");
+    return STATUS_OK;
+}

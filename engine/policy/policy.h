@@ -1,0 +1,230 @@
+/* What an optimisation algorithm is to the rest of the program.
+ * One algorithm = one file with one const record + one line in policy.c.
+ *
+ * Invariant: a session is a cache of a pure function of (problem, log).  open, then tell over the log, gives
+ * bitwise the same proposals as a session that lived through it.  Randomness is rng_at(seed, trial, purpose).
+ * What is costly to find again (fitted hyper-parameters) leaves with the proposal as its note and comes back with
+ * the EVENT_SUGGESTED of that trial; a session never keeps a fit that no note records.
+ * Values are signed so that larger is better; the service flips the sign of what is minimised.  The value of a
+ * constraint is its slack: what is left to the bound (the nearer of two), feasible from 0 on. */
+#ifndef GNOMON_ENGINE_POLICY_H
+#define GNOMON_ENGINE_POLICY_H
+
+#include "engine/base/arena.h"
+#include "engine/space/space.h"
+#include "engine/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One parameter of an algorithm, as clients write it: {"name":"gp","acquisition":"ucb","beta":4}. */
+enum option_kind { OPTION_REAL, OPTION_INT, OPTION_CHOICE, OPTION_BOOL };
+struct option {
+    const char        *name; /* NULL ends the list */
+    enum option_kind   kind;
+    double             min, max; /* inclusive; OPTION_BOOL: 0 and 1 */
+    double             fallback; /* NaN: left to the algorithm ("estimated", ...), as help says */
+    bool               required; /* there is no fallback: clients must say it */
+    const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
+    const char        *help;
+};
+
+/* What is measured of a trial.  At least one metric is an objective. */
+enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
+enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
+
+/* What is known of an earlier study, for the algorithms that learn from some: a snapshot, which never changes. */
+struct meta_study {
+    const char   *name;
+    const double *points; /* [n][params_len] of the problem's space, natural units; NULL on candidates */
+    const size_t *rows;   /* [n] candidates */
+    const double *values; /* [n] finite, larger is better */
+    size_t        n;      /* > 0 */
+};
+enum { META_STUDIES_MAX = 256, META_VALUES_MAX = 500 /* of one study */ };
+
+struct problem {
+    const struct space *space;
+    const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
+    uint64_t      seed;
+    size_t        memory_bytes;            /* limit of the session's arenas together */
+    const enum metric_kind  *metrics;      /* [metrics_len] */
+    size_t                   metrics_len;  /* 0 or 1: one objective */
+    bool                     is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    const struct meta_study *meta; /* [meta_len] earlier studies; only an algorithm with read_meta looks at them */
+    size_t                   meta_len;
+};
+
+/* One line of the study's log, as a policy sees it. */
+enum event_kind {
+    EVENT_SUGGESTED,  /* the trial exists and is running; also a point queued or reported by the user */
+    EVENT_OBSERVED,   /* completed with a value */
+    EVENT_INFEASIBLE, /* finished: permanently without a value */
+    EVENT_FAILED,     /* finished: no value, says nothing about the point */
+    EVENT_ABANDONED,  /* given up */
+    /* Only where the policy judges; to others a stopped trial is observed with its last measurement. */
+    EVENT_MEASURED,    /* the value after a step of a running trial */
+    EVENT_STOPPED,     /* finished early: its last measurement stands */
+    EVENT_HANDED_OVER, /* another worker begins the running trial anew: what was measured of it is void */
+    EVENT_RECEIVED     /* what others of the federation sent; only to algorithms with a message.  No trial */
+};
+enum { POLICY_NOTE_MAX = 16384 };
+struct event {
+    enum event_kind kind;
+    uint64_t        trial;  /* number within the study, from 1 */
+    const double   *point;  /* [space_point_len] natural units, every kind of event; NULL on candidates */
+    size_t          row;    /* candidates */
+    double          value;  /* EVENT_OBSERVED: finite, larger is better; the first objective's */
+    double          stddev; /* of value; 0: not given */
+    const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
+                               given); may be NULL when there is one metric.  Graph: the value at each site of the
+                               point [space_point_len], NaN from the first on that was not measured */
+    const void     *note;   /* EVENT_SUGGESTED: the proposal's note; EVENT_MEASURED: the verdict's; or NULL */
+    size_t          note_bytes;
+    size_t          step; /* EVENT_MEASURED: from 1, larger than before in the same trial */
+    /* EVENT_RECEIVED, see fts.h */
+    uint64_t      round, sender;
+    const double *vectors; /* [vectors_len] finite */
+    size_t        vectors_len;
+};
+
+/* The value after a step of a running trial, which its session has not been told yet. */
+struct measurement {
+    uint64_t trial;
+    size_t   step;  /* from 1 to the budget of epochs */
+    double   value; /* finite, larger is better */
+};
+
+/* Whether the trial shall stop here. */
+struct verdict {
+    bool          stop;
+    const char   *reason;                /* stable, snake_case */
+    size_t        next_step;             /* before it no measurement can stop the trial; 0: none will */
+    unsigned char note[POLICY_NOTE_MAX]; /* comes back with the EVENT_MEASURED */
+    size_t        note_bytes;
+};
+
+/* How far a plan ahead came. */
+struct plan_state {
+    double nodes, gap; /* gap NaN: no bounds */
+    size_t horizon;    /* stages; 0: there was no plan */
+};
+
+/* What the model behind a proposal looked like.  Lengths are in the unit cube (candidates: in the matrix's own units),
+ * variances in units in which the modelled values have variance 1.  For people, not for computing with. */
+struct diagnostics {
+    const char *acquisition;       /* as the option names it; NULL: no model, and nothing else here holds */
+    double      acquisition_value; /* at the point; of log-ei it is a logarithm */
+    double      signal_variance, noise_variance, jitter;
+    double      condition;        /* a lower bound of the covariance matrix's condition number */
+    double      fit_milliseconds; /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
+    double     *length_scales;    /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */
+    struct {                      /* of a plan ahead */
+        struct plan_state state;
+        double            samples, samples_needed; /* a stage; needed for the epsilon that was asked for, or NaN */
+        const char       *stopped;                 /* "finished", "deadline", "nodes", "gap" or "memory" */
+    } plan;
+};
+
+struct ask {
+    uint64_t      trial;  /* number the proposal will get: keys its randomness */
+    const double *fixed;  /* [params_len], NaN where free; NULL: all free.  What is fixed exists: its parents are
+                                  * fixed too; and space_hold has found a point with these values */
+    bool (*late)(void *); /* polled between evaluations; true: return the best so far.  NULL: no deadline */
+    void  *late_arg;
+    double deadline_ms; /* how long late takes to become true; 0: nobody set a time.  A smaller model may be
+                                        chosen by it, so that there is one in time */
+    struct diagnostics *diagnostics; /* out; NULL: not wanted */
+    double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
+    uint64_t remaining; /* how many trials the budget still allows, this one included; 0: there is no budget */
+    void (*report)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
+};
+
+/* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
+double ask_clock_ms(const struct ask *ask);
+
+struct proposal {
+    double       *point;        /* [space_point_len] out, storage by the caller */
+    size_t        row;          /* out, candidates */
+    const char   *fallback;     /* NULL, or why the model was not used: "numerical", "deadline", "memory" */
+    size_t        observations; /* how many the model saw */
+    double        mean, sd;     /* posterior at the point (graph: of its sites' average), signed as values; of the first
+                               objective; NaN without a model */
+    unsigned char note[POLICY_NOTE_MAX];
+    size_t        note_bytes;
+};
+
+/* Nothing known but where the point is to be written. */
+void proposal_clear(struct proposal *out);
+/* Why the model was not used, by how computing with it ended; NULL for OK. */
+const char *proposal_fallback(enum status status);
+
+/* One observed trial predicted by the model of all the others, its noise included. */
+struct residual {
+    uint64_t trial;
+    double   value, mean, sd;
+    double   z;           /* (value - mean) / sd, in the units in which the model is Gaussian */
+    double   log_density; /* of the prediction at value, in the units of values */
+};
+
+/* How far an algorithm trusted each earlier study when it made a proposal. */
+struct meta_state {
+    double nu;                     /* share of all earlier studies together, in [0, 1]; the rest is the study's own */
+    size_t rounds;                 /* values that the estimates were made from */
+    size_t len;                    /* earlier studies */
+    double gaps[META_STUDIES_MAX]; /* estimated distance, in standardised units; NaN: not estimated */
+    double weights[META_STUDIES_MAX]; /* >= 0; their sum is 1 unless all are 0 */
+};
+
+struct session;
+struct policy {
+    const char          *name;
+    const char          *help;
+    unsigned             spaces;             /* of enum space_kind */
+    unsigned             several_metrics;    /* of enum space_kind: where it takes more than one metric */
+    bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
+    bool                 plans_ahead;        /* a proposal may take minutes */
+    bool                 only_draws;         /* there is no model: a proposal takes next to no time */
+    const struct option *options;
+    /* Beyond the option table: combinations.  NULL when there is nothing to check. */
+    enum status (*check)(const struct problem *, struct error *);
+    /* *out is NULL on failure.  problem and what it points to outlive the session. */
+    enum status (*open)(const struct problem *, struct session **out, struct error *);
+    /* An event that fails (NO_MEMORY) leaves the session good for nothing but close. */
+    enum status (*tell)(struct session *, const struct event *, struct error *);
+    /* CONFLICT "search_space_exhausted" when nothing is left to propose; otherwise fails only for memory. */
+    enum status (*ask)(struct session *, const struct ask *, struct proposal *, struct error *);
+    /* Posterior at m points ([m][params_len]) or rows ([m]); NULL when the algorithm has no model.
+     * sd NULL: not wanted, which is much cheaper.
+     * CONFLICT "no_observations" before the first value; NUMERIC when the posterior is not finite.
+     * Changes nothing that a later ask can see. */
+    enum status (*predict)(struct session *, const double *points, const size_t *rows, size_t m, double *mean,
+                           double *sd, struct error *);
+    /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
+     * Errors and promise as predict. */
+    enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
+    /* Which metric predict and residuals are of from now on (as values are signed; a constraint: its slack); at first
+     * the first objective.  Nothing else sees it.  NULL when the algorithm has a model of one metric only. */
+    void (*show)(struct session *, size_t metric);
+    /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
+     * any, and problem.meta is not for it. */
+    bool (*read_meta)(const void *note, size_t note_bytes, struct meta_state *out);
+    /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
+     * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
+    enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);
+    /* Whether a running trial shall stop, given all measurements told before and this one; NULL when the algorithm
+     * never stops one.  A function of (problem, log, measurement) that changes nothing.  Errors: NO_MEMORY. */
+    enum status (*judge)(struct session *, const struct measurement *, struct verdict *out, struct error *);
+    size_t (*epochs)(const struct problem *); /* the largest step it accepts; NULL without judge */
+    size_t (*bytes)(const struct session *);  /* what the session holds now */
+    void (*close)(struct session *);          /* NULL is allowed */
+};
+
+/* The option "repeat" of the algorithms that propose points of finite spaces: INVALID on candidates. */
+#define POLICY_REPEAT_HELP "a finite space of parameters: the same point may be suggested again"
+MUST_CHECK enum status policy_check_repeat(const struct problem *problem, double repeat, struct error *err);
+/* The index of an option in the policy's table, or -1. */
+int policy_option(const struct policy *policy, const char *name);
+
+#endif

@@ -1,0 +1,188 @@
+/* The baselines: uniformly random points, and Sobol points.
+ * Parameters: the distribution is uniform (on the scale of each) or the priors'; under constraints, uniform over what
+ * they leave as long as one in DRAWS tries hits it.  A finite space is used up without repetition unless "repeat".
+ * Candidates: rows without repetition; sobol stratifies over the row numbers and takes the next free row.
+ * A failed or abandoned point counts as used.  Neither has a model. */
+#include "engine/space/used_points.h"
+#include "engine/policy/policy.h"
+#include "engine/math/rng.h"
+#include "engine/math/sobol.h"
+
+enum { REPEAT };
+enum { DRAWS = 32 }; /* before a walk to the next unused point */
+
+struct session {
+    struct arena          arena;
+    const struct problem *problem;
+    bool                  is_sobol;
+    struct finite         used;  /* points */
+    unsigned char        *taken; /* [rows_len] candidates */
+    size_t                taken_len;
+    double               *unit; /* [params_len] scratch */
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for a session");
+}
+
+static void close_session(struct session *s)
+{
+    if (s == NULL)
+        return;
+    struct arena arena = s->arena; /* the session lies in it */
+    arena_fini(&arena);
+}
+
+static enum status session_open(const struct problem *problem, bool is_sobol, struct session **out, struct error *err)
+{
+    const struct space *space = problem->space;
+    struct arena        arena;
+    *out = NULL;
+    arena_init(&arena, problem->memory_bytes);
+    struct session *s = ARENA_NEW(&arena, struct session, 1);
+    if (s == NULL)
+        return no_memory(err);
+    *s = (struct session){.arena = arena, .problem = problem, .is_sobol = is_sobol};
+    finite_init(&s->used, &s->arena, space, problem->options[REPEAT] == 1);
+    s->taken = arena_zalloc(&s->arena, space->kind == SPACE_CANDIDATES ? space->rows_len : 0, 1);
+    s->unit = ARENA_NEW(&s->arena, double, space->params_len + 1);
+    if (s->taken == NULL || s->unit == NULL) {
+        close_session(s);
+        return no_memory(err);
+    }
+    *out = s;
+    return STATUS_OK;
+}
+
+static enum status open_uniform(const struct problem *problem, struct session **out, struct error *err)
+{
+    return session_open(problem, false, out, err);
+}
+
+static enum status open_sobol(const struct problem *problem, struct session **out, struct error *err)
+{
+    return session_open(problem, true, out, err);
+}
+
+static enum status tell(struct session *s, const struct event *event, struct error *err)
+{
+    const struct space *space = s->problem->space;
+    if (space->kind == SPACE_PARAMETERS)
+        return finite_add(&s->used, event->point, err);
+    if (event->row >= space->rows_len)
+        return error_set(err, STATUS_INVALID, "no_such_row", "/candidate", "there is no row %zu", event->row);
+    s->taken_len += s->taken[event->row] == 0;
+    s->taken[event->row] = 1;
+    return STATUS_OK;
+}
+
+static enum status exhausted(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+}
+
+/* d numbers in [0, 1): the trial's Sobol point, or the next ones of its stream. */
+static void draw_unit(const struct session *s, uint64_t trial, bool sobol, struct rng *rng, size_t d)
+{
+    if (sobol)
+        sobol_point(s->problem->seed, trial - 1, d, s->unit);
+    for (size_t j = 0; j < d && !sobol; j++)
+        s->unit[j] = rng_uniform(rng);
+}
+
+/* A draft that breaks a constraint, and a used point, are drawn again. */
+static void draw_point(struct session *s, const struct ask *ask, const struct space *view, double *point)
+{
+    struct rng rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
+    for (int attempt = 0; attempt < DRAWS; attempt++) {
+        draw_unit(s, ask->trial, s->is_sobol && attempt == 0, &rng, view->params_len);
+        if (space_prior_quantile(view, s->unit, point) && !finite_has(&s->used, point))
+            return;
+    }
+}
+
+static enum status ask_point(struct session *s, const struct ask *ask, double *point, struct error *err)
+{
+    struct space      view;
+    struct arena_mark mark = arena_mark(&s->arena);
+    TRY(space_hold(s->problem->space, ask->fixed, &s->arena, &view, err));
+    draw_point(s, ask, &view, point);
+    bool found = finite_find(&s->used, &view, point);
+    arena_release(&s->arena, mark);
+    return found ? STATUS_OK : exhausted(err);
+}
+
+/* Uniform: the k-th free row; sobol: the first free row from the stratum's on. */
+static enum status ask_row(struct session *s, const struct ask *ask, size_t *row, struct error *err)
+{
+    size_t     n = s->problem->space->rows_len, skip = 0, at = 0;
+    struct rng rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
+    if (s->taken_len == n)
+        return exhausted(err);
+    if (s->is_sobol) {
+        double u;
+        sobol_point(s->problem->seed, ask->trial - 1, 1, &u);
+        at = (size_t)(u * (double)n);
+    } else {
+        skip = rng_below(&rng, n - s->taken_len);
+    }
+    while (s->taken[at] || skip-- > 0)
+        at = (at + 1) % n;
+    *row = at;
+    return STATUS_OK;
+}
+
+static enum status ask_next(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    proposal_clear(out);
+    return s->problem->space->kind == SPACE_CANDIDATES ? ask_row(s, ask, &out->row, err)
+                                                       : ask_point(s, ask, out->point, err);
+}
+
+static size_t bytes(const struct session *s)
+{
+    return s->arena.taken_bytes;
+}
+
+static const struct option options[] = {
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
+    {.name = NULL},
+};
+
+static enum status check(const struct problem *problem, struct error *err)
+{
+    return policy_check_repeat(problem, problem->options[REPEAT], err);
+}
+
+const struct policy policy_random = {
+    .name = "random",
+    .help = "uniformly random points",
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .uses_each_row_once = true,
+    .only_draws = true,
+    .options = options,
+    .check = check,
+    .open = open_uniform,
+    .tell = tell,
+    .ask = ask_next,
+    .bytes = bytes,
+    .close = close_session,
+};
+
+const struct policy policy_sobol = {
+    .name = "sobol",
+    .help = "scrambled Sobol points",
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,
+    .uses_each_row_once = true,
+    .only_draws = true,
+    .options = options,
+    .check = check,
+    .open = open_sobol,
+    .tell = tell,
+    .ask = ask_next,
+    .bytes = bytes,
+    .close = close_session,
+};

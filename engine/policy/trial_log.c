@@ -1,0 +1,125 @@
+/* Two parallel arrays, sorted by trial number; numbers nearly always arrive in order. */
+#include "engine/policy/trial_log.h"
+
+#include <string.h>
+
+void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_len)
+{
+    *log = (struct trial_log){.arena = arena, .params_len = params_len};
+}
+
+static enum status reserve(struct trial_log *log, struct error *err)
+{
+    if (log->len < log->room)
+        return STATUS_OK;
+    size_t            room = log->room == 0 ? 64 : 2 * log->room;
+    struct log_trial *trials = ARENA_NEW(log->arena, struct log_trial, room);
+    double           *points = arena_alloc(log->arena, room, log->params_len * sizeof *points);
+    if (trials == NULL || points == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's trials do not fit into the memory limit");
+    if (log->len > 0) {
+        memcpy(trials, log->trials, log->len * sizeof *trials);
+        memcpy(points, log->points, log->len * log->params_len * sizeof *points);
+    }
+    log->trials = trials;
+    log->points = points;
+    log->room = room;
+    return STATUS_OK;
+}
+
+/* How many trials have a smaller number. */
+static size_t place_of(const struct trial_log *log, uint64_t number)
+{
+    size_t low = 0, high = log->len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (log->trials[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static enum status insert(struct trial_log *log, size_t at, const struct event *event, struct error *err)
+{
+    TRY(reserve(log, err));
+    size_t  after = log->len - at, width = log->params_len;
+    double *point = log->points + at * width;
+    memmove(log->trials + at + 1, log->trials + at, after * sizeof *log->trials);
+    memmove(point + width, point, after * width * sizeof *point);
+    log->trials[at] = (struct log_trial){.number = event->trial, .state = LOG_PENDING};
+    memcpy(point, event->point, width * sizeof *point);
+    log->len++;
+    log->count[LOG_PENDING]++;
+    return STATUS_OK;
+}
+
+static bool is_finished(const struct log_trial *trial)
+{
+    return trial->state == LOG_OBSERVED || trial->state == LOG_INFEASIBLE;
+}
+
+enum status trial_log_tell(struct trial_log *log, const struct event *event, struct error *err)
+{
+    static const enum log_state states[] = {
+        [EVENT_SUGGESTED] = LOG_PENDING,     [EVENT_OBSERVED] = LOG_OBSERVED,   [EVENT_FAILED] = LOG_FAILED,
+        [EVENT_INFEASIBLE] = LOG_INFEASIBLE, [EVENT_ABANDONED] = LOG_ABANDONED,
+    };
+    size_t at = place_of(log, event->trial);
+    log->events++;
+    if (at == log->len || log->trials[at].number != event->trial)
+        TRY(insert(log, at, event, err));
+    struct log_trial *trial = &log->trials[at];
+    log->count[trial->state]--;
+    trial->state = states[event->kind];
+    log->count[trial->state]++;
+    if (is_finished(trial))
+        trial->finished = log->events;
+    if (trial->state == LOG_OBSERVED) {
+        trial->value = event->value;
+        trial->stddev = event->stddev;
+    }
+    return STATUS_OK;
+}
+
+bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at)
+{
+    *at = place_of(log, number);
+    return *at < log->len && log->trials[*at].number == number;
+}
+
+size_t trial_log_finished(const struct trial_log *log)
+{
+    return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE];
+}
+
+/* Insertion from the end: trials finish nearly in the order of their numbers, unless many run at once. */
+void trial_log_order(const struct trial_log *log, size_t *places)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < log->len; i++) {
+        if (!is_finished(&log->trials[i]))
+            continue;
+        size_t at = n++;
+        for (; at > 0 && log->trials[places[at - 1]].finished > log->trials[i].finished; at--)
+            places[at] = places[at - 1];
+        places[at] = i;
+    }
+}
+
+enum status trial_log_pending(const struct trial_log *log, struct arena *arena, const double **points, size_t *len,
+                              struct error *err)
+{
+    double *out = arena_alloc(arena, log->count[LOG_PENDING], log->params_len * sizeof *out);
+    if (out == NULL)
+        return error_no_memory(err);
+    *points = out;
+    *len = log->count[LOG_PENDING];
+    for (size_t i = 0; i < log->len; i++)
+        if (log->trials[i].state == LOG_PENDING) {
+            memcpy(out, trial_log_point(log, i), log->params_len * sizeof *out);
+            out += log->params_len;
+        }
+    return STATUS_OK;
+}

@@ -1,0 +1,51 @@
+/* What a study's log says about each trial of a parameter space, in the order of the trials' numbers whatever the
+ * order of the events.  Knows nothing of models. */
+#ifndef GNOMON_ENGINE_TRIAL_LOG_H
+#define GNOMON_ENGINE_TRIAL_LOG_H
+
+#include "engine/policy/policy.h"
+
+enum log_state { LOG_PENDING, LOG_OBSERVED, LOG_INFEASIBLE, LOG_FAILED, LOG_ABANDONED, LOG_STATES };
+
+struct log_trial {
+    uint64_t       number;
+    enum log_state state;
+    double         value, stddev; /* LOG_OBSERVED */
+    uint64_t       finished;      /* which event of the log made it observed or infeasible, the last time; 0: none */
+};
+
+struct trial_log {
+    struct arena     *arena;
+    size_t            params_len, len, room;
+    struct log_trial *trials; /* [len] by number */
+    double           *points; /* [len][params_len] */
+    size_t            count[LOG_STATES];
+    uint64_t          events;
+};
+
+void trial_log_init(struct trial_log *log, struct arena *arena, size_t params_len);
+
+/* Takes in one event; a trial that is not there yet is added with the event's point.  Errors: NO_MEMORY.
+ * O(log len), or O(len) for a trial with a smaller number than another. */
+MUST_CHECK enum status trial_log_tell(struct trial_log *log, const struct event *event, struct error *err);
+
+/* Where a trial stands in the log; false: it is not there.  O(log len). */
+bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at);
+
+/* How many trials are observed or infeasible. */
+size_t trial_log_finished(const struct trial_log *log);
+
+/* places [trial_log_finished] out: where they stand in the log, in the order in which they finished.
+ * O(len + how many pairs of them stand the other way round). */
+void trial_log_order(const struct trial_log *log, size_t *places);
+
+/* points [*len][params_len] of the pending trials, by number.  Errors: NO_MEMORY. */
+MUST_CHECK enum status trial_log_pending(const struct trial_log *log, struct arena *arena, const double **points,
+                                         size_t *len, struct error *err);
+
+static inline const double *trial_log_point(const struct trial_log *log, size_t i)
+{
+    return log->points + i * log->params_len;
+}
+
+#endif

@@ -1,0 +1,333 @@
+/* Calibration by bisection in the logarithm of the noise: each delta is decreasing in sigma.
+ * The bisections run until the doubles are next to each other and return the safe end. */
+#include "engine/privacy/mechanism.h"
+
+#include "engine/math/log_gamma.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { BISECTIONS = 128, GOLDEN_STEPS = 100, NODES = 400 };
+static const double LOG_SIGMA_MIN = -16, LOG_SIGMA_MAX = 24, CHI_REACH = 12;
+static const double SQRT_HALF = 0.70710678118654752, HALF_LOG_2PI = 0.91893853320467274;
+
+/* log Phi(x); below -37 by the asymptotic series, where erfc underflows. */
+static double log_normal_cdf(double x)
+{
+    if (x > -37)
+        return log(0.5 * erfc(-x * SQRT_HALF));
+    double w = 1 / (x * x);
+    return -0.5 * x * x - log(-x) - HALF_LOG_2PI + log1p(-w * (1 - 3 * w * (1 - 5 * w)));
+}
+
+double mechanism_gaussian_delta(double epsilon, double mu)
+{
+    double above = 0.5 * erfc((epsilon / mu - mu / 2) * SQRT_HALF);
+    return fmax(above - exp(epsilon + log_normal_cdf(-mu / 2 - epsilon / mu)), 0);
+}
+
+/* Trapezoids in x = sqrt(c): the integrand and all its derivatives vanish at both ends (at 0: as mu does). */
+double mechanism_mixture_delta(double epsilon, double sigma, size_t r)
+{
+    double dims = (double)r, centre = sqrt(dims), low = fmax(centre - CHI_REACH, 0), sum = 0;
+    double step = (centre + CHI_REACH - low) / NODES;
+    double log_scale = log(2) * (1 - dims / 2) - log_gamma(dims / 2);
+    for (int i = 1; i < NODES; i++) {
+        double x = low + step * i;
+        double log_density = log_scale + (dims - 1) * log(x) - x * x / 2;
+        sum += exp(log_density) * mechanism_gaussian_delta(epsilon, x / centre / sigma);
+    }
+    return sum * step;
+}
+
+/* log of exp((a - 1)(R(a) - epsilon)) (1 - 1/a)^a / (a - 1) at a = 1 + exp(u).  r == 0: R(a) = a rho. */
+static double log_delta_at(double epsilon, double rho, size_t r, double u)
+{
+    double b = exp(u), moment = (1 + b) * b * rho; /* (a - 1) R(a) */
+    if (r > 0) {
+        double used = 2 * moment / (double)r;
+        moment = used < 1 ? -0.5 * (double)r * log1p(-used) : INFINITY;
+    }
+    return moment - b * epsilon + b * u - (1 + b) * log1p(b);
+}
+
+/* Golden section: convex in a (a cumulant function plus (a-1) log (a-1) - a log a), so with one valley in log(a - 1). */
+static double renyi_delta(double epsilon, double rho, size_t r)
+{
+    const double ratio = 0.6180339887498949;
+    double       low = -30, high = 40;
+    if (r > 0) /* 1 - a (a - 1) 2 rho / r > 0 */
+        high = log(0.5 * (sqrt(1 + 2 * (double)r / rho) - 1));
+    double left = high - ratio * (high - low), right = low + ratio * (high - low);
+    double at_left = log_delta_at(epsilon, rho, r, left), at_right = log_delta_at(epsilon, rho, r, right);
+    for (int i = 0; i < GOLDEN_STEPS; i++) {
+        bool go_left = at_left < at_right;
+        *(go_left ? &high : &low) = go_left ? right : left;
+        if (go_left) {
+            right = left, at_right = at_left;
+            left = high - ratio * (high - low), at_left = log_delta_at(epsilon, rho, r, left);
+        } else {
+            left = right, at_left = at_right;
+            right = low + ratio * (high - low), at_right = log_delta_at(epsilon, rho, r, right);
+        }
+    }
+    return fmin(exp(fmin(at_left, at_right)), 1);
+}
+
+double mechanism_zcdp_delta(double epsilon, double rho)
+{
+    return renyi_delta(epsilon, rho, 0);
+}
+
+enum profile { PROFILE_GAUSSIAN, PROFILE_MIXTURE, PROFILE_ZCDP, PROFILE_PROJECTED };
+
+static double profile_delta(enum profile profile, double epsilon, double sigma, size_t r)
+{
+    switch (profile) {
+    case PROFILE_GAUSSIAN:
+        return mechanism_gaussian_delta(epsilon, 1 / sigma);
+    case PROFILE_MIXTURE:
+        return mechanism_mixture_delta(epsilon, sigma, r);
+    case PROFILE_ZCDP:
+    case PROFILE_PROJECTED:
+        break;
+    }
+    return renyi_delta(epsilon, 0.5 / (sigma * sigma), profile == PROFILE_PROJECTED ? r : 0);
+}
+
+static double profile_sigma(enum profile profile, double epsilon, double delta, size_t r)
+{
+    double low = LOG_SIGMA_MIN, high = LOG_SIGMA_MAX;
+    for (int i = 0; i < BISECTIONS && low < high; i++) {
+        double middle = low + (high - low) / 2;
+        if (middle == low || middle == high)
+            break;
+        *(profile_delta(profile, epsilon, exp(middle), r) <= delta ? &high : &low) = middle;
+    }
+    return exp(high);
+}
+
+double mechanism_gaussian_sigma(double epsilon, double delta)
+{
+    return profile_sigma(PROFILE_GAUSSIAN, epsilon, delta, 0);
+}
+
+double mechanism_mixture_sigma(double epsilon, double delta, size_t r)
+{
+    return profile_sigma(PROFILE_MIXTURE, epsilon, delta, r);
+}
+
+double mechanism_zcdp_sigma(double epsilon, double delta)
+{
+    return profile_sigma(PROFILE_ZCDP, epsilon, delta, 0);
+}
+
+double mechanism_projected_sigma(double epsilon, double delta, size_t r)
+{
+    return profile_sigma(PROFILE_PROJECTED, epsilon, delta, r);
+}
+
+double mechanism_gaussian_epsilon(double mu, double delta)
+{
+    double low = 0, high = 1;
+    if (mechanism_gaussian_delta(0, mu) <= delta)
+        return 0;
+    while (mechanism_gaussian_delta(high, mu) > delta && high < 1e12)
+        high *= 2;
+    for (int i = 0; i < BISECTIONS; i++) {
+        double middle = low + (high - low) / 2;
+        *(mechanism_gaussian_delta(middle, mu) <= delta ? &high : &low) = middle;
+    }
+    return high;
+}
+
+static const char *const names[MECHANISM_KINDS] = {
+    [MECHANISM_AUTO] = "auto",
+    [MECHANISM_DISCRETE_LAPLACE] = "discrete-laplace",
+    [MECHANISM_DISCRETE_GAUSSIAN] = "discrete-gaussian",
+    [MECHANISM_PROJECTED_GAUSSIAN] = "projected-gaussian",
+    [MECHANISM_CELLS] = "cells",
+};
+
+const char *mechanism_name(enum mechanism_kind kind)
+{
+    return names[kind];
+}
+
+enum mechanism_kind mechanism_find(const char *name)
+{
+    unsigned kind = 0;
+    while (kind < MECHANISM_KINDS && strcmp(names[kind], name) != 0)
+        kind++;
+    return (enum mechanism_kind)kind;
+}
+
+/* Eight roundings on the way to a clipped coordinate and about d/2 in the norm, each relative 2^-53. */
+double mechanism_scaling_error(size_t columns)
+{
+    return MECHANISM_NORM * ((double)columns + 16) * 0x1p-52;
+}
+
+static double power_of_two_below(double x)
+{
+    int exponent;
+    frexp(x, &exponent);
+    return ldexp(1, exponent - 1);
+}
+
+/* 2^32 epsilon / steps, rounded down: 2^-50 covers the two roundings before the floor. */
+static double rate_of(double epsilon, double steps)
+{
+    return floor(epsilon / steps * 0x1p32 * (1 - 0x1p-50));
+}
+
+/* Of a discrete Laplace variate, in steps squared: 2 e^-t / (1 - e^-t)^2 = 1 / (2 sinh^2(t/2)). */
+static double laplace_variance(uint64_t rate)
+{
+    double half = sinh((double)rate * 0x1p-33);
+    return 1 / (2 * half * half);
+}
+
+static enum status sizes_check(const struct mechanism *m, struct error *err)
+{
+    static const double DISTANCE_MIN = MECHANISM_NORM * 0x1p-20;
+    if (!(m->epsilon >= 1e-4 && m->epsilon <= 1000))
+        return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon must be between 0.0001 and 1000");
+    if (m->rows == 0 || m->columns == 0 || m->columns > MECHANISM_COLUMNS_MAX)
+        return error_set(err, STATUS_INVALID, "bad_size", "", "there must be rows, and 1 to %d columns",
+                         MECHANISM_COLUMNS_MAX);
+    if (m->kind != MECHANISM_CELLS && !(m->distance >= DISTANCE_MIN && m->distance <= 2 * MECHANISM_NORM))
+        return error_set(err, STATUS_INVALID, "bad_distance", "/distance",
+                         "the protected distance must be between %g and %d, of a ball of radius %d", DISTANCE_MIN,
+                         2 * MECHANISM_NORM, MECHANISM_NORM);
+    bool may_widen = m->kind == MECHANISM_PROJECTED_GAUSSIAN;
+    if (m->dims > (may_widen ? MECHANISM_COLUMNS_MAX : m->columns))
+        return error_set(err, STATUS_INVALID, "bad_dims", "/dims",
+                         "a release has at most as many dimensions as the data");
+    return STATUS_OK;
+}
+
+static enum status delta_check(const struct mechanism *m, struct error *err)
+{
+    bool needs_it = m->kind == MECHANISM_DISCRETE_GAUSSIAN || m->kind == MECHANISM_PROJECTED_GAUSSIAN;
+    if (!(m->delta >= 0 && m->delta * (double)m->rows < 1))
+        return error_set(err, STATUS_INVALID, "bad_delta", "/delta",
+                         "delta must be smaller than 1 / the number of rows");
+    if (needs_it && !(m->delta >= 1e-30))
+        return error_set(err, STATUS_INVALID, "bad_delta", "/delta", "%s needs a delta above 0",
+                         mechanism_name(m->kind));
+    return STATUS_OK;
+}
+
+/* The noise with the smaller standard deviation; a tie goes to the one without delta. */
+static enum mechanism_kind choose(const struct mechanism *m)
+{
+    if (m->delta < 1e-30)
+        return MECHANISM_DISCRETE_LAPLACE;
+    bool laplace = sqrt(2 * (double)m->columns) / m->epsilon <= mechanism_zcdp_sigma(m->epsilon, m->delta);
+    return laplace ? MECHANISM_DISCRETE_LAPLACE : MECHANISM_DISCRETE_GAUSSIAN;
+}
+
+static enum status plan_laplace(struct mechanism *m, struct error *err)
+{
+    enum { RATE_MIN = 256 }; /* so that rounding it down costs less than 0.4 % */
+    double d = (double)m->columns, moved = m->distance + 2 * mechanism_scaling_error(m->columns);
+    m->sensitivity = m->kind == MECHANISM_CELLS ? 2 : sqrt(d) * moved / m->gamma + d;
+    double rate = rate_of(m->epsilon, m->sensitivity);
+    if (rate < RATE_MIN)
+        return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon is too small for so many columns");
+    m->rate = (uint64_t)rate;
+    m->delta = 0;
+    m->variance =
+        m->kind == MECHANISM_CELLS ? NAN : laplace_variance(m->rate) * m->gamma * m->gamma * d / (double)m->dims;
+    return STATUS_OK;
+}
+
+static enum status plan_gaussian(struct mechanism *m, struct error *err)
+{
+    bool   projects = m->kind == MECHANISM_PROJECTED_GAUSSIAN;
+    double d = (double)m->columns, p = (double)m->dims, moved = m->distance + 2 * mechanism_scaling_error(m->columns);
+    double unit = projects
+                      ? mechanism_projected_sigma(m->epsilon, m->delta, m->dims) * MECHANISM_PROJECTION_SCALE * sqrt(p)
+                      : mechanism_zcdp_sigma(m->epsilon, m->delta);
+    m->sensitivity = moved / m->gamma + sqrt(d);
+    double sigma = ceil(m->sensitivity * unit * (1 + 0x1p-40));
+    if (!(sigma < 0x1p31))
+        return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon is too small for this mechanism");
+    m->sigma = (uint32_t)sigma;
+    double sd = m->gamma * sigma / (projects ? MECHANISM_PROJECTION_SCALE * sqrt(p) : sqrt(p / d));
+    m->variance = sd * sd;
+    return STATUS_OK;
+}
+
+enum status mechanism_plan(struct mechanism *m, struct error *err)
+{
+    TRY(sizes_check(m, err));
+    TRY(delta_check(m, err));
+    if (m->kind == MECHANISM_AUTO)
+        m->kind = choose(m);
+    if (m->dims == 0)
+        m->dims = m->columns;
+    m->rate = m->sigma = 0;
+    m->gamma = m->kind == MECHANISM_CELLS ? 1 : power_of_two_below(m->distance) * 0x1p-10;
+    bool laplace = m->kind == MECHANISM_DISCRETE_LAPLACE || m->kind == MECHANISM_CELLS;
+    return laplace ? plan_laplace(m, err) : plan_gaussian(m, err);
+}
+
+/* Two clipped outcomes differ by at most s_y / gamma + 1 steps; an offset from low has at most 2^31 of them, so that its
+ * rounding costs less than 2^-21 of a step on each side. */
+enum status mechanism_plan_outcome(struct mechanism_outcome *m, struct error *err)
+{
+    double range = m->high - m->low;
+    if (!(range > 0) || !isfinite(range))
+        return error_set(err, STATUS_INVALID, "bad_range", "", "the range of outcomes must be finite and not empty");
+    if (isnan(m->sensitivity))
+        m->sensitivity = range;
+    if (!(m->sensitivity >= range * 0x1p-20 && m->sensitivity <= range) || m->sensitivity < 0x1p-900)
+        return error_set(err, STATUS_INVALID, "bad_sensitivity", "/sensitivity",
+                         "the sensitivity of an outcome is positive and at most the range");
+    if (!(m->epsilon >= 1e-4 && m->epsilon <= 1000))
+        return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon must be between 0.0001 and 1000");
+    m->gamma = power_of_two_below(m->sensitivity) * 0x1p-10;
+    m->rate = (uint64_t)rate_of(m->epsilon, m->sensitivity / m->gamma + 1 + 0x1p-20);
+    m->variance = laplace_variance(m->rate) * m->gamma * m->gamma;
+    return STATUS_OK;
+}
+
+double mechanism_rkhs_sensitivity(double bound, double signal_sd, double length_scale, double distance)
+{
+    double q = distance / length_scale;
+    return bound * signal_sd * sqrt(-2 * expm1(-q * q / 2));
+}
+
+struct mechanism_total mechanism_total_of(const struct mechanism *rows, const struct mechanism_outcome *outcomes)
+{
+    return (struct mechanism_total){
+        .epsilon = rows->epsilon + (outcomes == NULL ? 0 : outcomes->epsilon),
+        .delta = rows->delta,
+    };
+}
+
+double mechanism_pure_epsilon_at(double epsilon, double distance, double moved)
+{
+    return epsilon * moved / distance;
+}
+
+double mechanism_gaussian_epsilon_at(double mu, double delta, double distance, double moved)
+{
+    return mechanism_gaussian_epsilon(mu * moved / distance, delta);
+}
+
+struct mechanism_kernel mechanism_effective_kernel(double length_scale, double variance, double s2, size_t p)
+{
+    if (s2 == 0)
+        return (struct mechanism_kernel){.length_scale = length_scale, .variance = variance};
+    double squared = length_scale * length_scale, wider = squared + 2 * s2;
+    double rho = exp(0.5 * (double)p * log(squared / wider));
+    return (struct mechanism_kernel){
+        .length_scale = sqrt(wider),
+        .variance = rho * variance,
+        .row_variance = (1 - rho) * variance,
+    };
+}

@@ -1,0 +1,352 @@
+/* One pass over the rows; only noisy integers reach the floating-point part behind the noise. */
+#include "engine/privacy/release.h"
+
+#include "engine/math/mat.h"
+
+#include <math.h>
+
+static void wipe(void *memory, size_t bytes)
+{
+    volatile unsigned char *at = memory;
+    for (size_t i = 0; i < bytes; i++)
+        at[i] = 0;
+}
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for the release");
+}
+
+static enum status scale_check(const struct release_scale *scale, size_t d, struct error *err)
+{
+    if (!(scale->radius > 0) || !isfinite(scale->radius))
+        return error_set(err, STATUS_INVALID, "bad_scale", "/radius", "the public radius must be positive");
+    for (size_t c = 0; c < d; c++) {
+        if (!(scale->length_scales[c] > 0) || !isnormal(MECHANISM_NORM / (scale->length_scales[c] * scale->radius)))
+            return error_set(err, STATUS_INVALID, "bad_scale", "/length_scales", "length-scale %zu is not positive",
+                             c + 1);
+        if (!isfinite(scale->centre[c]))
+            return error_set(err, STATUS_INVALID, "bad_scale", "/centre", "centre %zu is not finite", c + 1);
+    }
+    return STATUS_OK;
+}
+
+/* The norm, without overflow of the squares. */
+static double row_norm(const double *x, size_t d)
+{
+    double largest = 0, sum = 0;
+    for (size_t c = 0; c < d; c++)
+        largest = fmax(largest, fabs(x[c]));
+    for (size_t c = 0; c < d && largest > 0; c++)
+        sum += x[c] / largest * (x[c] / largest);
+    return largest * sqrt(sum);
+}
+
+/* out [d] := the raw row in scaled space, clipped.  False: an entry or a scaled entry is not finite. */
+static bool scale_row(const struct release_scale *scale, const double *raw, size_t d, double *out, size_t *clipped)
+{
+    for (size_t c = 0; c < d; c++)
+        out[c] = (raw[c] - scale->centre[c]) * (MECHANISM_NORM / (scale->length_scales[c] * scale->radius));
+    if (!mat_is_finite(out, d))
+        return false;
+    double norm = row_norm(out, d);
+    if (norm <= MECHANISM_NORM)
+        return true;
+    ++*clipped;
+    for (size_t c = 0; c < d; c++)
+        out[c] *= MECHANISM_NORM / norm;
+    return true;
+}
+
+/* What lies between the rows and the indices. */
+struct work {
+    const struct mechanism *plan;
+    struct sampler         *sampler;
+    double                 *x;       /* [max(d, p)] */
+    int64_t                *k;       /* [max(d, p)] */
+    double                 *Q;       /* [p][d] orthonormal rows times sqrt(d / p), or NULL */
+    int64_t                *M;       /* [d][p], or NULL */
+    double                 *z;       /* [p] */
+    double                  squares; /* of all noise, in units of its variance */
+    size_t                  draws;
+};
+
+/* Box and Muller, for Q alone. */
+static enum status draw_normal(struct sampler *sampler, double *out, struct error *err)
+{
+    uint64_t u = 0, v = 0;
+    TRY(sampler_u64(sampler, &u, err));
+    TRY(sampler_u64(sampler, &v, err));
+    *out = sqrt(-2 * log(((double)(u >> 11) + 0.5) * 0x1p-53)) * cos(6.283185307179586 * 0x1p-53 * (double)(v >> 11));
+    return STATUS_OK;
+}
+
+/* Rows of normals made orthonormal one after the other, twice for precision: the first p rows of a Haar matrix. */
+static enum status draw_rotation(struct work *work, struct error *err)
+{
+    size_t d = work->plan->columns, p = work->plan->dims;
+    for (size_t i = 0; i < p; i++) {
+        double *q = work->Q + i * d;
+        for (size_t c = 0; c < d; c++)
+            TRY(draw_normal(work->sampler, &q[c], err));
+        double before = row_norm(q, d);
+        for (size_t pass = 0; pass < 2; pass++)
+            for (size_t e = 0; e < i; e++)
+                mat_axpy(d, -mat_dot(q, work->Q + e * d, d), work->Q + e * d, q);
+        double norm = row_norm(q, d);
+        if (!(norm > 1e-9 * before))
+            return error_set(err, STATUS_INTERNAL, "not_random", "", "the source of random bits is broken");
+        for (size_t c = 0; c < d; c++)
+            q[c] /= norm;
+    }
+    for (size_t i = 0; i < p * d; i++)
+        work->Q[i] *= sqrt((double)d / (double)p);
+    return STATUS_OK;
+}
+
+static enum status draw_noise(struct work *work, int64_t *out, struct error *err)
+{
+    const struct mechanism *plan = work->plan;
+    enum status             status = plan->kind == MECHANISM_DISCRETE_LAPLACE
+                                         ? sampler_laplace(work->sampler, plan->rate, out, err)
+                                         : sampler_gaussian(work->sampler, plan->sigma, out, err);
+    work->squares += (double)*out * (double)*out;
+    work->draws++;
+    return status;
+}
+
+/* k [p] := k [d] times M.  |k| <= 25 / gamma + 1 <= 2^32 and |M| < 64 * 2^10, so that 2^10 products stay below 2^58. */
+static void multiply_integers(struct work *work, int64_t *sum)
+{
+    size_t d = work->plan->columns, p = work->plan->dims;
+    for (size_t j = 0; j < p; j++) {
+        sum[j] = 0;
+        for (size_t c = 0; c < d; c++)
+            sum[j] += work->k[c] * work->M[c * p + j];
+    }
+}
+
+/* One row: x [d] scaled and clipped -> indices [p]. */
+static enum status release_row(struct work *work, int64_t *indices, struct error *err)
+{
+    const struct mechanism *plan = work->plan;
+    bool                    projects = work->M != NULL;
+    size_t                  d = plan->columns, p = plan->dims;
+    for (size_t c = 0; c < d; c++)
+        work->k[c] = (int64_t)rint(work->x[c] / plan->gamma);
+    int64_t *noisy = projects ? indices : work->k;
+    if (projects)
+        multiply_integers(work, noisy);
+    for (size_t j = 0; j < (projects ? p : d); j++) {
+        int64_t noise = 0;
+        TRY(draw_noise(work, &noise, err));
+        noisy[j] += noise;
+    }
+    if (work->Q != NULL) {
+        for (size_t c = 0; c < d; c++)
+            work->x[c] = (double)work->k[c];
+        mat_vector(work->Q, p, d, false, work->x, work->z);
+    }
+    for (size_t j = 0; j < p; j++)
+        indices[j] = projects ? (int64_t)rint((double)noisy[j] / (MECHANISM_PROJECTION_SCALE * sqrt((double)p)))
+                     : work->Q != NULL ? (int64_t)rint(work->z[j])
+                                       : noisy[j];
+    return STATUS_OK;
+}
+
+static enum status shuffle(size_t *order, size_t n, bool is_plain, struct sampler *sampler, struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    for (size_t i = n; i > 1 && !is_plain; i--) {
+        uint64_t at = 0;
+        TRY(sampler_below(sampler, i, &at, err));
+        size_t swapped = order[at];
+        order[at] = order[i - 1];
+        order[i - 1] = swapped;
+    }
+    return STATUS_OK;
+}
+
+/* The guard against a build that forgets its noise.  Data have no part in it: below one half of the variance with a
+ * thousand draws has a probability of about e^-25 for Laplace noise and less for Gaussian noise. */
+static enum status noise_check(const struct work *work, struct error *err)
+{
+    enum { DRAWS_MIN = 1000 };
+    const struct mechanism *plan = work->plan;
+    double                  half = sinh((double)plan->rate * 0x1p-33), sd = plan->sigma;
+    double                  variance = plan->kind == MECHANISM_DISCRETE_LAPLACE ? 0.5 / (half * half) : sd * sd;
+    if (work->draws >= DRAWS_MIN && !(work->squares >= 0.5 * variance * (double)work->draws))
+        return error_set(err, STATUS_INTERNAL, "noise_test", "", "the noise does not have the variance it should have");
+    return STATUS_OK;
+}
+
+static enum status draw_matrices(struct work *work, struct error *err)
+{
+    size_t count = work->plan->columns * work->plan->dims;
+    for (size_t i = 0; i < count && work->M != NULL; i++)
+        TRY(sampler_gaussian(work->sampler, MECHANISM_PROJECTION_SCALE, &work->M[i], err));
+    return work->Q == NULL ? STATUS_OK : draw_rotation(work, err);
+}
+
+static enum status release_all(struct release *release, const double *rows, struct work *work, struct error *err)
+{
+    size_t n = release->mechanism.rows, d = release->mechanism.columns, p = release->mechanism.dims;
+    if (release->order != NULL)
+        TRY(shuffle(release->order, n, release->is_plain, work->sampler, err));
+    TRY(draw_matrices(work, err));
+    for (size_t i = 0; i < n; i++) {
+        size_t row = release->order == NULL ? i : release->order[i];
+        if (!scale_row(&release->scale, rows + row * d, d, work->x, &release->clipped))
+            return error_set(err, STATUS_INVALID, "not_finite", "", "row %zu has a value that is not finite", row + 1);
+        TRY(release_row(work, release->indices + i * p, err));
+    }
+    return noise_check(work, err);
+}
+
+enum status release_make(struct release *release, const double *rows, struct sampler *sampler, struct arena *scratch,
+                         struct error *err)
+{
+    struct mechanism *plan = &release->mechanism;
+    release->clipped = 0;
+    if (plan->kind == MECHANISM_CELLS || (release->order == NULL && !release->is_plain))
+        return error_set(err, STATUS_INVALID, "bad_mechanism", "/mechanism", "this mechanism has a release of its own");
+    TRY(mechanism_plan(plan, err));
+    TRY(scale_check(&release->scale, plan->columns, err));
+    release->distance_raw = plan->distance * release->scale.radius / MECHANISM_NORM;
+    size_t            d = plan->columns, p = plan->dims, widest = d > p ? d : p;
+    bool              projects = plan->kind == MECHANISM_PROJECTED_GAUSSIAN;
+    bool              rotates = !projects && (!release->is_plain || p < d);
+    struct arena_mark mark = arena_mark(scratch);
+    struct work       work = {.plan = plan,
+                              .sampler = sampler,
+                              .x = ARENA_NEW(scratch, double, widest),
+                              .k = ARENA_NEW(scratch, int64_t, widest),
+                              .z = ARENA_NEW(scratch, double, p),
+                              .Q = rotates ? ARENA_NEW(scratch, double, p *d) : NULL,
+                              .M = projects ? ARENA_NEW(scratch, int64_t, d * p) : NULL};
+    enum status       status;
+    if (work.x == NULL || work.k == NULL || work.z == NULL || (rotates && work.Q == NULL) ||
+        (projects && work.M == NULL)) {
+        status = no_memory(err);
+    } else {
+        status = release_all(release, rows, &work, err);
+        wipe(work.x, widest * sizeof *work.x);
+        wipe(work.k, widest * sizeof *work.k);
+        wipe(rotates ? (void *)work.Q : work.M, rotates    ? p * d * sizeof *work.Q
+                                                : projects ? d * p * sizeof *work.M
+                                                           : 0);
+    }
+    arena_release(scratch, mark);
+    return status;
+}
+
+bool release_fits_int32(const int64_t *indices, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (indices[i] < INT32_MIN || indices[i] > INT32_MAX)
+            return false;
+    return true;
+}
+
+size_t release_cells_count(const size_t *sides, size_t columns)
+{
+    size_t count = 1;
+    for (size_t c = 0; c < columns; c++) {
+        if (sides[c] == 0 || sides[c] > RELEASE_CELLS_MAX / count)
+            return 0;
+        count *= sides[c];
+    }
+    return count;
+}
+
+static enum status grid_check(const struct release_grid *grid, size_t d, struct error *err)
+{
+    if (release_cells_count(grid->sides, d) == 0)
+        return error_set(err, STATUS_INVALID, "bad_grid", "/sides", "a grid has 1 to %d cells", RELEASE_CELLS_MAX);
+    for (size_t c = 0; c < d; c++)
+        if (!(grid->high[c] - grid->low[c] > 0) || !isfinite(grid->high[c] - grid->low[c]))
+            return error_set(err, STATUS_INVALID, "bad_grid", "/low", "column %zu has an empty range", c + 1);
+    return STATUS_OK;
+}
+
+static size_t cell_of(const struct release_grid *grid, const double *raw, size_t d)
+{
+    size_t cell = 0;
+    for (size_t c = 0; c < d; c++) {
+        double side = (double)grid->sides[c];
+        double at = floor((raw[c] - grid->low[c]) / (grid->high[c] - grid->low[c]) * side);
+        cell = cell * grid->sides[c] + (size_t)fmin(fmax(at, 0), side - 1);
+    }
+    return cell;
+}
+
+/* Rounded to the wire lattice of cells, which is public like the grid itself. */
+static void cell_centre(const struct release *release, const struct release_grid *grid, size_t cell, int64_t *indices)
+{
+    for (size_t c = release->mechanism.columns; c-- > 0;) {
+        double width = (grid->high[c] - grid->low[c]) / (double)grid->sides[c];
+        double raw = grid->low[c] + ((double)(cell % grid->sides[c]) + 0.5) * width;
+        double unit = MECHANISM_NORM / (release->scale.length_scales[c] * release->scale.radius);
+        cell /= grid->sides[c];
+        indices[c] = (int64_t)rint((raw - release->scale.centre[c]) * unit * 0x1p10);
+    }
+}
+
+static double cells_variance(const struct release *release, const struct release_grid *grid)
+{
+    double sum = 0, d = (double)release->mechanism.columns;
+    for (size_t c = 0; c < release->mechanism.columns; c++) {
+        double unit = MECHANISM_NORM / (release->scale.length_scales[c] * release->scale.radius);
+        double side = (grid->high[c] - grid->low[c]) / (double)grid->sides[c] * unit;
+        sum += side * side / 12 / d;
+    }
+    return sum;
+}
+
+enum status release_cells(struct release *release, struct release_grid *grid, const double *rows,
+                          struct sampler *sampler, struct error *err)
+{
+    struct mechanism *plan = &release->mechanism;
+    size_t            d = plan->columns;
+    if (plan->kind != MECHANISM_CELLS)
+        return error_set(err, STATUS_INVALID, "bad_mechanism", "/mechanism", "only cells have a grid");
+    TRY(mechanism_plan(plan, err));
+    TRY(scale_check(&release->scale, d, err));
+    TRY(grid_check(grid, d, err));
+    size_t cells = release_cells_count(grid->sides, d);
+    double t = (double)plan->rate * 0x1p-32, from = isnan(grid->keep_from) ? ceil(log(20) / t) : grid->keep_from;
+    for (size_t k = 0; k < cells; k++)
+        grid->counts[k] = 0;
+    for (size_t i = 0; i < plan->rows; i++) {
+        if (!mat_is_finite(rows + i * d, d))
+            return error_set(err, STATUS_INVALID, "not_finite", "", "row %zu has a value that is not finite", i + 1);
+        grid->cell_of_row[i] = cell_of(grid, rows + i * d, d);
+        grid->counts[grid->cell_of_row[i]]++;
+    }
+    grid->kept_len = 0;
+    for (size_t k = 0; k < cells; k++) {
+        int64_t noise = 0;
+        TRY(sampler_laplace(sampler, plan->rate, &noise, err));
+        grid->counts[k] += noise;
+        if ((double)grid->counts[k] < from)
+            continue;
+        cell_centre(release, grid, k, grid->indices + grid->kept_len * d);
+        grid->kept[grid->kept_len++] = k;
+    }
+    plan->gamma = 0x1p-10;
+    plan->variance = cells_variance(release, grid);
+    return STATUS_OK;
+}
+
+enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler, double *out,
+                            struct error *err)
+{
+    int64_t noise = 0;
+    if (!isfinite(value))
+        return error_set(err, STATUS_INVALID, "not_finite", "", "an outcome must be finite");
+    TRY(sampler_laplace(sampler, plan->rate, &noise, err));
+    double steps = rint((fmin(fmax(value, plan->low), plan->high) - plan->low) / plan->gamma);
+    *out = plan->low + (steps + (double)noise) * plan->gamma;
+    return STATUS_OK;
+}

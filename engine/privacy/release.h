@@ -1,0 +1,93 @@
+/* A whole release of a table of rows, as the curator makes it: scale, clip, lattice, exact noise, secret rotation.
+ * Pure: random bits come through a sampler.  Must not know of files or ledgers.
+ *
+ * Why discrete-laplace is epsilon-DP for data sets that differ in one row by at most Delta in scaled space:
+ *  1. T(x) = x-scaled, projected on the ball of radius 25, is fixed by public numbers and non-expansive; in floating point
+ *     it is off by at most e = mechanism_scaling_error(d) in l2.  So |T(x) - T(x')|_1 <= sqrt(d) (Delta + 2e).
+ *  2. gamma is a power of two, so x/gamma is exact; rounding to integers moves a coordinate by at most 1/2.  So
+ *     neighbouring rows of integers differ by at most sqrt(d) (Delta + 2e) / gamma + d = sensitivity in l1.
+ *  3. Each integer gets its own noise with P(k) ~ exp(-t |k|), exactly (sampler.h), with t sensitivity <= epsilon, as t
+ *     was rounded down to a multiple of 2^-32.  So the noisy integers are epsilon-DP: pure, no delta.
+ *  4. All that follows (rotation or projection by Q, order of the rows, rounding to the wire lattice) sees the noisy
+ *     integers and independent randomness only.  Floating point is harmless there.
+ * discrete-gaussian: the same with l2: (Delta + 2e)/gamma + sqrt(d), and rho-zCDP with rho = sensitivity^2 / (2 sigma^2).
+ * projected-gaussian (the repaired projection): M has discrete Gaussian integers of sd 64, drawn after the data are
+ *     fixed; K M is computed in integers, without rounding, and gets exact discrete Gaussian noise.  Shifts between
+ *     neighbours are integers, so the divergences are those of mechanism_projected_sigma, M known or not.  A real-valued
+ *     M would put floating-point sums of private numbers in the place of K M, which no proof covers; the price of the
+ *     bound that holds for integers is a standard deviation above mechanism_mixture_sigma's: by 24 to 47 % for one
+ *     dimension, 12 to 21 % for 10, 8 to 15 % for 50 (epsilon 1 to 10, delta 1e-5 to 1e-3; the most for the largest
+ *     delta and the least epsilon).
+ * cells: counts over a public grid; any change of a row changes two counts by 1, so t = epsilon / 2 per step.
+ *
+ * What must not leave the curator: clipped, order, rows_of_cells.  Q and M are overwritten. */
+#ifndef GNOMON_ENGINE_RELEASE_H
+#define GNOMON_ENGINE_RELEASE_H
+
+#include "engine/base/arena.h"
+#include "engine/privacy/mechanism.h"
+#include "engine/privacy/sampler.h"
+#include "engine/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Public numbers that say how raw rows become scaled ones: 25 (x_j - centre_j) / (length_scales_j radius). */
+struct release_scale {
+    const double *centre;        /* [d] */
+    const double *length_scales; /* [d], > 0 */
+    double        radius;        /* > 0, in units of the length-scales */
+};
+
+struct release {
+    struct mechanism     mechanism; /* in: the request (rows and columns included); out: the plan */
+    struct release_scale scale;
+    bool                 is_plain; /* neither rotated nor permuted: for audits and tests, not for a release */
+    /* out, public; storage by the caller */
+    int64_t *indices;      /* [n][p] with p = dims, or columns when dims is 0: a value is gamma times its index */
+    double   distance_raw; /* Delta in units of the length-scales: column j alone may move by distance_raw * l_j */
+    /* out, private */
+    size_t *order;   /* [n] raw row of each released row; may be NULL when is_plain */
+    size_t  clipped; /* rows outside the public ball */
+};
+
+/* Releases rows [n][d] by discrete Laplace, discrete Gaussian or projected Gaussian noise.
+ * Errors: INVALID (as mechanism_plan; bad_scale; not_finite names the row), NO_MEMORY (about 8 d (p + 4) bytes), what the
+ * source of bits returns, INTERNAL noise_test when a thousand or more draws have less than half of their variance.
+ * Nothing of indices may be used after an error.  O(n d p). */
+MUST_CHECK enum status release_make(struct release *release, const double *rows, struct sampler *sampler,
+                                    struct arena *scratch, struct error *err);
+
+/* True when every index fits in 32 bits, which is then the wire type. */
+bool release_fits_int32(const int64_t *indices, size_t count);
+
+/* Cells of a public box, low and high in raw units; columns beyond the box count as its border. */
+struct release_grid {
+    const size_t *sides;      /* [d] cells per column, > 0 */
+    const double *low, *high; /* [d] */
+    double keep_from; /* least noisy count of a cell that is kept; NaN: so that an empty one is kept in 1 of 20 */
+    /* out, public; storage by the caller for all K = product of sides cells, row-major, last column fastest */
+    int64_t *counts;  /* [K] noisy */
+    size_t  *kept;    /* [kept_len] numbers of the kept cells, ascending */
+    int64_t *indices; /* [kept_len][d] their centres in scaled space, in steps of 2^-10 */
+    size_t   kept_len;
+    /* out, private */
+    size_t *cell_of_row; /* [n] */
+};
+enum { RELEASE_CELLS_MAX = 1000000 };
+
+/* The number of cells; 0 when it is over RELEASE_CELLS_MAX or a side is 0. */
+size_t release_cells_count(const size_t *sides, size_t columns);
+
+/* Releases the occupied cells; release->mechanism.kind is CELLS, its indices and order are not used, its variance becomes
+ * the mean over columns of h^2 / 12.  Errors: as release_make; bad_grid. */
+MUST_CHECK enum status release_cells(struct release *release, struct release_grid *grid, const double *rows,
+                                     struct sampler *sampler, struct error *err);
+
+/* One outcome: clipped to [low, high], put on the lattice low + gamma Z, plus noise.  To be called once a row.
+ * Errors: INVALID not_finite; what the source of bits returns. */
+MUST_CHECK enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler,
+                                       double *out, struct error *err);
+
+#endif

@@ -1,0 +1,349 @@
+/* Checks, scales and rounding of one parameter. */
+#include "engine/space/param.h"
+
+#include "engine/math/log_gamma.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double INTEGER_MAX = 9007199254740992.0; /* 2^53 */
+static const double UNIT_GAP_MIN = 1e-12;             /* between discrete values */
+
+enum status param_refuse(struct error *err, size_t i, const char *member, const char *code, const char *why)
+{
+    char path[sizeof err->path];
+    snprintf(path, sizeof path, "/space/parameters/%zu/%s", i, member);
+    return error_set(err, STATUS_INVALID, code, path, "%s", why);
+}
+
+static bool is_integer(double x)
+{
+    return fabs(x) <= INTEGER_MAX && x == floor(x);
+}
+
+/* --- scales --- */
+
+/* ln(x / min) without losing digits when x is close to min and without overflow when it is far away. */
+static double log_ratio(double x, double min)
+{
+    return x < 2 * min ? log1p((x - min) / min) : log(x) - log(min);
+}
+
+static double log_ratio_inverse(double ratio, double min)
+{
+    return ratio < 0.5 ? min + min * expm1(ratio) : exp(log(min) + ratio);
+}
+
+static double mirrored(const struct param *p, double x)
+{
+    return p->min + (p->max - x);
+}
+
+static double unit_from_number(const struct param *p, double x)
+{
+    if (x <= p->min)
+        return 0;
+    if (x >= p->max)
+        return 1;
+    switch (p->scale) {
+    case SCALE_LOG:
+        return log_ratio(x, p->min) / log_ratio(p->max, p->min);
+    case SCALE_REVERSE_LOG:
+        return 1 - log_ratio(mirrored(p, x), p->min) / log_ratio(p->max, p->min);
+    case SCALE_LINEAR:
+        break;
+    }
+    return (x - p->min) / (p->max - p->min);
+}
+
+/* Of the scale alone, not rounded to a value. */
+static double number_from_unit(const struct param *p, double u)
+{
+    if (!(u > 0))
+        return p->min + 0.0;
+    if (u >= 1)
+        return p->max + 0.0;
+    double x = p->min + u * (p->max - p->min);
+    if (p->scale == SCALE_LOG)
+        x = log_ratio_inverse(u * log_ratio(p->max, p->min), p->min);
+    if (p->scale == SCALE_REVERSE_LOG)
+        x = p->max - (log_ratio_inverse((1 - u) * log_ratio(p->max, p->min), p->min) - p->min);
+    return fmin(fmax(x, p->min), p->max) + 0.0; /* + 0.0: no negative zero */
+}
+
+/* --- kinds --- */
+
+/* How many of the discrete values are below x. */
+static size_t values_below(const struct param *p, double x)
+{
+    size_t low = 0, high = p->choices;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->values[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static double nearest_discrete(const struct param *p, double x)
+{
+    size_t above = values_below(p, x);
+    if (above == p->choices || above == 0 || p->values[above] == x)
+        return p->values[above == p->choices ? above - 1 : above];
+    double u = unit_from_number(p, x), low = p->values[above - 1], high = p->values[above];
+    return u - unit_from_number(p, low) < unit_from_number(p, high) - u ? low : high;
+}
+
+static double nearest_integer(const struct param *p, double x)
+{
+    return fmin(fmax(round(x), p->min), p->max) + 0.0;
+}
+
+static double nearest_double(const struct param *p, double x)
+{
+    (void)p;
+    return x;
+}
+
+static enum status check_range(const struct param *p, size_t i, struct error *err)
+{
+    const char *min = p->kind == PARAM_DISCRETE ? "values" : "min", *max = p->kind == PARAM_DISCRETE ? "values" : "max";
+    if (!isfinite(p->min))
+        return param_refuse(err, i, min, "bad_bound", "min must be a finite number");
+    if (!isfinite(p->max))
+        return param_refuse(err, i, max, "bad_bound", "max must be a finite number");
+    if (p->min >= p->max)
+        return param_refuse(err, i, max, "empty_range", "max must be greater than min");
+    if (!isfinite(p->max - p->min))
+        return param_refuse(err, i, max, "bad_bound", "max - min must be below 1.8e308");
+    if (p->scale != SCALE_LINEAR && p->min <= 0)
+        return param_refuse(err, i, min, "bad_bound", "a log or reverse_log scale needs numbers above 0");
+    return STATUS_OK;
+}
+
+static enum status check_int(const struct param *p, size_t i, struct error *err)
+{
+    TRY(check_range(p, i, err));
+    if (!is_integer(p->min))
+        return param_refuse(err, i, "min", "bad_bound", "min of an int must be an integer within 2^53");
+    if (!is_integer(p->max))
+        return param_refuse(err, i, "max", "bad_bound", "max of an int must be an integer within 2^53");
+    return STATUS_OK;
+}
+
+static enum status check_categorical(const struct param *p, size_t i, struct error *err)
+{
+    if (p->choices == 0)
+        return param_refuse(err, i, "values", "empty_categorical", "a categorical needs at least one value");
+    if (p->choices > PARAM_CHOICES_MAX || p->min != 0 || p->max != (double)(p->choices - 1))
+        return param_refuse(err, i, "values", "too_many_values", "too many values");
+    if (p->prior.kind != PRIOR_NONE)
+        return param_refuse(err, i, "prior", "bad_prior", "a categorical has no prior");
+    return STATUS_OK;
+}
+
+static enum status check_discrete(const struct param *p, size_t i, struct error *err)
+{
+    if (p->choices < 2 || p->choices > PARAM_CHOICES_MAX)
+        return param_refuse(err, i, "values", "out_of_range", "a discrete parameter needs 2 to 4000 values");
+    if (p->min != p->values[0] || p->max != p->values[p->choices - 1])
+        return param_refuse(err, i, "values", "bad_bound", "values must ascend from min to max");
+    TRY(check_range(p, i, err));
+    for (size_t k = 1; k < p->choices; k++)
+        if (!(unit_from_number(p, p->values[k]) - unit_from_number(p, p->values[k - 1]) > UNIT_GAP_MIN))
+            return param_refuse(err, i, "values", "too_close", "values must differ by over 1e-12 of the range");
+    return STATUS_OK;
+}
+
+static const struct kind {
+    enum status (*check)(const struct param *p, size_t i, struct error *err);
+    double (*nearest)(const struct param *p, double x); /* value to a number within the bounds */
+} kinds[] = {
+    [PARAM_DOUBLE] = {check_range, nearest_double},
+    [PARAM_INT] = {check_int, nearest_integer},
+    [PARAM_CATEGORICAL] = {check_categorical, nearest_integer},
+    [PARAM_DISCRETE] = {check_discrete, nearest_discrete},
+};
+
+static enum status check_prior(const struct param *p, size_t i, struct error *err)
+{
+    const struct prior *prior = &p->prior;
+    double              range = p->max - p->min;
+    if (prior->kind == PRIOR_NORMAL && !(prior->a >= p->min && prior->a <= p->max))
+        return param_refuse(err, i, "prior/normal/mean", "bad_prior", "the mean must lie in the parameter's range");
+    if (prior->kind == PRIOR_NORMAL && !(prior->b >= 1e-9 * range && prior->b <= 1e3 * range))
+        return param_refuse(err, i, "prior/normal/sd", "bad_prior", "sd must be 1e-9 to 1e3 times max - min");
+    if (prior->kind == PRIOR_BETA && !(prior->a >= 0.01 && prior->a <= 1e4))
+        return param_refuse(err, i, "prior/beta/a", "bad_prior", "a must be within [0.01, 10000]");
+    if (prior->kind == PRIOR_BETA && !(prior->b >= 0.01 && prior->b <= 1e4))
+        return param_refuse(err, i, "prior/beta/b", "bad_prior", "b must be within [0.01, 10000]");
+    return STATUS_OK;
+}
+
+enum status param_check(const struct param *p, size_t i, struct error *err)
+{
+    TRY(kinds[p->kind].check(p, i, err));
+    return check_prior(p, i, err);
+}
+
+bool param_has(const struct param *p, double x)
+{
+    return x >= p->min && x <= p->max && kinds[p->kind].nearest(p, x) == x;
+}
+
+size_t param_width(const struct param *p)
+{
+    return p->kind == PARAM_CATEGORICAL ? p->choices : 1;
+}
+
+void param_encode(const struct param *p, double x, double *u)
+{
+    if (p->kind != PARAM_CATEGORICAL) {
+        *u = isnan(x) ? 0.5 : unit_from_number(p, x);
+        return;
+    }
+    for (size_t c = 0; c < p->choices; c++)
+        u[c] = isnan(x) ? 1 / (double)p->choices : x == (double)c ? 1 : 0;
+}
+
+/* The lowest index of the largest value; NaN counts as 0. */
+static size_t largest(const double *u, size_t n)
+{
+    size_t best = 0;
+    for (size_t c = 1; c < n; c++)
+        if ((isnan(u[c]) ? 0 : u[c]) > (isnan(u[best]) ? 0 : u[best]))
+            best = c;
+    return best;
+}
+
+double param_decode(const struct param *p, const double *u)
+{
+    return p->kind == PARAM_CATEGORICAL ? (double)largest(u, p->choices)
+                                        : kinds[p->kind].nearest(p, number_from_unit(p, *u));
+}
+
+/* --- quantiles --- */
+
+/* A value takes half a step more at both ends of an int's logarithmic scale, so that the end values get their share. */
+static double log_integer(const struct param *p, double v)
+{
+    double low = p->min - 0.5, ratio = log_ratio(p->max + 0.5, low);
+    if (p->scale == SCALE_REVERSE_LOG)
+        return mirrored(p, round(log_ratio_inverse((1 - v) * ratio, low)));
+    return round(log_ratio_inverse(v * ratio, low));
+}
+
+double param_quantile(const struct param *p, double v)
+{
+    double count = param_count(p);
+    v = v > 0 ? fmin(v, 1) : 0;
+    if (count == 0)
+        return number_from_unit(p, v);
+    if (p->kind == PARAM_INT && p->scale != SCALE_LINEAR)
+        return fmin(fmax(log_integer(p, v), p->min), p->max) + 0.0;
+    return param_value(p, fmin(floor(v * count), count - 1));
+}
+
+double param_quantile_within(const struct param *p, double low, double high, double v)
+{
+    if (!(low <= high))
+        return NAN;
+    if (p->kind == PARAM_DOUBLE) {
+        double from = unit_from_number(p, low), to = unit_from_number(p, high);
+        return fmin(fmax(number_from_unit(p, from + v * (to - from)), low), high) + 0.0;
+    }
+    bool   is_discrete = p->kind == PARAM_DISCRETE;
+    double first = is_discrete ? (double)values_below(p, low) : ceil(low) - p->min;
+    double last = is_discrete ? (double)values_below(p, nextafter(high, INFINITY)) - 1 : floor(high) - p->min;
+    return first <= last ? param_value(p, fmin(first + floor(v * (last - first + 1)), last)) : NAN;
+}
+
+double param_slope(const struct param *p, double x)
+{
+    if (p->scale == SCALE_LINEAR)
+        return p->max - p->min;
+    return (p->scale == SCALE_LOG ? x : mirrored(p, x)) * log_ratio(p->max, p->min);
+}
+
+static double normal_mass(double low, double high)
+{
+    return low > 0 ? normal_mass(-high, -low) : 0.5 * (erfc(-high / sqrt(2)) - erfc(-low / sqrt(2)));
+}
+
+/* Continued fraction of the incomplete beta function (Lentz's method; DLMF 8.17.22), for x < (a + 1) / (a + b + 2). */
+static double beta_fraction(double a, double b, double x)
+{
+    double c = 1, d = 1 / (1 - (a + b) * x / (a + 1)), h = d;
+    for (int m = 1; m <= 300; m++) {
+        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        d = 1 / (1 + even * d);
+        c = 1 + even / c;
+        h *= d * c;
+        d = 1 / (1 + odd * d);
+        c = 1 + odd / c;
+        h *= d * c;
+        if (fabs(d * c - 1) < 1e-15)
+            break;
+    }
+    return h;
+}
+
+/* I_x(a, b), the distribution function of beta(a, b). */
+static double beta_mass(double a, double b, double x)
+{
+    if (x <= 0 || x >= 1)
+        return x <= 0 ? 0 : 1;
+    if (x > (a + 1) / (a + b + 2))
+        return 1 - beta_mass(b, a, 1 - x);
+    return exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x)) * beta_fraction(a, b, x) /
+           a;
+}
+
+/* The part of the prior below number x, or below position x on the scale. */
+static double prior_mass(const struct param *p, double low, double x)
+{
+    const struct prior *prior = &p->prior;
+    return prior->kind == PRIOR_BETA ? beta_mass(prior->a, prior->b, x)
+                                     : normal_mass((low - prior->a) / prior->b, (x - prior->a) / prior->b);
+}
+
+/* Bisection: the distribution function rises, and 200 halvings leave neighbouring doubles of any range. */
+double param_prior_quantile(const struct param *p, double v)
+{
+    if (p->prior.kind == PRIOR_NONE)
+        return param_quantile(p, v);
+    bool   is_beta = p->prior.kind == PRIOR_BETA;
+    double half = p->kind == PARAM_INT && !is_beta ? 0.5 : 0;
+    double from = is_beta ? 0 : p->min - half, low = from, high = is_beta ? 1 : p->max + half;
+    double target = (v > 0 ? fmin(v, 1) : 0) * prior_mass(p, from, high);
+    for (int i = 0; i < 200; i++) {
+        double middle = low + (high - low) / 2;
+        if (middle <= low || middle >= high)
+            break;
+        if (prior_mass(p, from, middle) < target)
+            low = middle;
+        else
+            high = middle;
+    }
+    return is_beta ? param_quantile(p, high) : kinds[p->kind].nearest(p, fmin(fmax(high, p->min), p->max)) + 0.0;
+}
+
+/* --- numbers of values --- */
+
+double param_count(const struct param *p)
+{
+    return p->kind == PARAM_DOUBLE ? 0 : p->kind == PARAM_INT ? p->max - p->min + 1 : (double)p->choices;
+}
+
+double param_index(const struct param *p, double x)
+{
+    return p->kind == PARAM_DISCRETE ? (double)values_below(p, x) : x - p->min;
+}
+
+double param_value(const struct param *p, double index)
+{
+    return p->kind == PARAM_DISCRETE ? p->values[(size_t)index] : p->min + index + 0.0;
+}

@@ -1,0 +1,158 @@
+/* Search spaces: what a point is, and how it is laid out for a model.
+ * A parameter point is p doubles in natural units (param.h), NaN for a parameter that does not exist in it because of
+ * the values of others; linear constraints may cut the box.  A candidate point is a row number.  An image point is
+ * height * width * channels numbers within +-bound, row by row, the channels of a pixel together.  A point of a graph
+ * is a macro-action (graph.h).  A model sees the unit
+ * cube: one coordinate for a number on its scale, one per value (one-hot) for a categorical, the middle for no value.
+ *   space.c             points and the unit cube, counting
+ *   space_condition.c   which parameters exist in a point; the walk over a finite space
+ *   space_constraint.c  linear inequalities: the check, and ways into the region
+ *   space_centre.c      a point that satisfies the inequalities, or the proof that there is none */
+#ifndef GNOMON_ENGINE_SPACE_H
+#define GNOMON_ENGINE_SPACE_H
+
+#include "engine/base/arena.h"
+#include "engine/space/graph.h"
+#include "engine/space/param.h"
+#include "engine/base/status.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum space_kind { /* flags: struct policy.spaces */
+                  SPACE_PARAMETERS = 1,
+                  SPACE_CANDIDATES = 2,
+                  SPACE_IMAGE = 4,
+                  SPACE_GRAPH = 8
+};
+
+enum { SPACE_PARAMS_MAX = 1000, SPACE_DIMS_MAX = 4000, SPACE_CANDIDATES_MAX = 1000000, SPACE_COLUMNS_MAX = 1024 };
+enum {
+    SPACE_WHEN_MAX = 8,           /* conditions of a parameter */
+    SPACE_WHEN_VALUES_MAX = 4096, /* values of all conditions */
+    SPACE_CONSTRAINTS_MAX = 32,
+    SPACE_CONSTRAINED_MAX = 100, /* different parameters of all constraints */
+    SPACE_WALK_MAX = 65536       /* points of the grid up to which a finite space is walked to count its points */
+};
+
+enum { SPACE_IMAGE_MAX = 196608, SPACE_LATENTS_MAX = 32, SPACE_LATENT_MAX = 1024 }; /* numbers, sizes, numbers of one */
+
+/* A size to which an image is reduced for the search: at most the image's. */
+struct latent {
+    size_t height, width;
+};
+
+/* min <= sum of coefficient times value <= max, in natural units, added up in the order of the terms.  Either bound
+ * may be infinite, not both.  Only numbers without conditions take part. */
+struct constraint {
+    const size_t *params;       /* [len] ascending */
+    const double *coefficients; /* [len] finite, not 0 */
+    size_t        len;
+    double        min, max; /* min < max */
+};
+
+struct space {
+    enum space_kind          kind;
+    const struct param      *params; /* [params_len], SPACE_PARAMETERS */
+    size_t                   params_len;
+    const struct constraint *constraints; /* [constraints_len] */
+    size_t                   constraints_len;
+    size_t                   dims; /* unit-cube coordinates of a parameter point */
+    /* set by space_hold */
+    const double        *held;        /* [params_len] NaN where free; NULL: all are free */
+    const double        *centre;      /* [params_len] satisfies the constraints; NULL without any */
+    const size_t        *constrained; /* [constrained_len] the parameters of all constraints, ascending */
+    size_t               constrained_len;
+    const double        *rows; /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
+    size_t               rows_len, columns;
+    size_t               height, width, channels; /* SPACE_IMAGE */
+    double               bound;                   /* of every number of a point, > 0 */
+    const struct latent *latents;                 /* [latents_len] by size */
+    size_t               latents_len;
+    const struct graph  *graph; /* SPACE_GRAPH */
+};
+
+/* How many doubles a stored point has (a graph: the sites of the longest macro-action); 0 where points are rows. */
+static inline size_t space_point_len(const struct space *space)
+{
+    if (space->kind == SPACE_GRAPH)
+        return space->graph->steps > GRAPH_DIMS_MAX ? space->graph->steps : GRAPH_DIMS_MAX;
+    return space->kind == SPACE_IMAGE ? space->height * space->width * space->channels : space->params_len;
+}
+
+/* Checks every parameter (param_check), conditions (earlier parents that are no doubles, values of theirs, some way
+ * for all to hold), constraints, sizes, and sets space->dims.  A space with constraints is of use after space_hold.
+ * Errors: INVALID with a path into "/space". */
+MUST_CHECK enum status space_init(struct space *space, struct error *err);
+
+/* The same space with the parameters held whose value in fixed [params_len] is not NaN; fixed NULL: none.  A held
+ * parameter exists, because its parents are held too.  Whatever makes points keeps to held values.
+ * With constraints: finds held->centre by linear programming, branching on ints and discrete numbers.
+ * Errors: INVALID "no_feasible_point" at /space/constraints, or "constraint_violated" at /fixed; NO_MEMORY. */
+MUST_CHECK enum status space_hold(const struct space *space, const double *fixed, struct arena *arena,
+                                  struct space *held, struct error *err);
+
+static inline bool space_is_free(const struct space *space, size_t param)
+{
+    return space->held == NULL || isnan(space->held[param]);
+}
+
+/* True if the parameter exists, given the values of those before it (NaN: not there). */
+bool space_is_active(const struct space *space, const double *point, size_t param);
+
+/* True if the point lies in the space: each parameter that exists has a value of its own and no other has one, and
+ * the constraints hold as double arithmetic computes them.  Of a graph: there are sites, and all are the graph's. */
+bool space_has(const struct space *space, const double *point);
+
+/* The same, with space_broken's slack for the constraints: what a user's point has to satisfy. */
+bool space_nearly_has(const struct space *space, const double *point, double slack);
+
+/* The constraint that the point breaks by more than slack times the rounding error of its sum; NULL: none.
+ * slack 0 is what space_has asks for; points that users report have 8. */
+const struct constraint *space_broken(const struct space *space, const double *point, double slack);
+
+/* Natural units -> unit cube, u[dims].  space_decode(space_encode(x)) is x for categoricals, discrete numbers and for
+ * ints of up to 2^50 values (logarithmic: up to 2^40), and within 4 ulp of the larger bound for doubles on a linear
+ * scale.  An int is at (k - min) / (max - min) (log: of the logarithms). */
+void space_encode(const struct space *space, const double *point, double *u);
+
+/* Unit cube -> the nearest valid value of each parameter, then space_settle; the result always satisfies space_has,
+ * whatever u holds (NaN counts as 0). */
+void space_decode(const struct space *space, const double *u, double *point);
+
+/* The point at the quantiles v[params_len] in [0, 1) of the uniform distribution (log scale: of the logarithm), or of
+ * the priors.  Every int value and every choice has its full share: for random and quasi-random designs, where
+ * rounding a point of the unit cube would give the end values of an int half of theirs.  A draft that breaks a
+ * constraint is moved in by space_repair, then each of its parameters to quantile v of what the others leave it:
+ * false says so. */
+bool space_quantile(const struct space *space, const double *v, double *point);
+bool space_prior_quantile(const struct space *space, const double *v, double *point);
+
+/* Makes a point of a draft, in which every value is valid by itself or NaN: puts in the held values, fill[i] for NaN
+ * (fill [params_len] without NaN, or NULL when the draft has none), repairs, and takes out what does not exist. */
+void space_settle(const struct space *space, const double *fill, double *point);
+
+/* Moves the constrained parameters of a draft that breaks a constraint straight towards the centre, on their scales,
+ * about as far as is needed (30 halvings).  The result satisfies all constraints exactly. */
+void space_repair(const struct space *space, double *point);
+
+/* Puts each free constrained parameter in turn at quantile v[i] of the values that the constraints leave it given the
+ * others; point satisfies the constraints, and does so afterwards. */
+void space_spread(const struct space *space, const double *v, double *point);
+
+/* The constraints as a maximiser over the unit cube wants them, two rows each (max, min): out [2 constraints_len] is
+ * the excess of the sum over the bound as a share of the width of the sum over the box, -1 for an infinite bound;
+ * gradient [2 constraints_len][dims] that of out by u. */
+void space_excess(const struct space *space, const double *u, double *out, double *gradient);
+
+/* A grid walk over the free parameters of a finite space: first, then step until it returns false, which leaves
+ * the first point again.  first returns false when the grid has no point (constraints). */
+bool space_first(const struct space *space, double *point);
+bool space_step(const struct space *space, double *point);
+
+/* How many distinct points there are with the held values.  SIZE_MAX: infinite, over 2^53, or with constraints over
+ * SPACE_WALK_MAX points of the grid.  With conditions it is exact up to that size, the points of the grid above. */
+size_t space_count(const struct space *space);
+
+#endif

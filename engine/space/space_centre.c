@@ -1,0 +1,225 @@
+/* A point in the middle of what linear constraints leave, or the finding that there is none.
+ * Each step is a linear program: the largest s such that every constraint holds with room s (a share of the width of
+ * its sum) and every number keeps s of its own range to both ends.  s < 0: no point of these ranges satisfies the
+ * constraints.  Ints and discrete numbers are rounded; if the rounded point is not in the region, the range of the one
+ * that was rounded the most is cut in two (branch and bound, Land & Doig 1960).  A point is accepted only by
+ * space_broken; "none" is exact up to ROUNDING of a width, as long as the steps suffice, as they do unless many ints
+ * have to meet a narrow band. */
+#include "engine/math/simplex.h"
+#include "engine/space/space.h"
+
+#include <string.h>
+
+enum { NODES_MIN = 64, NODES_MAX = 20000 };
+static const double WORK = 1e9; /* about how many multiplications may be spent */
+static const double ROUNDING = 1e-9;
+
+struct search {
+    const struct space *space; /* with constrained set */
+    struct simplex      lp;
+    double             *low, *high; /* [params_len] ranges of this node; equal where held */
+    double             *x;          /* [constrained_len + 1] of the linear program */
+    double             *wanted;     /* [params_len] its solution in natural units */
+    double             *point;      /* [params_len] rounded */
+    int                 nodes_left;
+};
+
+/* One row: coefficients over the box of the node, right-hand side. */
+static void add_row(struct search *s, const struct constraint *c, double sign, double bound)
+{
+    const struct space *space = s->space;
+    double             *row = s->lp.table + s->lp.rows++ * (s->lp.columns + 1), width = 0, at_low = 0;
+    memset(row, 0, (s->lp.columns + 1) * sizeof *row);
+    for (size_t j = 0; j < c->len; j++) {
+        const struct param *p = &space->params[c->params[j]];
+        width += fabs(c->coefficients[j]) * (p->max - p->min);
+        at_low += c->coefficients[j] * s->low[c->params[j]];
+    }
+    for (size_t k = 0, j = 0; j < c->len; k++) {
+        size_t i = space->constrained[k];
+        if (c->params[j] == i)
+            row[k] = sign * c->coefficients[j++] * (s->high[i] - s->low[i]) / width;
+    }
+    row[s->lp.columns - 1] = 1;
+    row[s->lp.columns] = sign * (bound - at_low) / width;
+}
+
+/* Room at the ends of a range: y + s <= 1 and -y + s <= 0, in units of it. */
+static void add_ends(struct search *s, size_t k)
+{
+    for (int end = 0; end < 2; end++) {
+        double *row = s->lp.table + s->lp.rows++ * (s->lp.columns + 1);
+        memset(row, 0, (s->lp.columns + 1) * sizeof *row);
+        row[k] = end == 0 ? 1 : -1;
+        row[s->lp.columns - 1] = 1;
+        row[s->lp.columns] = end == 0 ? 1 : 0;
+    }
+}
+
+/* The largest s; wanted receives where.  The last variable is s - least, so that the origin is a solution. */
+static double relax(struct search *s)
+{
+    const struct space *space = s->space;
+    double              least = 0;
+    s->lp.columns = space->constrained_len + 1;
+    s->lp.rows = 0;
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const struct constraint *c = &space->constraints[k];
+        if (isfinite(c->max))
+            add_row(s, c, 1, c->max);
+        if (isfinite(c->min))
+            add_row(s, c, -1, c->min);
+    }
+    for (size_t k = 0; k < space->constrained_len; k++)
+        if (s->high[space->constrained[k]] > s->low[space->constrained[k]])
+            add_ends(s, k);
+    for (size_t i = 0; i < s->lp.rows; i++)
+        least = fmin(least, s->lp.table[i * (s->lp.columns + 1) + s->lp.columns]);
+    for (size_t i = 0; i < s->lp.rows; i++)
+        s->lp.table[i * (s->lp.columns + 1) + s->lp.columns] -= least;
+    simplex_run(&s->lp, s->x);
+    for (size_t k = 0; k < space->constrained_len; k++) {
+        size_t i = space->constrained[k];
+        double y = s->high[i] > s->low[i] ? fmin(fmax(s->x[k], 0), 1) : 0;
+        s->wanted[i] = y >= 1 ? s->high[i] : s->low[i] + y * (s->high[i] - s->low[i]);
+    }
+    return s->x[s->lp.columns - 1] + least;
+}
+
+static double rounded(const struct param *p, double x)
+{
+    double u;
+    if (p->kind == PARAM_DOUBLE)
+        return x;
+    if (p->kind == PARAM_INT)
+        return round(x);
+    param_encode(p, x, &u);
+    return param_decode(p, &u);
+}
+
+/* The parameter that rounding moved the most, as a share of its range; params_len: none was moved. */
+static size_t most_rounded(const struct search *s)
+{
+    const struct space *space = s->space;
+    size_t              most = space->params_len;
+    double              largest = ROUNDING;
+    for (size_t k = 0; k < space->constrained_len; k++) {
+        size_t              i = space->constrained[k];
+        const struct param *p = &space->params[i];
+        double              moved = fabs(s->point[i] - s->wanted[i]) / (p->max - p->min);
+        if (moved > largest && s->low[i] < s->high[i]) {
+            largest = moved;
+            most = i;
+        }
+    }
+    return most;
+}
+
+static bool explore(struct search *s);
+
+/* Both parts of the range, the one with the rounded value first. */
+static bool branch(struct search *s, size_t i)
+{
+    const struct param *p = &s->space->params[i];
+    double              low = s->low[i], high = s->high[i], at = s->point[i], index = param_index(p, at);
+    bool                is_up = at > s->wanted[i];
+    double              other = param_value(p, is_up ? index - 1 : index + 1);
+    for (int part = 0; part < 2; part++) {
+        bool is_upper = (part == 0) == is_up;
+        s->low[i] = is_upper ? fmax(at, other) : low;
+        s->high[i] = is_upper ? high : fmin(at, other);
+        if (explore(s))
+            return true;
+    }
+    s->low[i] = low;
+    s->high[i] = high;
+    return false;
+}
+
+/* True: point is in the region. */
+static bool explore(struct search *s)
+{
+    const struct space *space = s->space;
+    if (s->nodes_left-- <= 0 || relax(s) < -ROUNDING)
+        return false;
+    for (size_t k = 0; k < space->constrained_len; k++) {
+        size_t i = space->constrained[k];
+        s->point[i] = rounded(&space->params[i], s->wanted[i]);
+    }
+    if (space_broken(space, s->point, 0) == NULL)
+        return true;
+    size_t i = most_rounded(s);
+    return i < space->params_len && branch(s, i);
+}
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the constraints");
+}
+
+static enum status list_constrained(struct space *space, struct arena *arena, struct error *err)
+{
+    size_t *list = ARENA_NEW(arena, size_t, SPACE_CONSTRAINED_MAX);
+    bool    used[SPACE_PARAMS_MAX] = {false};
+    if (list == NULL)
+        return no_memory(err);
+    space->constrained = list;
+    space->constrained_len = 0;
+    for (size_t k = 0; k < space->constraints_len; k++)
+        for (size_t j = 0; j < space->constraints[k].len; j++)
+            used[space->constraints[k].params[j]] = true;
+    for (size_t i = 0; i < space->params_len; i++)
+        if (used[i])
+            list[space->constrained_len++] = i;
+    return STATUS_OK;
+}
+
+/* centre [params_len]: of the constrained parameters; the others are left as they are. */
+static enum status find_centre(const struct space *space, struct arena *arena, double *centre, bool *found,
+                               struct error *err)
+{
+    struct arena_mark mark = arena_mark(arena);
+    size_t            n = space->constrained_len, rows = 2 * (space->constraints_len + n) + 1;
+    struct search     s = {.space = space, .point = centre};
+    s.lp.table = arena_alloc(arena, rows, (n + 2) * sizeof *s.lp.table);
+    s.lp.basis = ARENA_NEW(arena, size_t, rows);
+    s.lp.outside = ARENA_NEW(arena, size_t, n + 1);
+    s.x = ARENA_NEW(arena, double, n + 1);
+    s.low = ARENA_NEW(arena, double, 3 * space->params_len);
+    if (s.lp.table == NULL || s.lp.basis == NULL || s.lp.outside == NULL || s.x == NULL || s.low == NULL)
+        return no_memory(err);
+    s.high = s.low + space->params_len;
+    s.wanted = s.high + space->params_len;
+    for (size_t k = 0; k < n; k++) {
+        size_t i = space->constrained[k];
+        s.low[i] = space_is_free(space, i) ? space->params[i].min : space->held[i];
+        s.high[i] = space_is_free(space, i) ? space->params[i].max : space->held[i];
+    }
+    s.nodes_left = (int)fmin(fmax(WORK / (double)((rows + n) * rows * (n + 2)), NODES_MIN), NODES_MAX);
+    *found = explore(&s);
+    arena_release(arena, mark);
+    return STATUS_OK;
+}
+
+enum status space_hold(const struct space *space, const double *fixed, struct arena *arena, struct space *held,
+                       struct error *err)
+{
+    *held = *space;
+    held->held = fixed;
+    if (space->constraints_len == 0)
+        return STATUS_OK;
+    double *centre = ARENA_NEW(arena, double, space->params_len);
+    bool    found;
+    if (centre == NULL)
+        return no_memory(err);
+    held->centre = centre;
+    TRY(list_constrained(held, arena, err));
+    TRY(find_centre(held, arena, centre, &found, err));
+    if (found)
+        return STATUS_OK;
+    if (fixed == NULL)
+        return error_set(err, STATUS_INVALID, "no_feasible_point", "/space/constraints",
+                         "no point within the bounds was found that satisfies all constraints");
+    return error_set(err, STATUS_INVALID, "constraint_violated", "/fixed",
+                     "no point with these values was found that satisfies the constraints of the space");
+}

@@ -1,0 +1,186 @@
+/* Linear inequalities between numbers.
+ * Whether a point satisfies them is decided by one sum in double arithmetic and nothing else: every way into the
+ * region ends with that test, so no tolerance of a method shows in a point. */
+#include "engine/space/space_part.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- checks --- */
+
+static enum status refuse(struct error *err, size_t k, const char *member, const char *code, const char *why)
+{
+    char path[sizeof err->path];
+    snprintf(path, sizeof path, "/space/constraints/%zu%s", k, member);
+    return error_set(err, STATUS_INVALID, code, path, "%s", why);
+}
+
+static enum status check_terms(const struct space *space, size_t k, struct error *err)
+{
+    const struct constraint *c = &space->constraints[k];
+    double                   largest = 0;
+    if (c->len == 0)
+        return refuse(err, k, "/coefficients", "bad_constraint", "there must be at least one coefficient");
+    for (size_t j = 0; j < c->len; j++) {
+        if (c->params[j] >= space->params_len || (j > 0 && c->params[j] <= c->params[j - 1]))
+            return refuse(err, k, "/coefficients", "bad_constraint", "each parameter may be there once");
+        const struct param *p = &space->params[c->params[j]];
+        if (p->kind == PARAM_CATEGORICAL)
+            return refuse(err, k, "/coefficients", "bad_constraint", "a categorical has no place in a constraint");
+        if (p->when_len > 0)
+            return refuse(err, k, "/coefficients", "bad_constraint",
+                          "a parameter with a condition has no place in a constraint");
+        if (!isfinite(c->coefficients[j]) || c->coefficients[j] == 0)
+            return refuse(err, k, "/coefficients", "bad_constraint", "coefficients must be finite and not 0");
+        largest += fabs(c->coefficients[j]) * fmax(fabs(p->min), fabs(p->max));
+    }
+    if (!(largest < 1e300))
+        return refuse(err, k, "/coefficients", "bad_constraint", "coefficient times value must stay below 1e300");
+    return STATUS_OK;
+}
+
+enum status space_check_constraints(const struct space *space, struct error *err)
+{
+    bool   seen[SPACE_PARAMS_MAX] = {false};
+    size_t used = 0;
+    if (space->constraints_len > SPACE_CONSTRAINTS_MAX)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/space/constraints", "at most %d are allowed",
+                         SPACE_CONSTRAINTS_MAX);
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const struct constraint *c = &space->constraints[k];
+        TRY(check_terms(space, k, err));
+        if (isnan(c->min) || isnan(c->max) || (isinf(c->min) && isinf(c->max)))
+            return refuse(err, k, "", "bad_constraint", "min, max or both must be there");
+        if (!(c->min < c->max))
+            return refuse(err, k, "/max", "empty_range",
+                          "max must be greater than min: express an equation by leaving one parameter out");
+        for (size_t j = 0; j < c->len; j++) {
+            used += !seen[c->params[j]];
+            seen[c->params[j]] = true;
+        }
+    }
+    if (used > SPACE_CONSTRAINED_MAX)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/space/constraints",
+                         "the constraints together are about over %d parameters", SPACE_CONSTRAINED_MAX);
+    return STATUS_OK;
+}
+
+/* --- the test --- */
+
+const struct constraint *space_broken(const struct space *space, const double *point, double slack)
+{
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const struct constraint *c = &space->constraints[k];
+        double                   sum = 0, size = 0;
+        for (size_t j = 0; j < c->len; j++) {
+            sum += c->coefficients[j] * point[c->params[j]];
+            size += fabs(c->coefficients[j] * point[c->params[j]]);
+        }
+        double room = slack * DBL_EPSILON * size;
+        if (!(sum >= c->min - room && sum <= c->max + room))
+            return c;
+    }
+    return NULL;
+}
+
+/* --- ways into the region --- */
+
+/* The draft moved by share t towards the centre; ints and discrete numbers to the nearest value. */
+static void draw_in(const struct space *space, const double *draft, double t, double *point)
+{
+    for (size_t k = 0; k < space->constrained_len; k++) {
+        size_t              i = space->constrained[k];
+        const struct param *p = &space->params[i];
+        double              from, to;
+        if (!space_is_free(space, i))
+            continue;
+        param_encode(p, draft[i], &from);
+        param_encode(p, space->centre[i], &to);
+        from += t * (to - from);
+        point[i] = t >= 1 ? space->centre[i] : param_decode(p, &from);
+    }
+}
+
+/* Rounding makes the way uneven, but its end, the centre, is in the region, and the last t tried that is too is kept. */
+void space_repair(const struct space *space, double *point)
+{
+    double draft[SPACE_PARAMS_MAX], outside = 0, inside = 1;
+    if (space_broken(space, point, 0) == NULL)
+        return;
+    memcpy(draft, point, space->params_len * sizeof *point);
+    for (int i = 0; i < 30; i++) {
+        double middle = outside + (inside - outside) / 2;
+        draw_in(space, draft, middle, point);
+        if (space_broken(space, point, 0) == NULL)
+            inside = middle;
+        else
+            outside = middle;
+    }
+    draw_in(space, draft, inside, point);
+}
+
+static double coefficient_of(const struct constraint *c, size_t param)
+{
+    for (size_t j = 0; j < c->len && c->params[j] <= param; j++)
+        if (c->params[j] == param)
+            return c->coefficients[j];
+    return 0;
+}
+
+/* Narrows [low, high] to the values of a parameter that one constraint allows, the others given. */
+static void narrow(const struct constraint *c, const double *point, size_t param, double *low, double *high)
+{
+    double a = coefficient_of(c, param), rest = 0;
+    if (a == 0)
+        return;
+    for (size_t j = 0; j < c->len; j++)
+        rest += c->params[j] == param ? 0 : c->coefficients[j] * point[c->params[j]];
+    double at_min = (c->min - rest) / a, at_max = (c->max - rest) / a;
+    *low = fmax(*low, a > 0 ? at_min : at_max);
+    *high = fmin(*high, a > 0 ? at_max : at_min);
+}
+
+void space_spread(const struct space *space, const double *v, double *point)
+{
+    for (size_t k = 0; k < space->constrained_len; k++) {
+        size_t              i = space->constrained[k];
+        const struct param *p = &space->params[i];
+        double              low = p->min, high = p->max, before = point[i];
+        if (!space_is_free(space, i))
+            continue;
+        for (size_t c = 0; c < space->constraints_len; c++)
+            narrow(&space->constraints[c], point, i, &low, &high);
+        double value = param_quantile_within(p, low, high, v[i]);
+        point[i] = isnan(value) ? before : value;
+        if (space_broken(space, point, 0) != NULL)
+            point[i] = before;
+    }
+}
+
+void space_excess(const struct space *space, const double *u, double *out, double *gradient)
+{
+    size_t at[SPACE_PARAMS_MAX]; /* of each parameter in u */
+    for (size_t i = 0, next = 0; i < space->params_len; next += param_width(&space->params[i++]))
+        at[i] = next;
+    memset(gradient, 0, 2 * space->constraints_len * space->dims * sizeof *gradient);
+    for (size_t k = 0; k < space->constraints_len; k++) {
+        const struct constraint *c = &space->constraints[k];
+        double                  *above = gradient + 2 * k * space->dims, *below = above + space->dims;
+        double                   sum = 0, width = 0;
+        for (size_t j = 0; j < c->len; j++) {
+            const struct param *p = &space->params[c->params[j]];
+            sum += c->coefficients[j] * param_decode(p, &u[at[c->params[j]]]);
+            width += fabs(c->coefficients[j]) * (p->max - p->min);
+        }
+        for (size_t j = 0; j < c->len; j++) {
+            const struct param *p = &space->params[c->params[j]];
+            size_t              column = at[c->params[j]];
+            double              slope = c->coefficients[j] * param_slope(p, param_decode(p, &u[column])) / width;
+            above[column] = isinf(c->max) ? 0 : slope;
+            below[column] = isinf(c->min) ? 0 : -slope;
+        }
+        out[2 * k] = isinf(c->max) ? -1 : (sum - c->max) / width;
+        out[2 * k + 1] = isinf(c->min) ? -1 : (c->min - sum) / width;
+    }
+}

@@ -1,0 +1,78 @@
+/* A hash set of point numbers.  The number of a point is its place in the grid of all values, the last parameter
+ * fastest; a parameter that does not exist counts as having its first value, which its parents' values tell apart. */
+#include "engine/space/used_points.h"
+
+#include <math.h>
+#include <string.h>
+
+static const uint64_t EMPTY = UINT64_MAX;
+
+void finite_init(struct finite *finite, struct arena *arena, const struct space *space, bool repeats)
+{
+    *finite = (struct finite){.space = space, .arena = arena, .count = repeats ? SIZE_MAX : space_count(space)};
+}
+
+static uint64_t number(const struct finite *finite, const double *point)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < finite->space->params_len; i++) {
+        const struct param *param = &finite->space->params[i];
+        number = number * (uint64_t)param_count(param);
+        number += isnan(point[i]) ? 0 : (uint64_t)param_index(param, point[i]);
+    }
+    return number;
+}
+
+/* The slot that holds the number, or the empty one where it belongs. */
+static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t number)
+{
+    size_t at = (size_t)((number * 0x9E3779B97F4A7C15u) >> 20) & (capacity - 1);
+    while (slots[at] != number && slots[at] != EMPTY)
+        at = (at + 1) & (capacity - 1);
+    return &slots[at];
+}
+
+static enum status grow(struct finite *finite, struct error *err)
+{
+    size_t    capacity = finite->capacity == 0 ? 64 : 2 * finite->capacity;
+    uint64_t *slots = ARENA_NEW(finite->arena, uint64_t, capacity);
+    if (slots == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the set of used points");
+    memset(slots, 0xff, capacity * sizeof *slots);
+    for (size_t i = 0; i < finite->capacity; i++)
+        if (finite->slots[i] != EMPTY)
+            *slot_of(slots, capacity, finite->slots[i]) = finite->slots[i];
+    finite->slots = slots;
+    finite->capacity = capacity;
+    return STATUS_OK;
+}
+
+enum status finite_add(struct finite *finite, const double *point, struct error *err)
+{
+    if (finite->count == SIZE_MAX || !space_has(finite->space, point))
+        return STATUS_OK;
+    if (2 * (finite->used + 1) > finite->capacity)
+        TRY(grow(finite, err));
+    uint64_t *slot = slot_of(finite->slots, finite->capacity, number(finite, point));
+    finite->used += *slot == EMPTY;
+    *slot = number(finite, point);
+    return STATUS_OK;
+}
+
+bool finite_has(const struct finite *finite, const double *point)
+{
+    return finite->used > 0 && *slot_of(finite->slots, finite->capacity, number(finite, point)) != EMPTY;
+}
+
+/* The walk is a cycle of different points, and among any used + 1 of them one is not used: if there were only used
+ * ones, the cycle is shorter than that. */
+bool finite_find(const struct finite *finite, const struct space *view, double *point)
+{
+    size_t steps = finite->used;
+    while (finite_has(finite, point)) {
+        if (steps-- == 0)
+            return false;
+        (void)space_step(view, point);
+    }
+    return true;
+}

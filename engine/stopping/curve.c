@@ -1,0 +1,128 @@
+/* Curves by trial number, each with room that doubles. */
+#include "engine/stopping/curve.h"
+
+#include <string.h>
+
+enum { ROOM = 16 };
+
+void curves_init(struct curves *curves, struct arena *arena)
+{
+    *curves = (struct curves){.arena = arena};
+}
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's curves do not fit into the memory limit");
+}
+
+/* How many curves are of trials with smaller numbers. */
+static size_t place_of(const struct curves *curves, uint64_t trial)
+{
+    size_t low = 0, high = curves->len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (curves->items[middle].trial < trial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct curve *find(const struct curves *curves, uint64_t trial)
+{
+    size_t at = place_of(curves, trial);
+    return at < curves->len && curves->items[at].trial == trial ? &curves->items[at] : NULL;
+}
+
+const struct curve *curves_find(const struct curves *curves, uint64_t trial)
+{
+    const struct curve *curve = find(curves, trial);
+    return curve != NULL && curve->len > 0 ? curve : NULL;
+}
+
+static struct curve *insert(struct curves *curves, uint64_t trial)
+{
+    size_t at = place_of(curves, trial);
+    if (curves->len == curves->room) {
+        size_t        room = curves->room == 0 ? ROOM : 2 * curves->room;
+        struct curve *items = ARENA_NEW(curves->arena, struct curve, room);
+        if (items == NULL)
+            return NULL;
+        if (curves->len > 0)
+            memcpy(items, curves->items, curves->len * sizeof *items);
+        curves->items = items;
+        curves->room = room;
+    }
+    memmove(curves->items + at + 1, curves->items + at, (curves->len - at) * sizeof *curves->items);
+    curves->items[at] = (struct curve){.trial = trial};
+    curves->len++;
+    return &curves->items[at];
+}
+
+/* The three arrays of a curve lie one behind the other. */
+static bool grow(struct curves *curves, struct curve *curve)
+{
+    size_t  room = curve->room == 0 ? ROOM : 2 * curve->room, bytes = curve->len * sizeof(double);
+    double *steps = ARENA_NEW(curves->arena, double, 3 * room);
+    if (steps == NULL)
+        return false;
+    if (curve->len > 0) {
+        memcpy(steps, curve->steps, bytes);
+        memcpy(steps + room, curve->values, bytes);
+        memcpy(steps + 2 * room, curve->sums, bytes);
+    }
+    curve->steps = steps;
+    curve->values = steps + room;
+    curve->sums = steps + 2 * room;
+    curve->room = room;
+    return true;
+}
+
+static enum status measure(struct curves *curves, const struct event *event, struct error *err)
+{
+    struct curve *curve = find(curves, event->trial);
+    if (curve == NULL)
+        curve = insert(curves, event->trial);
+    if (curve == NULL)
+        return no_memory(err);
+    if (curve->len > 0 && (double)event->step <= curve->steps[curve->len - 1])
+        return STATUS_OK;
+    if (curve->len == curve->room && !grow(curves, curve))
+        return no_memory(err);
+    size_t n = curve->len++;
+    curve->steps[n] = (double)event->step;
+    curve->values[n] = event->value;
+    curve->sums[n] = event->value + (n > 0 ? curve->sums[n - 1] : 0.0);
+    return STATUS_OK;
+}
+
+enum status curves_tell(struct curves *curves, const struct event *event, struct error *err)
+{
+    static const enum curve_state states[] = {
+        [EVENT_SUGGESTED] = CURVE_RUNNING,   [EVENT_OBSERVED] = CURVE_COMPLETED, [EVENT_INFEASIBLE] = CURVE_GONE,
+        [EVENT_FAILED] = CURVE_GONE,         [EVENT_ABANDONED] = CURVE_GONE,     [EVENT_STOPPED] = CURVE_STOPPED,
+        [EVENT_HANDED_OVER] = CURVE_RUNNING,
+    };
+    if (event->kind == EVENT_MEASURED)
+        return measure(curves, event, err);
+    struct curve *curve = find(curves, event->trial);
+    if (curve != NULL)
+        curve->state = states[event->kind];
+    if (curve != NULL && event->kind == EVENT_HANDED_OVER)
+        curve->len = 0;
+    return STATUS_OK;
+}
+
+size_t curve_upto(const struct curve *curve, double step)
+{
+    size_t low = 0, high = curve->len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (curve->steps[middle] <= step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

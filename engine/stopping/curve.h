@@ -1,0 +1,35 @@
+/* The learning curves of a study's trials: what was measured after which step, by trial, from the log.
+ * Values are as a policy sees them: larger is better.  Knows nothing of rules that stop a trial. */
+#ifndef GNOMON_ENGINE_CURVE_H
+#define GNOMON_ENGINE_CURVE_H
+
+#include "engine/policy/policy.h"
+
+enum curve_state { CURVE_RUNNING, CURVE_COMPLETED, CURVE_STOPPED, CURVE_GONE };
+
+struct curve {
+    uint64_t         trial;
+    enum curve_state state;
+    size_t           len, room;
+    double          *steps, *values, *sums; /* [len] ascending; measured after each; of the values up to each */
+};
+
+struct curves {
+    struct arena *arena;
+    size_t        len, room;
+    struct curve *items; /* [len] by trial; only trials of which something was ever measured */
+};
+
+void curves_init(struct curves *curves, struct arena *arena);
+
+/* Takes in one event; those that say nothing about a curve change nothing.  A measurement that is not after the last
+ * one of its trial is passed over.  Errors: NO_MEMORY.  O(log len), or O(len) for a new trial with a smaller number. */
+MUST_CHECK enum status curves_tell(struct curves *curves, const struct event *event, struct error *err);
+
+/* NULL: nothing was measured of this trial. */
+const struct curve *curves_find(const struct curves *curves, uint64_t trial);
+
+/* How many of the curve's steps are at most step. */
+size_t curve_upto(const struct curve *curve, double step);
+
+#endif

@@ -1,0 +1,707 @@
+/* BO-BOS: Bayesian optimisation that stops the evaluations whose learning curves will not beat the best one.
+ * Source: Dai 2021, chapter 4, Algorithm 4.1, and appendix A.
+ *
+ * The model is that of the gp algorithm over [x, n], the parameters and the epoch n = 1 .. N as one more parameter: an
+ * inner session of it is told one row per trial at its last epoch and up to five at spaced epochs (the first, N/5,
+ * 2 N/5, ..) when the trial ends, and is asked with n held at N.  The first `initial` trials are those of sobol_start
+ * and run to the end.
+ *
+ * judge, after N0 epochs (the first time a measurement comes behind them): the stopping problem is solved against the
+ * best value so far (condition C1), and the epochs n where sd([x, N]) > kappa sd([x, n]) are taken out (C2), by the
+ * model as it was without this trial.  What is left, a bit for each epoch and cell, is the verdict's note; from then on a
+ * judgement looks it up, also after a restart.  The session keeps the notes of running trials.
+ * Other than in the thesis, a trial that has twice the epochs its rule was made from has a new one made, from all of its
+ * curve: the rule sees no more of the later epochs than their mean, and at 8 of 50 can tell bad from good, not worse
+ * from better.  A curve has at most log2(N / N0) more of them. */
+#include "engine/bo/policy_gp.h"
+#include "engine/stopping/curve.h"
+#include "engine/space/used_points.h"
+#include "engine/math/sobol.h"
+#include "engine/stopping/stopping_table.h"
+#include "engine/policy/trial_log.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    EPOCHS,
+    WARM_UP,
+    INITIAL,
+    KAPPA,
+    K1,
+    K2,
+    COST,
+    GAMMA,
+    NOISE,
+    CORRECTION,
+    CURVE_LOW,
+    CURVE_HIGH,
+    PATHS,
+    ACQUISITION,
+    BETA,
+    REPEAT
+};
+enum { SPACED = 5, FINAL = 1023, ROW_NUMBERS = 1024, INNER_OPTIONS_MAX = 16 };
+static const double K1_MAX = 1e12;
+
+static const char *const acquisitions[] = {"log-ei", "ucb", NULL}; /* the first of those of gp */
+
+static const struct option options[] = {
+    [EPOCHS] = {.name = "epochs",
+                .kind = OPTION_INT,
+                .min = 2,
+                .max = STOPPING_EPOCHS_MAX,
+                .fallback = NAN,
+                .required = true,
+                .help =
+                    "N, the epochs of a whole evaluation: reports are steps 1 .. N, and a value that is observed is "
+                    "that after N"},
+    [WARM_UP] = {.name = "warm_up",
+                 .kind = OPTION_INT,
+                 .min = 1,
+                 .max = STOPPING_SEEN_MAX,
+                 .fallback = 8,
+                 .help = "N0, the epochs before stopping is thought of; below epochs"},
+    [INITIAL] = {.name = "initial",
+                 .kind = OPTION_INT,
+                 .min = 1,
+                 .max = 10000,
+                 .fallback = 6,
+                 .help = "trials before the model is asked (the centre and Sobol points); until as many have a value "
+                         "none is stopped"},
+    [KAPPA] = {.name = "kappa",
+               .kind = OPTION_REAL,
+               .min = 1,
+               .max = 1e6,
+               .fallback = 2,
+               .help = "stops at epoch n only where sd([x, N]) <= kappa sd([x, n])"},
+    [K1] = {.name = "k1",
+            .kind = OPTION_REAL,
+            .min = 1e-6,
+            .max = 1e9,
+            .fallback = 100,
+            .help = "loss of stopping what would have been better, in the first judged iteration"},
+    [K2] = {.name = "k2",
+            .kind = OPTION_REAL,
+            .min = 1e-6,
+            .max = 1e9,
+            .fallback = 99,
+            .help = "loss of holding for better what is not"},
+    [COST] =
+        {.name = "cost", .kind = OPTION_REAL, .min = 1e-6, .max = 1e9, .fallback = 1, .help = "loss of one more epoch"},
+    [GAMMA] = {.name = "gamma",
+               .kind = OPTION_REAL,
+               .min = 0.01,
+               .max = 1,
+               .fallback = 0.99,
+               .help = "k1 grows by 1 / gamma with each trial that has a value"},
+    [NOISE] = {.name = "noise",
+               .kind = OPTION_REAL,
+               .min = 0,
+               .max = 1,
+               .fallback = 0.01,
+               .help = "standard deviation of what is measured after an epoch, as a share of the curve's range; less "
+                       "than 0.01 counts as 0.01 in the curve's model"},
+    [CORRECTION] = {.name = "correction",
+                    .kind = OPTION_REAL,
+                    .min = 1e-9,
+                    .max = 1 - 1e-9,
+                    .fallback = NAN,
+                    .help =
+                        "delta'': the best value is lowered by noise sqrt(2 ln(pi^2 t^2 (t - 1) / (6 delta''))); when "
+                        "not given it is not lowered"},
+    [CURVE_LOW] = {.name = "curve_low",
+                   .kind = OPTION_REAL,
+                   .min = -1e300,
+                   .max = 1e300,
+                   .fallback = 0,
+                   .help = "smallest value of the metric that makes a difference, in its own units"},
+    [CURVE_HIGH] = {.name = "curve_high",
+                    .kind = OPTION_REAL,
+                    .min = -1e300,
+                    .max = 1e300,
+                    .fallback = 1,
+                    .help = "largest value of the metric that makes a difference; an error or an accuracy has 0 and 1"},
+    [PATHS] = {.name = "paths",
+               .kind = OPTION_INT,
+               .min = 1000,
+               .max = 1000000,
+               .fallback = 100000,
+               .help = "simulated curves of a stopping problem"},
+    [ACQUISITION] = {.name = "acquisition",
+                     .kind = OPTION_CHOICE,
+                     .max = 1,
+                     .fallback = 1,
+                     .choices = acquisitions,
+                     .help = "as of gp, at epoch N"},
+    [BETA] = {.name = "beta",
+              .kind = OPTION_REAL,
+              .min = 0,
+              .max = 1e6,
+              .fallback = NAN,
+              .help = "ucb: mean + sqrt(beta) sd; when not given 0.2 (d + 1) ln(2 t), t = trials with a value + 1"},
+    [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
+    {.name = NULL},
+};
+
+/* The rule of a running trial. */
+struct slot {
+    struct slot  *next;
+    uint64_t      trial;
+    unsigned char table[];
+};
+
+struct session {
+    const struct problem *problem;
+    struct arena          kept, scratch; /* kept also holds the session */
+    const struct policy  *gp;
+    struct space          extended; /* the parameters, then the epoch */
+    struct problem        inner_problem;
+    double                inner_options[INNER_OPTIONS_MAX];
+    struct session       *inner;
+    struct trial_log      log; /* a stopped trial is observed in it */
+    struct curves         curves;
+    struct finite         used;
+    struct slot          *active, *unused;
+    double               *point, *fixed, *lengths; /* [params_len + 1] scratch */
+};
+
+static double option_value(const struct problem *problem, size_t option)
+{
+    double value = problem->options[option];
+    return isnan(value) ? options[option].fallback : value;
+}
+
+static size_t epochs_of(const struct problem *problem)
+{
+    return (size_t)option_value(problem, EPOCHS);
+}
+
+static enum status check(const struct problem *problem, struct error *err)
+{
+    if (problem->space->params_len >= SPACE_PARAMS_MAX)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/name", "there are too many parameters");
+    if (option_value(problem, WARM_UP) >= option_value(problem, EPOCHS))
+        return error_set(err, STATUS_INVALID, "bad_combination", "/algorithm/warm_up", "must be below epochs");
+    if (option_value(problem, CURVE_LOW) >= option_value(problem, CURVE_HIGH))
+        return error_set(err, STATUS_INVALID, "bad_combination", "/algorithm/curve_low", "must be below curve_high");
+    return STATUS_OK;
+}
+
+/* --- the session --- */
+
+static enum status extend_space(struct session *session, struct error *err)
+{
+    const struct space *space = session->problem->space;
+    size_t              p = space->params_len;
+    struct param       *params = ARENA_NEW(&session->kept, struct param, p + 1);
+    if (params == NULL)
+        return error_no_memory(err);
+    memcpy(params, space->params, p * sizeof *params);
+    params[p] = (struct param){.name = "", .kind = PARAM_INT, .min = 1, .max = (double)epochs_of(session->problem)};
+    session->extended = (struct space){.kind = SPACE_PARAMETERS,
+                                       .params = params,
+                                       .params_len = p + 1,
+                                       .constraints = space->constraints,
+                                       .constraints_len = space->constraints_len};
+    TRY(space_init(&session->extended, err));
+    return space_hold(&session->extended, NULL, &session->kept, &session->extended, err);
+}
+
+static void set_inner_option(struct session *session, const char *name, double value)
+{
+    int option = policy_option(session->gp, name);
+    if (option >= 0)
+        session->inner_options[option] = value;
+}
+
+static enum status open_inner(struct session *session, size_t memory_bytes, struct error *err)
+{
+    const struct problem *problem = session->problem;
+    for (size_t i = 0; i < INNER_OPTIONS_MAX; i++)
+        session->inner_options[i] = NAN; /* the fallback of each */
+    for (size_t i = 0; session->gp->options[i].name != NULL; i++)
+        assert(i < INNER_OPTIONS_MAX);
+    set_inner_option(session, "acquisition", option_value(problem, ACQUISITION));
+    set_inner_option(session, "kernel", 0); /* Matern 5/2 */
+    set_inner_option(session, "repeat", option_value(problem, REPEAT));
+    set_inner_option(session, "initial", 0);
+    session->inner_problem = (struct problem){.space = &session->extended,
+                                              .options = session->inner_options,
+                                              .seed = problem->seed,
+                                              .memory_bytes = memory_bytes,
+                                              .metrics = problem->metrics,
+                                              .metrics_len = problem->metrics_len};
+    return session->gp->open(&session->inner_problem, &session->inner, err);
+}
+
+static enum status open_parts(struct session *session, struct error *err)
+{
+    size_t p = session->problem->space->params_len, bytes = session->problem->memory_bytes;
+    session->point = ARENA_NEW(&session->kept, double, p + 1);
+    session->fixed = ARENA_NEW(&session->kept, double, p + 1);
+    session->lengths = ARENA_NEW(&session->kept, double, p + 1);
+    if (session->point == NULL || session->fixed == NULL || session->lengths == NULL)
+        return error_no_memory(err);
+    trial_log_init(&session->log, &session->kept, p);
+    curves_init(&session->curves, &session->kept);
+    finite_init(&session->used, &session->kept, session->problem->space, option_value(session->problem, REPEAT) == 1);
+    TRY(extend_space(session, err));
+    return open_inner(session, bytes / 2, err);
+}
+
+static void close_session(struct session *session)
+{
+    if (session == NULL)
+        return;
+    session->gp->close(session->inner);
+    arena_fini(&session->scratch);
+    struct arena kept = session->kept; /* the session lies in it */
+    arena_fini(&kept);
+}
+
+static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+{
+    struct arena kept;
+    *out = NULL;
+    arena_init(&kept, problem->memory_bytes / 4);
+    struct session *session = ARENA_NEW(&kept, struct session, 1);
+    if (session == NULL)
+        return error_no_memory(err);
+    *session = (struct session){.problem = problem, .kept = kept, .gp = &policy_gp};
+    arena_init(&session->scratch, problem->memory_bytes / 4);
+    enum status status = open_parts(session, err);
+    if (status != STATUS_OK)
+        close_session(session);
+    else
+        *out = session;
+    return status;
+}
+
+static size_t bytes(const struct session *session)
+{
+    return session->kept.taken_bytes + session->scratch.taken_bytes + session->gp->bytes(session->inner);
+}
+
+/* --- rules of running trials --- */
+
+static struct slot *find_slot(const struct session *session, uint64_t trial)
+{
+    struct slot *slot = session->active;
+    while (slot != NULL && slot->trial != trial)
+        slot = slot->next;
+    return slot;
+}
+
+/* Anything but a sound table is passed over: the problem is then solved again. */
+static enum status keep_table(struct session *session, const struct event *event, struct error *err)
+{
+    if (!stopping_table_is_sound(event->note, event->note_bytes, epochs_of(session->problem)))
+        return STATUS_OK;
+    struct slot *slot = find_slot(session, event->trial);
+    if (slot == NULL) {
+        slot = session->unused;
+        if (slot != NULL)
+            session->unused = slot->next;
+        else
+            slot = arena_alloc(&session->kept, 1,
+                               sizeof *slot + STOPPING_TABLE_HEAD + STOPPING_TABLE_ROW * epochs_of(session->problem));
+        if (slot == NULL)
+            return error_no_memory(err);
+        slot->trial = event->trial;
+        slot->next = session->active;
+        session->active = slot;
+    }
+    memcpy(slot->table, event->note, event->note_bytes);
+    return STATUS_OK;
+}
+
+static void drop_table(struct session *session, uint64_t trial)
+{
+    for (struct slot **link = &session->active; *link != NULL; link = &(*link)->next) {
+        struct slot *slot = *link;
+        if (slot->trial != trial)
+            continue;
+        *link = slot->next;
+        slot->next = session->unused;
+        session->unused = slot;
+        return;
+    }
+}
+
+/* --- telling the model --- */
+
+static enum status tell_inner(struct session *session, const struct event *event, enum event_kind kind, size_t row,
+                              double epoch, struct error *err)
+{
+    struct event inner = *event;
+    size_t       p = session->problem->space->params_len;
+    memcpy(session->point, event->point, p * sizeof *session->point);
+    session->point[p] = epoch;
+    inner.kind = kind;
+    inner.trial = event->trial * ROW_NUMBERS + row;
+    inner.point = session->point;
+    return session->gp->tell(session->inner, &inner, err);
+}
+
+static enum status tell_measured(struct session *session, const struct event *event, const struct curve *curve,
+                                 size_t i, struct error *err)
+{
+    struct event measured = {.trial = event->trial, .point = event->point, .value = curve->values[i]};
+    size_t       row = (size_t)curve->steps[i];
+    TRY(tell_inner(session, &measured, EVENT_SUGGESTED, row, curve->steps[i], err));
+    return tell_inner(session, &measured, EVENT_OBSERVED, row, curve->steps[i], err);
+}
+
+/* The measurements of an ended trial at or before the spaced epochs, and of a stopped one the last. */
+static enum status tell_curve(struct session *session, const struct event *event, struct error *err)
+{
+    const struct curve *curve = curves_find(&session->curves, event->trial);
+    size_t              epochs = epochs_of(session->problem), told = 0, stride = epochs / SPACED;
+    size_t              whole = curve == NULL ? 0 : curve_upto(curve, (double)epochs - 1.0);
+    stride = stride > 0 ? stride : 1;
+    for (size_t k = 0; k < SPACED && whole > 0; k++) {
+        size_t at = curve_upto(curve, k == 0 ? 1.0 : (double)(k * stride));
+        at = at < whole ? at : whole;
+        if (at > told)
+            TRY(tell_measured(session, event, curve, at - 1, err));
+        told = at > told ? at : told;
+    }
+    if (event->kind == EVENT_STOPPED && whole > told)
+        return tell_measured(session, event, curve, whole - 1, err);
+    return STATUS_OK;
+}
+
+static enum status tell_end(struct session *session, const struct event *event, struct error *err)
+{
+    bool is_stopped = event->kind == EVENT_STOPPED;
+    drop_table(session, event->trial);
+    TRY(tell_curve(session, event, err));
+    return tell_inner(session, event, is_stopped ? EVENT_ABANDONED : event->kind, FINAL,
+                      (double)epochs_of(session->problem), err);
+}
+
+static enum status tell(struct session *session, const struct event *event, struct error *err)
+{
+    struct event logged = *event;
+    TRY(curves_tell(&session->curves, event, err));
+    if (event->kind == EVENT_MEASURED)
+        return keep_table(session, event, err);
+    if (event->kind == EVENT_HANDED_OVER) {
+        drop_table(session, event->trial);
+        return STATUS_OK;
+    }
+    if (event->kind == EVENT_STOPPED)
+        logged.kind = EVENT_OBSERVED;
+    TRY(trial_log_tell(&session->log, &logged, err));
+    TRY(finite_add(&session->used, event->point, err));
+    if (event->kind == EVENT_SUGGESTED)
+        return tell_inner(session, event, event->kind, FINAL, (double)epochs_of(session->problem), err);
+    return tell_end(session, event, err);
+}
+
+/* --- proposals --- */
+
+static bool is_initial(const struct session *session)
+{
+    const size_t *count = session->log.count;
+    size_t        tried = trial_log_finished(&session->log) + count[LOG_PENDING] + count[LOG_FAILED];
+    return (double)tried < option_value(session->problem, INITIAL);
+}
+
+static enum status ask_initial(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    struct space      view;
+    struct arena_mark mark = arena_mark(&session->scratch);
+    enum status       status = space_hold(session->problem->space, ask->fixed, &session->scratch, &view, err);
+    if (status == STATUS_OK) {
+        sobol_start(session->problem->seed, ask->trial, view.params_len, session->point);
+        (void)space_prior_quantile(&view, session->point, out->point);
+        if (!finite_find(&session->used, &view, out->point))
+            status = error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+    }
+    out->fallback = NULL;
+    out->row = out->observations = out->note_bytes = 0;
+    out->mean = out->sd = NAN;
+    arena_release(&session->scratch, mark);
+    return status;
+}
+
+static enum status ask_model(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    size_t             p = session->problem->space->params_len, t = session->log.count[LOG_OBSERVED] + 1;
+    double             beta = option_value(session->problem, BETA), *point = out->point;
+    struct diagnostics diagnostics = {.length_scales = session->lengths};
+    struct ask         inner = *ask;
+    for (size_t i = 0; i < p; i++)
+        session->fixed[i] = ask->fixed == NULL ? NAN : ask->fixed[i];
+    session->fixed[p] = (double)epochs_of(session->problem);
+    inner.fixed = session->fixed;
+    inner.diagnostics = ask->diagnostics == NULL ? NULL : &diagnostics;
+    set_inner_option(session, "beta", isnan(beta) ? 0.2 * ((double)p + 1.0) * log(2.0 * (double)t) : beta);
+    out->point = session->point;
+    enum status status = session->gp->ask(session->inner, &inner, out, err);
+    out->point = point;
+    if (status != STATUS_OK)
+        return status;
+    memcpy(point, session->point, p * sizeof *point);
+    if (ask->diagnostics != NULL) {
+        double *lengths = ask->diagnostics->length_scales;
+        memcpy(lengths, session->lengths, p * sizeof *lengths);
+        *ask->diagnostics = diagnostics;
+        ask->diagnostics->length_scales = lengths;
+    }
+    return STATUS_OK;
+}
+
+static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
+{
+    return is_initial(session) ? ask_initial(session, ask, out, err) : ask_model(session, ask, out, err);
+}
+
+/* --- the model --- */
+
+static enum status predict_at(struct session *session, const double *points, size_t m, double epoch, double *mean,
+                              double *sd, struct error *err)
+{
+    size_t            p = session->problem->space->params_len;
+    struct arena_mark mark = arena_mark(&session->scratch);
+    double           *extended = arena_alloc(&session->scratch, m, (p + 1) * sizeof *extended);
+    if (extended == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < m; i++) {
+        memcpy(extended + i * (p + 1), points + i * p, p * sizeof *points);
+        extended[i * (p + 1) + p] = epoch;
+    }
+    enum status status = session->gp->predict(session->inner, extended, NULL, m, mean, sd, err);
+    arena_release(&session->scratch, mark);
+    return status;
+}
+
+static enum status no_observations(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+}
+
+static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
+                           double *sd, struct error *err)
+{
+    (void)rows;
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    return predict_at(session, points, m, (double)epochs_of(session->problem), mean, sd, err);
+}
+
+/* Of the rows at the last epoch. */
+static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
+                             struct error *err)
+{
+    size_t kept = 0;
+    if (session->log.count[LOG_OBSERVED] == 0)
+        return no_observations(err);
+    TRY(session->gp->residuals(session->inner, arena, out, len, err));
+    for (size_t i = 0; i < *len; i++) {
+        if ((*out)[i].trial % ROW_NUMBERS != FINAL)
+            continue;
+        (*out)[kept] = (*out)[i];
+        (*out)[kept++].trial /= ROW_NUMBERS;
+    }
+    *len = kept;
+    return STATUS_OK;
+}
+
+/* --- judgement --- */
+
+/* A value as an error in [0, 1]; what lies outside of the curve's range counts as its end. */
+static double error_of(const struct problem *problem, double value)
+{
+    double low = option_value(problem, CURVE_LOW), high = option_value(problem, CURVE_HIGH);
+    double error = (problem->is_minimized ? -value - low : high - value) / (high - low);
+    return error < 0.0 ? 0.0 : error < 1.0 ? error : 1.0;
+}
+
+/* The curve of a trial with one more measurement, as errors. */
+struct measured {
+    double *epochs, *errors; /* [len] */
+    size_t  len;
+};
+
+static enum status measure(struct session *session, const struct measurement *measurement, struct measured *out,
+                           struct error *err)
+{
+    const struct curve *curve = curves_find(&session->curves, measurement->trial);
+    size_t              n = curve == NULL ? 0 : curve->len;
+    *out = (struct measured){.epochs = ARENA_NEW(&session->scratch, double, n + 1),
+                             .errors = ARENA_NEW(&session->scratch, double, n + 1),
+                             .len = n + 1};
+    if (out->epochs == NULL || out->errors == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        out->epochs[i] = curve->steps[i];
+        out->errors[i] = error_of(session->problem, curve->values[i]);
+    }
+    out->epochs[n] = (double)measurement->step;
+    out->errors[n] = error_of(session->problem, measurement->value);
+    return STATUS_OK;
+}
+
+/* Keeps at most limit measurements, the last one and others evenly. */
+static void thin(struct measured *measured, size_t limit)
+{
+    size_t n = measured->len;
+    if (n <= limit)
+        return;
+    for (size_t k = 0; k < limit; k++) {
+        size_t from = (k + 1) * n / limit - 1;
+        measured->epochs[k] = measured->epochs[from];
+        measured->errors[k] = measured->errors[from];
+    }
+    measured->len = limit;
+}
+
+/* The error to be beaten: of the best value of an ended trial, with the noise correction xi_t of Theorem 4.1. */
+static double incumbent(const struct session *session)
+{
+    const struct problem *problem = session->problem;
+    double                best = -HUGE_VAL, delta = option_value(problem, CORRECTION);
+    double                t = (double)session->log.count[LOG_OBSERVED] + 1.0;
+    for (size_t i = 0; i < session->log.len; i++)
+        if (session->log.trials[i].state == LOG_OBSERVED)
+            best = fmax(best, session->log.trials[i].value);
+    if (isnan(delta))
+        return error_of(problem, best);
+    double xi = sqrt(2.0 * fmax(log(9.869604401089358 * t * t * (t - 1.0) / (6.0 * delta)), 0.0));
+    return error_of(problem, best) + option_value(problem, NOISE) * xi;
+}
+
+/* K1 100/gamma^t of the thesis, t counted from the first trial that can be stopped. */
+static double loss_of_stopping(const struct session *session)
+{
+    const struct problem *problem = session->problem;
+    double                t = (double)session->log.count[LOG_OBSERVED] - option_value(problem, INITIAL);
+    return fmin(option_value(problem, K1) * pow(option_value(problem, GAMMA), -t), K1_MAX);
+}
+
+/* C2: allowed [last - first], by the model before it knew this trial.  Without a prediction none is allowed. */
+static enum status allow_epochs(struct session *session, uint64_t trial, const struct stopping_rule *rule,
+                                bool *allowed, struct error *err)
+{
+    size_t  p = session->problem->space->params_len, m = rule->last - rule->first + 1, at;
+    double *points = arena_alloc(&session->scratch, m, (p + 1) * sizeof *points);
+    double *mean = ARENA_NEW(&session->scratch, double, m), *sd = ARENA_NEW(&session->scratch, double, m);
+    if (points == NULL || mean == NULL || sd == NULL)
+        return error_no_memory(err);
+    memset(allowed, 0, m * sizeof *allowed);
+    if (!trial_log_find(&session->log, trial, &at))
+        return STATUS_OK;
+    for (size_t i = 0; i < m; i++) {
+        memcpy(points + i * (p + 1), trial_log_point(&session->log, at), p * sizeof *points);
+        points[i * (p + 1) + p] = (double)(rule->first + i);
+    }
+    enum status status = session->gp->predict(session->inner, points, NULL, m, mean, sd, err);
+    if (status != STATUS_OK)
+        return status == STATUS_NO_MEMORY ? status : STATUS_OK;
+    for (size_t i = 0; i + 1 < m; i++)
+        allowed[i] = sd[m - 1] <= option_value(session->problem, KAPPA) * sd[i];
+    return STATUS_OK;
+}
+
+/* Solves the trial's stopping problem given its curve so far; the table is the verdict's note. */
+static enum status solve(struct session *session, uint64_t trial, struct measured *seen, struct verdict *out,
+                         struct error *err)
+{
+    const struct problem *problem = session->problem;
+    struct stopping       stopping = stopping_recommended();
+    struct stopping_rule  rule;
+    bool                  allowed[STOPPING_EPOCHS_MAX];
+    double                noise = option_value(problem, NOISE);
+    thin(seen, STOPPING_SEEN_MAX);
+    stopping.last = epochs_of(problem);
+    stopping.seen = seen->len;
+    stopping.epochs = seen->epochs;
+    stopping.errors = seen->errors;
+    stopping.incumbent = incumbent(session);
+    stopping.k1 = loss_of_stopping(session);
+    stopping.k2 = option_value(problem, K2);
+    stopping.cost = option_value(problem, COST);
+    stopping.noise_variance = fmax(noise * noise, stopping.noise_variance);
+    stopping.paths = (size_t)option_value(problem, PATHS);
+    stopping.rng = rng_at(problem->seed, trial, RNG_PATHS);
+    TRY(stopping_solve(&stopping, &session->scratch, &session->scratch, &rule, err));
+    TRY(allow_epochs(session, trial, &rule, allowed, err));
+    out->note_bytes = stopping_table_write(&rule, allowed, out->note);
+    return STATUS_OK;
+}
+
+/* The epoch after which a new rule is made: twice as many as this one was made from. */
+static size_t renewal(const unsigned char *table)
+{
+    return 2 * (stopping_table_first(table) - 1);
+}
+
+static void decide(const unsigned char *table, const struct measured *measured, size_t epochs, struct verdict *out)
+{
+    size_t first = stopping_table_first(table), epoch = (size_t)measured->epochs[measured->len - 1];
+    size_t next = stopping_table_next(table, epoch),
+           renewed = (epoch < renewal(table) ? renewal(table) : epoch + 1) + 1;
+    double mean = epoch < first ? NAN : stopping_mean(measured->epochs, measured->errors, measured->len, first);
+    out->stop = stopping_table_stops(table, epoch, mean);
+    out->reason = out->stop ? "will_not_improve" : "may_improve";
+    next = renewed < epochs && (next == 0 || renewed < next) ? renewed : next;
+    out->next_step = out->stop ? 0 : next;
+}
+
+static enum status judge_in_scratch(struct session *session, const struct measurement *measurement, struct verdict *out,
+                                    struct error *err)
+{
+    const struct problem *problem = session->problem;
+    size_t                epochs = epochs_of(problem), warm_up = (size_t)option_value(problem, WARM_UP);
+    const struct slot    *slot = find_slot(session, measurement->trial);
+    struct measured       measured;
+    bool                  has_few = (double)session->log.count[LOG_OBSERVED] < option_value(problem, INITIAL);
+    out->reason = measurement->step >= epochs ? "last_epoch" : measurement->step < warm_up ? "warm_up" : "few_trials";
+    out->next_step = measurement->step < warm_up ? warm_up + 1 : measurement->step + 2;
+    out->next_step = out->next_step < epochs ? out->next_step : 0;
+    if (measurement->step >= epochs || (slot == NULL && (measurement->step < warm_up || has_few)))
+        return STATUS_OK;
+    TRY(measure(session, measurement, &measured, err));
+    if (slot != NULL)
+        decide(slot->table, &measured, epochs, out);
+    else
+        out->reason = "unsolved"; /* for want of memory, or numerically: the next measurement tries again */
+    if (out->stop || (slot != NULL && measurement->step < renewal(slot->table)))
+        return STATUS_OK;
+    if (solve(session, measurement->trial, &measured, out, err) == STATUS_OK)
+        decide(out->note, &measured, epochs, out);
+    return STATUS_OK;
+}
+
+static enum status judge(struct session *session, const struct measurement *measurement, struct verdict *out,
+                         struct error *err)
+{
+    struct arena_mark mark = arena_mark(&session->scratch);
+    out->stop = false;
+    out->note_bytes = 0;
+    enum status status = judge_in_scratch(session, measurement, out, err);
+    arena_release(&session->scratch, mark);
+    return status;
+}
+
+const struct policy policy_bo_bos = {
+    .name = "bo-bos",
+    .help = "Bayesian optimisation over parameters and training epochs that stops trials by Bayesian optimal stopping "
+            "of their learning curves (BO-BOS)",
+    .spaces = SPACE_PARAMETERS,
+    .options = options,
+    .check = check,
+    .open = open_session,
+    .tell = tell,
+    .ask = ask_next,
+    .predict = predict,
+    .residuals = residuals,
+    .judge = judge,
+    .epochs = epochs_of,
+    .bytes = bytes,
+    .close = close_session,
+};

@@ -1,0 +1,200 @@
+/* RM-GP-UCB and RM-GP-TS: each earlier study weighs as much as it seems to resemble the present one, all together less
+ * and less.
+ *   zeta(x) = nu sum_i w_i [mean_i(x) + sqrt(tau) sd_i(x)] + (1 - nu) [mean(x) + sqrt(beta) sd(x)]      (7.1)
+ *   w by follow-the-regularised-leader from the estimated function gaps   Lemma 7.1, (7.4)
+ *   nu_1 = 1, nu_t = nu_(t-1) min(r, (sum_i w_i gap_i)^-epsilon)          end of 7.5.2
+ * A round is one value after the initial ones.  When several came since the last proposal, their gaps are taken from
+ * the posterior of all of them.  The Thompson form maximises, with probability nu, the weighted sum of one draw of each
+ * earlier study, and else a draw of the study itself, each a sum of random Fourier features (D.5 of the paper).
+ * Source: Dai, thesis, ch. 7 and appendix D; Dai et al., robust meta-Bayesian optimisation, appendix D.5. */
+#include "engine/transfer/transfer_weights.h"
+#include "engine/transfer/transfer.h"
+
+#include <math.h>
+
+enum { WEIGHTS = META_OWN, GAP, ETA, DECAY, POWER, WIDTH, BETA, DELTA };
+enum { WEIGHTS_ONLINE, WEIGHTS_FIXED };
+enum { GAP_MEAN, GAP_MAX };
+enum { WIDTH_CONSTANT, WIDTH_THEORY, WIDTH_SCHEDULE };
+static const char *const weight_names[] = {"online", "fixed", NULL};
+static const char *const gap_names[] = {"mean", "max", NULL};
+static const char *const width_names[] = {"constant", "theory", "schedule", NULL};
+
+// clang-format off
+static const struct option options[] = {
+    META_OPTIONS(META_TOGETHER),
+    [WEIGHTS] = {.name = "weights", .kind = OPTION_CHOICE, .max = 1, .choices = weight_names,
+                 .help = "of the earlier studies: learnt, or all the same"},
+    [GAP] = {.name = "gap", .kind = OPTION_CHOICE, .max = 1, .choices = gap_names,
+             .help = "estimated distance to an earlier study: over its points the mean, or the largest as in the bound"},
+    [ETA] = {.name = "eta", .kind = OPTION_REAL, .min = 0, .max = 1e6, .fallback = 1,
+             .help = "learning rate of the weights (eta N^1.5 of the thesis)"},
+    [DECAY] = {.name = "decay", .kind = OPTION_REAL, .min = 0.01, .max = 0.999, .fallback = 0.7,
+               .help = "r: nu shrinks at least by this with every value"},
+    [POWER] = {.name = "power", .kind = OPTION_REAL, .min = 0, .max = 10, .fallback = 0.7,
+               .help = "epsilon: nu shrinks by the mean gap to minus this power if that is less"},
+    [WIDTH] = {.name = "width", .kind = OPTION_CHOICE, .max = 2, .choices = width_names,
+               .help = "of the confidence bounds: sqrt(beta), those of the regret bound, or 0.2 d ln(2 t)"},
+    [BETA] = {.name = "beta", .kind = OPTION_REAL, .min = 0, .max = 1e6, .fallback = 4,
+              .help = "squared width of the bounds when it is constant"},
+    [DELTA] = {.name = "delta", .kind = OPTION_REAL, .min = 1e-12, .max = 1, .fallback = 0.1,
+               .help = "how often the bounds of the theory may fail"},
+    {.name = NULL},
+};
+// clang-format on
+
+static double option_value(const struct problem *problem, size_t option)
+{
+    return meta_option(problem, options, option);
+}
+
+/* Logarithm of the number of points; 1000 along each parameter where there is no number. */
+static double log_points(const struct space *space)
+{
+    size_t count = space->kind == SPACE_CANDIDATES ? space->rows_len : space_count(space);
+    return count == SIZE_MAX ? (double)space->params_len * log(1000.0) : log((double)count);
+}
+
+/* sqrt(beta_t) and sqrt(tau) of Theorem 7.1, or what stands for them. */
+static void choose_widths(const struct problem *problem, double t, double *own, double *earlier)
+{
+    double points = log_points(problem->space), delta = option_value(problem, DELTA);
+    double dims =
+        problem->space->kind == SPACE_CANDIDATES ? (double)problem->space->columns : (double)problem->space->params_len;
+    switch ((int)option_value(problem, WIDTH)) {
+    case WIDTH_THEORY:
+        *own = sqrt(2.0 * (points + log(t * t * 9.869604401089358 / (2.0 * delta))));
+        *earlier = sqrt(2.0 * (points + log(3.0 * (double)problem->meta_len / delta)));
+        break;
+    case WIDTH_SCHEDULE:
+        *own = sqrt(0.2 * dims * log(2.0 * t));
+        *earlier = 1.0;
+        break;
+    default:
+        *own = *earlier = sqrt(option_value(problem, BETA));
+    }
+}
+
+static enum status estimate_gaps(struct meta_view *view, double width, struct error *err)
+{
+    bool largest = option_value(view->problem, GAP) == GAP_MAX;
+    for (size_t i = 0; i < view->len; i++) {
+        const struct meta_task *task = &view->task[i];
+        struct arena_mark       mark = arena_mark(view->scratch);
+        double                 *arrays = ARENA_NEW(view->scratch, double, 3 * task->n);
+        if (arrays == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the gaps");
+        double *y = arrays, *mean = arrays + task->n, *sd = arrays + 2 * task->n;
+        TRY(meta_task_posterior(view->target, task->X, task->n, mean, sd, view->scratch, err));
+        for (size_t j = 0; j < task->n; j++)
+            y[j] = meta_task_y(task, j);
+        view->gaps[i] = meta_weights_gap(y, mean, sd, task->n, width, largest);
+        arena_release(view->scratch, mark);
+    }
+    return STATUS_OK;
+}
+
+static void set_weights(struct meta_view *view)
+{
+    bool fixed = option_value(view->problem, WEIGHTS) == WEIGHTS_FIXED;
+    meta_weights_follow(view->sums, view->len, fixed ? 0.0 : option_value(view->problem, ETA), view->weights);
+}
+
+/* The rounds since the last note. */
+static enum status play(struct meta_view *view, double width, struct error *err)
+{
+    double initial = option_value(view->problem, META_INITIAL);
+    double seen = view->seen < 0.0 ? initial : view->seen, rounds = (double)view->observations - seen;
+    if (view->len == 0) {
+        view->nu = 0.0;
+        return STATUS_OK;
+    }
+    if (rounds >= 1.0) {
+        TRY(estimate_gaps(view, width, err));
+        for (size_t i = 0; i < view->len; i++)
+            view->sums[i] += rounds * view->gaps[i];
+    }
+    set_weights(view);
+    if (rounds >= 1.0)
+        view->nu *= pow(meta_weights_decay(view->weights, view->gaps, view->len, option_value(view->problem, DECAY),
+                                           option_value(view->problem, POWER)),
+                        rounds);
+    view->seen = fmax(seen, (double)view->observations);
+    return STATUS_OK;
+}
+
+static enum status weigh(struct meta_view *view, struct error *err)
+{
+    double t = fmax((double)view->observations - option_value(view->problem, META_INITIAL) + 1.0, 1.0), own, earlier;
+    choose_widths(view->problem, t, &own, &earlier);
+    TRY(play(view, own, err));
+    for (size_t i = 0; i < view->len; i++) {
+        view->factors[i] = view->nu * view->weights[i];
+        view->widths[i] = earlier;
+    }
+    view->factors[view->len] = 1.0 - view->nu;
+    view->widths[view->len] = own;
+    return STATUS_OK;
+}
+
+static double combine(const struct meta_view *view, const size_t *active, size_t k, const double *mean,
+                      const double *sd, double *dmean, double *dsd)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < k; i++) {
+        dmean[i] = view->factors[active[i]];
+        dsd[i] = dmean[i] * view->widths[active[i]];
+        sum += dmean[i] * mean[i] + dsd[i] * sd[i];
+    }
+    return sum;
+}
+
+static enum status weigh_draws(struct meta_view *view, struct error *err)
+{
+    struct rng rng = rng_at(view->problem->seed, view->trial, RNG_WEIGHTS);
+    TRY(weigh(view, err));
+    bool own = rng_uniform(&rng) >= view->nu;
+    for (size_t i = 0; i < view->len; i++)
+        view->factors[i] = own ? 0.0 : view->weights[i];
+    view->factors[view->len] = own ? 1.0 : 0.0;
+    view->draws = true;
+    return STATUS_OK;
+}
+
+static const struct meta_rule rule_ucb = {.options = options, .acquisition = "ucb", .weigh = weigh, .combine = combine};
+static const struct meta_rule rule_ts = {
+    .options = options, .acquisition = "thompson", .weigh = weigh_draws, .combine = combine};
+
+static enum status check(const struct problem *problem, struct error *err)
+{
+    return meta_check(problem, options, err);
+}
+
+static enum status open_ucb(const struct problem *problem, struct session **out, struct error *err)
+{
+    return meta_open(problem, &rule_ucb, out, err);
+}
+
+static enum status open_ts(const struct problem *problem, struct session **out, struct error *err)
+{
+    return meta_open(problem, &rule_ts, out, err);
+}
+
+const struct policy policy_rm_gp_ucb = {
+    .name = "rm-gp-ucb",
+    .help = "learns from earlier studies: a weighted combination of their upper confidence bounds and its own, robust "
+            "against studies that do not resemble it",
+    .options = options,
+    .check = check,
+    .open = open_ucb,
+    META_POLICY,
+};
+
+const struct policy policy_rm_gp_ts = {
+    .name = "rm-gp-ts",
+    .help = "learns from earlier studies: as rm-gp-ucb, with functions drawn from the models",
+    .options = options,
+    .check = check,
+    .open = open_ts,
+    META_POLICY,
+};

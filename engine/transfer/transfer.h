@@ -1,0 +1,87 @@
+/* The algorithms that learn from earlier studies: what they share, and what a rule adds.
+ * Each earlier study has a Gaussian process of its own (problem.meta), and so has the study itself; the next point
+ * maximises a combination of them.  Without earlier studies, and when none is of use, that is the study's own.
+ * Sources: Dai, thesis, ch. 7; Feurer et al. 2018; Wistuba et al. 2018. */
+#ifndef GNOMON_ENGINE_TRANSFER_H
+#define GNOMON_ENGINE_TRANSFER_H
+
+#include "engine/transfer/transfer_task.h"
+#include "engine/policy/policy.h"
+#include "engine/math/rng.h"
+
+/* The first options of every such algorithm. */
+// clang-format off
+enum { META_KERNEL, META_LENGTH_SCALE, META_VARIANCE, META_NOISE, META_MEAN, META_UNITS, META_INITIAL, META_REPEAT,
+       META_OWN /* the algorithm's own begin here */ };
+extern const char *const meta_kernels[], *const meta_units[];
+enum { META_TOGETHER, META_EACH };
+#define META_OPTIONS(units)                                                                                            \
+    [META_KERNEL] = {.name = "kernel", .kind = OPTION_CHOICE, .max = 3, .choices = meta_kernels,                       \
+                     .help = "covariance function of every study's model"},                                            \
+    [META_LENGTH_SCALE] = {.name = "length_scale", .kind = OPTION_REAL, .min = 1e-6, .max = 1e6, .fallback = NAN,      \
+                           .help = "of all coordinates, in the unit cube or in units of the rows; estimated for each "  \
+                                   "study when not given"},     \
+    [META_VARIANCE] = {.name = "signal_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,   \
+                       .help = "of the functions, in units of the values squared; estimated when not given"},                                    \
+    [META_NOISE] = {.name = "noise_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,       \
+                    .help = "of a value, in units of the values squared; estimated when not given"},                                             \
+    [META_MEAN] = {.name = "mean", .kind = OPTION_REAL, .min = -1e100, .max = 1e100, .fallback = 0,                    \
+                   .help = "of the functions, when all three above are given; otherwise estimated"},                                             \
+    [META_UNITS] = {.name = "units", .kind = OPTION_CHOICE, .max = 1, .choices = meta_units, .fallback = (units),      \
+                    .help = "how values are standardised: together, so that levels count, or each study by its own "   \
+                            "mean and spread"},                                                                        \
+    [META_INITIAL] = {.name = "initial", .kind = OPTION_INT, .min = 0, .max = 1000, .fallback = 0,                     \
+                      .help = "trials before the models are asked (Sobol points, or random candidates)"},              \
+    [META_REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP}
+// clang-format on
+
+/* One option of the problem, its fallback in place of NaN. */
+double meta_option(const struct problem *problem, const struct option *options, size_t option);
+
+/* What a rule sees when it is asked.  Task meta_len is the study itself. */
+struct meta_view {
+    const struct problem *problem;
+    uint64_t              trial;
+    size_t                len, observations;         /* earlier studies; values of the study itself */
+    struct meta_task     *task;                      /* [len] */
+    struct meta_task     *target;                    /* n > 0, or there are no observations */
+    const double         *y, *point_mean, *point_sd; /* [target->n] of the study's observations; [len][target->n] of
+                                                        each task there: only when the rule wants them */
+    double                seen, nu;                  /* in: of the last note; out: of this proposal */
+    double               *sums, *gaps, *weights;     /* [len] in (sums) and out; gaps NaN where there is none */
+    double               *factors, *widths, *bests;  /* [len + 1] out: what combine uses */
+    bool                  draws; /* out: maximise draws of the tasks with a factor instead of combine */
+    struct arena         *scratch;
+};
+
+struct meta_rule {
+    const struct option *options;
+    const char          *acquisition;
+    bool                 wants_points; /* y, point_mean and point_sd */
+    /* Sets the outputs of the view.  A task with a factor under 1e-9 is left out. */
+    enum status (*weigh)(struct meta_view *view, struct error *err);
+    /* The acquisition from mean and sd of the k active tasks, at [active [i]] of the view's arrays, in the units in which
+     * tasks are compared; dmean and dsd [k] out. */
+    double (*combine)(const struct meta_view *view, const size_t *active, size_t k, const double *mean,
+                      const double *sd, double *dmean, double *dsd);
+};
+
+/* The functions of such a record; open needs the rule, which outlives the session. */
+MUST_CHECK enum status meta_check(const struct problem *problem, const struct option *options, struct error *err);
+MUST_CHECK enum status meta_open(const struct problem *problem, const struct meta_rule *rule, struct session **out,
+                                 struct error *err);
+enum status            meta_tell(struct session *s, const struct event *event, struct error *err);
+enum status            meta_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err);
+enum status            meta_predict(struct session *s, const double *points, const size_t *rows, size_t m, double *mean,
+                                    double *sd, struct error *err);
+enum status            meta_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
+                                      struct error *err);
+bool                   meta_read(const void *note, size_t note_bytes, struct meta_state *out);
+size_t                 meta_bytes(const struct session *s);
+void                   meta_close(struct session *s);
+#define META_POLICY                                                                                                \
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .uses_each_row_once = true, .tell = meta_tell, .ask = meta_ask, \
+    .predict = meta_predict, .residuals = meta_residuals, .read_meta = meta_read, .bytes = meta_bytes,             \
+    .close = meta_close
+
+#endif

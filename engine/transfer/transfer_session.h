@@ -1,0 +1,82 @@
+/* A session of the algorithms that learn from earlier studies: the log, the earlier studies as tasks, what the last
+ * note says.  Shared by meta_session.c (all of that), policy_meta.c (proposals) and the rules (policy_rm_gp.c, ...).
+ *
+ * A rule's state moves in rounds, one for each value of the study: sums of estimated gaps and nu.  It travels in every
+ * note, so that a rebuild need not repeat the posteriors of the past; so does the last fit of the study's own
+ * hyper-parameters.  Those of an earlier study are a function of its data alone; notes carry them as far as they fit,
+ * each what no earlier note has, and what no note has is made again.
+ * On parameter spaces inputs are points of the unit cube, on candidates the rows as they are. */
+#ifndef GNOMON_ENGINE_TRANSFER_SESSION_H
+#define GNOMON_ENGINE_TRANSFER_SESSION_H
+
+#include "engine/space/used_points.h"
+#include "engine/transfer/transfer_task.h"
+#include "engine/transfer/transfer.h"
+#include "engine/gp/rff.h"
+#include "engine/policy/trial_log.h"
+
+enum { META_TARGET_ROWS = 1000, META_PENDING = 16 };
+
+struct meta_draws { /* random features of an earlier study, for Thompson sampling */
+    struct rff           rff;
+    struct rff_posterior posterior;
+    bool                 is_ready;
+};
+
+struct session {
+    const struct problem   *problem;
+    const struct meta_rule *rule;
+    struct arena            kept, tasks, scratch; /* the log; the earlier studies; one proposal.  Fixed shares */
+    struct trial_log        log;                  /* candidates: points of one number, the row */
+    struct finite           used;                 /* parameters */
+    unsigned char          *taken;                /* [rows_len] candidates */
+    size_t                  taken_len, dims;
+    struct meta_model       model;
+    size_t                 *group_of; /* [dims] */
+    struct meta_task       *task;     /* [meta_len] */
+    size_t                  tasks_ready;
+    bool                   *recorded;   /* [meta_len] a note has this fit */
+    float                 **row_values; /* [meta_len][2 rows_len] mean and sd at every row, made when first needed */
+    struct meta_draws      *draws;      /* [meta_len] */
+    double                 *start;      /* [groups + HYPER] the middle of the earlier studies' hyper-parameters */
+    double                 *v;          /* [params_len + 1] scratch */
+    /* of the last note that says so */
+    double  seen, nu; /* values that the rounds were made from; seen < 0: no round yet */
+    double *sums;     /* [meta_len] */
+    double  fitted;   /* values that theta was made from; 0: none */
+    double *theta;    /* [groups + HYPER] */
+};
+
+static inline bool meta_session_on_rows(const struct session *s)
+{
+    return s->problem->space->kind == SPACE_CANDIDATES;
+}
+
+static inline size_t meta_session_groups(const struct session *s)
+{
+    return s->model.fit.groups;
+}
+
+/* The coordinates of a trial of the log, or of a candidate. */
+void meta_session_encode(const struct session *s, const double *point, double *u);
+
+/* Fits and factors the earlier studies that are not ready yet; between them late is polled.
+ * Errors: NO_MEMORY; BUSY "deadline" (what was done is kept). */
+MUST_CHECK enum status meta_session_ready(struct session *s, const struct ask *ask, struct error *err);
+
+/* The study itself as a task, from the values of its log (the worst value for what is infeasible), with the
+ * hyper-parameters of the last fit, or of a new one when it is time (*fits), or before the first those in the middle of
+ * the earlier studies'.  All in scratch.  target->n is 0 without values.  Errors: NO_MEMORY. */
+MUST_CHECK enum status meta_session_target(struct session *s, const struct ask *ask, struct meta_task *target,
+                                           bool *fits, struct error *err);
+
+/* What a proposal's note holds besides the fits of earlier studies. */
+struct meta_note {
+    double        seen, nu;
+    const double *sums, *gaps, *weights; /* [meta_len] */
+    const double *theta;                 /* a new fit, or NULL */
+    double        fitted;
+};
+void meta_session_note(const struct session *s, const struct meta_note *note, struct proposal *out);
+
+#endif

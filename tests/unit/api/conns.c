@@ -1,0 +1,135 @@
+/* Connections: the reaper, the limit by address, and blocked addresses. */
+#include "api/conns.h"
+#include "tests/unit/api/suites.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static _Atomic int64_t  clock_ms;
+static _Atomic uint64_t reaped;
+
+static int64_t now_ms(void)
+{
+    return atomic_load(&clock_ms);
+}
+
+static struct conns *start(size_t per_address)
+{
+    struct conns *conns = NULL;
+    struct error  err;
+    atomic_store(&clock_ms, 1000003);
+    CU_ASSERT_EQUAL_FATAL(conns_start(per_address, now_ms, &reaped, &conns, &err), STATUS_OK);
+    return conns;
+}
+
+static struct sockaddr_storage address(const char *text)
+{
+    struct sockaddr_storage storage = {.ss_family = strchr(text, ':') != NULL ? AF_INET6 : AF_INET};
+    void *to = storage.ss_family == AF_INET6 ? (void *)&((struct sockaddr_in6 *)(void *)&storage)->sin6_addr
+                                             : (void *)&((struct sockaddr_in *)(void *)&storage)->sin_addr;
+    CU_ASSERT_EQUAL(inet_pton(storage.ss_family, text, to), 1);
+    return storage;
+}
+
+static bool may(struct conns *conns, const char *text)
+{
+    struct sockaddr_storage from = address(text);
+    return conns_may_accept(conns, (struct sockaddr *)&from);
+}
+
+static void test_limit(void)
+{
+    struct conns           *conns = start(2);
+    struct sockaddr_storage four = address("192.0.2.17"), six = address("2001:db8:1:2:3::4");
+    struct conn            *first = conns_add(conns, -1, (struct sockaddr *)&four, 0);
+    CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
+    struct conn *second = conns_add(conns, -1, (struct sockaddr *)&four, 0);
+    CU_ASSERT_FALSE(may(conns, "192.0.2.17"));
+    CU_ASSERT_TRUE(may(conns, "192.0.2.18"));
+    conns_remove(conns, first);
+    CU_ASSERT_TRUE(may(conns, "192.0.2.17"));
+    struct conn *third = conns_add(conns, -1, (struct sockaddr *)&six, 0);
+    struct conn *fourth = conns_add(conns, -1, (struct sockaddr *)&six, 0);
+    CU_ASSERT_FALSE(may(conns, "2001:db8:1:2:ffff::9")); /* the same /64 */
+    CU_ASSERT_TRUE(may(conns, "2001:db8:1:3::4"));
+    CU_ASSERT_TRUE(conns_may_accept(conns, NULL));
+    conns_remove(conns, second);
+    conns_remove(conns, third);
+    conns_remove(conns, fourth);
+    conns_stop(conns);
+}
+
+/* What the other end reads within 3 s; -1: nothing came. */
+static ssize_t wait_for(int fd, char *bytes, size_t size)
+{
+    ssize_t length = -1;
+    for (int i = 0; i < 300 && (length = recv(fd, bytes, size, MSG_DONTWAIT)) < 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return length;
+}
+
+static void test_reaper(void)
+{
+    struct conns *conns = start(0);
+    int           late[2], told[2], patient[2];
+    char          bytes[32];
+    uint64_t      before = atomic_load(&reaped);
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, late), 0);
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, told), 0);
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, patient), 0);
+    struct conn *one = conns_add(conns, late[0], NULL, now_ms() + 500);
+    struct conn *two = conns_add(conns, told[0], NULL, now_ms() + 500);
+    struct conn *three = conns_add(conns, patient[0], NULL, 0);
+    atomic_store(&two->farewell, "good-bye");
+    atomic_fetch_add(&clock_ms, 501);
+    CU_ASSERT_EQUAL(wait_for(late[1], bytes, sizeof bytes), 0);
+    CU_ASSERT_EQUAL(wait_for(told[1], bytes, sizeof bytes), 8);
+    CU_ASSERT_EQUAL(memcmp(bytes, "good-bye", 8), 0);
+    CU_ASSERT(recv(patient[1], bytes, sizeof bytes, MSG_DONTWAIT) < 0);
+    CU_ASSERT_EQUAL(atomic_load(&reaped), before + 2);
+    conns_remove(conns, one);
+    conns_remove(conns, two);
+    conns_remove(conns, three);
+    conns_stop(conns);
+    for (int i = 0; i < 2; i++) {
+        close(late[i]);
+        close(told[i]);
+        close(patient[i]);
+    }
+}
+
+static void test_blocking(void)
+{
+    struct conns           *conns = start(0);
+    struct sockaddr_storage from[] = {address("198.51.100.23"), address("198.51.100.24"), address("2001:db8::1"),
+                                      address("2001:db8::2"), address("2001:db8:0:1::1")};
+    struct address          at[5], nowhere = {{0}};
+    for (size_t i = 0; i < 5; i++)
+        at[i] = address_of((struct sockaddr *)&from[i]);
+    for (int i = 0; i < CONNS_FAILURES_MAX; i++) {
+        CU_ASSERT_FALSE(conns_is_blocked(conns, &at[0]));
+        conns_count_failure(conns, &at[0]);
+        conns_count_failure(conns, &at[2]);
+        conns_count_failure(conns, &nowhere);
+    }
+    CU_ASSERT_TRUE(conns_is_blocked(conns, &at[0]));
+    CU_ASSERT_FALSE(conns_is_blocked(conns, &at[1]));
+    CU_ASSERT_TRUE(conns_is_blocked(conns, &at[3])); // of the same /64
+    CU_ASSERT_FALSE(conns_is_blocked(conns, &at[4]));
+    CU_ASSERT_FALSE(conns_is_blocked(conns, &nowhere));
+    atomic_fetch_add(&clock_ms, 59999);
+    CU_ASSERT_TRUE(conns_is_blocked(conns, &at[0]));
+    atomic_fetch_add(&clock_ms, 1);
+    CU_ASSERT_FALSE(conns_is_blocked(conns, &at[0]));
+    conns_stop(conns);
+}
+
+CU_TestInfo suite_conns[] = {
+    {"limit by address", test_limit},
+    {"reaper", test_reaper},
+    {"blocked addresses", test_blocking},
+    CU_TEST_INFO_NULL,
+};

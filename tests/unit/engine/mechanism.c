@@ -1,0 +1,247 @@
+/* Calibration against two independent accountants, composition, the choice of a mechanism, and refusals. */
+#include "engine/privacy/mechanism.h"
+#include "tests/unit/engine/privacy_values.h"
+#include "tests/unit/engine/suites.h"
+
+#include <string.h>
+
+#define COUNT(table)                             (sizeof(table) / sizeof(table)[0])
+#define CHECK_RATIO(actual, expected, tolerance) CHECK_NEAR((actual) / (expected), 1, tolerance)
+
+static void test_gaussian(void)
+{
+    for (size_t i = 0; i < COUNT(analytic_gaussian); i++) {
+        double epsilon = analytic_gaussian[i].epsilon, delta = analytic_gaussian[i].delta;
+        double sigma = mechanism_gaussian_sigma(epsilon, delta);
+        CHECK_RATIO(sigma, analytic_gaussian[i].sigma, 1e-12);
+        CHECK_RATIO(mechanism_gaussian_delta(epsilon, 1 / sigma), delta, 1e-9);
+        CHECK_RATIO(mechanism_gaussian_epsilon(1 / sigma, delta), epsilon, 1e-11);
+        CHECK_RATIO(mechanism_zcdp_sigma(epsilon, delta), analytic_gaussian[i].sigma_zcdp, 1e-9);
+        CHECK_RATIO(mechanism_zcdp_delta(epsilon, 0.5 / pow(analytic_gaussian[i].sigma_zcdp, 2)), delta, 1e-6);
+    }
+    /* Far in the tails the two terms of delta stay finite: no noise to speak of, and far too much. */
+    CHECK_NEAR(mechanism_gaussian_delta(2.385, 1e3), 1, 1e-12);
+    CHECK_NEAR(mechanism_gaussian_delta(2.385, 1e-3), 0, 1e-300);
+    CHECK_NEAR(mechanism_gaussian_epsilon(1e-9, 0.001), 0, 0);
+}
+
+static void test_mixture(void)
+{
+    for (size_t i = 0; i < COUNT(chi_mixture); i++) {
+        double epsilon = chi_mixture[i].epsilon, delta = chi_mixture[i].delta;
+        double sigma = mechanism_mixture_sigma(epsilon, delta, chi_mixture[i].r);
+        CHECK_RATIO(sigma, chi_mixture[i].sigma, 1e-9);
+        /* What is released is calibrated by a bound: never below the exact value, and not far above. */
+        double bound = mechanism_projected_sigma(epsilon, delta, chi_mixture[i].r) / sigma;
+        CU_ASSERT(bound > 1 && bound < (chi_mixture[i].r >= 10 ? 1.22 : 1.5));
+    }
+    /* Many dimensions: |v'M|^2 / r tends to |v|^2, and both tend to the results for one fixed sensitivity. */
+    CHECK_RATIO(mechanism_mixture_sigma(2.385, 1e-5, 400000), mechanism_gaussian_sigma(2.385, 1e-5), 1e-4);
+    CHECK_RATIO(mechanism_projected_sigma(2.385, 1e-5, 400000), mechanism_zcdp_sigma(2.385, 1e-5), 1e-4);
+}
+
+/* delta of zCDP by a fine grid over a, another way to the minimum. */
+static void test_zcdp_minimum(void)
+{
+    const double epsilon = 1.7, rho = 0.061;
+    double       least = 1;
+    for (double a = 1.001; a < 200; a *= 1.0001)
+        least = fmin(least, exp((a - 1) * (a * rho - epsilon)) * pow(1 - 1 / a, a) / (a - 1));
+    CHECK_RATIO(mechanism_zcdp_delta(epsilon, rho), least, 1e-6);
+    CU_ASSERT(mechanism_zcdp_delta(epsilon, rho) <= least * (1 + 1e-12));
+}
+
+static void test_discrete_laplace(void)
+{
+    for (size_t i = 0; i < COUNT(discrete_laplace); i++) {
+        struct mechanism m = {.kind = MECHANISM_DISCRETE_LAPLACE,
+                              .epsilon = discrete_laplace[i].epsilon,
+                              .distance = 1,
+                              .rows = 961,
+                              .columns = discrete_laplace[i].d,
+                              .delta = 1e-4};
+        CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
+        double t = (double)m.rate * 0x1p-32;
+        CU_ASSERT(m.kind == MECHANISM_DISCRETE_LAPLACE && m.gamma == 0x1p-10 && m.delta == 0 && m.dims == m.columns);
+        CU_ASSERT(t <= discrete_laplace[i].t && t > discrete_laplace[i].t * (1 - 1e-6));
+        CHECK_RATIO(sqrt(m.variance), discrete_laplace[i].sd, 1e-6);
+        CU_ASSERT(t * m.sensitivity <= m.epsilon);
+    }
+}
+
+/* The lattice follows Delta, and a projection to fewer dimensions stretches what is left. */
+static void test_lattice(void)
+{
+    struct mechanism m = {
+        .kind = MECHANISM_DISCRETE_LAPLACE, .epsilon = 2.385, .distance = 2.7, .rows = 60, .columns = 12};
+    CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
+    CHECK_NEAR(m.gamma, 0x1p-9, 0);
+    CHECK_RATIO(m.sensitivity, sqrt(12) * 2.7 * 512 + 12, 1e-9);
+    CU_ASSERT(m.sensitivity > sqrt(12) * 2.7 * 512 + 12);
+    double wide = m.variance;
+    m.dims = 5;
+    CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
+    CHECK_RATIO(m.variance, wide * 12 / 5, 1e-14);
+    CHECK_RATIO(m.variance, 2 * 12 * 2.7 * 2.7 / (2.385 * 2.385) * 12 / 5,
+                0.01); /* 2 d Delta^2 / epsilon^2, stretched */
+}
+
+/* The published cross-overs at delta 1e-5: up to 8 columns at epsilon 1, up to 14 at epsilon 10. */
+static void test_choice(void)
+{
+    static const struct {
+        double epsilon;
+        size_t last;
+    } rows[] = {{1, 8}, {10, 14}};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (size_t d = 1; d <= 40; d++) {
+            struct mechanism m = {.epsilon = rows[i].epsilon, .delta = 1e-5, .distance = 1, .rows = 500, .columns = d};
+            CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
+            CU_ASSERT(m.kind == (d <= rows[i].last ? MECHANISM_DISCRETE_LAPLACE : MECHANISM_DISCRETE_GAUSSIAN));
+            CU_ASSERT((m.delta == 0) == (m.kind == MECHANISM_DISCRETE_LAPLACE));
+        }
+    struct mechanism pure = {.epsilon = 1, .delta = 0, .distance = 1, .rows = 500, .columns = 40};
+    CU_ASSERT(mechanism_plan(&pure, NULL) == STATUS_OK && pure.kind == MECHANISM_DISCRETE_LAPLACE);
+}
+
+static void test_gaussians(void)
+{
+    struct mechanism m = {
+        .kind = MECHANISM_DISCRETE_GAUSSIAN, .epsilon = 1, .delta = 1e-5, .distance = 1, .rows = 500, .columns = 20};
+    CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
+    double steps = 1024 + sqrt(20);
+    CU_ASSERT(m.sigma >= steps * 4.045130358292444 && m.sigma < steps * 4.045130358292444 + 1.01);
+    CHECK_NEAR(m.variance, pow(m.sigma * 0x1p-10, 2), 1e-12);
+    CU_ASSERT(mechanism_zcdp_delta(1, 0.5 * pow(m.sensitivity / m.sigma, 2)) <= 1e-5);
+    m.kind = MECHANISM_PROJECTED_GAUSSIAN;
+    m.dims = 10;
+    CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
+    double sd = m.sigma * 0x1p-10 / (MECHANISM_PROJECTION_SCALE * sqrt(10));
+    CHECK_NEAR(sqrt(m.variance), sd, 1e-12);
+    CHECK_NEAR(sd, mechanism_projected_sigma(1, 1e-5, 10) * steps / 1024, 1e-4);
+}
+
+static void test_names(void)
+{
+    for (unsigned kind = 0; kind < MECHANISM_KINDS; kind++)
+        CU_ASSERT(mechanism_find(mechanism_name((enum mechanism_kind)kind)) == (enum mechanism_kind)kind);
+    CU_ASSERT(mechanism_find("projection-only") == MECHANISM_KINDS);
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        struct mechanism m;
+        const char      *code;
+    } bad[] = {
+        {{.epsilon = 0, .distance = 1, .rows = 9, .columns = 2}, "bad_epsilon"},
+        {{.epsilon = -2, .distance = 1, .rows = 9, .columns = 2}, "bad_epsilon"},
+        {{.epsilon = NAN, .distance = 1, .rows = 9, .columns = 2}, "bad_epsilon"},
+        {{.epsilon = 2e3, .distance = 1, .rows = 9, .columns = 2}, "bad_epsilon"},
+        {{.epsilon = 1e-4, .distance = 1, .rows = 9, .columns = 900}, "bad_epsilon"}, /* the rate would be lost */
+        {{.kind = MECHANISM_PROJECTED_GAUSSIAN,
+          .epsilon = 1e-4,
+          .delta = 1e-29,
+          .distance = 1,
+          .rows = 9,
+          .columns = 900},
+         "bad_epsilon"},
+        {{.epsilon = 1, .distance = 1, .rows = 0, .columns = 2}, "bad_size"},
+        {{.epsilon = 1, .distance = 1, .rows = 9, .columns = 0}, "bad_size"},
+        {{.epsilon = 1, .distance = 1, .rows = 9, .columns = 1025}, "bad_size"},
+        {{.epsilon = 1, .distance = 0, .rows = 9, .columns = 2}, "bad_distance"},
+        {{.epsilon = 1, .distance = NAN, .rows = 9, .columns = 2}, "bad_distance"},
+        {{.epsilon = 1, .distance = 50.1, .rows = 9, .columns = 2}, "bad_distance"},
+        {{.epsilon = 1, .distance = 1, .rows = 9, .columns = 2, .dims = 3}, "bad_dims"},
+        {{.epsilon = 1, .distance = 1, .rows = 9, .columns = 2, .delta = 0.112}, "bad_delta"},
+        {{.epsilon = 1, .distance = 1, .rows = 9, .columns = 2, .delta = -1e-9}, "bad_delta"},
+        {{.epsilon = 1, .distance = 1, .rows = 9, .columns = 2, .delta = NAN}, "bad_delta"},
+        {{.kind = MECHANISM_DISCRETE_GAUSSIAN, .epsilon = 1, .distance = 1, .rows = 9, .columns = 2}, "bad_delta"},
+        {{.kind = MECHANISM_PROJECTED_GAUSSIAN, .epsilon = 1, .distance = 1, .rows = 9, .columns = 2}, "bad_delta"},
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct mechanism m = bad[i].m;
+        struct error     err = {0};
+        CU_ASSERT(mechanism_plan(&m, &err) == STATUS_INVALID);
+        CU_ASSERT(strcmp(err.code, bad[i].code) == 0);
+    }
+}
+
+static void test_outcomes(void)
+{
+    struct mechanism_outcome m = {.low = -3, .high = 5, .sensitivity = NAN, .epsilon = 2.385};
+    CU_ASSERT_FATAL(mechanism_plan_outcome(&m, NULL) == STATUS_OK);
+    CU_ASSERT(m.sensitivity == 8 && m.gamma == 0x1p-7);
+    double t = (double)m.rate * 0x1p-32;
+    CU_ASSERT(t * (8 / 0x1p-7 + 1) <= 2.385 && t * (8 / 0x1p-7 + 1) > 2.385 * (1 - 1e-6));
+    CHECK_RATIO(m.variance, 2 * pow(8 / 2.385, 2), 0.01);
+    struct mechanism       rows = {.epsilon = 0.7, .delta = 1e-6};
+    struct mechanism_total total = mechanism_total_of(&rows, &m), alone = mechanism_total_of(&rows, NULL);
+    CHECK_NEAR(total.epsilon, 3.085, 1e-15);
+    CU_ASSERT(total.delta == 1e-6 && alone.epsilon == 0.7 && alone.delta == 1e-6);
+    static const struct {
+        struct mechanism_outcome m;
+        const char              *code;
+    } bad[] = {
+        {{.low = 2, .high = 2, .sensitivity = NAN, .epsilon = 1}, "bad_range"},
+        {{.low = 0, .high = INFINITY, .sensitivity = NAN, .epsilon = 1}, "bad_range"},
+        {{.low = 0, .high = 2, .sensitivity = 2.1, .epsilon = 1}, "bad_sensitivity"},
+        {{.low = 0, .high = 2, .sensitivity = 0, .epsilon = 1}, "bad_sensitivity"},
+        {{.low = 0, .high = 2, .sensitivity = NAN, .epsilon = 0}, "bad_epsilon"},
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct mechanism_outcome refused = bad[i].m;
+        struct error             err = {0};
+        CU_ASSERT(mechanism_plan_outcome(&refused, &err) == STATUS_INVALID);
+        CU_ASSERT(strcmp(err.code, bad[i].code) == 0);
+    }
+}
+
+/* sup |f(x) - f(x')| over the RKHS ball: b |k(., x) - k(., x')|; small moves cost b sf Delta / l. */
+static void test_rkhs(void)
+{
+    double k = 1.69 * exp(-0.5 * pow(0.8 / 2.1, 2)), expected = 2.3 * sqrt(1.69 + 1.69 - 2 * k);
+    CHECK_NEAR(mechanism_rkhs_sensitivity(2.3, 1.3, 2.1, 0.8), expected, 1e-14);
+    CHECK_RATIO(mechanism_rkhs_sensitivity(2.3, 1.3, 2.1, 1e-7), 2.3 * 1.3 * 1e-7 / 2.1, 1e-12);
+}
+
+/* Two Gaussians at once, and a move of 50 instead of 1. */
+static void test_composition(void)
+{
+    double sigma = mechanism_gaussian_sigma(1, 1e-5), both = mechanism_gaussian_epsilon(sqrt(2) / sigma, 1e-5);
+    CU_ASSERT(both > sqrt(2) && both < 1.5);
+    CHECK_NEAR(mechanism_gaussian_delta(both, sqrt(2) / sigma), 1e-5, 1e-14);
+    CHECK_NEAR(mechanism_gaussian_epsilon_at(1 / sigma, 1e-5, 1, 50), 146.1, 0.05);
+    CHECK_NEAR(mechanism_gaussian_epsilon_at(1 / mechanism_gaussian_sigma(1, 1e-3), 1e-3, 1, 50), 248, 0.5);
+    CHECK_NEAR(mechanism_pure_epsilon_at(0.7, 1.3, 50), 0.7 * 50 / 1.3, 1e-12);
+}
+
+static void test_effective_kernel(void)
+{
+    for (size_t i = 0; i < COUNT(effective_kernel); i++) {
+        const double            sf2 = 2.385;
+        struct mechanism_kernel k = mechanism_effective_kernel(effective_kernel[i].length_scale, sf2,
+                                                               effective_kernel[i].s2, effective_kernel[i].d);
+        double                  q = effective_kernel[i].distance2 / (k.length_scale * k.length_scale);
+        CHECK_NEAR(k.variance / sf2, effective_kernel[i].rho, 1e-13);
+        CHECK_NEAR(k.variance / sf2 * exp(-q / 2), effective_kernel[i].k, 1e-13);
+        CHECK_NEAR(k.variance + k.row_variance, sf2, 1e-14);
+    }
+}
+
+CU_TestInfo suite_mechanism[] = {
+    {"analytic Gaussian and zCDP", test_gaussian},
+    {"mixture", test_mixture},
+    {"zCDP minimum", test_zcdp_minimum},
+    {"discrete Laplace", test_discrete_laplace},
+    {"lattice", test_lattice},
+    {"choice", test_choice},
+    {"Gaussians", test_gaussians},
+    {"names", test_names},
+    {"refused", test_refused},
+    {"outcomes", test_outcomes},
+    {"RKHS bound", test_rkhs},
+    {"composition", test_composition},
+    {"effective kernel", test_effective_kernel},
+    CU_TEST_INFO_NULL,
+};

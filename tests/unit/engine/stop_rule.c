@@ -1,0 +1,180 @@
+/* Curves from the log, and the rules that compare them, on small cases worked out by hand. */
+#include "engine/stopping/stop_rule.h"
+#include "tests/unit/engine/suites.h"
+
+#include <string.h>
+
+static struct arena  arena;
+static struct curves curves;
+
+static void begin(void)
+{
+    arena_init(&arena, 1 << 20);
+    curves_init(&curves, &arena);
+}
+
+static void tell(enum event_kind kind, uint64_t trial, size_t step, double value)
+{
+    struct event event = {.kind = kind, .trial = trial, .step = step, .value = value};
+    CU_ASSERT_FATAL(curves_tell(&curves, &event, NULL) == STATUS_OK);
+}
+
+/* A trial measured after each step, ended as the kind says. */
+static void tell_curve(uint64_t trial, const double *values, size_t len, enum event_kind end)
+{
+    for (size_t i = 0; i < len; i++)
+        tell(EVENT_MEASURED, trial, i + 1, values[i]);
+    tell(end, trial, 0, values[len - 1]);
+}
+
+static struct verdict judge(const struct stop_rule *rule, uint64_t trial, size_t step, double value)
+{
+    static struct verdict    verdict;
+    const struct measurement measurement = {trial, step, value};
+    memset(&verdict, 0x5A, sizeof verdict);
+    CU_ASSERT_FATAL(stop_rule_judge(rule, &curves, &measurement, &verdict, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(verdict.note_bytes == 0);
+    return verdict;
+}
+
+static void test_curves(void)
+{
+    begin();
+    tell(EVENT_SUGGESTED, 4, 0, 0);
+    CU_ASSERT(curves_find(&curves, 4) == NULL && curves.len == 0);
+    for (size_t i = 40; i-- > 0;)
+        for (size_t step = 1; step <= 20 + i; step += 2)
+            tell(EVENT_MEASURED, 3 + i, step, (double)(100 * i + step));
+    tell(EVENT_MEASURED, 7, 3, -1); /* not after the last */
+    CU_ASSERT(curves.len == 40);
+    for (size_t i = 0; i < 40; i++) {
+        const struct curve *curve = curves_find(&curves, 3 + i);
+        CU_ASSERT_FATAL(curve != NULL);
+        double sum = 0;
+        CU_ASSERT_EQUAL(curve->len, (21 + i) / 2);
+        for (size_t k = 0; k < curve->len; k++) {
+            sum += (double)(100 * i + 2 * k + 1);
+            CU_ASSERT(curve->steps[k] == (double)(2 * k + 1) && curve->sums[k] == sum);
+        }
+        CU_ASSERT(curve->state == CURVE_RUNNING);
+    }
+    const struct curve *curve = curves_find(&curves, 20);
+    CU_ASSERT(curve_upto(curve, 0.5) == 0 && curve_upto(curve, 1) == 1 && curve_upto(curve, 4) == 2);
+    CU_ASSERT(curve_upto(curve, 5) == 3 && curve_upto(curve, 1e9) == curve->len);
+    static const struct {
+        enum event_kind  kind;
+        enum curve_state state;
+    } ends[] = {{EVENT_OBSERVED, CURVE_COMPLETED},
+                {EVENT_STOPPED, CURVE_STOPPED},
+                {EVENT_FAILED, CURVE_GONE},
+                {EVENT_INFEASIBLE, CURVE_GONE},
+                {EVENT_ABANDONED, CURVE_GONE}};
+    for (size_t i = 0; i < 5; i++) {
+        tell(ends[i].kind, 3 + i, 0, 0.5);
+        CU_ASSERT(curves_find(&curves, 3 + i)->state == ends[i].state);
+    }
+    tell(EVENT_OBSERVED, 4, 0, 0.5); /* a stopped trial that was observed all the same */
+    CU_ASSERT(curves_find(&curves, 4)->state == CURVE_COMPLETED && curves_find(&curves, 2) == NULL);
+    arena_fini(&arena);
+}
+
+static void test_curves_memory(void)
+{
+    struct event event = {.kind = EVENT_MEASURED, .trial = 1};
+    enum status  status = STATUS_OK;
+    arena_init(&arena, 5000);
+    curves_init(&curves, &arena);
+    for (event.step = 1; event.step < 2000 && status == STATUS_OK; event.step++)
+        status = curves_tell(&curves, &event, NULL);
+    CU_ASSERT(status == STATUS_NO_MEMORY && event.step > 20);
+    event.trial = 2;
+    for (status = STATUS_OK; status == STATUS_OK && event.trial < 1000; event.trial++)
+        status = curves_tell(&curves, &event, NULL);
+    CU_ASSERT(status == STATUS_NO_MEMORY);
+    arena_fini(&arena);
+}
+
+static void test_none(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_NONE, .epochs = 5};
+    begin();
+    struct verdict verdict = judge(&rule, 1, 4, -1e300);
+    CU_ASSERT(!verdict.stop && verdict.next_step == 0 && strcmp(verdict.reason, "no_rule") == 0);
+    arena_fini(&arena);
+}
+
+/* Running means up to step 3: 0.4, 0.5, 0.7, 0.2; the stopped one does not count. */
+static void test_median(void)
+{
+    static const double    a[] = {0.3, 0.4, 0.5, 0.9}, b[] = {0.5, 0.5, 0.5, 0.5}, c[] = {0.8, 0.7, 0.6, 0.1};
+    static const double    d[] = {0.1, 0.2, 0.3, 0.4}, e[] = {0.95, 0.95};
+    const struct stop_rule rule = {.kind = STOP_RULE_MEDIAN, .epochs = 4, .warm_up = 2, .min_trials = 3};
+    begin();
+    tell_curve(1, a, 4, EVENT_OBSERVED);
+    tell_curve(2, b, 4, EVENT_OBSERVED);
+    CU_ASSERT(strcmp(judge(&rule, 9, 3, -5).reason, "few_trials") == 0);
+    tell_curve(4, e, 2, EVENT_STOPPED);
+    CU_ASSERT(strcmp(judge(&rule, 9, 3, -5).reason, "few_trials") == 0);
+    tell_curve(3, c, 4, EVENT_OBSERVED);
+    CU_ASSERT(judge(&rule, 9, 3, 0.4999).stop && !judge(&rule, 9, 3, 0.5).stop);
+    tell_curve(5, d, 4, EVENT_OBSERVED);
+    CU_ASSERT(judge(&rule, 9, 3, 0.4499).stop && !judge(&rule, 9, 3, 0.4501).stop);
+    struct verdict verdict = judge(&rule, 9, 3, 0.25);
+    CU_ASSERT(strcmp(verdict.reason, "below_median") == 0 && verdict.next_step == 0);
+    verdict = judge(&rule, 9, 1, 0.01);
+    CU_ASSERT(!verdict.stop && verdict.next_step == 2 && strcmp(verdict.reason, "warm_up") == 0);
+    verdict = judge(&rule, 9, 2, 0.6);
+    CU_ASSERT(!verdict.stop && verdict.next_step == 3 && strcmp(verdict.reason, "above_median") == 0);
+    CU_ASSERT(judge(&rule, 9, 3, 0.6).next_step == 0);
+    CU_ASSERT(strcmp(judge(&rule, 9, 4, -5).reason, "last_epoch") == 0 && !judge(&rule, 9, 4, -5).stop);
+    tell(EVENT_MEASURED, 9, 1, 0.46); /* its best value so far counts, not the last */
+    CU_ASSERT(!judge(&rule, 9, 3, 0.1).stop);
+    arena_fini(&arena);
+}
+
+/* Rungs 2, 6, 18 of 20 epochs. */
+static void test_asha(void)
+{
+    const struct stop_rule rule = {.kind = STOP_RULE_ASHA, .epochs = 20, .min_epochs = 2, .reduction = 3};
+    begin();
+    CU_ASSERT(strcmp(judge(&rule, 1, 1, 0.1).reason, "between_rungs") == 0 && judge(&rule, 1, 1, 0.1).next_step == 2);
+    CU_ASSERT(strcmp(judge(&rule, 1, 2, 0.1).reason, "in_top") == 0 && judge(&rule, 1, 2, 0.1).next_step == 6);
+    for (uint64_t trial = 1; trial <= 5; trial++) {
+        tell(EVENT_MEASURED, trial, 1, 9);
+        tell(EVENT_MEASURED, trial, 2, 0.1 * (double)trial);
+    }
+    tell(EVENT_STOPPED, 1, 0, 0.1);
+    tell(EVENT_FAILED, 5, 0, 0); /* what it reached before, it reached */
+    CU_ASSERT(judge(&rule, 6, 2, 0.39).stop && judge(&rule, 6, 2, 0.41).stop == false);
+    CU_ASSERT(!judge(&rule, 6, 2, 0.4).stop); /* a tie with the second of two */
+    CU_ASSERT(strcmp(judge(&rule, 6, 2, 0.39).reason, "below_top") == 0 && judge(&rule, 6, 2, 0.39).next_step == 0);
+    CU_ASSERT(judge(&rule, 6, 4, 0.39).stop);  /* the first measurement behind the rung */
+    CU_ASSERT(!judge(&rule, 5, 4, 0.01).stop); /* it passed the rung before */
+    tell(EVENT_MEASURED, 4, 7, 0.45);
+    CU_ASSERT(judge(&rule, 5, 6, 0.44).stop && !judge(&rule, 5, 6, 0.46).stop);
+    CU_ASSERT(judge(&rule, 7, 19, 0.41).stop); /* passes the first of its three rungs, not the second */
+    CU_ASSERT(judge(&rule, 7, 19, 0.47).next_step == 0 && !judge(&rule, 7, 19, 0.47).stop);
+    CU_ASSERT(strcmp(judge(&rule, 7, 20, 0.0).reason, "last_epoch") == 0);
+    arena_fini(&arena);
+}
+
+static void test_memory(void)
+{
+    const struct stop_rule   rule = {.kind = STOP_RULE_MEDIAN, .epochs = 4, .min_trials = 1};
+    const struct measurement measurement = {9, 1, 0.5};
+    static struct verdict    verdict;
+    struct arena             none;
+    begin();
+    tell(EVENT_MEASURED, 1, 1, 0.1);
+    arena_init(&none, 1);
+    CU_ASSERT(stop_rule_judge(&rule, &curves, &measurement, &verdict, &none, NULL) == STATUS_NO_MEMORY);
+    arena_fini(&none);
+    arena_fini(&arena);
+}
+
+CU_TestInfo suite_stop_rule[] = {
+    {"curves", test_curves}, {"memory of curves", test_curves_memory},
+    {"none", test_none},     {"median", test_median},
+    {"asha", test_asha},     {"memory", test_memory},
+    CU_TEST_INFO_NULL,
+};

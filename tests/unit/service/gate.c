@@ -1,0 +1,112 @@
+/* The gate: owners take turns, who waits for nobody leaves, and so does who waits for too long. */
+#include "service/gate.h"
+
+#include "tests/unit/service/suites.h"
+#include "tests/unit/service/world.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { MANY = 5 };
+
+struct visitor {
+    struct gate  *gate;
+    struct world *world;
+    struct caller caller;
+    pthread_t     thread;
+    size_t       *entered; /* how many were in before */
+    size_t        place;
+    enum status   status;
+    struct error  err;
+};
+
+static void *visit(void *arg)
+{
+    struct visitor *visitor = arg;
+    visitor->status = gate_enter(visitor->gate, visitor->world->app, &visitor->caller, &visitor->err);
+    if (visitor->status != STATUS_OK)
+        return NULL;
+    visitor->place = (*visitor->entered)++; // one at a time is inside
+    gate_leave(visitor->gate);
+    return NULL;
+}
+
+static void wait_until_waiting(struct gate *gate, size_t count)
+{
+    for (int i = 0; i < 3000 && gate_waiting(gate) != count; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    CU_ASSERT_EQUAL_FATAL(gate_waiting(gate), count);
+}
+
+static void start(struct visitor *visitor, const char *owner)
+{
+    snprintf(visitor->caller.token_id, sizeof visitor->caller.token_id, "%s", owner);
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&visitor->thread, NULL, visit, visitor), 0);
+}
+
+static void test_owners_take_turns(void)
+{
+    struct world  *world = world_new();
+    struct gate   *gate = gate_new(1);
+    size_t         entered = 0;
+    struct visitor visitors[MANY + 2];
+    CU_ASSERT_EQUAL_FATAL(gate_enter(gate, world->app, &world->caller, &world->err), STATUS_OK);
+    for (size_t i = 0; i < MANY + 2; i++) {
+        visitors[i] = (struct visitor){.gate = gate, .world = world, .entered = &entered};
+        start(&visitors[i], i < MANY ? "many" : "few");
+        wait_until_waiting(gate, i + 1);
+    }
+    gate_leave(gate);
+    static const size_t places[MANY + 2] = {0, 2, 4, 5, 6, 1, 3};
+    for (size_t i = 0; i < MANY + 2; i++) {
+        pthread_join(visitors[i].thread, NULL);
+        CU_ASSERT_EQUAL(visitors[i].status, STATUS_OK);
+        CU_ASSERT_EQUAL(visitors[i].place, places[i]);
+    }
+    gate_free(gate);
+    world_end(world);
+}
+
+static bool says(void *arg)
+{
+    return atomic_load((atomic_bool *)arg);
+}
+
+static void test_nobody_waits_for_nothing(void)
+{
+    struct world  *world = world_new();
+    struct gate   *gate = gate_new(1);
+    size_t         entered = 0;
+    atomic_bool    has_left = false;
+    struct visitor gone = {.gate = gate, .world = world, .entered = &entered}, late = gone, other = gone;
+    CU_ASSERT_EQUAL_FATAL(gate_enter(gate, world->app, &world->caller, &world->err), STATUS_OK);
+    gone.caller.has_left = says;
+    gone.caller.left_arg = &has_left;
+    start(&gone, "one");
+    wait_until_waiting(gate, 1);
+    late.caller.until_ms = world->app->monotonic_ms() + 50;
+    start(&late, "one");
+    pthread_join(late.thread, NULL);
+    CU_ASSERT_EQUAL(late.status, STATUS_BUSY);
+    CU_ASSERT_STRING_EQUAL(late.err.code, "deadline_exceeded");
+    atomic_store(&has_left, true);
+    pthread_join(gone.thread, NULL);
+    CU_ASSERT_EQUAL(gone.status, STATUS_BUSY);
+    CU_ASSERT_STRING_EQUAL(gone.err.code, "stopped");
+    CU_ASSERT_EQUAL(gate_waiting(gate), 0);
+    gate_leave(gate);
+    start(&other, "one"); // the slot is free: those who gave up took none
+    pthread_join(other.thread, NULL);
+    CU_ASSERT_EQUAL(other.status, STATUS_OK);
+    gate_free(gate);
+    world_end(world);
+}
+
+CU_TestInfo suite_gate[] = {
+    {"owners take turns", test_owners_take_turns},
+    {"nobody waits for nothing", test_nobody_waits_for_nothing},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,33 @@
+/* The unit-test suites of the service: one line here and one file <name>.c each. */
+#ifndef GNOMON_TESTS_SERVICE_SUITES_H
+#define GNOMON_TESTS_SERVICE_SUITES_H
+
+#include <CUnit/CUnit.h>
+
+#include <math.h>
+#include <stdbool.h>
+
+#define SERVICE_SUITES(X) \
+    X(agent_log)          \
+    X(cases)              \
+    X(codec)              \
+    X(codec_value)        \
+    X(command)            \
+    X(csv_text)           \
+    X(federation)         \
+    X(gate)               \
+    X(ledger)             \
+    X(manifest)           \
+    X(npy)                \
+    X(races)              \
+    X(steady)             \
+    X(store)
+
+#define X(name) extern CU_TestInfo suite_##name[];
+SERVICE_SUITES(X)
+#undef X
+
+/* |actual - expected| <= tolerance; false for NaN. */
+#define CHECK_NEAR(actual, expected, tolerance) CU_ASSERT(fabs((double)(actual) - (expected)) <= (tolerance))
+
+#endif

@@ -1,0 +1,165 @@
+/* See service_world.h. */
+#include "tests/unit/service/world.h"
+
+#include "service/codec.h"
+#include "service/digest.h"
+#include "service/manifest.h"
+
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+_Atomic int64_t world_clock_ms = 1700000000123, world_wall_ahead_ms;
+
+static int64_t boot_clock(void)
+{
+    return world_clock_ms;
+}
+
+static int64_t wall_clock(void)
+{
+    return world_clock_ms + world_wall_ahead_ms;
+}
+
+void world_open(struct world *world)
+{
+    const struct app_options options = {world->folder, "FULL", 64 << 20, 32 << 20, 2, 0, wall_clock, boot_clock};
+    CU_ASSERT_EQUAL_FATAL(app_open(&options, &world->app, &world->err), STATUS_OK);
+}
+
+struct world *world_new(void)
+{
+    static struct world world;
+    memset(&world, 0, sizeof world);
+    snprintf(world.folder, sizeof world.folder, "/tmp/gnomon-test-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(world.folder));
+    arena_init(&world.arena, 64 << 20);
+    world.caller = (struct caller){.token_id = "local", .scope = SCOPE_ADMIN, .arena = &world.arena};
+    world_open(&world);
+    return &world;
+}
+
+void world_end(struct world *world)
+{
+    static const char *const files[] = {"gnomon.db", "gnomon.db-wal", "gnomon.db-shm", "gnomon.lock"};
+    app_close(world->app);
+    arena_fini(&world->arena);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[96];
+        snprintf(path, sizeof path, "%s/%s", world->folder, files[i]);
+        unlink(path);
+    }
+    CU_ASSERT_EQUAL(rmdir(world->folder), 0);
+}
+
+const char *const world_box =
+    "\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"space\":{\"type\":\"parameters\","
+    "\"parameters\":[{\"name\":\"x\",\"type\":\"double\",\"min\":-1.5,\"max\":2.25},"
+    "{\"name\":\"k\",\"type\":\"int\",\"min\":1,\"max\":9},"
+    "{\"name\":\"c\",\"type\":\"categorical\",\"values\":[\"a\",\"b\",\"z\"]}]},"
+    "\"seed\":4711,\"lease_seconds\":60";
+
+const char *const world_rows =
+    "\"metrics\":[{\"name\":\"y\",\"goal\":\"maximize\"}],\"space\":{\"type\":\"candidates\","
+    "\"rows\":40,\"columns\":3,\"private\":true,\"curator_key\":\"" WORLD_KEY "\"},"
+    "\"seed\":99";
+
+struct study world_study(struct world *world, const char *members, const char *algorithm, int64_t budget)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "{%s,\"algorithm\":%s}", members, algorithm);
+    struct study_new new = {.name = "a study", .budget_trials = budget};
+    json_t *json = NULL;
+    CU_ASSERT_EQUAL_FATAL(codec_parse(text, strlen(text), &json, &world->err), STATUS_OK);
+    enum status status = codec_spec(json, 1, &world->arena, &new.spec, &world->err);
+    if (status != STATUS_OK)
+        fprintf(stderr, "%s %s\n", world->err.path, world->err.text);
+    CU_ASSERT_EQUAL_FATAL(status, STATUS_OK);
+    json_decref(json);
+    json_t *resolved = codec_spec_json(&new.spec);
+    char   *dumped = json_dumps(resolved, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(resolved);
+    new.spec_text = arena_strndup(&world->arena, dumped, strlen(dumped));
+    free(dumped);
+    struct study study;
+    CU_ASSERT_EQUAL_FATAL(study_create(world->app, &world->caller, &new, &study, &world->err), STATUS_OK);
+    return study;
+}
+
+struct suggest_reply world_suggest(struct world *world, const char *study, int64_t count, const char *worker)
+{
+    const struct suggest_request request = {.count = count, .worker = worker};
+    struct suggest_reply         reply;
+    enum status status = trial_suggest(world->app, &world->caller, study, &request, &reply, &world->err);
+    if (status != STATUS_OK)
+        fprintf(stderr, "suggest: %s %s\n", world->err.code, world->err.text);
+    CU_ASSERT_EQUAL_FATAL(status, STATUS_OK);
+    return reply;
+}
+
+enum status world_observe(struct world *world, const char *study, int64_t trial, double value)
+{
+    const struct observation item = {.trial = trial, .row = -1, .value = value, .stddev = NAN};
+    struct observe_reply     reply;
+    return trial_observe(world->app, &world->caller, study, &item, 1, false, &reply, &world->err);
+}
+
+/* Centred columns, as a projection has them. */
+size_t world_npy(unsigned char *out, double spoil)
+{
+    double values[WORLD_ROWS * WORLD_COLUMNS];
+    size_t length = npy_write_header(WORLD_ROWS, WORLD_COLUMNS, NPY_F8, out);
+    for (int i = 0; i < WORLD_ROWS * WORLD_COLUMNS; i++)
+        values[i] = sin(0.37 * i * i) + (i == 50 ? spoil : 0);
+    for (int c = 0; c < WORLD_COLUMNS; c++) {
+        double mean = 0;
+        for (int i = c; i < WORLD_ROWS * WORLD_COLUMNS; i += WORLD_COLUMNS)
+            mean += values[i] / WORLD_ROWS;
+        for (int i = c; i < WORLD_ROWS * WORLD_COLUMNS; i += WORLD_COLUMNS)
+            values[i] -= mean;
+    }
+    memcpy(out + length, values, sizeof values);
+    return length + sizeof values;
+}
+
+/* Every call is for another data set.  The signature is not looked at below the API. */
+struct manifest world_manifest(const unsigned char *bytes, size_t length)
+{
+    static int              calls;
+    static char             texts[8][2048];
+    struct manifest         manifest = {.rows = WORLD_ROWS, .columns = WORLD_COLUMNS, .bytes = (int64_t)length};
+    struct release_manifest release = {.projection = {.epsilon = 2.5, .delta = 1e-4, .omega = 512.5, .sigma_min = 640},
+                                       .rows = WORLD_ROWS,
+                                       .columns = WORLD_COLUMNS,
+                                       .bytes = (int64_t)length,
+                                       .dtype = NPY_F8,
+                                       .tool = "gnomon 0",
+                                       .created_at = "2026-03-01",
+                                       .key = WORLD_KEY,
+                                       .signature = "unsigned"};
+    char                   *text = NULL;
+    struct error            err;
+    sha256_hex(bytes, length, manifest.sha256);
+    memcpy(release.sha256, manifest.sha256, sizeof release.sha256);
+    snprintf(release.dataset_tag, sizeof release.dataset_tag, "%064x", (unsigned)calls);
+    memcpy(manifest.dataset_tag, release.dataset_tag, sizeof manifest.dataset_tag);
+    CU_ASSERT_EQUAL_FATAL(manifest_text(&release, &text, &err), STATUS_OK);
+    manifest.text = texts[calls % 8];
+    snprintf(texts[calls++ % 8], sizeof texts[0], "%s", text);
+    free(text);
+    return manifest;
+}
+
+enum status world_upload(struct world *world, const char *study, const unsigned char *bytes, size_t length,
+                         size_t piece, struct candidates_status *out)
+{
+    for (size_t at = 0; at < length; at += piece) {
+        size_t part = length - at < piece ? length - at : piece;
+        TRY(candidates_append(world->app, &world->caller, study, (int64_t)at, (int64_t)length, bytes + at, part, out,
+                              &world->err));
+    }
+    return STATUS_OK;
+}
