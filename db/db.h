@@ -48,27 +48,80 @@ void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg); /* NULL: none */
 /* Runs fn on a read-only connection inside one read transaction (a consistent snapshot). */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
 
-/* Arguments follow the statement's signature, one letter each: s text (const char *, NULL is NULL), i int64_t,
- * d double, b blob (const void *, size_t).  Result letters are the same; upper case marks a column that may be NULL.
- * A statement is in use from db_query to db_done; the same statement cannot be used twice at once on a connection. */
+/* What a parameter is bound to.  NaN is NULL, as the NULL text is. */
+struct db_blob {
+    const void *bytes;
+    size_t      length;
+};
+struct db_value {
+    char letter; /* as in sql.h */
+    union {
+        int64_t        i;
+        double         d;
+        const char    *s;
+        struct db_blob b;
+    } is;
+};
+struct db_values {
+    const struct db_value *items; /* $1 first */
+    size_t                 len;
+};
+// clang-format off
+#define INT(value)          {.letter = 'i', .is = {.i = (value)}}
+#define REAL(value)         {.letter = 'd', .is = {.d = (value)}}
+#define TEXT(value)         {.letter = 's', .is = {.s = (value)}}
+#define BLOB(data, size)    {.letter = 'b', .is = {.b = {.bytes = (data), .length = (size)}}}
+#define BIND(...)                                                                                                      \
+    (struct db_values){.items = (const struct db_value[]){__VA_ARGS__},                                                \
+                       .len = sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value)}
+#define BIND_NONE (struct db_values){.len = 0}
+// clang-format on
+
+/* The rows, one struct each. */
+#define SQL_TYPE_i             int64_t
+#define SQL_TYPE_I             int64_t
+#define SQL_TYPE_d             double
+#define SQL_TYPE_D             double
+#define SQL_TYPE_s             const char *
+#define SQL_TYPE_S             const char *
+#define SQL_TYPE_b             struct db_blob
+#define SQL_TYPE_B             struct db_blob
+#define MEMBER(column, letter) SQL_TYPE_##letter column;
+#define X(name, columns)        \
+    struct row_##name {         \
+        columns(MEMBER, MEMBER) \
+    };
+ROW_LIST(X)
+#undef X
+#undef MEMBER
+
+/* A statement is in use from db_query to db_done; the same statement cannot be used twice at once on a connection. */
 struct db_rows {
     struct db_conn *conn;
     enum sql        sql;
+    union {
+#define X(name, columns) struct row_##name name;
+        ROW_LIST(X)
+#undef X
+    } row;
 };
-MUST_CHECK enum status db_query(struct db_conn *conn, struct db_rows *rows, struct error *err, enum sql sql, ...);
+MUST_CHECK enum status db_query(struct db_conn *conn, struct db_rows *rows, struct error *err, enum sql sql,
+                                struct db_values values);
 /* OK with *more = false at the end. */
 MUST_CHECK enum status db_next(struct db_rows *rows, bool *more, struct error *err);
 void                   db_done(struct db_rows *rows);
 
-bool        db_is_null(const struct db_rows *rows, int column);
-int64_t     db_int(const struct db_rows *rows, int column);
-double      db_double(const struct db_rows *rows, int column);
-const char *db_text(const struct db_rows *rows, int column);                 /* borrowed until db_next; NULL is NULL */
-const void *db_blob(const struct db_rows *rows, int column, size_t *length); /* borrowed until db_next */
-char       *db_text_copy(const struct db_rows *rows, int column, struct arena *arena); /* NULL: is NULL or no memory */
+/* The row that db_next read, of a statement with such rows; its texts and blobs are borrowed until the next. */
+#define X(name, columns) const struct row_##name *row_##name(const struct db_rows *rows);
+ROW_LIST(X)
+#undef X
+/* Copies that last; NULL stays NULL.  *failed is set when there is no memory, and left otherwise. */
+const char *db_keep_text(const char *text, struct arena *arena, bool *failed);
+const void *db_keep_blob(struct db_blob blob, struct arena *arena, bool *failed);
 
 /* A statement without rows; *changes may be NULL. */
-MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql, ...);
+MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql,
+                               struct db_values values);
 
 struct db_stats {
     uint64_t commits, transactions;
@@ -80,10 +133,13 @@ struct db_stats {
 };
 void db_stats(struct db *db, struct db_stats *stats);
 
-/* The statement table, for the test that prepares every row. */
-struct sql_row {
-    const char *name, *arguments, *results, *text;
+/* The statement table, for the test that prepares every one of them. */
+struct sql_statement {
+    const char        *name, *parameters, *letters, *text; /* letters: of the columns */
+    const char *const *columns;                            /* ended by NULL */
+    /* Of the row on which the prepared statement stands; false: out of memory. */
+    bool (*read)(const struct db_conn *conn, void *statement, struct db_rows *out);
 };
-extern const struct sql_row sql_table[SQL_COUNT];
+extern const struct sql_statement sql_table[SQL_COUNT];
 
 #endif

@@ -210,6 +210,11 @@ static int lite_columns(void *statement)
     return sqlite3_column_count(statement);
 }
 
+static const char *lite_column_name(void *statement, int column)
+{
+    return sqlite3_column_name(statement, column);
+}
+
 static int lite_parameters(void *statement)
 {
     return sqlite3_bind_parameter_count(statement);
@@ -270,6 +275,7 @@ const struct driver driver_sqlite = {
     .column_text = lite_column_text,
     .column_blob = lite_column_blob,
     .columns = lite_columns,
+    .column_name = lite_column_name,
     .parameters = lite_parameters,
     .changes = lite_changes,
     .in_transaction = lite_in_transaction,

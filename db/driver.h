@@ -32,6 +32,7 @@ struct driver {
     const char *(*column_text)(void *statement, int column);
     const void *(*column_blob)(void *statement, int column, size_t *length);
     int (*columns)(void *statement);
+    const char *(*column_name)(void *statement, int column);
     int (*parameters)(void *statement);
     int64_t (*changes)(void *handle);
     bool (*in_transaction)(void *handle);

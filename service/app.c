@@ -123,19 +123,21 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
     struct idempotency *own = &caller->idempotency;
     struct db_rows      rows;
     bool                more;
-    TRY(db_query(conn, &rows, err, SQL_IDEMPOTENCY_GET, caller->token_id, own->key, now - IDEMPOTENCY_MS));
-    enum status status = db_next(&rows, &more, err);
+    TRY(db_query(conn, &rows, err, SQL_IDEMPOTENCY_GET,
+                 BIND(TEXT(caller->token_id), TEXT(own->key), INT(now - IDEMPOTENCY_MS))));
+    const struct row_kept_reply *row = row_kept_reply(&rows);
+    enum status                  status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more) {
-        if (strcmp(db_text(&rows, 0), own->fingerprint) != 0) {
+        if (strcmp(row->fingerprint, own->fingerprint) != 0) {
             status = error_set(err, STATUS_INVALID, "idempotency_key_reused", "",
                                "this Idempotency-Key came before with another request");
         } else {
-            own->first = (struct kept_reply){.http_status = (int)db_int(&rows, 1),
-                                             .body = db_text_copy(&rows, 2, caller->arena),
-                                             .location = db_text_copy(&rows, 3, caller->arena),
-                                             .etag = db_text_copy(&rows, 4, caller->arena)};
-            own->replayed = own->first.body != NULL && (own->first.location != NULL || db_is_null(&rows, 3)) &&
-                            (own->first.etag != NULL || db_is_null(&rows, 4));
+            bool failed = false;
+            own->first = (struct kept_reply){.http_status = (int)row->status,
+                                             .body = db_keep_text(row->reply, caller->arena, &failed),
+                                             .location = db_keep_text(row->location, caller->arena, &failed),
+                                             .etag = db_keep_text(row->etag, caller->arena, &failed)};
+            own->replayed = !failed;
             if (!own->replayed)
                 status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the first answer does not fit");
         }
@@ -149,15 +151,16 @@ static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64
     struct idempotency *own = &caller->idempotency;
     if (!own->render(own->render_arg, &own->first))
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the answer does not fit");
-    return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD, caller->token_id, own->key, own->fingerprint,
-                   (int64_t)own->first.http_status, own->first.body, own->first.location, own->first.etag, now);
+    return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD,
+                   BIND(TEXT(caller->token_id), TEXT(own->key), TEXT(own->fingerprint), INT(own->first.http_status),
+                        TEXT(own->first.body), TEXT(own->first.location), TEXT(own->first.etag), INT(now)));
 }
 
 /* Replies that nobody can ask for any more. */
 static enum status purge(struct db_conn *conn, int64_t now, bool *more, struct error *err)
 {
     int64_t purged = 0;
-    TRY(db_exec(conn, &purged, err, SQL_IDEMPOTENCY_PURGE, now - IDEMPOTENCY_MS, (int64_t)PURGE_ROWS));
+    TRY(db_exec(conn, &purged, err, SQL_IDEMPOTENCY_PURGE, BIND(INT(now - IDEMPOTENCY_MS), INT(PURGE_ROWS))));
     *more = purged == PURGE_ROWS;
     return STATUS_OK;
 }

@@ -58,9 +58,10 @@ static enum status load_lock(struct db_conn *conn, const char *study, bool *lock
     int64_t        first = 0, last = 0;
     size_t         n = 0;
     enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_REFUSALS, study, (int64_t)REFUSALS_MAX));
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_REFUSALS, BIND(TEXT(study), INT(REFUSALS_MAX))));
+    const struct row_refusal *row = row_refusal(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        first = db_int(&rows, 0);
+        first = row->at_ms;
         last = n++ == 0 ? first : last;
     }
     db_done(&rows);
@@ -75,16 +76,18 @@ static enum status load_status(struct db_conn *conn, struct upload *up, struct e
     bool           more;
     *up->out = (struct candidates_status){0};
     up->attempt = UNDECLARED;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, up->id));
-    enum status status = db_next(&rows, &more, err);
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(up->id))));
+    const struct row_candidates *row = row_candidates(&rows);
+    enum status                  status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more) {
-        *up->out = (struct candidates_status){.manifest = db_text_copy(&rows, 0, up->caller->arena),
-                                              .bytes = db_int(&rows, 2),
-                                              .received_bytes = db_int(&rows, 3),
-                                              .complete = db_int(&rows, 4) != 0};
-        snprintf(up->sha256, sizeof up->sha256, "%s", db_text(&rows, 1));
-        up->attempt = db_int(&rows, 5);
-        if (up->out->manifest == NULL)
+        bool failed = false;
+        *up->out = (struct candidates_status){.manifest = db_keep_text(row->manifest, up->caller->arena, &failed),
+                                              .bytes = row->bytes,
+                                              .received_bytes = row->received,
+                                              .complete = row->complete != 0};
+        snprintf(up->sha256, sizeof up->sha256, "%s", row->sha256);
+        up->attempt = row->attempt;
+        if (failed)
             status = app_no_memory(err);
     }
     db_done(&rows);
@@ -146,9 +149,10 @@ static enum status check_release(struct db_conn *conn, const struct upload *up, 
     bool           more;
     if (!up->study.spec.is_private)
         return STATUS_OK;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_RELEASE_GET, up->study.spec.curator_key, tag));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more && strcmp(db_text(&rows, 0), sha256_new) != 0)
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_RELEASE_GET, BIND(TEXT(up->study.spec.curator_key), TEXT(tag))));
+    const struct row_release *row = row_release(&rows);
+    enum status               status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more && strcmp(row->sha256, sha256_new) != 0)
         status = error_set(err, STATUS_CONFLICT, "dataset_released", "/dataset_tag",
                            "these data were released before, as another matrix: a second release would be a second "
                            "charge. Use the files of the first");
@@ -176,7 +180,8 @@ static enum status add_manifest(struct db_conn *conn, struct upload *up, const s
 {
     TRY(check_manifest(up, manifest, err));
     TRY(check_release(conn, up, manifest->dataset_tag, manifest->sha256, err));
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_ADD, up->id, manifest->text, manifest->sha256, manifest->bytes));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_ADD,
+                BIND(TEXT(up->id), TEXT(manifest->text), TEXT(manifest->sha256), INT(manifest->bytes))));
     *up->out = (struct candidates_status){.manifest = manifest->text, .bytes = manifest->bytes};
     memcpy(up->sha256, manifest->sha256, SHA256_HEX_BYTES);
     return log_kind(conn, up, "candidates.declared", manifest->sha256, err);
@@ -185,9 +190,9 @@ static enum status add_manifest(struct db_conn *conn, struct upload *up, const s
 /* with_manifest: also what a manifest declared, not only what a file declared by its own header. */
 static enum status forget_pieces(struct db_conn *conn, struct upload *up, bool with_manifest, struct error *err)
 {
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_DROP, up->id));
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, up->id, (int64_t)with_manifest));
-    return db_exec(conn, NULL, err, SQL_CANDIDATES_RESTART, up->id);
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_DROP, BIND(TEXT(up->id))));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, BIND(TEXT(up->id), INT(with_manifest))));
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_RESTART, BIND(TEXT(up->id)));
 }
 
 static enum status declare(struct db_conn *conn, void *arg, struct error *err)
@@ -228,7 +233,7 @@ enum status candidates_status(struct app *app, struct caller *caller, const char
 enum status candidates_unlock(struct db_conn *conn, const char *study, bool *was_locked, struct error *err)
 {
     TRY(load_lock(conn, study, was_locked, err));
-    return *was_locked ? db_exec(conn, NULL, err, SQL_CANDIDATES_UNLOCK, study) : STATUS_OK;
+    return *was_locked ? db_exec(conn, NULL, err, SQL_CANDIDATES_UNLOCK, BIND(TEXT(study))) : STATUS_OK;
 }
 
 /* ---- reading what was received ---- */
@@ -238,11 +243,10 @@ static enum status read_pieces(struct db_conn *conn, const char *study, struct m
     struct db_rows rows;
     bool           more;
     enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_PIECES, study));
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_PIECES, BIND(TEXT(study))));
+    const struct row_piece *row = row_piece(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        size_t      length;
-        const void *bytes = db_blob(&rows, 1, &length);
-        status = matrix_take(matrix, bytes, length, err);
+        status = matrix_take(matrix, row->data.bytes, row->data.length, err);
         if (status != STATUS_OK)
             break;
     }
@@ -254,9 +258,10 @@ enum status candidates_complete(struct db_conn *conn, const char *study, bool *i
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, study));
-    enum status status = db_next(&rows, &more, err);
-    *is_complete = status == STATUS_OK && more && db_int(&rows, 4) != 0;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(study))));
+    const struct row_candidates *row = row_candidates(&rows);
+    enum status                  status = db_next(&rows, &more, err);
+    *is_complete = status == STATUS_OK && more && row->complete != 0;
     db_done(&rows);
     return status;
 }
@@ -267,10 +272,11 @@ static enum status load_release(struct db_conn *conn, const char *study, struct 
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, study));
-    enum status status = db_next(&rows, &more, err);
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(study))));
+    const struct row_candidates *row = row_candidates(&rows);
+    enum status                  status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? manifest_read(db_text(&rows, 0), strlen(db_text(&rows, 0)), release, err) : STATUS_INVALID;
+        status = more ? manifest_read(row->manifest, strlen(row->manifest), release, err) : STATUS_INVALID;
     db_done(&rows);
     return status == STATUS_INVALID ? error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study has no manifest")
                                     : status;
@@ -451,13 +457,15 @@ static enum status finish(struct db_conn *conn, struct upload *up, struct error 
 {
     const char *sha256_found = up->check->sha256;
     up->out->complete = true;
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, up->out->received_bytes, (int64_t)1));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, BIND(TEXT(up->id), INT(up->out->received_bytes), INT(1))));
     if (up->study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
-        TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, up->id, study_state_names[STUDY_ACTIVE], NULL, up->now_ms));
+        TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
+                    BIND(TEXT(up->id), TEXT(study_state_names[STUDY_ACTIVE]), TEXT(NULL), INT(up->now_ms))));
     if (up->study.spec.is_private) {
         const char *tag = up->check->release.dataset_tag;
         TRY(check_release(conn, up, tag, sha256_found, err));
-        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RELEASE_PUT, up->study.spec.curator_key, tag, sha256_found));
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RELEASE_PUT,
+                    BIND(TEXT(up->study.spec.curator_key), TEXT(tag), TEXT(sha256_found))));
     }
     return log_kind(conn, up, "candidates.received", sha256_found, err);
 }
@@ -479,11 +487,12 @@ static enum status append(struct db_conn *conn, void *arg, struct error *err)
         TRY(add_manifest(conn, up, &own, err));
     }
     TRY(check_piece(up, err));
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_PIECE_ADD, up->id, up->offset, up->bytes, up->length));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_PIECE_ADD,
+                BIND(TEXT(up->id), INT(up->offset), BLOB(up->bytes, up->length))));
     up->out->received_bytes += (int64_t)up->length;
     if (up->check != NULL)
         return finish(conn, up, err);
-    return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, up->id, up->out->received_bytes, (int64_t)0);
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, BIND(TEXT(up->id), INT(up->out->received_bytes), INT(0)));
 }
 
 /* What was received of the file whose end was refused, unless someone else has ended it well or begun another.  A
@@ -497,7 +506,7 @@ static enum status drop(struct db_conn *conn, void *arg, struct error *err)
     up->out->received_bytes = 0;
     bool is_private = up->study.spec.is_private;
     if (is_private)
-        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_REFUSE, up->id, steady_ms(up->app)));
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_REFUSE, BIND(TEXT(up->id), INT(steady_ms(up->app)))));
     return forget_pieces(conn, up, is_private && up->check->is_declared_file, err);
 }
 

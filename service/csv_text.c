@@ -499,7 +499,7 @@ static enum status read_export(struct db_conn *conn, void *arg, struct error *er
     struct export *work = arg;
     struct db_rows rows;
     TRY(rows_study_get(conn, work->id, true, work->caller->arena, &work->study, err));
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, work->id, (int64_t)0, "", INT64_MAX));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))));
     return rows_trials(&rows, work->caller->arena, &work->trials, &work->len, err);
 }
 

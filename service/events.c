@@ -15,20 +15,19 @@ struct task {
     struct event_page         *out;
 };
 
-static enum status keep_row(const struct db_rows *rows, struct arena *arena, struct event_row *out, struct error *err)
+static enum status keep_row(const struct row_event *row, struct arena *arena, struct event_row *out, struct error *err)
 {
+    bool failed = false;
     *out = (struct event_row){
-        .seq = db_int(rows, 0),
-        .at_ms = db_int(rows, 1),
-        .kind = db_text_copy(rows, 2, arena),
-        .study = db_text_copy(rows, 3, arena),
-        .revision = db_int(rows, 4),
-        .trial = db_int(rows, 5),
-        .actor = db_text_copy(rows, 6, arena),
-        .detail = db_text_copy(rows, 7, arena),
+        .seq = row->seq,
+        .at_ms = row->at_ms,
+        .kind = db_keep_text(row->kind, arena, &failed),
+        .study = db_keep_text(row->study, arena, &failed),
+        .revision = row->revision,
+        .trial = row->trial,
+        .actor = db_keep_text(row->actor, arena, &failed),
+        .detail = db_keep_text(row->detail, arena, &failed),
     };
-    bool failed = out->kind == NULL || out->actor == NULL || (out->study == NULL && !db_is_null(rows, 3)) ||
-                  (out->detail == NULL && !db_is_null(rows, 7));
     return failed ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -53,16 +52,17 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct event_page *out = task->out;
     struct db_rows     rows;
     if (task->filter->study != NULL)
-        TRY(db_query(conn, &rows, err, SQL_EVENT_OF_STUDY, task->filter->study, task->after, task->limit + 1));
+        TRY(db_query(conn, &rows, err, SQL_EVENT_OF_STUDY,
+                     BIND(TEXT(task->filter->study), INT(task->after), INT(task->limit + 1))));
     else
-        TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, task->after, task->limit + 1));
+        TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, BIND(INT(task->after), INT(task->limit + 1))));
     size_t      room = 0;
     bool        more;
     enum status status;
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
         status = grow(task, &room, err);
         if (status == STATUS_OK)
-            status = keep_row(&rows, task->arena, &out->events[out->len], err);
+            status = keep_row(row_event(&rows), task->arena, &out->events[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;

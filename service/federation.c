@@ -79,7 +79,8 @@ enum status federation_log(struct db_conn *conn, const char *kind, const char *i
         snprintf(detail, sizeof detail, "%s %lld", id, (long long)number);
     else
         snprintf(detail, sizeof detail, "%s", id);
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, now_ms, kind, NULL, (int64_t)0, (int64_t)0, actor, detail);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(actor), TEXT(detail)));
 }
 
 static enum status not_found(struct error *err)
@@ -95,27 +96,29 @@ static enum status visible(const struct caller *caller, const char *id, struct e
 
 /* ---- rows ---- */
 
-static enum status read_row(const struct db_rows *rows, struct arena *arena, struct federation *out, struct error *err)
+static enum status read_row(const struct row_federation *row, struct arena *arena, struct federation *out,
+                            struct error *err)
 {
-    int state = FEDERATION_STATES - 1;
-    while (state > 0 && strcmp(federation_state_names[state], db_text(rows, 2)) != 0)
+    bool failed = false;
+    int  state = FEDERATION_STATES - 1;
+    while (state > 0 && strcmp(federation_state_names[state], row->state) != 0)
         state--;
-    *out = (struct federation){.name = db_text_copy(rows, 1, arena),
-                               .reason = db_text_copy(rows, 3, arena),
+    *out = (struct federation){.name = db_keep_text(row->name, arena, &failed),
+                               .reason = db_keep_text(row->reason, arena, &failed),
                                .state = (enum federation_state)state,
-                               .version = db_int(rows, 6),
-                               .registered = db_int(rows, 7),
-                               .round = db_int(rows, 8),
-                               .received = db_int(rows, 9),
-                               .deadline_ms = db_int(rows, 10),
-                               .epsilon = db_double(rows, 11),
-                               .created_ms = db_int(rows, 12),
-                               .updated_ms = db_int(rows, 13)};
-    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
-    snprintf(out->features_sha256, sizeof out->features_sha256, "%s", db_text(rows, 5));
-    if (out->name == NULL || (out->reason == NULL && !db_is_null(rows, 3)))
+                               .version = row->version,
+                               .registered = row->registered,
+                               .round = row->round,
+                               .received = row->received,
+                               .deadline_ms = row->deadline_ms,
+                               .epsilon = row->epsilon,
+                               .created_ms = row->created_ms,
+                               .updated_ms = row->updated_ms};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->features_sha256, sizeof out->features_sha256, "%s", row->features_sha256);
+    if (failed)
         return app_no_memory(err);
-    return codec_federation_parse(db_text(rows, 4), arena, &out->spec, err);
+    return codec_federation_parse(row->spec, arena, &out->spec, err);
 }
 
 enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
@@ -123,10 +126,10 @@ enum status federation_get(struct db_conn *conn, const char *id, struct arena *a
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_GET, id));
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_GET, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? read_row(&rows, arena, out, err) : not_found(err);
+        status = more ? read_row(row_federation(&rows), arena, out, err) : not_found(err);
     db_done(&rows);
     return status;
 }
@@ -178,8 +181,10 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work             *work = arg;
     const struct federation *out = work->federation;
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_ADD, out->id, out->name, federation_state_names[out->state],
-                work->new->spec_text, work->file->bytes, work->file->length, work->file->sha256, out->created_ms));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_ADD,
+                BIND(TEXT(out->id), TEXT(out->name), TEXT(federation_state_names[out->state]),
+                     TEXT(work->new->spec_text), BLOB(work->file->bytes, work->file->length), TEXT(work->file->sha256),
+                     INT(out->created_ms))));
     return federation_log(conn, "federation.created", out->id, 0, work->caller->token_id, out->created_ms, err);
 }
 
@@ -245,7 +250,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
     bool                    more;
     enum status             status;
     while ((status = db_next(rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
-        status = read_row(rows, work->caller->arena, &out->federations[out->len], err);
+        status = read_row(row_federation(rows), work->caller->arena, &out->federations[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;
@@ -270,8 +275,9 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     work->page->federations = ARENA_NEW(work->caller->arena, struct federation, (size_t)work->limit);
     if (work->page->federations == NULL)
         return app_no_memory(err);
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_LIST, work->filter->state == NULL ? "" : work->filter->state,
-                 (int64_t)created, id, work->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_LIST,
+                 BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state), INT(created), TEXT(id),
+                      INT(work->limit + 1))));
     return list_rows(&rows, work, err);
 }
 
@@ -303,10 +309,11 @@ enum status federation_set_state(struct db_conn *conn, struct federation *federa
     if (state == FEDERATION_COMPLETED) {
         federation->received = federation->deadline_ms = 0;
         federation->version++;
-        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, federation->id));
-        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, federation->id, (int64_t)0, (int64_t)0, now_ms));
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, BIND(TEXT(federation->id), INT(0), INT(0), INT(now_ms))));
     }
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_STATE, federation->id, federation_state_names[state], reason, now_ms));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_STATE,
+                BIND(TEXT(federation->id), TEXT(federation_state_names[state]), TEXT(reason), INT(now_ms))));
     return federation_log(conn, kinds[state], federation->id, 0, actor, now_ms, err);
 }
 
@@ -345,11 +352,12 @@ static enum status check_hosted(struct db_conn *conn, const char *id, struct err
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_HOSTED, id));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && db_int(&rows, 0) > 0)
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_HOSTED, BIND(TEXT(id))));
+    const struct row_count *row = row_count(&rows);
+    enum status             status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && row->count > 0)
         status = error_set(err, STATUS_CONFLICT, "federation_has_studies", "",
-                           "%lld studies are its agents: delete them first", (long long)db_int(&rows, 0));
+                           "%lld studies are its agents: delete them first", (long long)row->count);
     db_done(&rows);
     return status;
 }
@@ -359,8 +367,8 @@ static enum status remove_row(struct db_conn *conn, void *arg, struct error *err
     struct work *work = arg;
     TRY(find(conn, arg, err));
     TRY(check_hosted(conn, work->id, err));
-    TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, work->id, work->now_ms));
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, work->id));
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, BIND(TEXT(work->id), INT(work->now_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, BIND(TEXT(work->id))));
     return federation_log(conn, "federation.deleted", work->id, 0, work->caller->token_id, work->now_ms, err);
 }
 
@@ -388,9 +396,10 @@ enum status federation_seat(struct db_conn *conn, struct federation *federation,
     agent->region = (int64_t)federation_region(&federation->spec, agent->seat);
     agent->created_ms = now_ms;
     federation->version++;
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_ADD, federation->id, agent->seat, agent->name, agent->token_id,
-                agent->study, now_ms));
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_REGISTER, federation->id, agent->seat, now_ms));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_ADD,
+                BIND(TEXT(federation->id), INT(agent->seat), TEXT(agent->name), TEXT(agent->token_id),
+                     TEXT(agent->study), INT(now_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_REGISTER, BIND(TEXT(federation->id), INT(agent->seat), INT(now_ms))));
     return federation_log(conn, "agent.registered", federation->id, agent->seat, actor, now_ms, err);
 }
 
@@ -418,16 +427,16 @@ enum status federation_register(struct app *app, struct caller *caller, const ch
     return app_transact(app, caller, add_agent, &work, err);
 }
 
-static enum status read_agent(const struct db_rows *rows, const struct federation_spec *spec, struct arena *arena,
+static enum status read_agent(const struct row_agent *row, const struct federation_spec *spec, struct arena *arena,
                               struct federation_agent *out, struct error *err)
 {
-    *out = (struct federation_agent){.seat = db_int(rows, 0),
-                                     .name = db_text_copy(rows, 1, arena),
-                                     .token_id = db_text_copy(rows, 2, arena),
-                                     .study = db_text_copy(rows, 3, arena),
-                                     .created_ms = db_int(rows, 4)};
+    bool failed = false;
+    *out = (struct federation_agent){.seat = row->seat,
+                                     .name = db_keep_text(row->name, arena, &failed),
+                                     .token_id = db_keep_text(row->token, arena, &failed),
+                                     .study = db_keep_text(row->study, arena, &failed),
+                                     .created_ms = row->created_ms};
     out->region = (int64_t)federation_region(spec, out->seat);
-    bool failed = out->name == NULL || out->token_id == NULL || (out->study == NULL && !db_is_null(rows, 3));
     return failed ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -436,13 +445,14 @@ static enum status find_agent(struct db_conn *conn, struct work *work, struct er
     struct db_rows rows;
     bool           more;
     TRY(find(conn, work, err));
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, work->id, work->after, (int64_t)1));
-    struct token token = work->agent->token;
-    enum status  status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && (!more || db_int(&rows, 0) != work->after + 1))
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, BIND(TEXT(work->id), INT(work->after), INT(1))));
+    const struct row_agent *row = row_agent(&rows);
+    struct token            token = work->agent->token;
+    enum status             status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && (!more || row->seat != work->after + 1))
         status = error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent has this seat");
     if (status == STATUS_OK)
-        status = read_agent(&rows, &work->federation->spec, work->caller->arena, work->agent, err);
+        status = read_agent(row_agent(&rows), &work->federation->spec, work->caller->arena, work->agent, err);
     db_done(&rows);
     work->agent->token = token;
     return status;
@@ -456,13 +466,15 @@ static enum status renew(struct db_conn *conn, void *arg, struct error *err)
     TRY(find_agent(conn, work, err));
     if (agent->study != NULL)
         return error_set(err, STATUS_CONFLICT, "seat_taken", "", "a study has this seat");
-    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, agent->token_id, work->now_ms));
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, BIND(TEXT(agent->token_id), INT(work->now_ms))));
     if (changes > 0)
-        TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD, work->now_ms, "token.revoked", NULL, (int64_t)0, (int64_t)0,
-                    work->caller->token_id, agent->token_id));
+        TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                    BIND(INT(work->now_ms), TEXT("token.revoked"), TEXT(NULL), INT(0), INT(0),
+                         TEXT(work->caller->token_id), TEXT(agent->token_id))));
     agent->token_id = agent->token.id;
     agent->token.name = agent->name;
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_TOKEN, work->id, agent->seat, agent->token.id));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_TOKEN,
+                BIND(TEXT(work->id), INT(agent->seat), TEXT(agent->token.id))));
     return token_add(conn, work->caller, &agent->token, err);
 }
 
@@ -499,9 +511,11 @@ static enum status list_agents(struct db_conn *conn, void *arg, struct error *er
     out->agents = ARENA_NEW(work->caller->arena, struct federation_agent, (size_t)work->limit);
     if (out->agents == NULL)
         return app_no_memory(err);
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, work->id, work->after, work->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST,
+                 BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1))));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
-        status = read_agent(&rows, &work->federation->spec, work->caller->arena, &out->agents[out->len], err);
+        status =
+            read_agent(row_agent(&rows), &work->federation->spec, work->caller->arena, &out->agents[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;
@@ -544,16 +558,17 @@ static enum status read_features(struct db_conn *conn, void *arg, struct error *
     struct work   *work = arg;
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_FEATURES, work->id));
-    enum status status = db_next(&rows, &more, err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_FEATURES, BIND(TEXT(work->id))));
+    const struct row_features *row = row_features(&rows);
+    enum status                status = db_next(&rows, &more, err);
     if (status == STATUS_OK && !more)
         status = not_found(err);
     if (status == STATUS_OK) {
-        const void *bytes = db_blob(&rows, 0, &work->file->length);
-        void       *copy = arena_alloc(work->caller->arena, work->file->length, 1);
-        work->file->bytes = copy == NULL ? NULL : memcpy(copy, bytes, work->file->length);
-        snprintf(work->file->sha256, sizeof work->file->sha256, "%s", db_text(&rows, 1));
-        status = copy == NULL ? app_no_memory(err) : STATUS_OK;
+        bool failed = false;
+        work->file->bytes = db_keep_blob(row->features, work->caller->arena, &failed);
+        work->file->length = row->features.length;
+        snprintf(work->file->sha256, sizeof work->file->sha256, "%s", row->features_sha256);
+        status = failed ? app_no_memory(err) : STATUS_OK;
     }
     db_done(&rows);
     return status;

@@ -31,7 +31,8 @@ static enum status take_seat(struct db_conn *conn, const struct caller *caller, 
 {
     int64_t changes = 0;
     if (*seat > 0) {
-        TRY(db_exec(conn, &changes, err, SQL_FEDERATION_AGENT_HOST, federation->id, *seat, study->id));
+        TRY(db_exec(conn, &changes, err, SQL_FEDERATION_AGENT_HOST,
+                    BIND(TEXT(federation->id), INT(*seat), TEXT(study->id))));
         return changes == 1 ? STATUS_OK
                             : error_set(err, STATUS_CONFLICT, "seat_taken", "/algorithm/agent",
                                         "seat %lld is not registered, or another study has it", (long long)*seat);
@@ -79,13 +80,13 @@ static enum status read_vectors(struct db_conn *conn, const char *federation, in
     struct db_rows rows;
     struct npy     npy;
     bool           more;
-    size_t         length = 0;
     *out = (struct vectors){.numbers = NULL};
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, federation, round));
-    enum status status = db_next(&rows, &more, err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, BIND(TEXT(federation), INT(round))));
+    const struct row_blob *row = row_blob(&rows);
+    enum status            status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more) {
-        const unsigned char *bytes = db_blob(&rows, 0, &length);
-        status = npy_header(bytes, length, &npy, err);
+        const unsigned char *bytes = row->data.bytes;
+        status = npy_header(bytes, row->data.length, &npy, err);
         if (status == STATUS_OK) {
             size_t count = npy.rows * npy.columns;
             *out = (struct vectors){ARENA_NEW(arena, double, count), npy.rows, npy.columns};

@@ -39,19 +39,20 @@ typedef void message_fn(struct closing *closing, void *arg, size_t seat);
 static enum status each_message(struct closing *closing, message_fn *take, void *arg, struct error *err)
 {
     struct federation *federation = closing->federation;
-    size_t             bytes = federation->spec.features * sizeof(double), length = 0;
+    size_t             bytes = federation->spec.features * sizeof(double);
     struct db_rows     rows;
     bool               more;
     enum status        status;
-    TRY(db_query(closing->conn, &rows, err, SQL_FEDERATION_MESSAGE_LIST, federation->id, federation->round));
+    TRY(db_query(closing->conn, &rows, err, SQL_FEDERATION_MESSAGE_LIST,
+                 BIND(TEXT(federation->id), INT(federation->round))));
+    const struct row_message *row = row_message(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        const void *blob = db_blob(&rows, 1, &length);
-        if (length != bytes) {
+        if (row->data.length != bytes) {
             status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a message has another length");
             break;
         }
-        memcpy(closing->message, blob, bytes);
-        take(closing, arg, (size_t)db_int(&rows, 0) - 1);
+        memcpy(closing->message, row->data.bytes, bytes);
+        take(closing, arg, (size_t)row->seat - 1);
     }
     db_done(&rows);
     random_wipe(closing->message, bytes);
@@ -132,14 +133,14 @@ static enum status collect(struct closing *closing, struct error *err)
     const struct federation *federation = closing->federation;
     struct db_rows           rows;
     bool                     more;
-    size_t                   length = 0;
-    TRY(db_query(closing->conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, federation->id, federation->round - 1));
-    enum status status = db_next(&rows, &more, err);
+    TRY(db_query(closing->conn, &rows, err, SQL_FEDERATION_BROADCAST_GET,
+                 BIND(TEXT(federation->id), INT(federation->round - 1))));
+    const struct row_blob *row = row_blob(&rows);
+    enum status            status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more) {
-        const unsigned char *blob = db_blob(&rows, 0, &length);
-        size_t               bytes = closing->rows * federation->spec.features * sizeof(double);
+        size_t bytes = closing->rows * federation->spec.features * sizeof(double), length = row->data.length;
         if (length > bytes)
-            memcpy(closing->values, blob + length - bytes, bytes);
+            memcpy(closing->values, (const unsigned char *)row->data.bytes + length - bytes, bytes);
     }
     db_done(&rows);
     return status == STATUS_OK ? each_message(closing, keep_last, NULL, err) : status;
@@ -171,15 +172,18 @@ static enum status store(struct closing *closing, double total, struct error *er
     char               digest[SHA256_HEX_BYTES];
     int64_t            changes = 0;
     sha256_hex(closing->file, closing->file_bytes, digest);
-    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_LEDGER_ADD, federation->id, federation->round,
-                is_private ? "discrete-gaussian" : "none", is_private ? total - before : (double)NAN,
-                is_private ? federation->spec.delta : (double)NAN, is_private ? total : (double)NAN, digest,
-                closing->now_ms));
-    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_BROADCAST_ADD, federation->id, federation->round,
-                federation->received, closing->file, closing->file_bytes, closing->now_ms));
-    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, federation->id));
-    TRY(db_exec(closing->conn, &changes, err, SQL_FEDERATION_ROUND, federation->id, federation->round,
-                federation->round + 1, total, closing->now_ms));
+    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_LEDGER_ADD,
+                BIND(TEXT(federation->id), INT(federation->round), TEXT(is_private ? "discrete-gaussian" : "none"),
+                     REAL(is_private ? total - before : (double)NAN),
+                     REAL(is_private ? federation->spec.delta : (double)NAN), REAL(is_private ? total : (double)NAN),
+                     TEXT(digest), INT(closing->now_ms))));
+    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_BROADCAST_ADD,
+                BIND(TEXT(federation->id), INT(federation->round), INT(federation->received),
+                     BLOB(closing->file, closing->file_bytes), INT(closing->now_ms))));
+    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
+    TRY(db_exec(closing->conn, &changes, err, SQL_FEDERATION_ROUND,
+                BIND(TEXT(federation->id), INT(federation->round), INT(federation->round + 1), REAL(total),
+                     INT(closing->now_ms))));
     if (changes != 1)
         return error_set(err, STATUS_BUSY, "busy", "", "the round was closed meanwhile");
     return federation_log(closing->conn, "round.closed", federation->id, federation->round, closer, closing->now_ms,
@@ -274,13 +278,14 @@ static enum status find_message(struct db_conn *conn, const struct federation *f
 {
     struct db_rows rows;
     bool           more;
-    size_t         length = 0;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_MESSAGE_GET, federation->id, message->round, message->seat));
-    enum status status = db_next(&rows, &more, err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_MESSAGE_GET,
+                 BIND(TEXT(federation->id), INT(message->round), INT(message->seat))));
+    const struct row_blob *row = row_blob(&rows);
+    enum status            status = db_next(&rows, &more, err);
     *is_repeat = false;
     if (status == STATUS_OK && more) {
-        const void *blob = db_blob(&rows, 0, &length);
-        *is_repeat = length == message->len * sizeof(double) && memcmp(blob, message->vector, length) == 0;
+        size_t length = message->len * sizeof(double);
+        *is_repeat = row->data.length == length && memcmp(row->data.bytes, message->vector, length) == 0;
         if (!*is_repeat)
             status = error_set(err, STATUS_CONFLICT, "message_conflict", "",
                                "another message of this agent is there already");
@@ -303,10 +308,11 @@ enum status federation_take(struct db_conn *conn, struct app *app, struct federa
     federation->version++;
     if (federation->received++ == 0)
         federation->deadline_ms = steady_ms(app) + federation->spec.round_ms;
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_ADD, federation->id, message->round, message->seat,
-                message->vector, message->len * sizeof(double), now_ms));
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, federation->id, federation->received, federation->deadline_ms,
-                now_ms));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_ADD,
+                BIND(TEXT(federation->id), INT(message->round), INT(message->seat),
+                     BLOB(message->vector, message->len * sizeof(double)), INT(now_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED,
+                BIND(TEXT(federation->id), INT(federation->received), INT(federation->deadline_ms), INT(now_ms))));
     out->is_closed = federation->received >= federation->spec.seats;
     return out->is_closed ? federation_close_round(conn, app, federation, arena, err) : STATUS_OK;
 }
@@ -354,15 +360,16 @@ static enum status read_broadcast(struct db_conn *conn, void *arg, struct error 
     struct federation_file *file = work->file;
     struct db_rows          rows;
     bool                    more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, work->federation->id, work->round));
-    enum status status = db_next(&rows, &more, err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, BIND(TEXT(work->federation->id), INT(work->round))));
+    const struct row_blob *row = row_blob(&rows);
+    enum status            status = db_next(&rows, &more, err);
     if (status == STATUS_OK && !more)
         status = error_set(err, STATUS_NOT_FOUND, "round_not_found", "", "there is no such round");
     if (status == STATUS_OK) {
-        const void *bytes = db_blob(&rows, 0, &file->length);
-        void       *copy = arena_alloc(work->caller->arena, file->length, 1);
-        file->bytes = copy == NULL ? NULL : memcpy(copy, bytes, file->length);
-        status = copy == NULL ? app_no_memory(err) : STATUS_OK;
+        bool failed = false;
+        file->bytes = db_keep_blob(row->data, work->caller->arena, &failed);
+        file->length = row->data.length;
+        status = failed ? app_no_memory(err) : STATUS_OK;
     }
     db_done(&rows);
     if (status == STATUS_OK)
@@ -384,17 +391,18 @@ enum status federation_broadcast(struct app *app, struct caller *caller, const c
     return db_read(app->db, read_broadcast, &work, err);
 }
 
-static enum status read_round(const struct db_rows *rows, struct arena *arena, struct federation_round *out,
+static enum status read_round(const struct row_round *row, struct arena *arena, struct federation_round *out,
                               struct error *err)
 {
-    *out = (struct federation_round){.round = db_int(rows, 0),
-                                     .messages = db_int(rows, 1),
-                                     .mechanism = db_text_copy(rows, 2, arena),
-                                     .sha256 = db_text_copy(rows, 3, arena),
-                                     .epsilon = db_is_null(rows, 4) ? (double)NAN : db_double(rows, 4),
-                                     .total = db_is_null(rows, 5) ? (double)NAN : db_double(rows, 5),
-                                     .at_ms = db_int(rows, 6)};
-    return out->mechanism == NULL || out->sha256 == NULL ? app_no_memory(err) : STATUS_OK;
+    bool failed = false;
+    *out = (struct federation_round){.round = row->round,
+                                     .messages = row->messages,
+                                     .mechanism = db_keep_text(row->mechanism, arena, &failed),
+                                     .sha256 = db_keep_text(row->sha256, arena, &failed),
+                                     .epsilon = row->epsilon,
+                                     .total = row->total,
+                                     .at_ms = row->at_ms};
+    return failed ? app_no_memory(err) : STATUS_OK;
 }
 
 static enum status list_rounds(struct db_conn *conn, void *arg, struct error *err)
@@ -407,9 +415,10 @@ static enum status list_rounds(struct db_conn *conn, void *arg, struct error *er
     out->rounds = ARENA_NEW(work->caller->arena, struct federation_round, (size_t)work->limit);
     if (out->rounds == NULL)
         return app_no_memory(err);
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_ROUNDS, out->federation.id, work->after, work->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_ROUNDS,
+                 BIND(TEXT(out->federation.id), INT(work->after), INT(work->limit + 1))));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
-        status = read_round(&rows, work->caller->arena, &out->rounds[out->len], err);
+        status = read_round(row_round(&rows), work->caller->arena, &out->rounds[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;

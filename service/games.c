@@ -36,17 +36,19 @@ enum status games_visible(const struct caller *caller, const char *id, struct er
 /* ---- rows ---- */
 
 /* All but the specification. */
-static enum status read_row(const struct db_rows *rows, struct arena *arena, struct game_row *out, struct error *err)
+static enum status read_row(const struct row_game *row, struct arena *arena, struct game_row *out, struct error *err)
 {
-    *out = (struct game_row){.name = db_text_copy(rows, 1, arena),
-                             .state = strcmp(db_text(rows, 2), "active") == 0 ? GAMES_ACTIVE : GAMES_COMPLETED,
-                             .reason = db_text_copy(rows, 3, arena),
-                             .budget_rounds = db_int(rows, 4),
-                             .rounds = db_int(rows, 5),
-                             .created_ms = db_int(rows, 6),
-                             .updated_ms = db_int(rows, 7)};
-    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
-    return out->name == NULL || (out->reason == NULL && !db_is_null(rows, 3)) ? app_no_memory(err) : STATUS_OK;
+    bool failed = false;
+    *out = (struct game_row){.name = db_keep_text(row->name, arena, &failed),
+                             .state = strcmp(row->state, "active") == 0 ? GAMES_ACTIVE : GAMES_COMPLETED,
+                             .reason = db_keep_text(row->reason, arena, &failed),
+                             .budget_rounds = row->budget,
+                             .rounds = row->rounds,
+                             .created_ms = row->created_ms,
+                             .updated_ms = row->updated_ms,
+                             .spec_text = db_keep_text(row->spec, arena, &failed)};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    return failed ? app_no_memory(err) : STATUS_OK;
 }
 
 static enum status read_open_round(struct db_conn *conn, struct game_row *game, struct error *err)
@@ -54,9 +56,10 @@ static enum status read_open_round(struct db_conn *conn, struct game_row *game, 
     struct db_rows rows;
     bool           more;
     enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_PLAY_LIST, game->id, game->rounds, game->rounds + 1));
+    TRY(db_query(conn, &rows, err, SQL_PLAY_LIST, BIND(TEXT(game->id), INT(game->rounds), INT(game->rounds + 1))));
+    const struct row_play *row = row_play(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
-        game->is_in[db_int(&rows, 1)] = true;
+        game->is_in[row->agent] = true;
     db_done(&rows);
     return status;
 }
@@ -66,12 +69,10 @@ static enum status read_game(struct db_conn *conn, const char *id, struct arena 
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_GAME_GET, id));
+    TRY(db_query(conn, &rows, err, SQL_GAME_GET, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? read_row(&rows, arena, out, err) : not_found(err);
-    if (status == STATUS_OK && (out->spec_text = db_text_copy(&rows, 8, arena)) == NULL)
-        status = app_no_memory(err);
+        status = more ? read_row(row_game(&rows), arena, out, err) : not_found(err);
     db_done(&rows);
     return status != STATUS_OK ? status : read_open_round(conn, out, err);
 }
@@ -82,10 +83,10 @@ enum status games_refresh(struct db_conn *conn, const char *id, struct arena *ar
     struct game_row now = {0};
     struct db_rows  rows;
     bool            more;
-    TRY(db_query(conn, &rows, err, SQL_GAME_STATE, id));
+    TRY(db_query(conn, &rows, err, SQL_GAME_STATE, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? read_row(&rows, arena, &now, err) : not_found(err);
+        status = more ? read_row(row_game(&rows), arena, &now, err) : not_found(err);
     db_done(&rows);
     TRY(status);
     now.spec = game->spec;
@@ -98,8 +99,9 @@ enum status games_refresh(struct db_conn *conn, const char *id, struct arena *ar
 static enum status log_event(struct db_conn *conn, const struct game_row *game, const char *kind,
                              const struct caller *caller, int64_t now_ms, struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, now_ms, kind, game->id, game->rounds, (int64_t)0, caller->token_id,
-                   NULL);
+    return db_exec(
+        conn, NULL, err, SQL_EVENT_ADD,
+        BIND(INT(now_ms), TEXT(kind), TEXT(game->id), INT(game->rounds), INT(0), TEXT(caller->token_id), TEXT(NULL)));
 }
 
 enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind, const struct caller *caller,
@@ -113,8 +115,9 @@ enum status games_save(struct db_conn *conn, struct game_row *game, const char *
         game->reason = "budget_exhausted";
     }
     game->updated_ms = now_ms;
-    TRY(db_exec(conn, NULL, err, SQL_GAME_SAVE, game->id, games_state_names[game->state], game->reason, game->rounds,
-                now_ms));
+    TRY(db_exec(conn, NULL, err, SQL_GAME_SAVE,
+                BIND(TEXT(game->id), TEXT(games_state_names[game->state]), TEXT(game->reason), INT(game->rounds),
+                     INT(now_ms))));
     TRY(log_event(conn, game, kind, caller, now_ms, err));
     return completes ? log_event(conn, game, "game.completed", caller, now_ms, err) : STATUS_OK;
 }
@@ -137,8 +140,9 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work           *work = arg;
     const struct game_row *out = work->out;
-    TRY(db_exec(conn, NULL, err, SQL_GAME_ADD, out->id, out->name, games_state_names[out->state], NULL,
-                work->new->spec_text, out->budget_rounds, out->created_ms, out->updated_ms));
+    TRY(db_exec(conn, NULL, err, SQL_GAME_ADD,
+                BIND(TEXT(out->id), TEXT(out->name), TEXT(games_state_names[out->state]), TEXT(NULL),
+                     TEXT(work->new->spec_text), INT(out->budget_rounds), INT(out->created_ms), INT(out->updated_ms))));
     return log_event(conn, out, "game.created", work->caller, out->created_ms, err);
 }
 
@@ -242,7 +246,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
             out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
             return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
         }
-        TRY(read_row(rows, work->caller->arena, &out->games[out->len++], err));
+        TRY(read_row(row_game(rows), work->caller->arena, &out->games[out->len++], err));
     }
     return status;
 }
@@ -260,7 +264,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows rows;
     bool           is_nobody = work->caller->scope == SCOPE_AGENT && work->caller->agent[0] == '\0';
     const char    *only = is_nobody ? "none" : work->caller->resource;
-    TRY(db_query(conn, &rows, err, SQL_GAME_LIST, (int64_t)created, id, only, work->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_GAME_LIST, BIND(INT(created), TEXT(id), TEXT(only), INT(work->limit + 1))));
     enum status status = list_rows(&rows, work, err);
     db_done(&rows);
     return status;
@@ -305,7 +309,7 @@ static enum status erase(struct db_conn *conn, void *arg, struct error *err)
     struct game_row game = {.spec = NULL};
     TRY(games_refresh(conn, work->id, work->caller->arena, &game, err));
     TRY(log_event(conn, &game, "game.deleted", work->caller, work->app->now_ms(), err));
-    return db_exec(conn, NULL, err, SQL_GAME_DELETE, work->id);
+    return db_exec(conn, NULL, err, SQL_GAME_DELETE, BIND(TEXT(work->id)));
 }
 
 enum status games_delete(struct app *app, struct caller *caller, const char *id, struct error *err)

@@ -28,21 +28,20 @@ static enum status read_plays(struct db_conn *conn, const struct game_row *game,
     bool           more;
     enum status    status;
     size_t         len = game->spec->problem.agents_len;
-    TRY(db_query(conn, &rows, err, SQL_PLAY_LIST, game->id, range->first - 1, range->last));
+    TRY(db_query(conn, &rows, err, SQL_PLAY_LIST, BIND(TEXT(game->id), INT(range->first - 1), INT(range->last))));
+    const struct row_play *row = row_play(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        size_t            bytes, agent = (size_t)db_int(&rows, 1);
-        const void       *blob = db_blob(&rows, 2, &bytes);
-        double           *point = blob == NULL ? NULL : arena_alloc(arena, bytes, 1);
-        struct game_play *play = &plays[(size_t)(db_int(&rows, 0) - range->first) * len + agent];
-        if (blob != NULL && point == NULL) {
+        bool   failed = false;
+        size_t at = (size_t)(row->round - range->first) * len + (size_t)row->agent;
+        plays[at] = (struct game_play){.is_in = true,
+                                       .row = row->row,
+                                       .point = db_keep_blob(row->point, arena, &failed),
+                                       .payoff = row->payoff,
+                                       .at_ms = row->at_ms};
+        if (failed) {
             status = app_no_memory(err);
             break;
         }
-        *play = (struct game_play){.is_in = true,
-                                   .row = db_int(&rows, 3),
-                                   .point = blob == NULL ? NULL : memcpy(point, blob, bytes),
-                                   .payoff = db_is_null(&rows, 4) ? NAN : db_double(&rows, 4),
-                                   .at_ms = db_int(&rows, 5)};
     }
     db_done(&rows);
     return status;
@@ -304,8 +303,9 @@ static enum status write_plays(struct db_conn *conn, const struct observing *wor
         const struct game_play *play = &plays[a];
         size_t bytes = play->point == NULL ? 0 : work->game.spec->sets[a].space.params_len * sizeof *play->point;
         if (play->is_in)
-            TRY(db_exec(conn, NULL, err, SQL_PLAY_PUT, work->id, work->report->round, (int64_t)a, play->point, bytes,
-                        play->row, play->payoff, play->at_ms));
+            TRY(db_exec(conn, NULL, err, SQL_PLAY_PUT,
+                        BIND(TEXT(work->id), INT(work->report->round), INT((int64_t)a), BLOB(play->point, bytes),
+                             INT(play->row), REAL(play->payoff), INT(play->at_ms))));
     }
     return STATUS_OK;
 }

@@ -255,7 +255,7 @@ static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
     struct trial      *trials;
     struct db_rows     rows;
     double             best = -HUGE_VAL;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, look->id));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(look->id))));
     TRY(rows_trials(&rows, look->caller->arena, &trials, &len, err));
     for (size_t i = 0; i < len; i++) {
         double value = spec_value(spec, k, trials[i].values == NULL ? trials[i].value : trials[i].values[2 * k]);

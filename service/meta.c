@@ -165,7 +165,7 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
     TRY(check_metrics(work, &source.spec, err));
     TRY(check_space(work, &source.spec, err));
     work->sources[i] = (struct meta_source){.study = id, .revision = source.revision, .matrix = ""};
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, id));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(id))));
     TRY(rows_trials(&rows, arena, &trials, &len, err));
     TRY(gather(work, &source.spec, trials, len, &g, err));
     TRY(thin(work, &g, err));
@@ -234,9 +234,11 @@ static enum status store_one(struct db_conn *conn, const char *study, const stru
     double                    rows[META_VALUES_MAX];
     for (size_t j = 0; j < data->n && data->rows != NULL; j++)
         rows[j] = (double)data->rows[j];
-    return db_exec(conn, NULL, err, SQL_META_ADD, study, (int64_t)i, from->study, data->name, from->revision,
-                   from->skipped, from->matrix, data->rows != NULL ? rows : data->points,
-                   data->n * width * sizeof *rows, data->values, data->n * sizeof *data->values);
+    return db_exec(conn, NULL, err, SQL_META_ADD,
+                   BIND(TEXT(study), INT((int64_t)i), TEXT(from->study), TEXT(data->name), INT(from->revision),
+                        INT(from->skipped), TEXT(from->matrix),
+                        BLOB(data->rows != NULL ? rows : data->points, data->n * width * sizeof *rows),
+                        BLOB(data->values, data->n * sizeof *data->values)));
 }
 
 enum status meta_store(struct db_conn *conn, const struct study *study, const struct meta_sources *sources,
@@ -247,38 +249,38 @@ enum status meta_store(struct db_conn *conn, const struct study *study, const st
         const char *source = sources->sources[i].study;
         TRY(store_one(conn, study->id, sources, i, width, err));
         if (source != NULL)
-            TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD, change->at_ms, "study.shared", source, (int64_t)0, (int64_t)0,
-                        change->actor, study->id));
+            TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                        BIND(INT(change->at_ms), TEXT("study.shared"), TEXT(source), INT(0), INT(0),
+                             TEXT(change->actor), TEXT(study->id))));
     }
     return STATUS_OK;
 }
 
-static const void *copy_blob(const struct db_rows *rows, int column, struct arena *arena, size_t *bytes)
+static const void *keep_whole(struct db_blob blob, struct arena *arena)
 {
-    const void *blob = db_blob(rows, column, bytes);
-    void       *copy = arena_alloc(arena, *bytes + 1, 1);
-    if (copy != NULL && *bytes > 0)
-        memcpy(copy, blob, *bytes);
+    void *copy = arena_alloc(arena, blob.length + 1, 1);
+    if (copy != NULL && blob.length > 0)
+        memcpy(copy, blob.bytes, blob.length);
     return copy;
 }
 
-static enum status read_one(const struct db_rows *rows, const struct spec *spec, struct arena *arena,
+static enum status read_one(const struct row_meta *row, const struct spec *spec, struct arena *arena,
                             struct meta_study *study, struct meta_source *source, struct error *err)
 {
-    size_t points_bytes, values_bytes, width = spec->space.kind == SPACE_CANDIDATES ? 1 : spec->space.params_len;
+    bool            failed = false;
+    size_t          width = spec->space.kind == SPACE_CANDIDATES ? 1 : spec->space.params_len;
     struct gathered g = {.width = width};
-    *source = (struct meta_source){.study = db_is_null(rows, 1) ? NULL : db_text_copy(rows, 1, arena),
-                                   .revision = db_int(rows, 3),
-                                   .skipped = db_int(rows, 4),
-                                   .matrix = db_text_copy(rows, 5, arena)};
-    study->name = db_text_copy(rows, 2, arena);
-    g.points = (double *)(uintptr_t)copy_blob(rows, 6, arena, &points_bytes);
-    g.values = (double *)(uintptr_t)copy_blob(rows, 7, arena, &values_bytes);
-    g.len = values_bytes / sizeof *g.values;
-    if (study->name == NULL || source->matrix == NULL || g.points == NULL || g.values == NULL ||
-        (!db_is_null(rows, 1) && source->study == NULL))
+    *source = (struct meta_source){.study = db_keep_text(row->source, arena, &failed),
+                                   .revision = row->revision,
+                                   .skipped = row->skipped,
+                                   .matrix = db_keep_text(row->matrix, arena, &failed)};
+    study->name = db_keep_text(row->name, arena, &failed);
+    g.points = (double *)(uintptr_t)keep_whole(row->points, arena);
+    g.values = (double *)(uintptr_t)keep_whole(row->data, arena);
+    g.len = row->data.length / sizeof *g.values;
+    if (failed || g.points == NULL || g.values == NULL)
         return app_no_memory(err);
-    if (g.len == 0 || points_bytes != g.len * width * sizeof *g.points)
+    if (g.len == 0 || row->points.length != g.len * width * sizeof *g.points)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "an earlier study of this study is not whole");
     return to_study(arena, spec->space.kind == SPACE_CANDIDATES, &g, study, err);
 }
@@ -294,9 +296,9 @@ static enum status read_all(struct db_conn *conn, const char *study, const struc
     *out = (struct meta_sources){studies, sources, 0};
     if (studies == NULL || sources == NULL)
         return app_no_memory(err);
-    TRY(db_query(conn, &rows, err, SQL_META_LIST, study));
+    TRY(db_query(conn, &rows, err, SQL_META_LIST, BIND(TEXT(study))));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && out->len < META_STUDIES_MAX) {
-        status = read_one(&rows, spec, arena, &studies[out->len], &sources[out->len], err);
+        status = read_one(row_meta(&rows), spec, arena, &studies[out->len], &sources[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;
@@ -346,15 +348,15 @@ struct look {
     int64_t            after, limit;
 };
 
-static enum status add_item(const struct db_rows *rows, struct look *work, struct meta_state *state, struct error *err)
+static enum status add_item(const struct row_trial_note *row, struct look *work, struct meta_state *state,
+                            struct error *err)
 {
     struct meta_page *page = work->out;
-    size_t            bytes, len = page->sources.len;
-    const void       *note = db_blob(rows, 1, &bytes);
-    if (!work->spec->policy->read_meta(note, bytes, state) || state->len != len)
+    size_t            len = page->sources.len;
+    if (!work->spec->policy->read_meta(row->note.bytes, row->note.length, state) || state->len != len)
         return STATUS_OK;
     struct meta_item *item = &page->items[page->len];
-    *item = (struct meta_item){.trial = db_int(rows, 0),
+    *item = (struct meta_item){.trial = row->number,
                                .rounds = (int64_t)state->rounds,
                                .nu = state->nu,
                                .weights = ARENA_NEW(work->caller->arena, double, len),
@@ -378,15 +380,16 @@ static enum status read_items(struct db_conn *conn, struct look *work, struct er
     if (state == NULL || page->items == NULL)
         return app_no_memory(err);
     int64_t seen = 0, last = work->after;
-    TRY(db_query(conn, &rows, err, SQL_META_NOTES, work->id, work->after, work->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_META_NOTES, BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1))));
+    const struct row_trial_note *row = row_trial_note(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
         if (seen++ == work->limit) {
             page->next_cursor = app_text(work->caller->arena, "%lld", (long long)last);
             status = page->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
             break;
         }
-        last = db_int(&rows, 0);
-        status = add_item(&rows, work, state, err);
+        last = row->number;
+        status = add_item(row, work, state, err);
         if (status != STATUS_OK)
             break;
     }

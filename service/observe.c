@@ -84,10 +84,10 @@ static enum status find_external(struct db_conn *conn, const struct batch *batch
     if (item->external_id == NULL)
         return STATUS_OK;
     struct db_rows rows;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_BY_EXTERNAL_ID, batch->id, item->external_id));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_BY_EXTERNAL_ID, BIND(TEXT(batch->id), TEXT(item->external_id))));
     enum status status = db_next(&rows, found, err);
     if (status == STATUS_OK && *found)
-        status = rows_trial(&rows, batch->caller->arena, trial, err);
+        status = rows_trial(row_trial(&rows), batch->caller->arena, trial, err);
     db_done(&rows);
     return status;
 }
@@ -146,7 +146,7 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
         return STATUS_OK;
     study->best_trial = trial;
     study->best_value = value;
-    return db_exec(conn, NULL, err, SQL_STUDY_BEST, study->id, trial, value);
+    return db_exec(conn, NULL, err, SQL_STUDY_BEST, BIND(TEXT(study->id), INT(trial), REAL(value)));
 }
 
 static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
@@ -156,9 +156,10 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
     const struct spec *spec = &batch->study.spec;
     bool               is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
     size_t             bytes = item->values == NULL ? 0 : spec_values_len(spec) * sizeof *item->values;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, batch->id, trial->number, trial_state_names[to], item->value,
-                item->stddev, item->reason, item->external_id, batch->now_ms, item->values, bytes,
-                (int64_t)is_feasible));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
+                BIND(TEXT(batch->id), INT(trial->number), TEXT(trial_state_names[to]), REAL(item->value),
+                     REAL(item->stddev), TEXT(item->reason), TEXT(item->external_id), INT(batch->now_ms),
+                     BLOB(item->values, bytes), INT(is_feasible))));
     rows_count(&batch->study, trial->state, to);
     TRY(log_trial(conn, batch, outcomes[item->outcome].kind, trial->number, item->reason, err));
     if (!is_feasible)
@@ -324,8 +325,9 @@ static enum status complete_if_reached(struct db_conn *conn, struct batch *batch
     if (!batch->has_reached || (study->state != STUDY_ACTIVE && study->state != STUDY_PAUSED))
         return STATUS_OK;
     study->state = STUDY_COMPLETED;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[study->state], "target_reached",
-                batch->now_ms));
+    TRY(db_exec(
+        conn, NULL, err, SQL_STUDY_STATE,
+        BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT("target_reached"), INT(batch->now_ms))));
     return log_trial(conn, batch, "study.completed", 0, "target_reached", err);
 }
 

@@ -157,8 +157,10 @@ static enum status end_well(struct db_conn *conn, void *arg, const struct sugges
         return app_no_memory(err);
     for (size_t i = 0; i < reply->len; i++)
         numbers[i] = reply->trials[i].number;
-    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END, job->id, operation_state_names[OPERATION_SUCCEEDED], numbers,
-                reply->len * sizeof *numbers, reply->revision, NULL, NULL, job->app->now_ms(), (int64_t)0));
+    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
+                BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_SUCCEEDED]),
+                     BLOB(numbers, reply->len * sizeof *numbers), INT(reply->revision), TEXT(NULL), TEXT(NULL),
+                     INT(job->app->now_ms()), INT(0))));
     if (changes == 0)
         return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation was cancelled");
     return STATUS_OK;
@@ -167,9 +169,10 @@ static enum status end_well(struct db_conn *conn, void *arg, const struct sugges
 static enum status end_badly(struct db_conn *conn, void *arg, struct error *err)
 {
     struct job *job = arg;
-    return db_exec(conn, NULL, err, SQL_OPERATION_END, job->id, operation_state_names[OPERATION_FAILED], NULL,
-                   (size_t)0, (int64_t)0, job->error.code, job->error.text, job->app->now_ms(),
-                   (int64_t)job->error.retry_after_s);
+    return db_exec(conn, NULL, err, SQL_OPERATION_END,
+                   BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_FAILED]), BLOB(NULL, 0), INT(0),
+                        TEXT(job->error.code), TEXT(job->error.text), INT(job->app->now_ms()),
+                        INT(job->error.retry_after_s)));
 }
 
 static void work(struct job *job)
@@ -246,32 +249,30 @@ struct task {
 };
 
 /* The row on which rows stands, without its trials. */
-static enum status read_row(const struct db_rows *rows, struct arena *arena, struct operation *out,
+static enum status read_row(const struct row_operation *row, struct arena *arena, struct operation *out,
                             const int64_t **numbers, struct error *err)
 {
-    size_t      bytes;
-    const char *state = db_text(rows, 2);
-    int         k = 0;
-    *out = (struct operation){.revision = db_int(rows, 4),
-                              .created_ms = db_int(rows, 7),
-                              .finished_ms = db_int(rows, 8),
-                              .retry_after_s = (int)db_int(rows, 9)};
-    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
-    snprintf(out->study, sizeof out->study, "%s", db_text(rows, 1));
-    while (k < OPERATION_STATE_COUNT - 1 && strcmp(operation_state_names[k], state) != 0)
+    bool failed = false;
+    int  k = 0;
+    *out = (struct operation){.revision = row->revision,
+                              .created_ms = row->created_ms,
+                              .finished_ms = row->finished_ms,
+                              .retry_after_s = (int)row->retry_after_s};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->study, sizeof out->study, "%s", row->study);
+    while (k < OPERATION_STATE_COUNT - 1 && strcmp(operation_state_names[k], row->state) != 0)
         k++;
     out->state = (enum operation_state)k;
-    const void *blob = db_blob(rows, 3, &bytes);
-    out->len = blob == NULL ? 0 : bytes / sizeof(int64_t);
+    out->len = row->trials.length / sizeof(int64_t);
     int64_t *copy = ARENA_NEW(arena, int64_t, out->len + 1);
     if (copy == NULL)
         return app_no_memory(err);
     if (out->len > 0)
-        memcpy(copy, blob, out->len * sizeof *copy);
+        memcpy(copy, row->trials.bytes, out->len * sizeof *copy);
     *numbers = copy;
-    out->code = db_is_null(rows, 5) ? NULL : db_text_copy(rows, 5, arena);
-    out->detail = db_is_null(rows, 6) ? NULL : db_text_copy(rows, 6, arena);
-    return STATUS_OK;
+    out->code = db_keep_text(row->code, arena, &failed);
+    out->detail = db_keep_text(row->detail, arena, &failed);
+    return failed ? app_no_memory(err) : STATUS_OK;
 }
 
 static enum status find_row(struct db_conn *conn, struct task *task, const char *id, const int64_t **numbers,
@@ -279,10 +280,10 @@ static enum status find_row(struct db_conn *conn, struct task *task, const char 
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_OPERATION_GET, id));
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_GET, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more)
-        status = read_row(&rows, task->caller->arena, task->out, numbers, err);
+        status = read_row(row_operation(&rows), task->caller->arena, task->out, numbers, err);
     db_done(&rows);
     TRY(status);
     struct error hidden;
@@ -341,8 +342,9 @@ enum status operation_find(struct app *app, struct caller *caller, const char *i
 
 static enum status log_operation(struct db_conn *conn, const struct task *task, const char *kind, struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, task->app->now_ms(), kind, task->out->study, (int64_t)0, (int64_t)0,
-                   task->caller->token_id, task->out->id);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(task->app->now_ms()), TEXT(kind), TEXT(task->out->study), INT(0), INT(0),
+                        TEXT(task->caller->token_id), TEXT(task->out->id)));
 }
 
 static size_t fixed_bytes(const struct space *space, const struct suggest_request *request)
@@ -364,15 +366,17 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     if (study == NULL)
         return app_no_memory(err);
     TRY(rows_study_get(conn, task->study, true, task->caller->arena, study, err));
-    TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER, task->study, request->worker, request->fixed,
-                 fixed_bytes(&study->spec.space, request)));
-    enum status status = db_next(&rows, &more, err);
-    bool        is_same = status == STATUS_OK && more && db_int(&rows, 10) == 1;
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER,
+                 BIND(TEXT(task->study), TEXT(request->worker),
+                      BLOB(request->fixed, fixed_bytes(&study->spec.space, request)))));
+    const struct row_operation *row = row_operation(&rows);
+    enum status                 status = db_next(&rows, &more, err);
+    bool                        is_same = status == STATUS_OK && more && row->is_same == 1;
     if (status == STATUS_OK && more && !is_same && request->worker[0] != '\0')
         status = error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
-                           "operation %.23s of this worker still runs, with other values", db_text(&rows, 0));
+                           "operation %.23s of this worker still runs, with other values", row->id);
     if (is_same)
-        status = read_row(&rows, task->caller->arena, out, &numbers, err);
+        status = read_row(row_operation(&rows), task->caller->arena, out, &numbers, err);
     db_done(&rows);
     out->spec = &study->spec;
     task->is_new = !is_same;
@@ -382,9 +386,10 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
     snprintf(out->study, sizeof out->study, "%s", task->study);
     TRY(app_id(out->id, sizeof out->id, "op_", 16, err));
-    TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD, out->id, out->study, task->caller->token_id, request->count,
-                request->worker, request->fixed, fixed_bytes(&study->spec.space, request), request->deadline_ms,
-                out->created_ms));
+    TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
+                BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
+                     TEXT(request->worker), BLOB(request->fixed, fixed_bytes(&study->spec.space, request)),
+                     INT(request->deadline_ms), INT(out->created_ms))));
     return log_operation(conn, task, "operation.created", err);
 }
 
@@ -475,8 +480,9 @@ static enum status cancel(struct db_conn *conn, void *arg, struct error *err)
     struct task *task = arg;
     int64_t      changes;
     TRY(load(conn, task, err));
-    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END, task->out->id, operation_state_names[OPERATION_CANCELLED], NULL,
-                (size_t)0, (int64_t)0, NULL, NULL, task->app->now_ms(), (int64_t)0));
+    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
+                BIND(TEXT(task->out->id), TEXT(operation_state_names[OPERATION_CANCELLED]), BLOB(NULL, 0), INT(0),
+                     TEXT(NULL), TEXT(NULL), INT(task->app->now_ms()), INT(0))));
     if (changes == 0)
         return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation has ended: %s",
                          operation_state_names[task->out->state]);
@@ -523,13 +529,12 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows    rows;
     bool              more;
     enum status       status;
-    TRY(db_query(conn, &rows, err, SQL_OPERATION_LEFT));
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_LEFT, BIND_NONE));
+    const struct row_operation_left *row = row_operation_left(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        size_t                       bytes;
-        const void                  *fixed = db_blob(&rows, 5, &bytes);
         const struct suggest_request request = {
-            .count = db_int(&rows, 3), .worker = db_text(&rows, 4), .fixed = fixed, .deadline_ms = db_int(&rows, 6)};
-        struct job *job = job_new(left->app, db_text(&rows, 0), db_text(&rows, 1), db_text(&rows, 2), &request, bytes);
+            .count = row->count, .worker = row->worker, .fixed = row->fixed.bytes, .deadline_ms = row->deadline_ms};
+        struct job *job = job_new(left->app, row->id, row->study, row->actor, &request, row->fixed.length);
         if (job == NULL) {
             status = app_no_memory(err);
             break;

@@ -22,7 +22,7 @@ static enum status read_feasible(struct db_conn *conn, void *arg, struct error *
     struct pareto_reply *out = work->out;
     struct db_rows       rows;
     TRY(rows_study_get(conn, work->id, true, work->caller->arena, &out->study, err));
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, work->id));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(work->id))));
     return rows_trials(&rows, work->caller->arena, &out->trials, &out->len, err);
 }
 

@@ -34,29 +34,32 @@ static enum status find_repeat(struct db_conn *conn, struct report *work, struct
 {
     const struct report_request *request = work->request;
     struct db_rows               rows;
-    bool                         found;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_GET, work->id, request->held.number, work->trial.lease,
-                 request->step));
-    enum status status = db_next(&rows, &found, err);
-    if (status == STATUS_OK && found && db_double(&rows, 0) != request->value)
+    bool                         found, failed = false;
+    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_GET,
+                 BIND(TEXT(work->id), INT(request->held.number), INT(work->trial.lease), INT(request->step))));
+    const struct row_verdict *row = row_verdict(&rows);
+    enum status               status = db_next(&rows, &found, err);
+    if (status == STATUS_OK && found && row->value != request->value)
         status = error_set(err, STATUS_CONFLICT, "step_reported", "/step", "step %lld was reported with another value",
                            (long long)request->step);
     work->is_repeat = status == STATUS_OK && found;
     if (work->is_repeat)
-        *work->out = (struct report_reply){.stop = db_int(&rows, 1) != 0,
-                                           .reason = db_text_copy(&rows, 2, work->caller->arena),
-                                           .next_step = db_int(&rows, 3)};
+        *work->out = (struct report_reply){.stop = row->stop != 0,
+                                           .reason = db_keep_text(row->reason, work->caller->arena, &failed),
+                                           .next_step = row->next_step};
     db_done(&rows);
-    return status == STATUS_OK && work->is_repeat && work->out->reason == NULL ? app_no_memory(err) : status;
+    return status == STATUS_OK && failed ? app_no_memory(err) : status;
 }
 
 static enum status find_last(struct db_conn *conn, struct report *work, int64_t *last, struct error *err)
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LAST, work->id, work->trial.number, work->trial.lease));
-    enum status status = db_next(&rows, &more, err);
-    *last = status == STATUS_OK && more ? db_int(&rows, 0) : 0;
+    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LAST,
+                 BIND(TEXT(work->id), INT(work->trial.number), INT(work->trial.lease))));
+    const struct row_step *row = row_step(&rows);
+    enum status            status = db_next(&rows, &more, err);
+    *last = status == STATUS_OK && more ? row->step : 0;
     db_done(&rows);
     return status;
 }
@@ -132,18 +135,20 @@ static enum status add_measurement(struct db_conn *conn, struct report *work, st
     if (detail == NULL)
         return app_no_memory(err);
     TRY(log_report(conn, work, study, "trial.measured", detail, err));
-    return db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD, work->id, request->held.number, work->trial.lease,
-                   request->step, request->value, study->revision, work->now_ms, (int64_t)verdict->stop,
-                   verdict->reason, (int64_t)verdict->next_step, verdict->note_bytes == 0 ? NULL : verdict->note,
-                   verdict->note_bytes);
+    return db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
+                   BIND(TEXT(work->id), INT(request->held.number), INT(work->trial.lease), INT(request->step),
+                        REAL(request->value), INT(study->revision), INT(work->now_ms), INT(verdict->stop),
+                        TEXT(verdict->reason), INT((int64_t)verdict->next_step),
+                        BLOB(verdict->note_bytes == 0 ? NULL : verdict->note, verdict->note_bytes)));
 }
 
 static enum status stop(struct db_conn *conn, struct report *work, struct study *study, struct error *err)
 {
     const char *reason = work->verdict->reason;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, work->id, work->request->held.number,
-                trial_state_names[TRIAL_STOPPED], work->request->value, (double)NAN, reason, NULL, work->now_ms, NULL,
-                (size_t)0, (int64_t)0));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
+                BIND(TEXT(work->id), INT(work->request->held.number), TEXT(trial_state_names[TRIAL_STOPPED]),
+                     REAL(work->request->value), REAL(NAN), TEXT(reason), TEXT(NULL), INT(work->now_ms), BLOB(NULL, 0),
+                     INT(0))));
     rows_count(study, TRIAL_RUNNING, TRIAL_STOPPED);
     TRY(log_report(conn, work, study, "trial.stopped", reason, err));
     return rows_complete_if_spent(conn, study, work->caller->token_id, work->now_ms, err);
@@ -164,8 +169,9 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     if (work->verdict->stop)
         TRY(stop(conn, work, &study, err));
     else
-        TRY(db_exec(conn, NULL, err, SQL_TRIAL_LEASE, work->id, work->request->held.number,
-                    steady_ms(work->app) + work->live->spec.lease_ms));
+        TRY(db_exec(conn, NULL, err, SQL_TRIAL_LEASE,
+                    BIND(TEXT(work->id), INT(work->request->held.number),
+                         INT(steady_ms(work->app) + work->live->spec.lease_ms))));
     return rows_study_save(conn, &study, work->now_ms, err);
 }
 

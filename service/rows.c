@@ -1,4 +1,4 @@
-/* Rows <-> structs, in the column order of db/sql.h. */
+/* Rows <-> structs. */
 #include "service/rows.h"
 
 #include "service/codec.h"
@@ -31,58 +31,39 @@ static int name_index(const char *const *names, int count, const char *name)
     return -1;
 }
 
-/* A NULL column stays NULL; a copy that fails sets *failed. */
-static const char *text(const struct db_rows *rows, int column, struct arena *arena, bool *failed)
-{
-    if (db_is_null(rows, column))
-        return NULL;
-    const char *copy = db_text_copy(rows, column, arena);
-    *failed |= copy == NULL;
-    return copy;
-}
-
-static double number(const struct db_rows *rows, int column)
-{
-    return db_is_null(rows, column) ? NAN : db_double(rows, column);
-}
-
-static const double *numbers(const struct db_rows *rows, int column, struct arena *arena, bool *failed)
-{
-    size_t      bytes;
-    const void *blob = db_blob(rows, column, &bytes);
-    double     *copy = blob == NULL ? NULL : arena_alloc(arena, bytes, 1);
-    *failed |= blob != NULL && copy == NULL;
-    return copy == NULL ? NULL : memcpy(copy, blob, bytes);
-}
-
-enum status rows_study(const struct db_rows *rows, bool with_spec, struct arena *arena, struct study *out,
+enum status rows_study(const struct row_study *row, bool with_spec, struct arena *arena, struct study *out,
                        struct error *err)
 {
     bool failed = false;
     *out = (struct study){0};
-    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
-    out->name = text(rows, 1, arena, &failed);
-    int state = name_index(study_state_names, STUDY_STATE_COUNT, db_text(rows, 2));
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    out->name = db_keep_text(row->name, arena, &failed);
+    int state = name_index(study_state_names, STUDY_STATE_COUNT, row->state);
     if (state < 0)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "study %s has no such state", out->id);
     out->state = (enum study_state)state;
-    out->reason = text(rows, 3, arena, &failed);
-    out->labels = text(rows, 5, arena, &failed);
-    out->notes = text(rows, 6, arena, &failed);
-    out->budget_trials = db_int(rows, 7);
-    out->revision = db_int(rows, 8);
-    out->version = db_int(rows, 9);
-    out->trials_total = db_int(rows, 10);
-    for (int i = 0; i < TRIAL_STATE_COUNT; i++)
-        out->trials[i] = db_int(rows, 11 + i);
-    out->best_trial = db_int(rows, 18);
-    out->best_value = number(rows, 19);
-    out->created_ms = db_int(rows, 20);
-    out->updated_ms = db_int(rows, 21);
-    out->imported = db_int(rows, 22);
+    out->reason = db_keep_text(row->reason, arena, &failed);
+    out->labels = db_keep_text(row->labels, arena, &failed);
+    out->notes = db_keep_text(row->notes, arena, &failed);
+    out->budget_trials = row->budget;
+    out->revision = row->revision;
+    out->version = row->version;
+    out->trials_total = row->total;
+    out->trials[TRIAL_QUEUED] = row->queued;
+    out->trials[TRIAL_RUNNING] = row->running;
+    out->trials[TRIAL_COMPLETED] = row->completed;
+    out->trials[TRIAL_FAILED] = row->failed;
+    out->trials[TRIAL_INFEASIBLE] = row->infeasible;
+    out->trials[TRIAL_ABANDONED] = row->abandoned;
+    out->trials[TRIAL_STOPPED] = row->stopped;
+    out->best_trial = row->best_trial;
+    out->best_value = row->best_value;
+    out->created_ms = row->created_ms;
+    out->updated_ms = row->updated_ms;
+    out->imported = row->imported;
     if (failed)
         return app_no_memory(err);
-    return with_spec ? codec_spec_parse(db_text(rows, 4), arena, &out->spec, err) : STATUS_OK;
+    return with_spec ? codec_spec_parse(row->spec, arena, &out->spec, err) : STATUS_OK;
 }
 
 enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena, struct study *out,
@@ -90,46 +71,46 @@ enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec,
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_STUDY_GET, id));
+    TRY(db_query(conn, &rows, err, SQL_STUDY_GET, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? rows_study(&rows, with_spec, arena, out, err)
+        status = more ? rows_study(row_study(&rows), with_spec, arena, out, err)
                       : error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
     db_done(&rows);
     return status;
 }
 
-enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct trial *out, struct error *err)
+enum status rows_trial(const struct row_trial *row, struct arena *arena, struct trial *out, struct error *err)
 {
     bool failed = false;
-    *out = (struct trial){.number = db_int(rows, 0)};
-    int state = name_index(trial_state_names, TRIAL_STATE_COUNT, db_text(rows, 1));
+    *out = (struct trial){.number = row->number};
+    int state = name_index(trial_state_names, TRIAL_STATE_COUNT, row->state);
     if (state < 0)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "trial %lld has no such state",
                          (long long)out->number);
     out->state = (enum trial_state)state;
-    out->point = numbers(rows, 2, arena, &failed);
-    out->row = db_int(rows, 3);
-    out->worker = text(rows, 4, arena, &failed);
-    out->lease_ms = db_int(rows, 5);
-    out->value = number(rows, 6);
-    out->stddev = number(rows, 7);
-    out->reason = text(rows, 8, arena, &failed);
-    out->external_id = text(rows, 9, arena, &failed);
-    out->model.policy = text(rows, 10, arena, &failed);
-    out->model.fallback = text(rows, 11, arena, &failed);
-    out->model.revision = db_int(rows, 12);
-    out->model.observations = db_int(rows, 13);
-    out->model.mean = number(rows, 14);
-    out->model.sd = number(rows, 15);
-    out->model.milliseconds = db_double(rows, 16);
-    out->created_ms = db_int(rows, 17);
-    out->finished_ms = db_int(rows, 18);
-    out->model.diagnostics = text(rows, 19, arena, &failed);
-    out->values = numbers(rows, 20, arena, &failed);
-    out->lease = db_int(rows, 21);
-    out->holder = text(rows, 22, arena, &failed);
-    out->is_taken_over = db_int(rows, 23) != 0;
+    out->point = db_keep_blob(row->point, arena, &failed);
+    out->row = row->row;
+    out->worker = db_keep_text(row->worker, arena, &failed);
+    out->lease_ms = row->lease_ms;
+    out->value = row->value;
+    out->stddev = row->stddev;
+    out->reason = db_keep_text(row->reason, arena, &failed);
+    out->external_id = db_keep_text(row->external_id, arena, &failed);
+    out->model.policy = db_keep_text(row->policy, arena, &failed);
+    out->model.fallback = db_keep_text(row->fallback, arena, &failed);
+    out->model.revision = row->seen;
+    out->model.observations = row->observations;
+    out->model.mean = row->mean;
+    out->model.sd = row->sd;
+    out->model.milliseconds = row->milliseconds;
+    out->created_ms = row->created_ms;
+    out->finished_ms = row->finished_ms;
+    out->model.diagnostics = db_keep_text(row->diagnostics, arena, &failed);
+    out->values = db_keep_blob(row->outcome, arena, &failed);
+    out->lease = row->lease;
+    out->holder = db_keep_text(row->holder, arena, &failed);
+    out->is_taken_over = row->taken_over != 0;
     return failed ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -138,10 +119,10 @@ enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t tria
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_GET, study, trial));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_GET, BIND(TEXT(study), INT(trial))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? rows_trial(&rows, arena, out, err)
+        status = more ? rows_trial(row_trial(&rows), arena, out, err)
                       : error_set(err, STATUS_NOT_FOUND, "trial_not_found", "/trial", "there is no trial %lld",
                                   (long long)trial);
     db_done(&rows);
@@ -180,7 +161,7 @@ enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial 
                 memcpy(grown, trials, n * sizeof *grown);
             trials = grown;
         }
-        status = rows_trial(rows, arena, &trials[n], err);
+        status = rows_trial(row_trial(rows), arena, &trials[n], err);
         if (status != STATUS_OK)
             break;
         n++;
@@ -221,11 +202,13 @@ enum status rows_trial_add(struct db_conn *conn, struct app *app, struct study *
     if (!is_possible(space, trial, new->fixed))
         return rows_impossible(app, study, trial, err);
     size_t bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD, study->id, trial->number, trial_state_names[trial->state], trial->point,
-                bytes, is_row ? trial->row : (int64_t)-1, trial->worker, trial->lease_ms, trial->external_id,
-                trial->model.policy, trial->model.fallback, trial->model.revision, trial->model.observations,
-                trial->model.mean, trial->model.sd, trial->model.milliseconds, new->note, new->note_bytes,
-                trial->created_ms, trial->model.diagnostics));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD,
+                BIND(TEXT(study->id), INT(trial->number), TEXT(trial_state_names[trial->state]),
+                     BLOB(trial->point, bytes), INT(is_row ? trial->row : (int64_t)-1), TEXT(trial->worker),
+                     INT(trial->lease_ms), TEXT(trial->external_id), TEXT(trial->model.policy),
+                     TEXT(trial->model.fallback), INT(trial->model.revision), INT(trial->model.observations),
+                     REAL(trial->model.mean), REAL(trial->model.sd), REAL(trial->model.milliseconds),
+                     BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics))));
     rows_count(study, TRIAL_STATE_COUNT, trial->state);
     return STATUS_OK;
 }
@@ -238,7 +221,8 @@ enum status rows_curve(struct db_conn *conn, const char *study, struct arena *ar
     size_t              room = 0;
     bool                more;
     enum status         status;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LIST, study, trial->number, trial->lease));
+    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LIST, BIND(TEXT(study), INT(trial->number), INT(trial->lease))));
+    const struct row_measurement *row = row_measurement(&rows);
     for (trial->curve_len = 0; (status = db_next(&rows, &more, err)) == STATUS_OK && more; trial->curve_len++) {
         if (trial->curve_len == room) {
             room = room == 0 ? 64 : 2 * room;
@@ -251,7 +235,7 @@ enum status rows_curve(struct db_conn *conn, const char *study, struct arena *ar
                 memcpy(grown, points, trial->curve_len * sizeof *grown);
             points = grown;
         }
-        points[trial->curve_len] = (struct curve_point){db_int(&rows, 0), db_int(&rows, 2), db_double(&rows, 1)};
+        points[trial->curve_len] = (struct curve_point){row->step, row->at_ms, row->value};
     }
     db_done(&rows);
     trial->curve = points;
@@ -265,11 +249,11 @@ enum status rows_check_row(struct db_conn *conn, const struct study *study, int6
     bool           more;
     if (!study->spec.policy->uses_each_row_once)
         return STATUS_OK;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_HAS_ROW, study->id, row));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_HAS_ROW, BIND(TEXT(study->id), INT(row))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more)
         status = error_set(err, STATUS_CONFLICT, "row_taken", path, "row %lld already is trial %lld", (long long)row,
-                           (long long)db_int(&rows, 0));
+                           (long long)row_trial_number(&rows)->number);
     db_done(&rows);
     return status;
 }
@@ -277,8 +261,9 @@ enum status rows_check_row(struct db_conn *conn, const struct study *study, int6
 enum status rows_log(struct db_conn *conn, struct study *study, const struct change *change, struct error *err)
 {
     study->revision++;
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, change->at_ms, change->kind, study->id, study->revision,
-                   change->trial, change->actor, change->detail);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(change->at_ms), TEXT(change->kind), TEXT(study->id), INT(study->revision),
+                        INT(change->trial), TEXT(change->actor), TEXT(change->detail)));
 }
 
 void rows_count(struct study *study, enum trial_state from, enum trial_state to)
@@ -306,15 +291,18 @@ enum status rows_complete_if_spent(struct db_conn *conn, struct study *study, co
     if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
         return STATUS_OK;
     struct change change = {"study.completed", actor, "budget_exhausted", 0, now_ms};
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], "budget_exhausted",
-                now_ms));
+    TRY(db_exec(
+        conn, NULL, err, SQL_STUDY_STATE,
+        BIND(TEXT(study->id), TEXT(study_state_names[STUDY_COMPLETED]), TEXT("budget_exhausted"), INT(now_ms))));
     return rows_log(conn, study, &change, err);
 }
 
 enum status rows_study_save(struct db_conn *conn, const struct study *study, int64_t at_ms, struct error *err)
 {
     const int64_t *trials = study->trials;
-    return db_exec(conn, NULL, err, SQL_STUDY_COUNT, study->id, study->revision, study->trials_total,
-                   trials[TRIAL_QUEUED], trials[TRIAL_RUNNING], trials[TRIAL_COMPLETED], trials[TRIAL_FAILED],
-                   trials[TRIAL_INFEASIBLE], trials[TRIAL_ABANDONED], trials[TRIAL_STOPPED], at_ms, study->imported);
+    return db_exec(conn, NULL, err, SQL_STUDY_COUNT,
+                   BIND(TEXT(study->id), INT(study->revision), INT(study->trials_total), INT(trials[TRIAL_QUEUED]),
+                        INT(trials[TRIAL_RUNNING]), INT(trials[TRIAL_COMPLETED]), INT(trials[TRIAL_FAILED]),
+                        INT(trials[TRIAL_INFEASIBLE]), INT(trials[TRIAL_ABANDONED]), INT(trials[TRIAL_STOPPED]),
+                        INT(at_ms), INT(study->imported)));
 }

@@ -9,10 +9,9 @@
 /* One study; its spec is parsed only when with_spec (otherwise it is all zero).  NOT_FOUND "study_not_found". */
 MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena,
                                       struct study *out, struct error *err);
-/* The row on which rows stands. */
-MUST_CHECK enum status rows_study(const struct db_rows *rows, bool with_spec, struct arena *arena, struct study *out,
+MUST_CHECK enum status rows_study(const struct row_study *row, bool with_spec, struct arena *arena, struct study *out,
                                   struct error *err);
-MUST_CHECK enum status rows_trial(const struct db_rows *rows, struct arena *arena, struct trial *out,
+MUST_CHECK enum status rows_trial(const struct row_trial *row, struct arena *arena, struct trial *out,
                                   struct error *err);
 /* NOT_FOUND "trial_not_found". */
 MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t number, struct arena *arena,

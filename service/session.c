@@ -245,12 +245,14 @@ static enum status tell_policy(struct live *live, struct event *event, struct er
 }
 
 /* A measurement, or the end of a trial that was stopped at its last one. */
-static enum status tell_measured(struct live *live, const struct db_rows *rows, struct event *event, struct error *err)
+static enum status tell_measured(struct live *live, const struct row_replay *row, struct event *event,
+                                 struct error *err)
 {
     if (event->kind == EVENT_MEASURED) {
-        event->step = (size_t)db_int(rows, 10);
-        event->value = spec_sign(&live->spec) * db_double(rows, 11);
-        event->note = db_blob(rows, 12, &event->note_bytes);
+        event->step = (size_t)row->step;
+        event->value = spec_sign(&live->spec) * row->measured;
+        event->note = row->measured_note.bytes;
+        event->note_bytes = row->measured_note.length;
     } else {
         const struct curve *curve = curves_find(&live->curves, event->trial);
         if (curve == NULL)
@@ -263,26 +265,26 @@ static enum status tell_measured(struct live *live, const struct db_rows *rows, 
     return tell_policy(live, event, err);
 }
 
-static enum status tell_row(struct live *live, const struct db_rows *rows, struct error *err)
+static enum status tell_row(struct db_conn *conn, struct live *live, const struct row_replay *row, struct error *err)
 {
-    const char *kind = db_text(rows, 2);
+    const char *kind = row->kind;
     double      values[SPEC_EVENT_VALUES];
-    size_t      i = 0, count = sizeof kinds / sizeof *kinds, bytes;
+    size_t      i = 0, count = sizeof kinds / sizeof *kinds;
     while (i < count && strcmp(kinds[i].kind, kind) != 0)
         i++;
     struct event event = {
-        .trial = (uint64_t)db_int(rows, 3),
-        .point = db_blob(rows, 4, &bytes),
-        .row = (size_t)db_int(rows, 5),
-        .stddev = db_is_null(rows, 7) ? 0 : db_double(rows, 7),
+        .trial = (uint64_t)row->trial,
+        .point = row->point.bytes,
+        .row = (size_t)row->row,
+        .stddev = isnan(row->stddev) ? 0 : row->stddev,
     };
     if (strcmp(kind, "federation.received") == 0)
-        return federation_host_tell(rows->conn, live, db_text(rows, 13), err);
+        return federation_host_tell(conn, live, row->detail, err);
     if (i == count)
         return STATUS_OK;
     event.kind = kinds[i].event;
     if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
-        return tell_measured(live, rows, &event, err);
+        return tell_measured(live, row, &event, err);
     TRY(curves_tell(&live->curves, &event, err));
     if (event.kind == EVENT_HANDED_OVER)
         return tell_policy(live, &event, err);
@@ -290,11 +292,12 @@ static enum status tell_row(struct live *live, const struct db_rows *rows, struc
     if (event.kind == EVENT_SUGGESTED && !is_again) {
         if ((int64_t)event.trial <= live->told)
             return STATUS_OK;
-        event.note = db_blob(rows, 8, &event.note_bytes);
+        event.note = row->note.bytes;
+        event.note_bytes = row->note.length;
         live->told = (int64_t)event.trial;
     } else if (event.kind == EVENT_OBSERVED) {
-        event.value = spec_sign(&live->spec) * db_double(rows, 6);
-        event.values = spec_event_values(&live->spec, db_blob(rows, 9, &bytes), values);
+        event.value = spec_sign(&live->spec) * row->value;
+        event.values = spec_event_values(&live->spec, row->outcome.bytes, values);
         live->observations++;
     }
     return live->spec.policy->tell(live->session, &event, err);
@@ -305,12 +308,13 @@ static enum status tell_log(struct db_conn *conn, struct live *live, struct erro
     struct db_rows rows;
     bool           more;
     enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_EVENT_REPLAY, live->study, live->seq));
+    TRY(db_query(conn, &rows, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq))));
+    const struct row_replay *row = row_replay(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        status = tell_row(live, &rows, err);
+        status = tell_row(conn, live, row, err);
         if (status != STATUS_OK)
             break;
-        live->seq = db_int(&rows, 0);
+        live->seq = row->seq;
     }
     db_done(&rows);
     return status;

@@ -45,12 +45,13 @@ static enum status load(struct db_conn *conn, const struct task *task, bool *is_
     struct db_rows rows;
     int64_t        now_ms = app->now_ms(), boot_ms = app->boot_ms();
     app->steady.offset_ms = now_ms - boot_ms;
-    TRY(db_query(conn, &rows, err, SQL_STEADY_GET));
-    enum status status = db_next(&rows, is_known, err);
+    TRY(db_query(conn, &rows, err, SQL_STEADY_GET, BIND_NONE));
+    const struct row_steady *row = row_steady(&rows);
+    enum status              status = db_next(&rows, is_known, err);
     if (status == STATUS_OK && *is_known) {
-        int64_t noted_ms = db_int(&rows, 2), passed_ms = now_ms - db_int(&rows, 3);
-        bool    is_same = task->boot[0] != '\0' && strcmp(db_text(&rows, 0), task->boot) == 0;
-        int64_t next_ms = is_same ? boot_ms + db_int(&rows, 1) : noted_ms + passed_ms;
+        int64_t noted_ms = row->noted_ms, passed_ms = now_ms - row->noted_wall_ms;
+        bool    is_same = task->boot[0] != '\0' && strcmp(row->boot, task->boot) == 0;
+        int64_t next_ms = is_same ? boot_ms + row->offset_ms : noted_ms + passed_ms;
         app->steady.offset_ms = (next_ms > noted_ms ? next_ms : noted_ms) - boot_ms;
     }
     db_done(&rows);
@@ -62,8 +63,9 @@ static enum status put(struct app *app, struct db_conn *conn, const char *boot, 
 {
     app->steady.noted_ms = steady_ms(app);
     app->steady.noted_wall_ms = app->now_ms();
-    return db_exec(conn, NULL, err, SQL_STEADY_PUT, boot, app->steady.offset_ms, app->steady.noted_ms,
-                   app->steady.noted_wall_ms);
+    return db_exec(
+        conn, NULL, err, SQL_STEADY_PUT,
+        BIND(TEXT(boot), INT(app->steady.offset_ms), INT(app->steady.noted_ms), INT(app->steady.noted_wall_ms)));
 }
 
 static enum status start(struct db_conn *conn, void *arg, struct error *err)

@@ -41,10 +41,13 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     const char   *spec_text = new->spec_text;
     if (new->spec.federation != NULL)
         TRY(federation_host(conn, work->caller, new, out, &spec_text, err));
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD, out->id, new->name, study_state_names[out->state], spec_text,
-                out->labels, out->notes, new->budget_trials, out->created_ms, out->created_ms));
-    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD, out->created_ms, "study.created", out->id, (int64_t)0, (int64_t)0,
-                work->caller->token_id, NULL));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD,
+                BIND(TEXT(out->id), TEXT(new->name), TEXT(study_state_names[out->state]), TEXT(spec_text),
+                     TEXT(out->labels), TEXT(out->notes), INT(new->budget_trials), INT(out->created_ms),
+                     INT(out->created_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                BIND(INT(out->created_ms), TEXT("study.created"), TEXT(out->id), INT(0), INT(0),
+                     TEXT(work->caller->token_id), TEXT(NULL))));
     const struct change change = {.actor = work->caller->token_id, .at_ms = out->created_ms};
     return meta_store(conn, out, &work->meta, &change, err);
 }
@@ -139,7 +142,7 @@ static enum status list_rows(struct db_rows *rows, struct caller *caller, struct
             status = out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
             break;
         }
-        status = rows_study(rows, true, caller->arena, &out->studies[out->len], err);
+        status = rows_study(row_study(rows), true, caller->arena, &out->studies[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;
@@ -163,8 +166,9 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     if (label == NULL || work->out->studies == NULL)
         return app_no_memory(err);
     struct db_rows rows;
-    TRY(db_query(conn, &rows, err, SQL_STUDY_LIST, or_empty(filter->state), or_empty(filter->name_part), label,
-                 created_ms, id, bound, filter->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_STUDY_LIST,
+                 BIND(TEXT(or_empty(filter->state)), TEXT(or_empty(filter->name_part)), TEXT(label), INT(created_ms),
+                      TEXT(id), TEXT(bound), INT(filter->limit + 1))));
     return list_rows(&rows, work->caller, work->out, filter->limit, err);
 }
 
@@ -211,8 +215,9 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
         study->budget_trials = edit->budget_trials;
     study->version++;
     study->updated_ms = now;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_EDIT, study->id, study->name, study->labels, study->budget_trials,
-                study->notes, now));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_EDIT,
+                BIND(TEXT(study->id), TEXT(study->name), TEXT(study->labels), INT(study->budget_trials),
+                     TEXT(study->notes), INT(now))));
     TRY(rows_log(conn, study, &(struct change){"study.updated", work->caller->token_id, NULL, 0, now}, err));
     return rows_study_save(conn, study, now, err);
 }
@@ -275,7 +280,8 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     study->reason = moves[work->verb].reason;
     study->version++;
     study->updated_ms = now;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[study->state], study->reason, now));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
+                BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT(study->reason), INT(now))));
     TRY(rows_log(conn, study, &(struct change){moves[work->verb].kind, work->caller->token_id, study->reason, 0, now},
                  err));
     return rows_study_save(conn, study, now, err);
@@ -292,7 +298,7 @@ static enum status delete (struct db_conn *conn, void *arg, struct error *err) {
     struct alter *work = arg; struct study study; int64_t now = work->app->now_ms();
     TRY(rows_study_get(conn, work->id, false, work->caller->arena, &study, err));
     TRY(rows_log(conn, &study, &(struct change){"study.deleted", work->caller->token_id, NULL, 0, now}, err));
-    return db_exec(conn, NULL, err, SQL_STUDY_DELETE, work->id);
+    return db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(work->id)));
 }
 
 enum status study_delete(struct app *app, struct caller *caller, const char *id, struct error *err)

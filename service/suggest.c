@@ -86,7 +86,7 @@ static enum status claim(struct db_rows *rows, struct plan *plan, int64_t *other
     while (missing(plan) > 0 && (status = db_next(rows, &more, err)) == STATUS_OK && more) {
         struct arena_mark mark = arena_mark(plan->caller->arena);
         struct trial     *trial = &plan->out->trials[plan->out->len];
-        status = rows_trial(rows, plan->caller->arena, trial, err);
+        status = rows_trial(row_trial(rows), plan->caller->arena, trial, err);
         if (status != STATUS_OK)
             break;
         if (fits(plan, trial->point)) {
@@ -114,7 +114,8 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
     struct db_rows rows;
     size_t         before = plan->out->len;
     int64_t        other;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER, plan->id, plan->request->worker, plan->steady_ms));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER,
+                 BIND(TEXT(plan->id), TEXT(plan->request->worker), INT(plan->steady_ms))));
     TRY(claim(&rows, plan, &other, err));
     if (other > 0 && missing(plan) > 0)
         return fixed_conflict(err, other, "is still this worker's and");
@@ -143,8 +144,9 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     trial->lease += !is_back;
     trial->is_taken_over |= is_taken;
     trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_START, plan->id, trial->number, worker, trial->lease_ms, trial->lease,
-                (int64_t)trial->is_taken_over));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_START,
+                BIND(TEXT(plan->id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->lease),
+                     INT(trial->is_taken_over))));
     return log_trial(conn, plan, is_taken ? "trial.handed_over" : "trial.started", trial->number, err);
 }
 
@@ -155,9 +157,10 @@ static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct 
     struct trial  *trials = plan->out->trials + plan->out->len;
     size_t         before = plan->out->len;
     int64_t        expired, queued;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED, plan->id, plan->steady_ms, plan->request->worker));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED,
+                 BIND(TEXT(plan->id), INT(plan->steady_ms), TEXT(plan->request->worker))));
     TRY(claim(&rows, plan, &expired, err));
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_QUEUED, plan->id));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->id))));
     TRY(claim(&rows, plan, &queued, err));
     plan->unfit = expired > 0 ? expired : queued;
     size_t len = plan->out->len - before;
@@ -172,11 +175,11 @@ static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct
     struct db_rows rows;
     bool           more, counts = plan->request->fixed == NULL;
     enum status    status;
-    size_t         bytes;
     plan->waiting = counts ? plan->study.trials[TRIAL_QUEUED] : 0;
-    TRY(db_query(conn, &rows, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING, plan->id, plan->steady_ms));
+    TRY(db_query(conn, &rows, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,
+                 BIND(TEXT(plan->id), INT(plan->steady_ms))));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
-        plan->waiting += counts ? db_int(&rows, 0) : fits(plan, db_blob(&rows, 0, &bytes));
+        plan->waiting += counts ? row_count(&rows)->count : fits(plan, row_trial_point(&rows)->point.bytes);
     db_done(&rows);
     return status;
 }
@@ -364,9 +367,10 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
 {
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_NEXT_LEASE, plan->id));
-    enum status   status = db_next(&rows, &more, err);
-    const int64_t trial = status == STATUS_OK && more ? db_int(&rows, 0) : 0, ends = trial > 0 ? db_int(&rows, 1) : 0;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(plan->id))));
+    const struct row_trial_lease *row = row_trial_lease(&rows);
+    enum status                   status = db_next(&rows, &more, err);
+    const int64_t trial = status == STATUS_OK && more ? row->number : 0, ends = trial > 0 ? row->lease_ms : 0;
     db_done(&rows);
     TRY(status);
     (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
@@ -438,8 +442,9 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     bool is_spent = rows_allowance(study) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
     if (!is_spent || study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
         return STATUS_OK;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_COMPLETED], plan->exhausted,
-                plan->now_ms));
+    TRY(db_exec(
+        conn, NULL, err, SQL_STUDY_STATE,
+        BIND(TEXT(study->id), TEXT(study_state_names[STUDY_COMPLETED]), TEXT(plan->exhausted), INT(plan->now_ms))));
     struct change change = {"study.completed", plan->caller->token_id, plan->exhausted, 0, plan->now_ms};
     study->state = STUDY_COMPLETED;
     study->reason = plan->exhausted;

@@ -118,9 +118,10 @@ static enum status read_ids(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows rows;
     bool           more;
     enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_TOKEN_IDS));
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_IDS, BIND_NONE));
+    const struct row_id *row = row_id(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
-        cache_know(app->tokens, db_text(&rows, 0));
+        cache_know(app->tokens, row->id);
     db_done(&rows);
     return status;
 }
@@ -147,21 +148,20 @@ static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct lookup *lookup = arg;
     struct db_rows rows;
-    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, lookup->id));
-    bool        more;
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more && db_int(&rows, 7) == 0) {
-        size_t         length;
-        const void    *hash = db_blob(&rows, 1, &length);
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, BIND(TEXT(lookup->id))));
+    const struct row_token *row = row_token(&rows);
+    bool                    more;
+    enum status             status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more && row->revoked_ms == 0) {
         struct cached *out = lookup->out;
-        lookup->found = length == SHA256_BYTES;
+        lookup->found = row->hash.length == SHA256_BYTES;
         if (lookup->found)
-            memcpy(out->hash, hash, length);
-        snprintf(out->id, sizeof out->id, "%s", db_text(&rows, 0));
-        out->scope = scope_find(db_text(&rows, 3));
-        snprintf(out->resource, sizeof out->resource, "%s", db_is_null(&rows, 4) ? "" : db_text(&rows, 4));
-        snprintf(out->agent, sizeof out->agent, "%s", db_text(&rows, 8));
-        out->expires_ms = db_int(&rows, 6);
+            memcpy(out->hash, row->hash.bytes, SHA256_BYTES);
+        snprintf(out->id, sizeof out->id, "%s", row->id);
+        out->scope = scope_find(row->scope);
+        snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
+        snprintf(out->agent, sizeof out->agent, "%s", row->agent);
+        out->expires_ms = row->expires_ms;
     }
     db_done(&rows);
     return status;
@@ -214,16 +214,18 @@ struct token_work {
 static enum status log_token(struct db_conn *conn, const struct caller *caller, const char *kind, const char *id,
                              int64_t now_ms, struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, now_ms, kind, NULL, (int64_t)0, (int64_t)0, caller->token_id, id);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(caller->token_id), TEXT(id)));
 }
 
 enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token, struct error *err)
 {
     unsigned char hash[SHA256_BYTES];
     sha256(token->secret, strlen(token->secret), hash);
-    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD, token->id, hash, sizeof hash, token->name, scope_names[token->scope],
-                token->resource[0] == '\0' ? NULL : token->resource, token->created_ms, token->expires_ms,
-                token->agent));
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD,
+                BIND(TEXT(token->id), BLOB(hash, sizeof hash), TEXT(token->name), TEXT(scope_names[token->scope]),
+                     TEXT(token->resource[0] == '\0' ? NULL : token->resource), INT(token->created_ms),
+                     INT(token->expires_ms), TEXT(token->agent))));
     return log_token(conn, caller, "token.created", token->id, token->created_ms, err);
 }
 
@@ -244,7 +246,7 @@ static enum status resource_exists(struct db_conn *conn, const char *id, struct 
     size_t         kind = 0;
     while (strncmp(id, resources[kind].prefix, strlen(resources[kind].prefix)) != 0)
         kind++;
-    TRY(db_query(conn, &rows, err, resources[kind].sql, id));
+    TRY(db_query(conn, &rows, err, resources[kind].sql, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     db_done(&rows);
     if (status == STATUS_OK && !more)
@@ -304,17 +306,18 @@ enum status token_create(struct app *app, struct caller *caller, const struct to
     return app_transact(app, caller, create, &work, err);
 }
 
-static enum status read_token(const struct db_rows *rows, struct arena *arena, struct token *out, struct error *err)
+static enum status read_token(const struct row_token *row, struct arena *arena, struct token *out, struct error *err)
 {
-    *out = (struct token){.name = db_text_copy(rows, 2, arena),
-                          .scope = scope_find(db_text(rows, 3)),
-                          .created_ms = db_int(rows, 5),
-                          .expires_ms = db_int(rows, 6),
-                          .revoked_ms = db_int(rows, 7)};
-    snprintf(out->id, sizeof out->id, "%s", db_text(rows, 0));
-    snprintf(out->resource, sizeof out->resource, "%s", db_is_null(rows, 4) ? "" : db_text(rows, 4));
-    snprintf(out->agent, sizeof out->agent, "%s", db_text(rows, 8));
-    return out->name == NULL ? app_no_memory(err) : STATUS_OK;
+    bool failed = false;
+    *out = (struct token){.name = db_keep_text(row->name, arena, &failed),
+                          .scope = scope_find(row->scope),
+                          .created_ms = row->created_ms,
+                          .expires_ms = row->expires_ms,
+                          .revoked_ms = row->revoked_ms};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
+    snprintf(out->agent, sizeof out->agent, "%s", row->agent);
+    return failed ? app_no_memory(err) : STATUS_OK;
 }
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
@@ -331,10 +334,10 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows rows;
     bool           more;
     enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_TOKEN_LIST, work->cursor == NULL ? "" : "after", (int64_t)created, id,
-                 work->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_LIST,
+                 BIND(TEXT(work->cursor == NULL ? "" : "after"), INT(created), TEXT(id), INT(work->limit + 1))));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
-        status = read_token(&rows, work->caller->arena, &out->tokens[out->len], err);
+        status = read_token(row_token(&rows), work->caller->arena, &out->tokens[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;
@@ -363,7 +366,7 @@ static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     int64_t            changes = 0;
-    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, work->id, work->now_ms));
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, BIND(TEXT(work->id), INT(work->now_ms))));
     if (changes == 0)
         return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no such token in force");
     return log_token(conn, work->caller, "token.revoked", work->id, work->now_ms, err);
@@ -387,10 +390,10 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
     struct token_work *work = arg;
     struct db_rows     rows;
     bool               more;
-    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, work->caller->token_id));
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, BIND(TEXT(work->caller->token_id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? read_token(&rows, work->caller->arena, work->out, err) : unauthorised(err);
+        status = more ? read_token(row_token(&rows), work->caller->arena, work->out, err) : unauthorised(err);
     db_done(&rows);
     return status;
 }

@@ -34,7 +34,7 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
                          "%zu images are too much for one document: read the trials page by page", total);
     TRY(meta_snapshot(conn, work->id, spec, arena, &out->meta, err));
     TRY(event_read(conn, work->id, arena, &out->events, err));
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, work->id, (int64_t)0, "", INT64_MAX));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))));
     TRY(rows_trials(&rows, arena, &out->trials, &out->len, err));
     for (size_t i = 0; i < out->len && spec->stopping.kind != STOP_RULE_OFF; i++)
         TRY(rows_curve(conn, work->id, arena, &out->trials[i], err));
@@ -161,9 +161,10 @@ enum status transfer_curve(struct db_conn *conn, struct study *study, const stru
         measured.kind = "trial.measured";
         measured.detail = detail;
         TRY(rows_log(conn, study, &measured, err));
-        TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD, study->id, change->trial, (int64_t)0, point->step,
-                    point->value, study->revision, change->at_ms, (int64_t)is_last, "no_rule", (int64_t)0, NULL,
-                    (size_t)0));
+        TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
+                    BIND(TEXT(study->id), INT(change->trial), INT(0), INT(point->step), REAL(point->value),
+                         INT(study->revision), INT(change->at_ms), INT(is_last), TEXT("no_rule"), INT(0),
+                         BLOB(NULL, 0))));
     }
     return STATUS_OK;
 }

@@ -78,8 +78,9 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     TRY(load_study(conn, task, err));
     if (task->limit > (int64_t)trial_points_max(&task->study.spec.space))
         task->limit = (int64_t)trial_points_max(&task->study.spec.space);
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, task->id, task->after,
-                 task->filter->state == NULL ? "" : task->filter->state, task->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST,
+                 BIND(TEXT(task->id), INT(task->after), TEXT(task->filter->state == NULL ? "" : task->filter->state),
+                      INT(task->limit + 1))));
     TRY(rows_trials(&rows, task->caller->arena, &out->trials, &out->len, err));
     for (size_t i = 0; i < out->len && task->filter->with_curves; i++)
         TRY(rows_curve(conn, task->id, task->caller->arena, &out->trials[i], err));
@@ -114,14 +115,13 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     bool           more;
     enum status    status;
     int64_t        last = 0;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_HISTORY, task->id, sign, task->after, task->limit + 1));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_HISTORY,
+                 BIND(TEXT(task->id), REAL(sign), INT(task->after), INT(task->limit + 1))));
+    const struct row_history *row = row_history(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
-        last = db_int(&rows, 0);
-        out->items[out->len++] =
-            (struct history_item){.trial = db_int(&rows, 1),
-                                  .at_ms = db_int(&rows, 2),
-                                  .value = db_double(&rows, 3),
-                                  .best = has_best && !db_is_null(&rows, 4) ? sign * db_double(&rows, 4) : NAN};
+        last = row->revision;
+        out->items[out->len++] = (struct history_item){
+            .trial = row->trial, .at_ms = row->at_ms, .value = row->value, .best = has_best ? sign * row->best : NAN};
     }
     db_done(&rows);
     if (status != STATUS_OK || !more)
@@ -152,7 +152,8 @@ static enum status heartbeat(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_CONFLICT, "trial_not_running", "", "trial %lld is %s",
                          (long long)task->held.number, trial_state_names[task->trial->state]);
     task->trial->lease_ms = steady_ms(task->app) + task->study.spec.lease_ms;
-    return db_exec(conn, NULL, err, SQL_TRIAL_LEASE, task->id, task->held.number, task->trial->lease_ms);
+    return db_exec(conn, NULL, err, SQL_TRIAL_LEASE,
+                   BIND(TEXT(task->id), INT(task->held.number), INT(task->trial->lease_ms)));
 }
 
 enum status trial_heartbeat(struct app *app, struct caller *caller, const char *id, struct held_trial held,
@@ -173,8 +174,9 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
     if (trial->state != TRIAL_RUNNING && trial->state != TRIAL_QUEUED)
         return error_set(err, STATUS_CONFLICT, "trial_finished", "", "trial %lld is %s", (long long)task->held.number,
                          trial_state_names[trial->state]);
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH, task->id, task->held.number, trial_state_names[TRIAL_ABANDONED],
-                (double)NAN, (double)NAN, task->reason, NULL, task->now_ms, NULL, (size_t)0, (int64_t)0));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
+                BIND(TEXT(task->id), INT(task->held.number), TEXT(trial_state_names[TRIAL_ABANDONED]), REAL(NAN),
+                     REAL(NAN), TEXT(task->reason), TEXT(NULL), INT(task->now_ms), BLOB(NULL, 0), INT(0))));
     rows_count(&task->study, trial->state, TRIAL_ABANDONED);
     trial->state = TRIAL_ABANDONED;
     trial->reason = task->reason;
@@ -207,7 +209,8 @@ static enum status reopen_for_retry(struct db_conn *conn, struct task *task, str
     if (!was_searched)
         return study_refuse(study, err);
     study->state = STUDY_ACTIVE;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE, study->id, study_state_names[STUDY_ACTIVE], NULL, task->now_ms));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
+                BIND(TEXT(study->id), TEXT(study_state_names[STUDY_ACTIVE]), TEXT(NULL), INT(task->now_ms))));
     struct change change = {"study.reopened", task->caller->token_id, NULL, 0, task->now_ms};
     return rows_log(conn, study, &change, err);
 }
@@ -239,7 +242,7 @@ static enum status retry(struct db_conn *conn, void *arg, struct error *err)
     TRY(rows_trial_get(conn, task->id, task->held.number, task->caller->arena, trial, err));
     TRY(check_retry(conn, task, err));
     TRY(reopen_for_retry(conn, task, err));
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_RETRY, task->id, task->held.number));
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_RETRY, BIND(TEXT(task->id), INT(task->held.number))));
     rows_count(&task->study, trial->state, TRIAL_QUEUED);
     trial->state = TRIAL_QUEUED;
     trial->worker = "";

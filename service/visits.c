@@ -12,10 +12,10 @@ static enum status newest(struct db_conn *conn, const struct study *study, struc
     struct db_rows rows;
     bool           more;
     *out = (struct trial){0};
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_NEWEST_VISIT, study->id));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_NEWEST_VISIT, BIND(TEXT(study->id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more)
-        status = rows_trial(&rows, arena, out, err);
+        status = rows_trial(row_trial(&rows), arena, out, err);
     db_done(&rows);
     return status;
 }

@@ -41,8 +41,8 @@ static enum status try_suggest(struct world *world, const char *study, int64_t c
 
 static enum status add_event(struct db_conn *conn, void *arg, struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD, (int64_t)2385, (const char *)arg, NULL, (int64_t)0, (int64_t)0,
-                   "local", NULL);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(2385), TEXT((const char *)arg), TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL)));
 }
 
 /* Its own savepoint is gone when it fails, so that it cannot be undone alone. */
@@ -66,7 +66,7 @@ static enum status add_orphan(struct db_conn *conn, void *arg, struct error *err
 {
     TRY(conn_execute(conn, "PRAGMA defer_foreign_keys = 1", err));
     TRY(add_event(conn, arg, err));
-    return db_exec(conn, NULL, err, SQL_CANDIDATES_ADD, "std_of_nobody", "{}", "", (int64_t)17);
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_ADD, BIND(TEXT("std_of_nobody"), TEXT("{}"), TEXT(""), INT(17)));
 }
 
 static void test_half_a_job_is_never_committed(void)

@@ -440,7 +440,7 @@ static enum status hold_snapshot(struct db_conn *conn, void *arg, struct error *
     (void)arg;
     struct db_rows rows;
     bool           more;
-    TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, (int64_t)0, (int64_t)10));
+    TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, BIND(INT(0), INT(10))));
     TRY(db_next(&rows, &more, err));
     db_done(&rows);
     sleep_ms(2000);
