@@ -21,6 +21,9 @@
     X(gp_model)          \
     X(acq)               \
     X(policy_gp)         \
+    X(policy_gp_log)     \
+    X(policy_gp_pending) \
+    X(policy_gp_limits)  \
     X(pareto)            \
     X(ehvi)              \
     X(several)           \

@@ -1,0 +1,169 @@
+/* The gp algorithm where there is little to model: values no model likes, no time, no memory, more than it takes. */
+#include "tests/unit/engine/gp_world.h"
+
+#include <float.h>
+#include <string.h>
+
+static double constant(const double *x)
+{
+    (void)x;
+    return 2.385;
+}
+
+static double huge(const double *x)
+{
+    return x[0] > 2.0 ? DBL_MAX : -DBL_MAX;
+}
+
+static double tiny(const double *x)
+{
+    return x[0] * 1e-308;
+}
+
+static double ragged(const double *x)
+{
+    return x[1] > 7.5 ? 1e300 : sin(x[0]) * 1e-300;
+}
+
+static void check_finite_posterior(struct study *s)
+{
+    double mean[3], sd[3];
+    CU_ASSERT_EQUAL(gp()->predict(s->session, s->points[0], NULL, 3, mean, sd, NULL), STATUS_OK);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT(isfinite(mean[i]) && isfinite(sd[i]) && sd[i] >= 0.0);
+}
+
+static void test_hostile_values(void)
+{
+    double (*const functions[])(const double *) = {constant, huge, tiny, ragged};
+    static const struct param thin[] = {{.name = "x", .kind = PARAM_DOUBLE, .min = 1.0, .max = 1.0 + DBL_EPSILON},
+                                        {.name = "y", .kind = PARAM_DOUBLE, .min = -DBL_MAX / 4, .max = DBL_MAX / 4},
+                                        {.name = "k", .kind = PARAM_INT, .scale = SCALE_LOG, .min = 1, .max = 9e15}};
+    for (size_t f = 0; f < 4; f++) {
+        struct study *s = study_new(box2, 2, NULL), *t = study_new(thin, 3, NULL);
+        for (int k = 0; k < 22; k++) {
+            study_step(s, functions[f]);
+            study_step(t, functions[f]);
+        }
+        CU_ASSERT(isfinite(s->proposal.mean) && isfinite(t->proposal.mean));
+        check_finite_posterior(s);
+        study_check_replay(t);
+        study_free(s);
+        study_free(t);
+    }
+}
+
+/* Fifty observations of one point that contradict each other, one observation alone, given standard deviations. */
+static void test_duplicates(void)
+{
+    double        options[OPTIONS] = {0, 0, NAN, 1}, point[2] = {2.385, 7.1}, mean, sd;
+    struct study *s = study_new(box2, 2, options);
+    for (uint64_t t = 1; t <= 50; t++) {
+        study_tell(s, EVENT_SUGGESTED, t, point, 0);
+        study_tell(s, EVENT_OBSERVED, t, point, 3.0 + (t % 2 == 0 ? 0.5 : -0.5));
+        s->trials = t;
+        if (t % 10 == 1)
+            study_ask(s, NULL);
+    }
+    CU_ASSERT_PTR_NULL(s->proposal.fallback);
+    study_ask(s, NULL);
+    CU_ASSERT_EQUAL(gp()->predict(s->session, point, NULL, 1, &mean, &sd, NULL), STATUS_OK);
+    CHECK_NEAR(mean, 3.0, 0.15); /* the warp's middle of 2.5 and 3.5 */
+    CU_ASSERT(sd < 0.2);
+    study_free(s);
+}
+
+static bool at_once(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void test_fallbacks(void)
+{
+    struct study *s = study_new(box2, 2, NULL);
+    struct ask    ask = {.trial = 26, .late = at_once};
+    for (int t = 0; t < 25; t++)
+        study_step(s, branin);
+    CU_ASSERT_EQUAL(gp()->ask(s->session, &ask, &s->proposal, NULL), STATUS_OK);
+    CU_ASSERT_STRING_EQUAL(s->proposal.fallback, "deadline");
+    CU_ASSERT_TRUE(space_has(&s->space, s->point));
+    CU_ASSERT_EQUAL(s->proposal.note_bytes, 0);
+    s->problem.memory_bytes = gp()->bytes(s->session) + 4096;
+    ask.late = NULL;
+    CU_ASSERT_EQUAL(gp()->ask(s->session, &ask, &s->proposal, NULL), STATUS_OK);
+    CU_ASSERT_STRING_EQUAL(s->proposal.fallback, "memory");
+    CU_ASSERT_TRUE(space_has(&s->space, s->point));
+    study_free(s);
+    s = study_new(box2, 2, (double[OPTIONS]){0, 0, NAN, 1});
+    study_ask(s, NULL);
+    study_tell(s, EVENT_SUGGESTED, 1, s->point, 0);
+    study_tell(s, EVENT_OBSERVED, 1, s->point, INFINITY); /* against the contract; nothing can be computed from it */
+    study_ask(s, NULL);
+    CU_ASSERT_STRING_EQUAL(s->proposal.fallback, "numerical");
+    study_free(s);
+}
+
+static void test_refusals(void)
+{
+    struct study   *s = study_new(box2, 2, NULL);
+    struct error    err;
+    double          mean, sd;
+    struct session *none = (struct session *)&err;
+    CU_ASSERT_EQUAL(gp()->predict(s->session, s->point, NULL, 1, &mean, &sd, &err), STATUS_CONFLICT);
+    CU_ASSERT_STRING_EQUAL(err.code, "no_observations");
+    s->problem.memory_bytes = 100;
+    CU_ASSERT_EQUAL(gp()->open(&s->problem, &none, &err), STATUS_NO_MEMORY);
+    CU_ASSERT_PTR_NULL(none);
+    s->problem.memory_bytes = 4096;
+    CU_ASSERT_EQUAL_FATAL(gp()->open(&s->problem, &none, &err), STATUS_OK);
+    enum status status = STATUS_OK;
+    for (uint64_t t = 1; status == STATUS_OK && t < 1000; t++) {
+        struct event event = {.kind = EVENT_SUGGESTED, .trial = t, .point = s->point};
+        status = gp()->tell(none, &event, &err);
+    }
+    CU_ASSERT_EQUAL(status, STATUS_NO_MEMORY);
+    gp()->close(none);
+    struct space candidates = {.kind = SPACE_CANDIDATES};
+    s->problem.space = &candidates;
+    s->options[ACQUISITION] = 2;
+    CU_ASSERT_EQUAL(gp()->check(&s->problem, &err), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.path, "/algorithm/acquisition");
+    s->options[ACQUISITION] = 1;
+    CU_ASSERT_EQUAL(gp()->check(&s->problem, &err), STATUS_OK);
+    s->problem.space = &s->space;
+    study_free(s);
+}
+
+/* More observations than the model takes: it keeps the best, and says how many it saw. */
+static void test_subset(void)
+{
+    enum { MANY = 400 };
+    struct study *s = study_new(box2, 2, NULL);
+    struct rng    rng = rng_at(3, 3, RNG_TEST);
+    double        best[2] = {9.42478, 2.475}, mean, sd;
+    s->problem.memory_bytes = 400 << 10; /* room for about 60 rows beside the trials */
+    for (uint64_t t = 1; t <= MANY; t++) {
+        double        point[2] = {-5 + 15 * rng_uniform(&rng), 15 * rng_uniform(&rng)};
+        const double *at = t == 7 ? best : point;
+        struct event  event = {.kind = EVENT_OBSERVED, .trial = t, .point = at, .value = branin(at)};
+        CU_ASSERT_EQUAL_FATAL(gp()->tell(s->session, &event, NULL), STATUS_OK);
+    }
+    s->trials = MANY;
+    study_ask(s, NULL);
+    CU_ASSERT_PTR_NULL(s->proposal.fallback);
+    CU_ASSERT(s->proposal.observations > 20 && s->proposal.observations < 150);
+    CU_ASSERT_EQUAL(gp()->predict(s->session, best, NULL, 1, &mean, &sd, NULL), STATUS_OK);
+    CHECK_NEAR(mean, 0.0, 0.5);
+    CU_ASSERT(gp()->bytes(s->session) <= s->problem.memory_bytes);
+    study_free(s);
+}
+
+CU_TestInfo suite_policy_gp_limits[] = {
+    {"hostile values", test_hostile_values},
+    {"duplicates", test_duplicates},
+    {"fallbacks", test_fallbacks},
+    {"refusals", test_refusals},
+    {"subset", test_subset},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,86 @@
+/* The gp algorithm with many workers: what it proposes while other trials are pending. */
+#include "tests/unit/engine/gp_world.h"
+
+#include <string.h>
+
+/* Pending points are kept away from, and their number does not stop proposals. */
+static void test_batch(void)
+{
+    struct study *s = study_new(box2, 2, NULL);
+    for (int t = 0; t < 20; t++)
+        study_step(s, branin);
+    for (int k = 0; k < 12; k++) {
+        study_ask(s, NULL);
+        CU_ASSERT_PTR_NULL(s->proposal.fallback);
+        study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
+        for (size_t i = 40; i + 1 < s->events_len; i++)
+            CU_ASSERT(hypot(s->points[i][0] - s->point[0], s->points[i][1] - s->point[1]) > 1e-5);
+    }
+    study_free(s);
+}
+
+/* A point for each of so many workers; how many of them there are. */
+static size_t ask_workers(struct study *s, size_t workers)
+{
+    size_t first = s->events_len, distinct = 0, bytes = s->space.params_len * sizeof *s->point;
+    for (size_t w = 0; w < workers; w++) {
+        bool is_new = true;
+        study_ask(s, NULL);
+        for (size_t i = first; i < s->events_len; i++)
+            is_new &= memcmp(s->points[i], s->point, bytes) != 0;
+        distinct += is_new;
+        study_tell(s, EVENT_SUGGESTED, s->trials, s->point, 0);
+    }
+    return distinct;
+}
+
+/* Where values are noisy, too, no two workers get the same point. */
+static void test_workers(void)
+{
+    for (int acquisition = 0; acquisition < 3; acquisition++) {
+        double        options[OPTIONS] = {acquisition, 0, NAN, NAN, 0};
+        struct study *s = study_new(box2, 2, options);
+        for (int t = 0; t < 20; t++)
+            study_step(s, noisy_branin);
+        CU_ASSERT_EQUAL(ask_workers(s, 64), 64);
+        study_check_replay(s);
+        study_free(s);
+    }
+}
+
+/* Round after round of ten, near the optimum of an exact function. */
+static void test_rounds(void)
+{
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        struct study *s = study_new(box2, 2, NULL);
+        s->problem.seed = seed;
+        for (int round = 0; round < 8; round++) {
+            size_t trial = s->trials, at = s->events_len;
+            CU_ASSERT_EQUAL(ask_workers(s, 10), 10);
+            while (trial++ < s->trials)
+                study_tell(s, EVENT_OBSERVED, trial, s->points[at], branin(s->points[at])), at++;
+        }
+        study_free(s);
+    }
+}
+
+static double small_noisy(const double *x)
+{
+    return small_value(x) + noisy_branin(x) - branin(x);
+}
+
+/* Where points may come again, each is handed out before one is pending twice; then they do come again. */
+static void test_workers_repeat(void)
+{
+    double        options[OPTIONS] = {0, 0, NAN, NAN, 1};
+    struct study *s = study_new(small, 2, options);
+    for (int t = 0; t < 9; t++)
+        study_step(s, small_noisy);
+    CU_ASSERT(ask_workers(s, 20) == 20 && ask_workers(s, 3) > 0 && s->proposal.fallback == NULL);
+    study_free(s);
+}
+
+CU_TestInfo suite_policy_gp_pending[] = {
+    {"batch", test_batch}, {"workers", test_workers}, {"rounds", test_rounds}, {"workers, repeat", test_workers_repeat},
+    CU_TEST_INFO_NULL,
+};
