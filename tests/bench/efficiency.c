@@ -1,6 +1,8 @@
 /* Sample efficiency: median simple regret of the model-based algorithms, with random search as the baseline.
- *   efficiency [SEEDS [FIRST_SEED [FUNCTION|ALGORITHM ...]]]        20 seeds from 1 on, every function, gp and random;
+ *   efficiency [each] [SEEDS [FIRST_SEED [FUNCTION|ALGORITHM ...]]] 20 seeds from 1 on, every function, gp and random;
  *                                                                   of 20 parameters and more 5 seeds, and turbo
+ * development: for the functions that choices are made on.  each: the regret of each study of these algorithms instead,
+ * without random search, for tests/bench/decide.
  * One CSV line per function, algorithm and checkpoint.  best_peer and third_peer are the best and the third best
  * median of nine other programs at that checkpoint (empty: not measured there); p_random is the one-sided p value of
  * Mann and Whitney's test that the regrets are no smaller than those of random search. */
@@ -48,15 +50,18 @@ static void report(const struct function *function, const struct policy *policy,
         printf(",%.1e\n", mann_whitney(regret, random, seeds));
 }
 
-/* regrets[at][seed] */
+/* regrets[at][seed]; printed one by one if is_each. */
 static void measure(const struct function *function, const struct policy *policy, size_t seeds, uint64_t first,
-                    double (*regrets)[SEEDS_MAX])
+                    double (*regrets)[SEEDS_MAX], bool is_each)
 {
     for (size_t s = 0; s < seeds; s++) {
         double regret[CHECKPOINTS];
         run(function, policy, first + s, regret);
-        for (size_t at = 0; at < CHECKPOINTS && function->trials[at] > 0; at++)
+        for (size_t at = 0; at < CHECKPOINTS && function->trials[at] > 0; at++) {
             regrets[at][s] = regret[at];
+            if (is_each)
+                printf("%s,%zu,%d,%.17g\n", function->name, (size_t)first + s, (int)function->trials[at], regret[at]);
+        }
     }
 }
 
@@ -82,31 +87,46 @@ static bool is_function(const char *name)
     return !is_policy(name);
 }
 
+static bool is_chosen(const struct function *f, char *const *names)
+{
+    return is_wanted(f->name, is_function, true, names) ||
+           (function_is_development(f) && is_wanted("development", is_function, false, names));
+}
+
+/* Of one function. */
+static void compare_all(const struct function *f, size_t seeds, uint64_t first, char *const *names, bool is_each)
+{
+    static double               random[CHECKPOINTS][SEEDS_MAX], regrets[CHECKPOINTS][SEEDS_MAX];
+    size_t                      count;
+    const struct policy *const *list = policy_list(&count);
+    if (!is_each)
+        measure(f, policy_find("random"), seeds, first, random, false);
+    for (size_t i = 0; i < count; i++) {
+        bool is_default = strcmp(list[i]->name, "gp") == 0 || (strcmp(list[i]->name, "turbo") == 0 && f->d >= HIGH);
+        if (!is_wanted(list[i]->name, is_policy, is_default, names) || !(list[i]->spaces & SPACE_PARAMETERS))
+            continue;
+        measure(f, list[i], seeds, first, regrets, is_each);
+        for (size_t at = 0; !is_each && at < CHECKPOINTS && f->trials[at] > 0; at++)
+            report(f, list[i], at, seeds, regrets[at], random[at]);
+        fflush(stdout);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    size_t        wanted = argc > 1 ? strtoul(argv[1], NULL, 10) : 20, count;
-    uint64_t      first = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
-    char *const  *names = argc > 3 ? argv + 3 : argv + argc;
-    static double random[CHECKPOINTS][SEEDS_MAX], regrets[CHECKPOINTS][SEEDS_MAX];
-    if (wanted == 0 || wanted > SEEDS_MAX)
+    bool is_each = argc > 1 && strcmp(argv[1], "each") == 0;
+    argc -= is_each;
+    argv += is_each;
+    size_t       seeds = argc > 1 ? strtoul(argv[1], NULL, 10) : 20;
+    uint64_t     first = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+    char *const *names = argc > 3 ? argv + 3 : argv + argc;
+    if (seeds == 0 || seeds > SEEDS_MAX)
         return 64;
     mat_use_one_thread();
-    const struct policy *const *list = policy_list(&count);
-    printf("function,policy,seeds,checkpoint,median,q25,q75,best_peer,third_peer,p_random\n");
-    for (const struct function *f = functions; f < functions + FUNCTIONS; f++) {
-        if (!is_wanted(f->name, is_function, true, names))
-            continue;
-        size_t seeds = argc > 1 || f->d < HIGH ? wanted : HIGH_SEEDS;
-        measure(f, policy_find("random"), seeds, first, random);
-        for (size_t i = 0; i < count; i++) {
-            bool is_default = strcmp(list[i]->name, "gp") == 0 || (strcmp(list[i]->name, "turbo") == 0 && f->d >= HIGH);
-            if (!is_wanted(list[i]->name, is_policy, is_default, names) || !(list[i]->spaces & SPACE_PARAMETERS))
-                continue;
-            measure(f, list[i], seeds, first, regrets);
-            for (size_t at = 0; at < CHECKPOINTS && f->trials[at] > 0; at++)
-                report(f, list[i], at, seeds, regrets[at], random[at]);
-            fflush(stdout);
-        }
-    }
+    printf(is_each ? "function,seed,trials,regret\n"
+                   : "function,policy,seeds,checkpoint,median,q25,q75,best_peer,third_peer,p_random\n");
+    for (const struct function *f = functions; f < functions + FUNCTIONS; f++)
+        if (is_chosen(f, names))
+            compare_all(f, argc > 1 || f->d < HIGH ? seeds : HIGH_SEEDS, first, names, is_each);
     return 0;
 }

@@ -1,9 +1,11 @@
 /* Hidden constraints: the best value found when all that is seen of the feasible region is which trials are infeasible.
  *   infeasible [SEEDS [NAME]]
+ *   infeasible each SEEDS FIRST_SEED      the best value of each study of gp instead, for tests/bench/decide
  * A line: how much of the space is feasible, the median over seeds (worst seed) of the best value after 50 and 150
  * trials, how many seeds of gp end below the median of random search, milliseconds a suggestion of gp.
  * disc and islands are what the algorithm was developed on, the others were looked at afterwards.  The exit code is 1
  * when the median of gp is below that of random search somewhere. */
+#include "engine/math/mat.h"
 #include "tests/bench/trials.h"
 
 enum { TIMES = 2 };
@@ -121,8 +123,25 @@ static void measure(const struct task *task, size_t seeds, struct result *result
         result->stuck += result->best[1][TIMES - 1][s] < result->median[0][TIMES - 1];
 }
 
+static int print_each(const char *seeds, const char *first)
+{
+    static struct run run;
+    uint64_t          from = strtoul(first, NULL, 10), to = from + strtoul(seeds, NULL, 10);
+    printf("function,seed,trials,value\n");
+    for (size_t k = 0; k < sizeof tasks / sizeof tasks[0]; k++)
+        for (uint64_t seed = from; seed < to; seed++) {
+            task_run(&tasks[k], "gp", seed, times[TIMES - 1], &run);
+            for (int t = 0; t < TIMES; t++)
+                printf("%s,%d,%zu,%.17g\n", tasks[k].name, (int)seed, times[t], best_of(&run, times[t]));
+        }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    mat_use_one_thread();
+    if (argc == 4 && strcmp(argv[1], "each") == 0)
+        return print_each(argv[2], argv[3]);
     size_t      seeds = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 3;
     const char *only = argc > 2 ? argv[2] : NULL;
     bool        is_ok = true;
