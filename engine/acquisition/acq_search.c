@@ -11,6 +11,10 @@
 enum { ENUMERATE = 4096, CHUNK = 256, LATE = 32, MOVES = 192, CHOICES_TRIED = 12, ROUNDS = 8, WITHIN_DIMS_MAX = 200 };
 static const double CHANGED = 20.0; /* parameters of a neighbour, about, where there are more */
 static const double MARGIN = 1e-9;  /* to a constraint, as a share of its width */
+static const double JUMPS = 0.3; /* how often a neighbour's categorical is drawn anew, an int makes a step at least */
+static const double SCALES[] = {0.1, 0.03, 0.01, 0.003, 0.001}; /* of neighbours, as a share of the ranges */
+enum { NEIGHBOURS_SHARE = 2, LEAP_SHARE = 8 }; /* neighbours per sample; leaps of an int in its range */
+static const double F_TOLERANCE = 1e-8, X_TOLERANCE = 1e-7;
 
 /* Points with their places in the unit cube and their scores. */
 struct pool {
@@ -148,7 +152,7 @@ static void add_sobol(struct run *run)
  * value at least, sometimes), a categorical takes any value, sometimes. */
 static double neighbour_value(struct rng *rng, const struct param *param, double value, double moved)
 {
-    bool jumps = rng_uniform(rng) < 0.3;
+    bool jumps = rng_uniform(rng) < JUMPS;
     if (isnan(value))
         return value;
     if (param->kind == PARAM_CATEGORICAL)
@@ -180,13 +184,12 @@ static void add_neighbour(struct run *run, const double *anchor, double scale, d
 
 static void add_neighbours(struct run *run)
 {
-    static const double      scales[] = {0.1, 0.03, 0.01, 0.003, 0.001};
     const struct acq_search *search = run->search;
     size_t                   len = search->space->params_len;
-    size_t                   count = search->anchors_len == 0 ? 0 : search->samples / 2;
+    size_t                   count = search->anchors_len == 0 ? 0 : search->samples / NEIGHBOURS_SHARE;
     for (size_t k = 0; k < count; k++)
         add_neighbour(run, search->anchors + k % search->anchors_len * len,
-                      scales[k / search->anchors_len % (sizeof scales / sizeof scales[0])],
+                      SCALES[k / search->anchors_len % (sizeof SCALES / sizeof SCALES[0])],
                       fmin(1.0, CHANGED / (double)len));
 }
 
@@ -285,8 +288,8 @@ static enum status climb(struct run *run, double *point, double *score, struct e
                                .limits = limits,
                                .is_allowed = is_allowed,
                                .evaluations = search->evaluations,
-                               .f_tolerance = 1e-8,
-                               .x_tolerance = 1e-7,
+                               .f_tolerance = F_TOLERANCE,
+                               .x_tolerance = X_TOLERANCE,
                                .late = search->late,
                                .late_arg = search->late_arg};
     TRY((is_limited ? minimize_within : minimize_lbfgs)(&problem, run->u, &value, run->scratch, err));
@@ -325,7 +328,7 @@ static void gather_moves_of(struct run *run, const double *point, size_t param)
     const struct param *p = &run->search->space->params[param];
     double              index = param_index(p, point[param]);
     if (p->kind != PARAM_CATEGORICAL) {
-        double leap = fmax(2.0, floor((param_count(p) - 1.0) / 8.0));
+        double leap = fmax(2.0, floor((param_count(p) - 1.0) / LEAP_SHARE));
         for (int sign = -1; sign <= 1; sign += 2) {
             add_move(run, point, param, index + sign);
             add_move(run, point, param, index + sign * leap);
@@ -419,7 +422,8 @@ static enum status run_search(struct run *run, struct error *err)
     run->lower = ARENA_NEW(run->scratch, double, dims);
     run->upper = ARENA_NEW(run->scratch, double, dims);
     if (run->best == NULL || run->excess == NULL || run->u == NULL || run->lower == NULL || run->upper == NULL ||
-        !pool_init(&run->pool, search->space, run->all ? count : search->samples + search->samples / 2, run->scratch) ||
+        !pool_init(&run->pool, search->space, run->all ? count : search->samples + search->samples / NEIGHBOURS_SHARE,
+                   run->scratch) ||
         !pool_init(&run->moves, search->space, MOVES, run->scratch))
         return error_no_memory(err);
     run->fill = run->best + search->space->params_len;

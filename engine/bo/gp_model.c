@@ -18,7 +18,9 @@ void gp_model_groups(const struct space *space, size_t *group_of)
     }
 }
 
-enum { APPENDED_MAX = 256, ROOM = 32 }; /* rows since the fit, beyond which all are factored again; spare rows */
+/* Rows since the fit beyond which all are factored again, at most a share of the limit; spare rows. */
+enum { APPENDED_MAX = 256, APPENDED_SHARE = 8, ROOM = 32 };
+static const double SPREAD_OF_MEDIAN = 2.0; /* the least standard deviation is so many distances of the median */
 
 void gp_cache_drop(struct gp_cache *cache)
 {
@@ -146,7 +148,8 @@ static enum status select_rows(struct gp_model *model, size_t fitted, size_t lim
     trial_log_order(model->log, model->row);
     model->row += model->skipped;
     n -= model->skipped;
-    size_t base = fitted == 0 || fitted > n || n - fitted > APPENDED_MAX || n - fitted > limit / 8 ? n : fitted;
+    size_t base =
+        fitted == 0 || fitted > n || n - fitted > APPENDED_MAX || n - fitted > limit / APPENDED_SHARE ? n : fitted;
     model->n = n;
     model->base = base;
     if (base <= limit)
@@ -174,7 +177,7 @@ static int by_value(const void *a, const void *b)
 static double robust_spread(double *values, size_t len, double deviation)
 {
     qsort(values, len, sizeof *values, by_value);
-    double distance = 2.0 * (values[len - 1] - values[len / 2]);
+    double distance = SPREAD_OF_MEDIAN * (values[len - 1] - values[len / 2]);
     return distance > 1e-10 * deviation && distance < deviation ? distance : deviation;
 }
 

@@ -6,7 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { REFIT_ALWAYS = 40, REFIT_STEP = 100 };
+enum { REFIT_ALWAYS = 40, REFIT_SHARE = 10, REFIT_STEP = 100 };
+/* Of a fit: every so many values it starts from the prior too, when values are many. */
+enum { FIT_DEFAULT_EVERY = 4, FIT_EVALUATIONS = 60, FIT_EVALUATIONS_MIN = 12, FIT_EVALUATIONS_MAX = 20 };
+static const double FIT_WORK = 1400.0; /* evaluations times values */
+/* Of a search: as many points, starts and evaluations as the squared rows of the models allow. */
+enum { SAMPLES_MIN = 32, SAMPLES_WIDE = 64, SAMPLES_JOINT = 400, SAMPLES_MAX = 500 };
+enum { STARTS_MAX = 4, STARTS_SOME = 2, EVALUATIONS_MIN = 3, EVALUATIONS_MAX = 40, BOX_SHARE = 2 };
+static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8; /* points times dims; points times squared rows */
+static const double STARTS_WORK = 2.5e5, STARTS_SOME_WORK = 1.2e6, EVALUATIONS_WORK = 1.2e7; /* the like */
 static const struct trust_rule RULE = {.start = 0.5, .least = 0.02};
 static const double            GAIN = 1e-5;
 
@@ -15,7 +23,7 @@ size_t gp_effort_milestone(size_t n)
     if (n <= REFIT_ALWAYS)
         return n;
     size_t size = REFIT_ALWAYS;
-    for (size_t step; step = size / 10 < REFIT_STEP ? size / 10 : REFIT_STEP, size + step <= n;)
+    for (size_t step; step = size / REFIT_SHARE < REFIT_STEP ? size / REFIT_SHARE : REFIT_STEP, size + step <= n;)
         size += step;
     return size;
 }
@@ -35,10 +43,12 @@ struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind,
         .dims = space->dims,
         .groups = space->params_len,
         .group_of = study->group_of,
-        .starts = values < GP_FEW   ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED
-                  : values % 4 == 0 ? FIT_DEFAULT
-                                    : 0,
-        .evaluations = values < GP_FEW || is_first ? 60 : clamp_size(1400.0 / (double)values, 12, 20),
+        .starts = values < GP_FEW                   ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED
+                  : values % FIT_DEFAULT_EVERY == 0 ? FIT_DEFAULT
+                                                    : 0,
+        .evaluations = values < GP_FEW || is_first
+                           ? FIT_EVALUATIONS
+                           : clamp_size(FIT_WORK / (double)values, FIT_EVALUATIONS_MIN, FIT_EVALUATIONS_MAX),
         .late = ask == NULL ? NULL : ask->late,
         .late_arg = ask == NULL ? NULL : ask->late_arg,
     };
@@ -77,8 +87,9 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
         return error_no_memory(err);
     for (size_t k = 0; k < count; k++)
         memcpy(anchors + k * len, trial_log_point(&study->log, wanted->anchors->place[k]), len * sizeof *anchors);
-    size_t widest = clamp_size(1e6 / (double)study->problem->space->dims, 64, wanted->slope == NULL ? 400 : 500);
-    size_t share = wanted->lower == NULL ? 1 : 2; /* a box is smaller */
+    size_t            widest = clamp_size(SAMPLES_DIMS / (double)study->problem->space->dims, SAMPLES_WIDE,
+                               wanted->slope == NULL ? SAMPLES_JOINT : SAMPLES_MAX);
+    size_t            share = wanted->lower == NULL ? 1 : BOX_SHARE; /* a box is smaller */
     struct acq_search search = {
         .space = wanted->view,
         .finite = &study->used,
@@ -88,11 +99,11 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
         .upper = wanted->upper,
         .seed = study->problem->seed,
         .trial = ask->trial,
-        .samples = clamp_size(1.2e8 / squared, 32, widest / share),
-        .starts = squared < 2.5e5   ? 4 / share
-                  : squared < 1.2e6 ? 2 / share
-                                    : 1,
-        .evaluations = clamp_size(1.2e7 / squared, 3, 40),
+        .samples = clamp_size(SAMPLES_WORK / squared, SAMPLES_MIN, widest / share),
+        .starts = squared < STARTS_WORK        ? STARTS_MAX / share
+                  : squared < STARTS_SOME_WORK ? STARTS_SOME / share
+                                               : 1,
+        .evaluations = clamp_size(EVALUATIONS_WORK / squared, EVALUATIONS_MIN, EVALUATIONS_MAX),
         .late = ask->late,
         .late_arg = ask->late_arg,
         .scores = wanted->scores,

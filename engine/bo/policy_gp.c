@@ -14,7 +14,7 @@
 #include <math.h>
 
 enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
-enum { INITIAL_MAX = 8 };
+enum { INITIAL_MAX = 8, INITIAL_CANDIDATES = 5 };
 
 static const char *const      kernels[] = {"matern52", "matern32", "matern12", "se", NULL};
 static const enum kernel_kind kernel_kinds[] = {KERNEL_MATERN52, KERNEL_MATERN32, KERNEL_MATERN12, KERNEL_SE};
@@ -107,7 +107,7 @@ static enum status open_candidates(struct session *session, struct error *err)
         .variance = NAN,
         .noise = NAN,
         .mean = NAN,
-        .initial = isnan(initial) ? 5 : (size_t)initial,
+        .initial = isnan(initial) ? INITIAL_CANDIDATES : (size_t)initial,
         .reserved_bytes = session->study.kept.taken_bytes,
         .each_row_once = true,
         .acquisition = acq_names[(size_t)option_value(problem, ACQUISITION)],

@@ -13,6 +13,9 @@
  * other finds parts of it that lie apart.  Of four the boxes would be too many. */
 enum { EXPLOIT_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
 static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, TRADE = 0.2, BEYOND = 0.3;
+static const double EVEN = 0.2; /* of the directions: the larger the more alike */
+static const double END = 1e-3; /* of an end: what the other objectives weigh */
+static const double EXTENT_MIN = 1e-3;
 
 /* Places of the log that the acquisition function starts from: observed, or pending with a guess of their values. */
 struct known {
@@ -95,9 +98,9 @@ static void draw_direction(size_t m, uint64_t trial, struct rng *rng, double *di
 {
     double total = 0.0;
     for (size_t k = 0; k < m; k++) {
-        direction[k] = 1.0 / (0.2 - log1p(-rng_uniform(rng)));
+        direction[k] = 1.0 / (EVEN - log1p(-rng_uniform(rng)));
         if (trial % EXTREME_EVERY == 0)
-            direction[k] = k == trial / EXTREME_EVERY % m ? 1.0 : 1e-3;
+            direction[k] = k == trial / EXTREME_EVERY % m ? 1.0 : END;
         total += direction[k];
     }
     for (size_t k = 0; k < m; k++)
@@ -114,7 +117,7 @@ static double extent_of(const struct known *known, const bool *is_best, size_t m
             low = fmin(low, known->f[i * m + k]);
             *high = fmax(*high, known->f[i * m + k]);
         }
-    return *high - low > 1e-3 ? *high - low : 1.0;
+    return *high - low > EXTENT_MIN ? *high - low : 1.0;
 }
 
 /* The largest values and the extents of what is properly efficient among the known places (Geoffrion 1968): still not

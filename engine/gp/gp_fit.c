@@ -26,6 +26,8 @@ static const struct prior {
 /* Standard deviation of a log length-scale from the mean of all.  Without it the fit of a dozen values calls some
  * parameters irrelevant and others wild by chance. */
 static const double ALIKE = 0.6;
+static const double SMOOTH = 0.6; /* of the prior's sd */
+static const double NOISY_START = -1.0, WARPED_START = -1.0, F_TOLERANCE = 1e-6, X_TOLERANCE = 1e-4;
 
 static size_t prior_of(const struct gp_fit *fit, size_t i)
 {
@@ -37,7 +39,7 @@ static size_t prior_of(const struct gp_fit *fit, size_t i)
 static double prior_sd(const struct gp_fit *fit, size_t i)
 {
     const struct prior *prior = &priors[prior_of(fit, i)];
-    return fit->is_smooth && i < fit->groups ? 0.6 * prior->sd : prior->sd;
+    return fit->is_smooth && i < fit->groups ? SMOOTH * prior->sd : prior->sd;
 }
 
 static double shift(const struct gp_fit *fit, size_t i)
@@ -182,9 +184,9 @@ static void start_at(const struct gp_fit *fit, int k, const double *warm, double
     if (k == 0)
         memcpy(theta, warm, (fit->groups + HYPER) * sizeof *theta);
     if (1u << k >> 1 == FIT_NOISY)
-        theta[fit->groups + 1] = -1.0;
+        theta[fit->groups + 1] = NOISY_START;
     if (1u << k >> 1 == FIT_WARPED)
-        theta[fit->groups + 2] = -1.0;
+        theta[fit->groups + 2] = WARPED_START;
     theta[fit->groups + 2] = fmax(theta[fit->groups + 2], warp_bound(fit));
 }
 
@@ -205,8 +207,8 @@ static enum status search_all(struct search *search, const double *warm, double 
                                .function = objective,
                                .arg = search,
                                .evaluations = fit->evaluations,
-                               .f_tolerance = 1e-6,
-                               .x_tolerance = 1e-4,
+                               .f_tolerance = F_TOLERANCE,
+                               .x_tolerance = X_TOLERANCE,
                                .late = fit->late,
                                .late_arg = fit->late_arg};
     unsigned        starts = warm == NULL ? fit->starts | FIT_DEFAULT : fit->starts;
