@@ -5,6 +5,7 @@
 #include "api/reply.h"
 #include "service/codec.h"
 #include "service/digest.h"
+#include "service/spec.h"
 #include "service/token.h"
 
 #include <assert.h>

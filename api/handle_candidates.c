@@ -2,8 +2,10 @@
 #include "api/handlers.h"
 #include "api/show.h"
 #include "api/write.h"
+#include "service/base/npy.h"
 #include "service/candidates.h"
 #include "service/manifest.h"
+#include "service/study.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "api/reply.h"
 #include "api/show.h"
 #include "api/write.h"
+#include "service/base/text.h"
 #include "service/codec_federation.h"
 #include "service/steady.h"
 
@@ -39,7 +40,7 @@ static json_t *render_federation(struct call *call, const void *result)
     const struct federation *federation = ((const struct shown *)result)->federation;
     call->reply.etag = reply_etag(call, federation->version);
     if (call->reply.http == 201)
-        call->reply.location = app_text(&call->arena, "/v1/federations/%s", federation->id);
+        call->reply.location = text_format(&call->arena, "/v1/federations/%s", federation->id);
     return codec_federation_json(federation, steady_shift_ms(call->app));
 }
 

@@ -2,8 +2,10 @@
 #include "api/handlers.h"
 #include "api/show.h"
 #include "api/write.h"
+#include "service/base/text.h"
 #include "service/codec_game.h"
 #include "service/codec_read.h"
+#include "service/games.h"
 #include "service/random.h"
 
 #include <math.h>
@@ -55,7 +57,7 @@ static json_t *render_game(struct call *call, const void *result)
 {
     const struct game_row *game = result;
     if (call->reply.http == 201)
-        call->reply.location = app_text(&call->arena, "/v1/games/%s", game->id);
+        call->reply.location = text_format(&call->arena, "/v1/games/%s", game->id);
     return game_json(game);
 }
 

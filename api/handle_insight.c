@@ -1,6 +1,7 @@
 /* What the model says about the function: importances, slices, residuals. */
 #include "api/handlers.h"
 #include "api/show.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec_space.h"
 #include "service/insight.h"
 

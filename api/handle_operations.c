@@ -2,6 +2,7 @@
 #include "api/handlers.h"
 #include "api/reply.h"
 #include "api/show.h"
+#include "service/base/text.h"
 #include "service/operation.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static json_t *render_operation(struct call *call, const void *result)
     if (operation->retry_after_s > 0)
         call->reply.retry_after_s = operation->retry_after_s;
     if (call->reply.http == 202)
-        call->reply.location = app_text(&call->arena, "/v1/operations/%s", operation->id);
+        call->reply.location = text_format(&call->arena, "/v1/operations/%s", operation->id);
     bool is_good = operation->state == OPERATION_SUCCEEDED, is_bad = operation->code != NULL;
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", operation->id, "study", operation->study, "state",

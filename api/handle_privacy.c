@@ -3,6 +3,7 @@
 #include "api/handlers.h"
 #include "service/candidates.h"
 #include "service/manifest.h"
+#include "service/study.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,8 @@
 #include "api/reply.h"
 #include "api/show.h"
 #include "engine/base/status.h"
-#include "service/candidates.h"
+#include "service/base/npy.h"
+#include "service/base/text.h"
 #include "service/codec_read.h"
 
 #include <math.h>
@@ -37,7 +38,7 @@ enum status handle_federation_file(struct call *call, const struct federation_fi
                                    const char *name, struct error *err)
 {
     struct npy npy;
-    call->reply.etag = app_text(&call->arena, "\"%s\"", file->sha256);
+    call->reply.etag = text_format(&call->arena, "\"%s\"", file->sha256);
     if (call->wants_npy) {
         reply_text(call, "application/x-npy", file->bytes, file->length);
         return STATUS_OK;
@@ -143,7 +144,7 @@ enum status handle_broadcast_get(struct call *call, struct error *err)
     int64_t                round;
     TRY(handle_federation_number(call, 1, "round_not_found", &round, err));
     TRY(federation_broadcast(call->app, &call->caller, call->params[0], round, &file, err));
-    const char *head = app_text(&call->arena, "\"round\":%lld,", (long long)round);
+    const char *head = text_format(&call->arena, "\"round\":%lld,", (long long)round);
     return head == NULL ? app_no_memory(err) : handle_federation_file(call, &file, head, "vectors", err);
 }
 

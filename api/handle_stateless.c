@@ -1,7 +1,9 @@
 /* POST /v1/suggest: specification and observations in, points out, nothing kept. */
 #include "api/handlers.h"
 #include "api/show.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec_read.h"
+#include "service/study/stateless.h"
 
 #include <math.h>
 #include <string.h>

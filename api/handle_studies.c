@@ -3,6 +3,11 @@
 #include "api/reply.h"
 #include "api/show.h"
 #include "api/write.h"
+#include "service/app/study_cache.h"
+#include "service/base/text.h"
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_trial.h"
+#include "service/study.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +44,7 @@ static json_t *render_study(struct call *call, const void *result)
     const struct study *study = result;
     call->reply.etag = reply_etag(call, study->version);
     if (call->reply.http == 201)
-        call->reply.location = app_text(&call->arena, "/v1/studies/%s", study->id);
+        call->reply.location = text_format(&call->arena, "/v1/studies/%s", study->id);
     return codec_study_json(study);
 }
 

@@ -2,8 +2,12 @@
 #include "api/handlers.h"
 #include "api/reply.h"
 #include "api/show.h"
+#include "service/codec/codec_spec.h"
 #include "service/codec_meta.h"
 #include "service/codec_read.h"
+#include "service/study.h"
+#include "service/study/observe.h"
+#include "service/study/trial_csv.h"
 #include "service/transfer.h"
 
 #include <string.h>

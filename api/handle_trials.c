@@ -2,8 +2,15 @@
 #include "api/handlers.h"
 #include "api/reply.h"
 #include "api/show.h"
-#include "service/candidates.h"
+#include "service/base/npy.h"
+#include "service/codec/codec_trial.h"
 #include "service/steady.h"
+#include "service/study.h"
+#include "service/study/observe.h"
+#include "service/study/suggest.h"
+#include "service/study/trial_pareto.h"
+#include "service/study/trial_report.h"
+#include "service/trial.h"
 
 #include <float.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 
 #include "api/gate.h"
 #include "api/handlers.h"
-#include "service/token.h"
 
 #include <string.h>
 

@@ -1,10 +1,13 @@
 /* See show.h. */
 #include "api/show.h"
 
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec_graph.h"
 #include "service/codec_read.h"
 #include "service/random.h"
 #include "service/steady.h"
+#include "service/study/observe.h"
 
 #include <stdio.h>
 

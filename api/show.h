@@ -5,6 +5,7 @@
 #include "api/call.h"
 #include "service/codec.h"
 #include "service/events.h"
+#include "service/study/observe.h"
 
 /* {"<name>":[...],"next_cursor":...}; takes the list. */
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);

@@ -3,6 +3,9 @@
 #include "service/candidates.h"
 
 #include "engine/privacy/release_checks.h"
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/base/text.h"
 #include "service/gate.h"
 #include "service/manifest.h"
 #include "service/matrix.h"
@@ -44,7 +47,7 @@ struct upload {
 
 static enum status check_study(const struct caller *caller, const struct study *study, struct error *err)
 {
-    TRY(study_visible(caller, study->id, err));
+    TRY(caller_sees(caller, "study", study->id, err));
     if (study->spec.space.kind != SPACE_CANDIDATES)
         return error_set(err, STATUS_CONFLICT, "not_candidates", "", "the study's space is not a set of candidates");
     return STATUS_OK;
@@ -318,8 +321,8 @@ static enum status describe_open(const struct upload *up, struct manifest *out, 
     TRY(npy_header(up->bytes, up->length, &npy, err));
     *out = (struct manifest){
         .rows = (int64_t)npy.rows, .columns = (int64_t)npy.columns, .bytes = up->total_bytes, .type = npy.type};
-    out->text = app_text(up->caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}",
-                         npy.rows, npy.columns, (long long)up->total_bytes);
+    out->text = text_format(up->caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}",
+                            npy.rows, npy.columns, (long long)up->total_bytes);
     return out->text == NULL ? app_no_memory(err) : STATUS_OK;
 }
 

@@ -3,9 +3,9 @@
 #ifndef GNOMON_SERVICE_CANDIDATES_H
 #define GNOMON_SERVICE_CANDIDATES_H
 
-#include "service/study.h"
-
-enum npy_type { NPY_F8, NPY_F4, NPY_I4, NPY_I8, NPY_TYPES };
+#include "service/app.h"
+#include "service/base/npy.h"
+#include "service/model/study.h"
 
 struct manifest {
     int64_t       rows, columns, bytes;
@@ -56,20 +56,5 @@ struct candidates_noise {
 };
 MUST_CHECK enum status candidates_load(struct db_conn *conn, const char *study, struct spec *spec,
                                        struct candidates_noise *noise, struct arena *arena, struct error *err);
-
-/* The NPY header (format 1.0 and 2.0): two dimensions, C order, a type of the list.  *data receives where the numbers
- * start.  Errors: INVALID "not_npy", "wrong_shape".  Pure; fuzzed. */
-const char   *npy_type_name(enum npy_type type);  /* "<f8" */
-enum npy_type npy_type_find(const char *descr);   /* NPY_TYPES: none of the list */
-size_t        npy_type_bytes(enum npy_type type); /* of one number */
-struct npy {
-    size_t        rows, columns, data_offset;
-    enum npy_type type;
-};
-MUST_CHECK enum status npy_header(const void *bytes, size_t length, struct npy *out, struct error *err);
-/* The same of a vector: one dimension, or one row.  *out: rows is 1. */
-MUST_CHECK enum status npy_vector(const void *bytes, size_t length, struct npy *out, struct error *err);
-/* Writes a 1.0 header for [rows][columns] into out (at most 128 bytes, a multiple of 64); returns its length. */
-size_t npy_write_header(size_t rows, size_t columns, enum npy_type type, unsigned char out[128]);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "engine/privacy/accountant.h"
 #include "service/codec.h"
+#include "service/codec/codec_spec.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
 

@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_FEDERATION_H
 #define GNOMON_SERVICE_CODEC_FEDERATION_H
 
-#include "service/federation.h"
+#include "service/model/federation_spec.h"
 
 #include <jansson.h>
 

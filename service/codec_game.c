@@ -3,6 +3,7 @@
 #include "service/codec_game.h"
 
 #include "service/codec.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec_read.h"
 #include "service/codec_space.h"
 

@@ -134,11 +134,6 @@ static bool find_site(const struct spec *spec, double id, uint32_t *out)
     return found != NULL;
 }
 
-int64_t codec_site_id(const struct spec *spec, size_t site)
-{
-    return spec->site_ids == NULL ? (int64_t)site : spec->site_ids[site];
-}
-
 enum status codec_graph_site(const struct spec *spec, const json_t *json, const char *where, uint32_t *out,
                              struct error *err)
 {
@@ -554,7 +549,7 @@ json_t *codec_graph_point_json(const struct spec *spec, const double *point)
     json_t *list = json_array();
     size_t  len = graph_point_steps(point, space_point_len(&spec->space));
     for (size_t i = 0; i < len && list != NULL; i++)
-        if (json_array_append_new(list, json_integer(codec_site_id(spec, (size_t)point[i]))) != 0)
+        if (json_array_append_new(list, json_integer(spec_site_id(spec, (size_t)point[i]))) != 0)
             json_decref(list), list = NULL;
     return list;
 }
@@ -645,8 +640,8 @@ static json_t *edges_json(const struct spec *spec)
     for (uint32_t from = 0; from < graph->sites_len; from++)
         for (uint32_t k = graph->first[from]; k < graph->first[from + 1]; k++)
             if (spec->is_directed || from < graph->to[k])
-                add(&list, json_pack("[I, I]", (json_int_t)codec_site_id(spec, from),
-                                     (json_int_t)codec_site_id(spec, graph->to[k])));
+                add(&list, json_pack("[I, I]", (json_int_t)spec_site_id(spec, from),
+                                     (json_int_t)spec_site_id(spec, graph->to[k])));
     return list;
 }
 
@@ -658,8 +653,8 @@ static json_t *listed_json(const struct spec *spec)
         for (uint32_t k = graph->first[from]; k < graph->first[from + 1]; k++) {
             json_t *sites = json_array();
             for (size_t i = 0; i < graph->listed[k].len; i++)
-                add(&sites, json_integer(codec_site_id(spec, graph->listed[k].sites[i])));
-            add(&list, json_pack("{s:I, s:o}", "from", (json_int_t)codec_site_id(spec, from), "sites", sites));
+                add(&sites, json_integer(spec_site_id(spec, graph->listed[k].sites[i])));
+            add(&list, json_pack("{s:I, s:o}", "from", (json_int_t)spec_site_id(spec, from), "sites", sites));
         }
     return list;
 }
@@ -669,7 +664,7 @@ static json_t *prior_json(const struct spec *spec)
     const struct graph *graph = spec->space.graph;
     json_t             *list = json_array();
     for (size_t i = 0; i < graph->prior_len; i++)
-        add(&list, json_pack("{s:I, s:o}", "site", (json_int_t)codec_site_id(spec, graph->prior_sites[i]), "value",
+        add(&list, json_pack("{s:I, s:o}", "site", (json_int_t)spec_site_id(spec, graph->prior_sites[i]), "value",
                              codec_number(graph->prior_values[i])));
     return list;
 }
@@ -702,7 +697,7 @@ json_t *codec_graph_json(const struct spec *spec)
         put(&object, "directed", json_boolean(spec->is_directed));
     }
     put(&object, "macro_actions_per_site", json_integer((json_int_t)graph->most));
-    put(&object, "start", json_integer(codec_site_id(spec, graph->start)));
+    put(&object, "start", json_integer(spec_site_id(spec, graph->start)));
     if (graph->prior_len > 0)
         put(&object, "observations", prior_json(spec));
     return object;

@@ -4,7 +4,7 @@
 #define GNOMON_SERVICE_CODEC_GRAPH_H
 
 #include "service/codec_read.h"
-#include "service/trial.h"
+#include "service/model/trial.h"
 
 /* The whole space; sign: of the study's goal.  Errors: INVALID with a pointer. */
 MUST_CHECK enum status codec_graph(struct reading *in, const json_t *json, const char *where, double sign,

@@ -2,7 +2,9 @@
 #include "service/codec_meta.h"
 
 #include "service/codec.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec_space.h"
+#include "service/model/trial.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * One table per kind of object; which members an algorithm has is the policy's own option table.  What the engine
  * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
 #include "service/codec.h"
+#include "service/codec/codec_spec.h"
 #include "service/codec_graph.h"
 #include "service/codec_image.h"
 #include "service/codec_meta.h"

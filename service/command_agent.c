@@ -5,7 +5,7 @@
  * with the same points.  What other agents send can be late or absent: then an own draw takes its place. */
 #include "engine/federated/fts.h"
 #include "service/client.h"
-#include "service/codec.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec_federation.h"
 #include "service/command.h"
 #include "service/command_agent_log.h"

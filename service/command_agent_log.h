@@ -6,7 +6,7 @@
 
 #include "engine/policy/policy.h"
 #include "service/append.h"
-#include "service/federation.h"
+#include "service/model/federation_spec.h"
 
 struct agent_log {
     struct append_file            file;

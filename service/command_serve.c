@@ -3,11 +3,11 @@
  * before its socket is replaced; the address is printed when requests are answered. */
 #include "api/server.h"
 #include "engine/math/mat.h"
-#include "service/app.h"
 #include "service/client.h"
 #include "service/codec.h"
 #include "service/command.h"
 #include "service/log.h"
+#include "service/main/app_open.h"
 #include "service/operation.h"
 #include "service/version.h"
 

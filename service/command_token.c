@@ -5,6 +5,7 @@
 #include "service/client.h"
 #include "service/codec.h"
 #include "service/command.h"
+#include "service/main/app_open.h"
 #include "service/plain.h"
 #include "service/process.h"
 #include "service/token.h"

@@ -5,9 +5,10 @@
  * "parameter:NAME"; that form is always understood.  Import reads rows in every state, and by the number of the trial
  * it knows one again; the columns that only the service can know (times) are not used. */
 #include "service/codec.h"
+#include "service/codec/codec_trial.h"
 #include "service/csv.h"
-#include "service/events.h"
 #include "service/rows.h"
+#include "service/study/trial_csv.h"
 #include "service/transfer.h"
 
 #include <math.h>
@@ -455,7 +456,7 @@ static void write_place(FILE *out, const struct spec *spec, const struct trial *
         fprintf(out, "%lld,", (long long)trial->row);
     size_t steps = spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 0;
     for (size_t i = 0; i < steps && !isnan(trial->point[i]); i++)
-        fprintf(out, "%s%lld", i > 0 ? " " : "", (long long)codec_site_id(spec, (size_t)trial->point[i]));
+        fprintf(out, "%s%lld", i > 0 ? " " : "", (long long)spec_site_id(spec, (size_t)trial->point[i]));
     fputs(steps > 0 ? "," : "", out);
     for (size_t i = 0; i < steps && trial->values != NULL && !isnan(trial->values[i]); i++) {
         fputs(i > 0 ? " " : "", out);
@@ -523,8 +524,7 @@ enum status export_csv(struct app *app, struct caller *caller, const char *study
                        struct error *err)
 {
     struct export work = {.caller = caller, .id = study};
-    if (caller->resource[0] != '\0' && strcmp(caller->resource, study) != 0)
-        return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
+    TRY(caller_sees(caller, "study", study, err));
     TRY(db_read(app->db, read_export, &work, err));
     if (work.study.spec.space.kind == SPACE_IMAGE)
         return error_set(err, STATUS_CONFLICT, "wrong_space", "", "images are exported as JSON, not as CSV");

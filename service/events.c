@@ -1,7 +1,7 @@
 /* The log as it is shown. */
 #include "service/events.h"
 
-#include "service/rows.h"
+#include "service/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = app_text(task->arena, "%lld", (long long)out->events[out->len - 1].seq);
+    out->next_cursor = text_format(task->arena, "%lld", (long long)out->events[out->len - 1].seq);
     return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -79,8 +79,7 @@ enum status event_list(struct app *app, struct caller *caller, const struct even
 {
     struct task task = {.arena = caller->arena, .filter = filter, .out = out};
     *out = (struct event_page){0};
-    if (caller->resource[0] != '\0' && (filter->study == NULL || strcmp(filter->study, caller->resource) != 0))
-        return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
+    TRY(caller_sees(caller, "study", filter->study == NULL ? "" : filter->study, err));
     if (filter->limit == 0)
         task.limit = ALL_MAX;
     else

@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_EVENTS_H
 #define GNOMON_SERVICE_EVENTS_H
 
-#include "service/trial.h"
+#include "service/app.h"
 
 struct event_row {
     int64_t     seq, at_ms, revision, trial;   /* revision, trial 0: none */
@@ -23,12 +23,5 @@ MUST_CHECK enum status event_list(struct app *app, struct caller *caller, const 
 /* Within a transaction: every event of a study. */
 MUST_CHECK enum status event_read(struct db_conn *conn, const char *study, struct arena *arena, struct event_page *out,
                                   struct error *err);
-
-/* A study's trials as CSV text in the arena (RFC 4180). */
-MUST_CHECK enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text,
-                                  size_t *length, struct error *err);
-/* CSV text with a header -> observations for trial_observe.  Errors name the line: path "/lines/7". */
-MUST_CHECK enum status import_csv(const struct spec *spec, const char *text, size_t length, struct arena *arena,
-                                  struct observation **items, size_t *len, struct error *err);
 
 #endif

@@ -4,10 +4,13 @@
 #include "engine/privacy/accountant.h"
 #include "engine/federated/fts.h"
 #include "engine/space/region.h"
-#include "service/candidates.h"
+#include "service/app/app_transact.h"
+#include "service/base/npy.h"
+#include "service/base/text.h"
 #include "service/codec_federation.h"
 #include "service/digest.h"
 #include "service/gate.h"
+#include "service/random.h"
 #include "service/steady.h"
 
 #include <math.h>
@@ -16,31 +19,6 @@
 #include <string.h>
 
 enum { LIST_MAX = 1000, LIST_DEFAULT = 100, NPY_HEADER_MAX = 128 };
-
-const char *const federation_state_names[FEDERATION_STATES] = {
-    [FEDERATION_ACTIVE] = "active", [FEDERATION_PAUSED] = "paused", [FEDERATION_COMPLETED] = "completed"};
-
-static double option(const struct federation_spec *spec, const char *name)
-{
-    return spec->study.options[policy_option(spec->study.policy, name)];
-}
-
-size_t federation_region(const struct federation_spec *spec, int64_t seat)
-{
-    if (!spec->is_private)
-        return 0;
-    return regions_of_seat((uint64_t)option(spec, "features_seed"), (uint64_t)seat, spec->broadcast.regions);
-}
-
-void federation_options(const struct federation_spec *spec, int64_t seat, double *options)
-{
-    const struct policy *policy = spec->study.policy;
-    int                  region = policy_option(policy, "region");
-    for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = spec->study.options[i];
-    if (region >= 0)
-        options[region] = (double)federation_region(spec, seat);
-}
 
 enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon, struct error *err)
 {
@@ -83,17 +61,6 @@ enum status federation_log(struct db_conn *conn, const char *kind, const char *i
                    BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(actor), TEXT(detail)));
 }
 
-static enum status not_found(struct error *err)
-{
-    return error_set(err, STATUS_NOT_FOUND, "federation_not_found", "", "there is no such federation");
-}
-
-static enum status visible(const struct caller *caller, const char *id, struct error *err)
-{
-    bool is_visible = caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0;
-    return is_visible ? STATUS_OK : not_found(err);
-}
-
 /* ---- rows ---- */
 
 static enum status read_row(const struct row_federation *row, struct arena *arena, struct federation *out,
@@ -129,7 +96,7 @@ enum status federation_get(struct db_conn *conn, const char *id, struct arena *a
     TRY(db_query(conn, &rows, err, SQL_FEDERATION_GET, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? read_row(row_federation(&rows), arena, out, err) : not_found(err);
+        status = more ? read_row(row_federation(&rows), arena, out, err) : caller_no_such("federation", err);
     db_done(&rows);
     return status;
 }
@@ -156,8 +123,8 @@ struct work {
 static enum status make_features(const struct federation_spec *spec, struct arena *arena, struct federation_file *out,
                                  struct error *err)
 {
-    const struct fts_shared shared = {spec->features, (uint64_t)option(spec, "features_seed"),
-                                      option(spec, "length_scale")};
+    const struct fts_shared shared = {spec->features, (uint64_t)federation_option(spec, "features_seed"),
+                                      federation_option(spec, "length_scale")};
     struct rff              rff;
     TRY(fts_features(&shared, &spec->study.space, arena, &rff, err));
     size_t         columns = rff.dims + 1;
@@ -207,7 +174,7 @@ enum status federation_create(struct app *app, struct caller *caller, const stru
                                .created_ms = work.now_ms,
                                .updated_ms = work.now_ms};
     memcpy(out->features_sha256, file.sha256, sizeof file.sha256);
-    TRY(app_id(out->id, sizeof out->id, "fed_", 16, err));
+    TRY(random_id(out->id, sizeof out->id, "fed_", 16, err));
     return app_transact(app, caller, create, &work, err);
 }
 
@@ -234,7 +201,7 @@ enum status federation_find(struct app *app, struct caller *caller, const char *
                             struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = id, .federation = out, .now_ms = app->now_ms()};
-    TRY(visible(caller, id, err));
+    TRY(caller_sees(caller, "federation", id, err));
     TRY(db_read(app->db, find, &work, err));
     if (!federation_is_due(out, steady_ms(app)))
         return STATUS_OK;
@@ -259,7 +226,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
     if (status != STATUS_OK || !more)
         return status;
     const struct federation *last = &out->federations[out->len - 1];
-    out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+    out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
     return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -343,7 +310,7 @@ enum status federation_move(struct app *app, struct caller *caller, const char *
 {
     struct work work = {
         .app = app, .caller = caller, .id = id, .verb = verb, .federation = out, .now_ms = app->now_ms()};
-    TRY(visible(caller, id, err));
+    TRY(caller_sees(caller, "federation", id, err));
     return app_transact(app, caller, move, &work, err);
 }
 
@@ -376,7 +343,7 @@ enum status federation_delete(struct app *app, struct caller *caller, const char
 {
     struct federation federation;
     struct work work = {.app = app, .caller = caller, .id = id, .federation = &federation, .now_ms = app->now_ms()};
-    TRY(visible(caller, id, err));
+    TRY(caller_sees(caller, "federation", id, err));
     TRY(app_transact(app, caller, remove_row, &work, err));
     token_forget(app, id);
     return STATUS_OK;
@@ -420,7 +387,7 @@ enum status federation_register(struct app *app, struct caller *caller, const ch
     struct work       work = {
               .app = app, .caller = caller, .id = id, .agent = out, .federation = &federation, .now_ms = app->now_ms()};
     const struct token_new token = {.name = name, .scope = SCOPE_AGENT, .resource = id};
-    TRY(visible(caller, id, err));
+    TRY(caller_sees(caller, "federation", id, err));
     *out = (struct federation_agent){.name = name};
     TRY(token_draw(app, &token, &out->token, err));
     out->token_id = out->token.id;
@@ -492,7 +459,7 @@ enum status federation_renew(struct app *app, struct caller *caller, const char 
                               .now_ms = app->now_ms()};
     snprintf(name, sizeof name, "%lld", (long long)seat);
     const struct token_new token = {.name = "", .scope = SCOPE_AGENT, .resource = id, .agent = name};
-    TRY(visible(caller, id, err));
+    TRY(caller_sees(caller, "federation", id, err));
     *out = (struct federation_agent){.seat = seat};
     TRY(token_draw(app, &token, &out->token, err));
     TRY(app_transact(app, caller, renew, &work, err));
@@ -523,7 +490,7 @@ static enum status list_agents(struct db_conn *conn, void *arg, struct error *er
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = app_text(work->caller->arena, "%lld", (long long)out->agents[out->len - 1].seat);
+    out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->agents[out->len - 1].seat);
     return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -546,7 +513,7 @@ enum status federation_agents(struct app *app, struct caller *caller, const char
     struct work       work = {
               .app = app, .caller = caller, .id = id, .agents = out, .federation = &federation, .limit = bounded(limit)};
     *out = (struct federation_agent_page){0};
-    TRY(visible(caller, id, err));
+    TRY(caller_sees(caller, "federation", id, err));
     TRY(federation_number_cursor(cursor, &work.after, err));
     return db_read(app->db, list_agents, &work, err);
 }
@@ -562,7 +529,7 @@ static enum status read_features(struct db_conn *conn, void *arg, struct error *
     const struct row_features *row = row_features(&rows);
     enum status                status = db_next(&rows, &more, err);
     if (status == STATUS_OK && !more)
-        status = not_found(err);
+        status = caller_no_such("federation", err);
     if (status == STATUS_OK) {
         bool failed = false;
         work->file->bytes = db_keep_blob(row->features, work->caller->arena, &failed);
@@ -578,6 +545,6 @@ enum status federation_features(struct app *app, struct caller *caller, const ch
                                 struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = id, .file = out};
-    TRY(visible(caller, id, err));
+    TRY(caller_sees(caller, "federation", id, err));
     return db_read(app->db, read_features, &work, err);
 }

@@ -1,7 +1,6 @@
 /* See federation_host.h. */
 #include "service/federation_host.h"
 
-#include "service/candidates.h"
 #include "service/codec_federation.h"
 #include "service/gate.h"
 #include "service/rows.h"
@@ -65,94 +64,6 @@ enum status federation_host(struct db_conn *conn, const struct caller *caller, c
     out->spec.options = options;
     *spec_text = codec_federation_study_text(&out->spec, caller->arena);
     return *spec_text == NULL ? app_no_memory(err) : STATUS_OK;
-}
-
-/* ---- telling ---- */
-
-struct vectors {
-    double *numbers; /* [rows][columns]; NULL: there is no such broadcast */
-    size_t  rows, columns;
-};
-
-static enum status read_vectors(struct db_conn *conn, const char *federation, int64_t round, struct arena *arena,
-                                struct vectors *out, struct error *err)
-{
-    struct db_rows rows;
-    struct npy     npy;
-    bool           more;
-    *out = (struct vectors){.numbers = NULL};
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, BIND(TEXT(federation), INT(round))));
-    const struct row_blob *row = row_blob(&rows);
-    enum status            status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more) {
-        const unsigned char *bytes = row->data.bytes;
-        status = npy_header(bytes, row->data.length, &npy, err);
-        if (status == STATUS_OK) {
-            size_t count = npy.rows * npy.columns;
-            *out = (struct vectors){ARENA_NEW(arena, double, count), npy.rows, npy.columns};
-            if (out->numbers == NULL)
-                status = app_no_memory(err);
-            else
-                memcpy(out->numbers, bytes + npy.data_offset, count * sizeof(double));
-        }
-    }
-    db_done(&rows);
-    return status;
-}
-
-/* Of another seat, not zero, and not what it was before. */
-static bool is_news(const struct live *live, const struct vectors *now, const struct vectors *before, size_t row)
-{
-    const double *vector = now->numbers + row * now->columns;
-    bool          is_zero = true;
-    for (size_t i = 0; i < now->columns; i++)
-        is_zero = is_zero && vector[i] == 0.0;
-    bool is_known = before->numbers != NULL &&
-                    memcmp(before->numbers + row * now->columns, vector, now->columns * sizeof *vector) == 0;
-    return (int64_t)row + 1 != live->spec.agent && !is_zero && !is_known;
-}
-
-static enum status tell_vectors(struct live *live, int64_t round, const struct vectors *now,
-                                const struct vectors *before, struct error *err)
-{
-    bool         is_private = policy_option(live->spec.policy, "regions") >= 0;
-    struct event event = {.kind = EVENT_RECEIVED, .round = (uint64_t)round};
-    if (is_private) {
-        event.vectors = now->numbers;
-        event.vectors_len = now->rows * now->columns;
-        return live->spec.policy->tell(live->session, &event, err);
-    }
-    for (size_t row = 0; row < now->rows; row++) {
-        if (!is_news(live, now, before, row))
-            continue;
-        event.sender = row + 1;
-        event.vectors = now->numbers + row * now->columns;
-        event.vectors_len = now->columns;
-        TRY(live->spec.policy->tell(live->session, &event, err));
-    }
-    return STATUS_OK;
-}
-
-enum status federation_host_tell(struct db_conn *conn, struct live *live, const char *detail, struct error *err)
-{
-    struct arena   arena;
-    struct vectors now, before;
-    const char    *space = detail == NULL ? NULL : strchr(detail, ' ');
-    int64_t        round = space == NULL ? 0 : strtoll(space + 1, NULL, 10);
-    if (live->spec.federation == NULL || round <= 0)
-        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a line of the log names no broadcast");
-    arena_init(&arena, live->arena.limit_bytes);
-    enum status status = read_vectors(conn, live->spec.federation, round, &arena, &now, err);
-    if (status == STATUS_OK)
-        status = read_vectors(conn, live->spec.federation, live->round, &arena, &before, err);
-    if (status == STATUS_OK && now.numbers == NULL)
-        status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a broadcast of the log is not there");
-    if (status == STATUS_OK)
-        status = tell_vectors(live, round, &now, &before, err);
-    arena_fini(&arena);
-    live->round = round;
-    live->sent = live->sent > round ? live->sent : round;
-    return status;
 }
 
 /* ---- a round ---- */

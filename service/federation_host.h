@@ -5,8 +5,8 @@
 #define GNOMON_SERVICE_FEDERATION_HOST_H
 
 #include "service/federation.h"
+#include "service/model/study.h"
 #include "service/session.h"
-#include "service/study.h"
 
 /* Gives a new study its seat, inside the transaction that creates it: options, seat and text of the specification are
  * those that the federation says.  INVALID "federation_not_found", "wrong_algorithm", "wrong_space",
@@ -17,10 +17,6 @@ MUST_CHECK enum status federation_host(struct db_conn *conn, const struct caller
 /* Before a proposal, with the session locked and caught up: sends for the open round, once, and takes the newest
  * broadcast into the study's log.  Waits for nobody.  A federation that is over or gone is no error. */
 MUST_CHECK enum status federation_host_sync(struct app *app, struct caller *caller, struct live *live,
-                                            struct error *err);
-
-/* Tells the session the broadcast that a line of the log names: detail is "<federation> <round>". */
-MUST_CHECK enum status federation_host_tell(struct db_conn *conn, struct live *live, const char *detail,
                                             struct error *err);
 
 #endif

@@ -1,7 +1,9 @@
 /* A round of a federation.  See federation.h for what must hold.
  * Secret here: the subset, the sums, the noise before it is added; they live in the arena of the closing request, are
  * overwritten before its transaction ends, and go into no log, event or counter. */
-#include "service/candidates.h"
+#include "service/app/app_transact.h"
+#include "service/base/npy.h"
+#include "service/base/text.h"
 #include "service/digest.h"
 #include "service/federation.h"
 #include "service/random.h"
@@ -426,7 +428,7 @@ static enum status list_rounds(struct db_conn *conn, void *arg, struct error *er
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = app_text(work->caller->arena, "%lld", (long long)out->rounds[out->len - 1].round);
+    out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->rounds[out->len - 1].round);
     return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 

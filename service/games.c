@@ -2,7 +2,10 @@
  * see is not there. */
 #include "service/games.h"
 
+#include "service/app/app_transact.h"
+#include "service/base/text.h"
 #include "service/codec_game.h"
+#include "service/random.h"
 #include "service/session.h"
 
 #include <math.h>
@@ -11,26 +14,11 @@
 
 enum { LIST_MAX = 100, ACT_MAX_S = 5, REPLAY_MAX_S = 60 };
 
-const char *const games_state_names[GAMES_STATE_COUNT] = {[GAMES_ACTIVE] = "active", [GAMES_COMPLETED] = "completed"};
-
-size_t games_agent(const struct game_spec *spec, const char *name)
-{
-    size_t a = 0;
-    while (a < spec->problem.agents_len && strcmp(spec->names[a], name) != 0)
-        a++;
-    return a;
-}
-
-static enum status not_found(struct error *err)
-{
-    return error_set(err, STATUS_NOT_FOUND, "game_not_found", "", "there is no such game");
-}
-
-enum status games_visible(const struct caller *caller, const char *id, struct error *err)
+/* A token of scope agent that speaks for nobody sees no game at all. */
+static enum status check_visible(const struct caller *caller, const char *id, struct error *err)
 {
     bool is_nobody = caller->scope == SCOPE_AGENT && caller->agent[0] == '\0';
-    bool is_bound = caller->resource[0] != '\0';
-    return is_nobody || (is_bound && strcmp(caller->resource, id) != 0) ? not_found(err) : STATUS_OK;
+    return is_nobody ? caller_no_such("game", err) : caller_sees(caller, "game", id, err);
 }
 
 /* ---- rows ---- */
@@ -72,7 +60,7 @@ static enum status read_game(struct db_conn *conn, const char *id, struct arena 
     TRY(db_query(conn, &rows, err, SQL_GAME_GET, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? read_row(row_game(&rows), arena, out, err) : not_found(err);
+        status = more ? read_row(row_game(&rows), arena, out, err) : caller_no_such("game", err);
     db_done(&rows);
     return status != STATUS_OK ? status : read_open_round(conn, out, err);
 }
@@ -86,7 +74,7 @@ enum status games_refresh(struct db_conn *conn, const char *id, struct arena *ar
     TRY(db_query(conn, &rows, err, SQL_GAME_STATE, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? read_row(row_game(&rows), arena, &now, err) : not_found(err);
+        status = more ? read_row(row_game(&rows), arena, &now, err) : caller_no_such("game", err);
     db_done(&rows);
     TRY(status);
     now.spec = game->spec;
@@ -203,7 +191,7 @@ enum status games_create(struct app *app, struct caller *caller, const struct ga
                              .updated_ms = now,
                              .viewer = new->spec->problem.agents_len};
     TRY(check_size(app, new, err));
-    TRY(app_id(out->id, sizeof out->id, "gam_", 16, err));
+    TRY(random_id(out->id, sizeof out->id, "gam_", 16, err));
     struct work work = {.app = app, .caller = caller, .new = new, .out = out};
     return app_transact(app, caller, create, &work, err);
 }
@@ -216,7 +204,7 @@ static enum status set_viewer(const struct caller *caller, struct game_row *game
     if (caller->agent[0] == '\0')
         return STATUS_OK;
     game->viewer = games_agent(game->spec, caller->agent);
-    return game->viewer < game->spec->problem.agents_len ? STATUS_OK : not_found(err);
+    return game->viewer < game->spec->problem.agents_len ? STATUS_OK : caller_no_such("game", err);
 }
 
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
@@ -228,7 +216,7 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out, struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = id, .out = out};
-    TRY(games_visible(caller, id, err));
+    TRY(check_visible(caller, id, err));
     TRY(db_read(app->db, find, &work, err));
     TRY(codec_game_parse(out->spec_text, caller->arena, &out->spec, err)); // holds up no connection to the store
     out->viewer = out->spec->problem.agents_len;
@@ -243,7 +231,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
     while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
         if ((int64_t)out->len == work->limit) {
             const struct game_row *last = &out->games[out->len - 1];
-            out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+            out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
             return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
         }
         TRY(read_row(row_game(rows), work->caller->arena, &out->games[out->len++], err));
@@ -315,7 +303,7 @@ static enum status erase(struct db_conn *conn, void *arg, struct error *err)
 enum status games_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = id};
-    TRY(games_visible(caller, id, err));
+    TRY(check_visible(caller, id, err));
     TRY(app_transact(app, caller, erase, &work, err));
     session_drop(app, id);
     return STATUS_OK;

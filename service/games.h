@@ -4,49 +4,10 @@
 #ifndef GNOMON_SERVICE_GAMES_H
 #define GNOMON_SERVICE_GAMES_H
 
-#include "engine/game/game.h"
 #include "service/app.h"
-#include "service/spec.h"
+#include "service/model/game_spec.h"
 #include "service/token.h"
 
-enum { GAMES_NAME_MAX = 32 };
-
-/* An immutable specification; lives in one arena.  problem points into it. */
-struct game_spec {
-    struct game_problem     problem;
-    struct game_agent       agents[GAME_AGENTS_MAX];
-    const char             *names[GAME_AGENTS_MAX];
-    enum goal               goals[GAME_AGENTS_MAX];
-    struct spec             sets[GAME_AGENTS_MAX];     /* space and values only */
-    struct game_mind        minds[GAME_LEVEL_MAX + 1]; /* of each level; all others are one level below */
-    const struct game_mind *below[GAME_LEVEL_MAX + 1][GAME_AGENTS_MAX];
-    double                  total; /* of constant-sum payoffs as reported; otherwise NaN */
-};
-
-/* The agent's index, or agents_len. */
-size_t games_agent(const struct game_spec *spec, const char *name);
-
-/* Larger is better inside; the user's own sign outside. */
-static inline double games_sign(const struct game_spec *spec, size_t agent)
-{
-    return spec->goals[agent] == GOAL_MAXIMIZE ? 1.0 : -1.0;
-}
-
-enum games_state { GAMES_ACTIVE, GAMES_COMPLETED, GAMES_STATE_COUNT };
-extern const char *const games_state_names[GAMES_STATE_COUNT];
-
-struct game_row {
-    char              id[24];
-    const char       *name, *reason; /* reason or NULL */
-    enum games_state  state;
-    struct game_spec *spec;
-    const char       *spec_text;              /* as it is stored */
-    int64_t           budget_rounds;          /* 0: none but game_rounds_max */
-    int64_t           rounds;                 /* reported */
-    bool              is_in[GAME_AGENTS_MAX]; /* of the open round: has reported its action */
-    int64_t           created_ms, updated_ms;
-    size_t            viewer; /* the agent who looks, who sees of the others what is public; agents_len: everything */
-};
 struct game_new {
     const char       *name, *spec_text; /* codec_game_spec_json as text */
     struct game_spec *spec;
@@ -73,15 +34,6 @@ MUST_CHECK enum status games_token(struct app *app, struct caller *caller, const
                                    int64_t expires_in_ms, struct token *out, struct error *err);
 
 /* ---- rounds ---- */
-
-/* What one agent did in a round, in its own units. */
-struct game_play {
-    bool          is_in;  /* the action is known */
-    int64_t       row;    /* -1: point */
-    const double *point;  /* [params_len] */
-    double        payoff; /* NaN: not known */
-    int64_t       at_ms;
-};
 
 struct game_turn {
     const struct game_spec *spec;
@@ -134,6 +86,5 @@ MUST_CHECK enum status games_refresh(struct db_conn *conn, const char *id, struc
 /* Completes the game when its rounds are used up, and writes what changed; logs kind. */
 MUST_CHECK enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind,
                                   const struct caller *caller, int64_t now_ms, struct error *err);
-MUST_CHECK enum status games_visible(const struct caller *caller, const char *id, struct error *err);
 
 #endif

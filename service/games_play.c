@@ -1,9 +1,10 @@
 /* What is played: suggestions, reports, rounds.
  * Invariants: a round's plays are complete exactly when its number is at most the game's rounds; a play never changes,
  * but for a payoff that was not known; the session was told the rounds up to live->seq. */
-#include "service/games.h"
-
+#include "service/app/app_transact.h"
+#include "service/base/text.h"
 #include "service/codec_game.h"
+#include "service/games.h"
 #include "service/gate.h"
 #include "service/session.h"
 
@@ -424,7 +425,7 @@ static enum status list_rounds(struct look *look, int64_t after, int64_t limit, 
     int64_t left = after < game->rounds ? game->rounds - after : 0, len = left < limit ? left : limit;
     *out = (struct game_rounds){.spec = game->spec, .rounds = all + (left > 0 ? after : 0), .len = (size_t)len};
     if (len < left)
-        out->next_cursor = app_text(look->caller->arena, "%lld", (long long)after + (long long)len);
+        out->next_cursor = text_format(look->caller->arena, "%lld", (long long)after + (long long)len);
     return len < left && out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/study.h"
 #include "service/trial.h"
 
 #include <math.h>
@@ -20,24 +21,6 @@ struct work {
     void  *out;
     size_t metric;
 };
-
-enum status insight_metric(const struct spec *spec, const char *name, size_t *out, struct error *err)
-{
-    char   names[120] = "";
-    size_t length = 0;
-    *out = spec->first;
-    for (size_t k = 0; name != NULL && k < spec->metrics_len; k++) {
-        if (strcmp(spec->metrics[k].name, name) == 0) {
-            *out = k;
-            return STATUS_OK;
-        }
-        if (length < sizeof names)
-            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k == 0 ? "" : ", ",
-                                       spec->metrics[k].name);
-    }
-    return name == NULL ? STATUS_OK
-                        : error_set(err, STATUS_INVALID, "unknown_metric", "/metric", "the study has: %s", names);
-}
 
 static enum status run_locked(struct work *work, struct error *err)
 {
@@ -130,7 +113,7 @@ enum status insight_importances(struct app *app, struct caller *caller, const ch
 {
     struct work work = {.app = app, .caller = caller, .run = run_importances, .out = out};
     TRY(study_find(app, caller, id, &out->study, err));
-    TRY(insight_metric(&out->study.spec, metric, &work.metric, err));
+    TRY(spec_find_metric(&out->study.spec, metric, &work.metric, err));
     TRY(check_parameters(&out->study, err));
     if (out->study.spec.space.params_len > INSIGHT_PARAMS_MAX)
         return error_set(err, STATUS_CONFLICT, "too_many_parameters", "", "importances are for up to %d parameters",
@@ -288,7 +271,7 @@ enum status insight_slice(struct app *app, struct caller *caller, const char *id
     struct trial trial;
     TRY(study_find(app, caller, id, &out->study, err));
     TRY(check_parameters(&out->study, err));
-    TRY(insight_metric(&out->study.spec, request->metric, &work.metric, err));
+    TRY(spec_find_metric(&out->study.spec, request->metric, &work.metric, err));
     TRY(plan_slice(caller->arena, request, out, err));
     TRY(choose_trial(&work, id, request->trial, out, err));
     TRY(trial_find(app, caller, id, out->trial, &trial, err));
@@ -341,6 +324,6 @@ enum status insight_residuals(struct app *app, struct caller *caller, const char
     struct work work = {.app = app, .caller = caller, .run = run_residuals, .out = out};
     *out = (struct residuals){0};
     TRY(study_find(app, caller, id, &out->study, err));
-    TRY(insight_metric(&out->study.spec, metric, &work.metric, err));
+    TRY(spec_find_metric(&out->study.spec, metric, &work.metric, err));
     return run(&work, id, err);
 }

@@ -4,12 +4,10 @@
 #define GNOMON_SERVICE_INSIGHT_H
 
 #include "engine/math/sensitivity.h"
-#include "service/study.h"
+#include "service/app.h"
+#include "service/model/study.h"
 
 enum { INSIGHT_PARAMS_MAX = 100, SLICE_AXIS_MAX = 1000, SLICE_POINTS_MAX = 10000 };
-
-/* Which metric an insight is of: NULL the first objective.  *out: its index.  INVALID "unknown_metric". */
-MUST_CHECK enum status insight_metric(const struct spec *spec, const char *name, size_t *out, struct error *err);
 
 /* Sobol' indices of the posterior mean, every parameter uniform on its scale.  Errors of all three: CONFLICT
  * "no_model", "no_observations"; of importances and slices of candidates: CONFLICT "no_parameters". */

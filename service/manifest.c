@@ -1,6 +1,8 @@
 /* See manifest.h.  Members are tables, which write and read alike. */
 #include "service/manifest.h"
 
+#include "service/base/npy.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

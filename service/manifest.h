@@ -10,7 +10,7 @@
 #include "engine/privacy/mechanism.h"
 #include "engine/privacy/projection.h"
 #include "engine/base/status.h"
-#include "service/candidates.h"
+#include "service/base/npy.h"
 #include "service/sign.h"
 
 #include <stdbool.h>

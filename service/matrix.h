@@ -3,7 +3,7 @@
 #ifndef GNOMON_SERVICE_MATRIX_H
 #define GNOMON_SERVICE_MATRIX_H
 
-#include "service/candidates.h"
+#include "service/base/npy.h"
 #include "service/digest.h"
 
 enum { MATRIX_HEADER_MAX = 4096 };

@@ -1,6 +1,7 @@
 /* See meta.h. */
 #include "service/meta.h"
 
+#include "service/base/text.h"
 #include "service/candidates.h"
 #include "service/codec_meta.h"
 #include "service/digest.h"
@@ -186,7 +187,7 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
     struct collect *work = arg;
     for (size_t i = 0; i < work->spec->meta.ids_len; i++) {
         snprintf(work->where, sizeof work->where, "/algorithm/meta_studies/%zu", i);
-        enum status status = study_visible(work->caller, work->spec->meta.ids[i], err);
+        enum status status = caller_sees(work->caller, "study", work->spec->meta.ids[i], err);
         if (status == STATUS_OK)
             status = copy_study(conn, work, i, err);
         if (status != STATUS_OK && err != NULL)
@@ -384,7 +385,7 @@ static enum status read_items(struct db_conn *conn, struct look *work, struct er
     const struct row_trial_note *row = row_trial_note(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
         if (seen++ == work->limit) {
-            page->next_cursor = app_text(work->caller->arena, "%lld", (long long)last);
+            page->next_cursor = text_format(work->caller->arena, "%lld", (long long)last);
             status = page->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
             break;
         }
@@ -427,7 +428,7 @@ enum status meta_history(struct app *app, struct caller *caller, const char *stu
 {
     struct look work = {.caller = caller, .id = study, .out = out, .limit = limit};
     *out = (struct meta_page){0};
-    TRY(study_visible(caller, study, err));
+    TRY(caller_sees(caller, "study", study, err));
     TRY(read_cursor(cursor, &work.after, err));
     return db_read(app->db, history, &work, err);
 }

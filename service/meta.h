@@ -4,7 +4,8 @@
 #define GNOMON_SERVICE_META_H
 
 #include "db/db.h"
-#include "service/study.h"
+#include "service/app.h"
+#include "service/model/study.h"
 
 /* The snapshot of one earlier study. */
 struct meta_source {

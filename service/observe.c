@@ -5,10 +5,12 @@
  * A late result counts, whoever has the trial now, unless it comes with the lease that was lost; a late failure
  * does not, also of a trial that is to be tried again, for it says something of the worker.
  * An import also brings trials without a result; see transfer.h for how it knows a trial again. */
-#include "service/trial.h"
-
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
 #include "service/rows.h"
 #include "service/session.h"
+#include "service/study.h"
+#include "service/study/observe.h"
 #include "service/transfer.h"
 #include "service/visits.h"
 

@@ -3,7 +3,11 @@
  * nobody ended it, and only one UPDATE can do that, so a trial is never written for an operation that was cancelled. */
 #include "service/operation.h"
 
+#include "service/app/app_transact.h"
+#include "service/log.h"
+#include "service/random.h"
 #include "service/rows.h"
+#include "service/workers.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -11,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "service/log.h"
-#include "service/workers.h"
 
 enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5 };
 
@@ -287,7 +288,7 @@ static enum status find_row(struct db_conn *conn, struct task *task, const char 
     db_done(&rows);
     TRY(status);
     struct error hidden;
-    if (!more || study_visible(task->caller, task->out->study, &hidden) != STATUS_OK)
+    if (!more || caller_sees(task->caller, "study", task->out->study, &hidden) != STATUS_OK)
         return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
     return STATUS_OK;
 }
@@ -385,7 +386,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     TRY(trial_may_be_given(study, err));
     *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
     snprintf(out->study, sizeof out->study, "%s", task->study);
-    TRY(app_id(out->id, sizeof out->id, "op_", 16, err));
+    TRY(random_id(out->id, sizeof out->id, "op_", 16, err));
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
                 BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
                      TEXT(request->worker), BLOB(request->fixed, fixed_bytes(&study->spec.space, request)),
@@ -448,7 +449,7 @@ enum status operation_begin(struct app *app, struct caller *caller, const char *
     struct task        task = {.app = app, .caller = caller, .study = study, .request = request, .out = out};
     struct job        *job = NULL;
     *out = (struct operation){0};
-    TRY(study_visible(caller, study, err));
+    TRY(caller_sees(caller, "study", study, err));
     TRY(app_transact(app, caller, add, &task, err));
     if (caller->idempotency.replayed)
         return STATUS_OK;

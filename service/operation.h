@@ -6,7 +6,7 @@
 #ifndef GNOMON_SERVICE_OPERATION_H
 #define GNOMON_SERVICE_OPERATION_H
 
-#include "service/trial.h"
+#include "service/study/suggest.h"
 
 enum { OPERATIONS_AT_ONCE = 2, OPERATIONS_WAITING_MAX = 64, OPERATIONS_WATCHED_MAX = 16 };
 enum operation_state {

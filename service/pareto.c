@@ -3,7 +3,7 @@
 
 #include "service/gate.h"
 #include "service/rows.h"
-#include "service/trial.h"
+#include "service/study/trial_pareto.h"
 
 #include <math.h>
 
@@ -95,7 +95,7 @@ enum status trial_pareto(struct app *app, struct caller *caller, const char *id,
 {
     struct work work = {caller, id, out};
     *out = (struct pareto_reply){.hypervolume = NAN};
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     TRY(gate_enter(app->compute, app, caller, err));
     enum status status = find_front(app, &work, err);
     gate_leave(app->compute);

@@ -1,4 +1,5 @@
 /* See project.h.  Three ways: noise on a lattice, counts of public cells, and the bare projection of the thesis. */
+#include "service/base/npy.h"
 #include "service/project.h"
 #include "service/random.h"
 

@@ -86,3 +86,17 @@ enum status random_hex(char *out, size_t digits, struct error *err)
     out[digits] = '\0';
     return STATUS_OK;
 }
+
+enum status random_id(char *out, size_t out_bytes, const char *prefix, size_t characters, struct error *err)
+{
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+    unsigned char     bytes[64];
+    size_t            start = strlen(prefix);
+    assert(characters <= sizeof bytes && start + characters < out_bytes);
+    TRY(random_bytes(bytes, characters, err));
+    memcpy(out, prefix, start);
+    for (size_t i = 0; i < characters; i++)
+        out[start + i] = alphabet[bytes[i] % 32];
+    out[start + characters] = '\0';
+    return STATUS_OK;
+}

@@ -23,4 +23,7 @@ void random_wipe(void *secret, size_t length);
 /* digits lower-case hexadecimal characters and a NUL. */
 MUST_CHECK enum status random_hex(char *out, size_t digits, struct error *err);
 
+/* prefix and characters of lower-case base32: "std_" + 16. */
+MUST_CHECK enum status random_id(char *out, size_t out_bytes, const char *prefix, size_t characters, struct error *err);
+
 #endif

@@ -5,7 +5,7 @@
 
 #include "engine/base/arena.h"
 #include "engine/base/status.h"
-#include "service/candidates.h"
+#include "service/base/npy.h"
 #include "service/csv.h"
 #include "service/manifest.h"
 #include "service/sign.h"

@@ -2,12 +2,15 @@
  * The judgement is made before the transaction, on the log as it was, under the session's lock; the transaction checks
  * that the trial has not changed since, or all of it is done again.  Nothing is told to the session here: the next
  * catch-up reads the measurement from the log. */
-#include "service/trial.h"
-
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/base/text.h"
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/steady.h"
+#include "service/study.h"
+#include "service/study/trial_report.h"
 
 #include <math.h>
 #include <string.h>
@@ -131,7 +134,7 @@ static enum status add_measurement(struct db_conn *conn, struct report *work, st
 {
     const struct report_request *request = work->request;
     const struct verdict        *verdict = work->verdict;
-    const char                  *detail = app_text(work->caller->arena, "step %lld", (long long)request->step);
+    const char                  *detail = text_format(work->caller->arena, "step %lld", (long long)request->step);
     if (detail == NULL)
         return app_no_memory(err);
     TRY(log_report(conn, work, study, "trial.measured", detail, err));
@@ -201,7 +204,7 @@ enum status trial_report(struct app *app, struct caller *caller, const char *id,
     struct report work = {.app = app, .caller = caller, .id = id, .request = request, .out = out};
     struct study  study;
     *out = (struct report_reply){.reason = ""};
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     TRY(app_replay(app, caller, err));
     if (caller->idempotency.replayed)
         return STATUS_OK;

@@ -1,27 +1,13 @@
 /* Rows <-> structs. */
 #include "service/rows.h"
 
-#include "service/codec.h"
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_trial.h"
 #include "service/log.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-const char *const study_state_names[STUDY_STATE_COUNT] = {
-    [STUDY_AWAITING_CANDIDATES] = "awaiting_candidates",
-    [STUDY_ACTIVE] = "active",
-    [STUDY_PAUSED] = "paused",
-    [STUDY_COMPLETED] = "completed",
-};
-
-// clang-format off
-const char *const trial_state_names[TRIAL_STATE_COUNT] = {
-    [TRIAL_QUEUED] = "queued",       [TRIAL_RUNNING] = "running",       [TRIAL_COMPLETED] = "completed",
-    [TRIAL_FAILED] = "failed",       [TRIAL_INFEASIBLE] = "infeasible", [TRIAL_ABANDONED] = "abandoned",
-    [TRIAL_STOPPED] = "stopped",
-};
-// clang-format on
 
 static int name_index(const char *const *names, int count, const char *name)
 {
@@ -74,8 +60,7 @@ enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec,
     TRY(db_query(conn, &rows, err, SQL_STUDY_GET, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? rows_study(row_study(&rows), with_spec, arena, out, err)
-                      : error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
+        status = more ? rows_study(row_study(&rows), with_spec, arena, out, err) : caller_no_such("study", err);
     db_done(&rows);
     return status;
 }

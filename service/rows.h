@@ -3,8 +3,8 @@
 #define GNOMON_SERVICE_ROWS_H
 
 #include "db/db.h"
-#include "service/study.h"
-#include "service/trial.h"
+#include "service/app.h"
+#include "service/model/trial.h"
 
 /* One study; its spec is parsed only when with_spec (otherwise it is all zero).  NOT_FOUND "study_not_found". */
 MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena,

@@ -4,11 +4,12 @@
 #include "service/session.h"
 
 #include "engine/game/game.h"
+#include "service/base/text.h"
 #include "service/candidates.h"
-#include "service/federation_host.h"
 #include "service/gate.h"
 #include "service/meta.h"
 #include "service/rows.h"
+#include "service/session/received.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -65,7 +66,7 @@ void session_cache_free(struct session_cache *cache)
 
 static struct entry **bucket_of(struct session_cache *cache, const char *study)
 {
-    return &cache->buckets[app_hash(study) % BUCKETS];
+    return &cache->buckets[text_hash(study) % BUCKETS];
 }
 
 static struct entry *entry_new(struct app *app, const char *study)
@@ -279,7 +280,7 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         .stddev = isnan(row->stddev) ? 0 : row->stddev,
     };
     if (strcmp(kind, "federation.received") == 0)
-        return federation_host_tell(conn, live, row->detail, err);
+        return received_tell(conn, live, row->detail, err);
     if (i == count)
         return STATUS_OK;
     event.kind = kinds[i].event;

@@ -5,21 +5,7 @@
 #define GNOMON_SERVICE_SESSION_H
 
 #include "service/app.h"
-#include "service/spec.h"
-
-struct live {
-    char            study[24];
-    struct arena    arena;         /* specification and matrix */
-    struct spec     spec;          /* with the rows, once the session was needed */
-    struct session *session;       /* NULL until then */
-    struct game    *game;          /* of a game; seq is then the last round it was told */
-    int64_t         seq, revision; /* of the log: told up to here */
-    int64_t         told;          /* trials up to this number were told as suggested */
-    int64_t         observations;
-    struct arena    curves_arena; /* studies with stopping: what was measured of running trials */
-    struct curves   curves;
-    int64_t         round, sent; /* agents of federations: the last broadcast it was told, the last round sent for */
-};
+#include "service/session/live.h"
 
 struct session_cache *session_cache_new(void);
 void                  session_cache_free(struct session_cache *cache);

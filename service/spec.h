@@ -1,5 +1,4 @@
-/* A study's immutable specification, and its JSON form.
- * codec.c is the only file of service/ that knows jansson; what it makes lives in an arena and holds no json_t. */
+/* A study's immutable specification, as it was read: it lives in an arena. */
 #ifndef GNOMON_SERVICE_SPEC_H
 #define GNOMON_SERVICE_SPEC_H
 
@@ -52,6 +51,11 @@ struct spec {
     struct stop_rule          stopping;     /* kind OFF: nothing is measured of running trials */
     double                    better_than;  /* the study is done with a better feasible value; NaN: never */
 };
+
+/* Which metric is meant: NULL the first objective.  *out: its index.  INVALID "unknown_metric" at "/metric". */
+MUST_CHECK enum status spec_find_metric(const struct spec *spec, const char *name, size_t *out, struct error *err);
+
+int64_t spec_site_id(const struct spec *spec, size_t site); /* the client's name of a graph's site */
 
 /* Larger is better inside; the user's own sign outside. */
 static inline double spec_sign(const struct spec *spec)

@@ -1,9 +1,9 @@
 /* POST /v1/suggest: a session that lives for one request.  Nothing is stored. */
-#include "service/trial.h"
-
 #include "service/codec.h"
+#include "service/codec/codec_trial.h"
 #include "service/gate.h"
 #include "service/meta.h"
+#include "service/study/stateless.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,27 +1,23 @@
 /* The use cases of studies.  Each is one transaction; what a token may not see is not there. */
 #include "service/study.h"
 
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/base/text.h"
 #include "service/candidates.h"
 #include "service/codec.h"
 #include "service/federation_host.h"
 #include "service/meta.h"
 #include "service/operation.h"
+#include "service/random.h"
 #include "service/rows.h"
 #include "service/session.h"
-#include "service/token.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LIST_MAX = 1000 };
-
-enum status study_visible(const struct caller *caller, const char *id, struct error *err)
-{
-    if (caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0)
-        return STATUS_OK;
-    return error_set(err, STATUS_NOT_FOUND, "study_not_found", "", "there is no such study");
-}
 
 /* ---- create ---- */
 
@@ -69,7 +65,7 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
         .created_ms = now,
         .updated_ms = now,
     };
-    TRY(app_id(out->id, sizeof out->id, "std_", 16, err));
+    TRY(random_id(out->id, sizeof out->id, "std_", 16, err));
     struct create work = {.app = app, .caller = caller, .new = new, .out = out};
     TRY(meta_collect(app, caller, &new->spec, &work.meta, err));
     return app_transact(app, caller, create, &work, err);
@@ -91,16 +87,9 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 
 enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out, struct error *err)
 {
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     struct find work = {caller, id, out};
     return db_read(app->db, find, &work, err);
-}
-
-enum status study_refuse(const struct study *study, struct error *err)
-{
-    if (study->state == STUDY_AWAITING_CANDIDATES)
-        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
-    return error_state(err, "study", study_state_names[study->state], study->reason);
 }
 
 struct list {
@@ -138,7 +127,7 @@ static enum status list_rows(struct db_rows *rows, struct caller *caller, struct
     while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
         if ((int64_t)out->len == limit) {
             const struct study *last = &out->studies[limit - 1];
-            out->next_cursor = app_text(caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+            out->next_cursor = text_format(caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
             status = out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
             break;
         }
@@ -225,7 +214,7 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
 /* Runs one change of a study and makes it visible. */
 static enum status alter(struct app *app, struct caller *caller, db_fn fn, struct alter *work, struct error *err)
 {
-    TRY(study_visible(caller, work->id, err));
+    TRY(caller_sees(caller, "study", work->id, err));
     TRY(app_transact(app, caller, fn, work, err));
     study_cache_forget(app, work->id);
     return STATUS_OK;

@@ -3,14 +3,15 @@
  * policy; what does not have the values that the request fixes is passed over.  One transaction writes all of it.  When
  * the policy is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys
  * a proposal's randomness is the one it gets. */
-#include "service/trial.h"
-
-#include "service/codec.h"
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/codec/codec_trial.h"
 #include "service/federation_host.h"
 #include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/steady.h"
+#include "service/study/suggest.h"
 #include "service/visits.h"
 
 #include <math.h>
@@ -519,7 +520,7 @@ static enum status begin(struct plan *plan, struct error *err)
     *out = (struct suggest_reply){.trials = ARENA_NEW(plan->caller->arena, struct trial, (size_t)plan->request->count)};
     if (out->trials == NULL)
         return app_no_memory(err);
-    TRY(study_visible(plan->caller, plan->id, err));
+    TRY(caller_sees(plan->caller, "study", plan->id, err));
     TRY(app_replay(plan->app, plan->caller, err));
     if (plan->caller->idempotency.replayed)
         return STATUS_OK;

@@ -4,6 +4,8 @@
  * Bits stay when tokens go; this process alone makes tokens while it has the store. */
 #include "service/token.h"
 
+#include "service/app/app_transact.h"
+#include "service/base/text.h"
 #include "service/digest.h"
 #include "service/random.h"
 
@@ -13,19 +15,6 @@
 #include <string.h>
 
 enum { SLOTS = 1024, KNOWN_BITS = 1 << 23, ID_CHARACTERS = 8, SECRET_BYTES = 32, LIST_MAX = 1000 };
-
-const char *const scope_names[SCOPE_COUNT] = {
-    [SCOPE_NONE] = "none", [SCOPE_AGENT] = "agent", [SCOPE_CURATOR] = "curator",
-    [SCOPE_READ] = "read", [SCOPE_WRITE] = "write", [SCOPE_ADMIN] = "admin",
-};
-
-enum scope scope_find(const char *name)
-{
-    for (int scope = SCOPE_AGENT; scope < SCOPE_COUNT; scope++)
-        if (strcmp(scope_names[scope], name) == 0)
-            return (enum scope)scope;
-    return SCOPE_NONE;
-}
 
 /* ---- the cache ---- */
 
@@ -61,12 +50,12 @@ void token_cache_free(struct token_cache *cache)
 
 static struct cached *slot_of(struct token_cache *cache, const char *id)
 {
-    return &cache->slots[app_hash(id) % SLOTS];
+    return &cache->slots[text_hash(id) % SLOTS];
 }
 
 static void cache_know(struct token_cache *cache, const char *id)
 {
-    uint32_t bit = app_hash(id) % KNOWN_BITS;
+    uint32_t bit = text_hash(id) % KNOWN_BITS;
     pthread_rwlock_wrlock(&cache->lock);
     cache->known[bit / 8] |= (unsigned char)(1u << bit % 8);
     pthread_rwlock_unlock(&cache->lock);
@@ -74,7 +63,7 @@ static void cache_know(struct token_cache *cache, const char *id)
 
 static bool cache_knows(struct token_cache *cache, const char *id)
 {
-    uint32_t bit = app_hash(id) % KNOWN_BITS;
+    uint32_t bit = text_hash(id) % KNOWN_BITS;
     pthread_rwlock_rdlock(&cache->lock);
     bool known = cache->known[bit / 8] >> bit % 8 & 1;
     pthread_rwlock_unlock(&cache->lock);
@@ -289,7 +278,7 @@ enum status token_draw(struct app *app, const struct token_new *new, struct toke
     if (new->agent != NULL)
         snprintf(out->agent, sizeof out->agent, "%s", new->agent);
     TRY(random_bytes(bytes, sizeof bytes, err));
-    TRY(app_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
+    TRY(random_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
     base64url(bytes, text);
     snprintf(out->secret, sizeof out->secret, "gno_%s_%s", out->id + 4, text);
     cache_know(app->tokens, out->id);
@@ -346,7 +335,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     if (status != STATUS_OK || !more)
         return status;
     const struct token *last = &out->tokens[out->len - 1];
-    out->next_cursor = app_text(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+    out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
     return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 

@@ -4,9 +4,6 @@
 
 #include "service/app.h"
 
-extern const char *const scope_names[SCOPE_COUNT];
-enum scope               scope_find(const char *name); /* SCOPE_NONE when there is none */
-
 struct token_cache    *token_cache_new(void); /* NULL: no memory */
 void                   token_cache_free(struct token_cache *cache);
 MUST_CHECK enum status token_cache_load(struct app *app, struct error *err); /* once, when the store is open */

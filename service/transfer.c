@@ -1,6 +1,7 @@
 /* See transfer.h. */
 #include "service/transfer.h"
 
+#include "service/base/text.h"
 #include "service/digest.h"
 #include "service/rows.h"
 
@@ -45,7 +46,7 @@ enum status transfer_read(struct app *app, struct caller *caller, const char *st
                           struct error *err)
 {
     struct work work = {caller, study, out};
-    TRY(study_visible(caller, study, err));
+    TRY(caller_sees(caller, "study", study, err));
     *out = (struct transfer){0};
     return db_read(app->db, read_all, &work, err);
 }
@@ -115,7 +116,7 @@ static enum status name_rows(struct named *names, size_t len, struct observation
     qsort(names, len, sizeof *names, compare_named);
     for (size_t i = 0; i < len; i++) {
         before = i > 0 && strcmp(names[i].digest, names[i - 1].digest) == 0 ? before + 1 : 0;
-        items[names[i].index].external_id = app_text(arena, "row:%s:%zu", names[i].digest, before);
+        items[names[i].index].external_id = text_format(arena, "row:%s:%zu", names[i].digest, before);
         if (items[names[i].index].external_id == NULL)
             return app_no_memory(err);
     }
@@ -134,7 +135,7 @@ enum status transfer_identify(const struct spec *spec, const char *source, struc
         if (item->external_id != NULL || item->trial > 0)
             continue;
         if (source[0] != '\0' && item->number > 0) {
-            item->external_id = app_text(arena, "%.100s/%lld", source, (long long)item->number);
+            item->external_id = text_format(arena, "%.100s/%lld", source, (long long)item->number);
             if (item->external_id == NULL)
                 return app_no_memory(err);
             continue;

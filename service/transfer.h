@@ -5,6 +5,7 @@
 
 #include "service/events.h"
 #include "service/meta.h"
+#include "service/model/trial.h"
 
 /* A whole study as it was at one moment; trials with their curves. */
 struct transfer {

@@ -1,11 +1,14 @@
 /* What surrounds suggest and observe: trials found, listed, queued, kept alive, given up; history and prediction. */
 #include "service/trial.h"
 
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/base/text.h"
 #include "service/gate.h"
-#include "service/insight.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/steady.h"
+#include "service/study.h"
 #include "service/visits.h"
 
 #include <float.h>
@@ -66,7 +69,7 @@ enum status trial_find(struct app *app, struct caller *caller, const char *id, i
                        struct error *err)
 {
     struct task task = {.app = app, .caller = caller, .id = id, .held.number = number, .trial = out};
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     return db_read(app->db, find, &task, err);
 }
 
@@ -87,7 +90,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     if ((int64_t)out->len <= task->limit)
         return STATUS_OK;
     out->len = (size_t)task->limit;
-    out->next_cursor = app_text(task->caller->arena, "%lld", (long long)out->trials[out->len - 1].number);
+    out->next_cursor = text_format(task->caller->arena, "%lld", (long long)out->trials[out->len - 1].number);
     return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -96,7 +99,7 @@ enum status trial_list(struct app *app, struct caller *caller, const char *id, c
 {
     struct task task = {.app = app, .caller = caller, .id = id, .filter = filter, .page = out};
     *out = (struct trial_page){0};
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     TRY(read_cursor(&task, filter->cursor, filter->limit, err));
     return db_read(app->db, list, &task, err);
 }
@@ -126,7 +129,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = app_text(task->caller->arena, "%lld", (long long)last);
+    out->next_cursor = text_format(task->caller->arena, "%lld", (long long)last);
     return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
 }
 
@@ -135,7 +138,7 @@ enum status trial_history(struct app *app, struct caller *caller, const char *id
 {
     struct task task = {.app = app, .caller = caller, .id = id, .history = out};
     *out = (struct history_page){0};
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     TRY(read_cursor(&task, cursor, limit, err));
     return db_read(app->db, history, &task, err);
 }
@@ -160,7 +163,7 @@ enum status trial_heartbeat(struct app *app, struct caller *caller, const char *
                             struct trial *out, struct error *err)
 {
     struct task task = {.app = app, .caller = caller, .id = id, .held = held, .trial = out, .now_ms = app->now_ms()};
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     return app_transact(app, caller, heartbeat, &task, err);
 }
 
@@ -192,7 +195,7 @@ enum status trial_abandon(struct app *app, struct caller *caller, const char *id
 {
     struct task task = {
         .app = app, .caller = caller, .id = id, .held = held, .trial = out, .reason = reason, .now_ms = app->now_ms()};
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     TRY(app_transact(app, caller, abandon, &task, err));
     study_cache_forget(app, id);
     return STATUS_OK;
@@ -258,7 +261,7 @@ enum status trial_retry(struct app *app, struct caller *caller, const char *id, 
 {
     struct task task = {
         .app = app, .caller = caller, .id = id, .held.number = number, .trial = out, .now_ms = app->now_ms()};
-    TRY(study_visible(caller, id, err));
+    TRY(caller_sees(caller, "study", id, err));
     TRY(app_transact(app, caller, retry, &task, err));
     study_cache_forget(app, id);
     return STATUS_OK;
@@ -377,7 +380,7 @@ enum status trial_predict(struct app *app, struct caller *caller, const char *id
     TRY(study_find(app, caller, id, &task.study, err));
     *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, request->len),
                                   .sd = ARENA_NEW(caller->arena, double, request->len)};
-    TRY(insight_metric(&task.study.spec, request->metric, &out->metric, err));
+    TRY(spec_find_metric(&task.study.spec, request->metric, &out->metric, err));
     bool is_constraint = task.study.spec.kinds[out->metric] == METRIC_CONSTRAINT;
     out->feasible = is_constraint ? ARENA_NEW(caller->arena, double, request->len) : NULL;
     if (out->mean == NULL || out->sd == NULL || (is_constraint && out->feasible == NULL))

@@ -1,8 +1,6 @@
 /* See visits.h. */
 #include "service/visits.h"
 
-#include "service/codec.h"
-
 #include <math.h>
 
 /* The newest trial that moved the agent, or will; number 0: none. */
@@ -47,7 +45,7 @@ enum status visits_check(struct db_conn *conn, const struct study *study, const 
         return STATUS_OK;
     return error_set(err, STATUS_INVALID, "wrong_place", path,
                      "no macro-action leads from site %lld, where the agent stands, through these sites",
-                     (long long)codec_site_id(spec, place));
+                     (long long)spec_site_id(spec, place));
 }
 
 enum status visits_check_values(struct db_conn *conn, const struct study *study, const struct trial *trial,

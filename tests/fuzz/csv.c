@@ -1,9 +1,8 @@
 /* CSV import: what is accepted lies in the space of the study. */
-#include "tests/fuzz/target.h"
-
 #include "engine/space/space.h"
-#include "service/codec.h"
-#include "service/events.h"
+#include "service/codec/codec_spec.h"
+#include "service/study/trial_csv.h"
+#include "tests/fuzz/target.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* The codec of federations: what is accepted is written and read back to the same text, and its costs can be told. */
-#include "tests/fuzz/target.h"
-
 #include "service/codec.h"
 #include "service/codec_federation.h"
+#include "service/federation.h"
+#include "tests/fuzz/target.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The header of an .npy file: what is accepted has two dimensions, or is a vector, and its numbers start inside the
  * input. */
-#include "tests/fuzz/target.h"
+#include "service/base/npy.h"
 
-#include "service/candidates.h"
+#include "tests/fuzz/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {

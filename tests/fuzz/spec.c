@@ -1,7 +1,7 @@
 /* The codec of specifications: what is accepted is written and read back to the same text. */
-#include "tests/fuzz/target.h"
-
 #include "service/codec.h"
+#include "service/codec/codec_spec.h"
+#include "tests/fuzz/target.h"
 
 #include <stdlib.h>
 #include <string.h>

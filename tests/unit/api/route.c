@@ -1,7 +1,6 @@
 /* The route table and its parser. */
 #include "api/handlers.h"
 #include "api/route.h"
-#include "service/token.h"
 #include "tests/unit/api/suites.h"
 
 #include <string.h>

@@ -1,10 +1,13 @@
 /* The corners of the use cases: what fails half way, comes late, comes twice or is closed meanwhile. */
-#include "tests/unit/service/suites.h"
-#include "tests/unit/service/world.h"
-
 #include "db/conn.h"
 #include "service/events.h"
+#include "service/main/app_open.h"
 #include "service/session.h"
+#include "service/study.h"
+#include "service/study/observe.h"
+#include "service/study/suggest.h"
+#include "tests/unit/service/suites.h"
+#include "tests/unit/service/world.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* The JSON text reader, times, labels, and specifications: what is accepted, what is refused and where. */
 #include "service/codec.h"
 #include "engine/registry.h"
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_trial.h"
 
 #include <CUnit/CUnit.h>
 #include <math.h>

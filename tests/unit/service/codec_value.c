@@ -1,5 +1,8 @@
 /* Points, observations, trials and studies <-> JSON. */
-#include "service/codec.h"
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_trial.h"
+#include "service/model/study.h"
+#include "service/model/trial.h"
 
 #include <CUnit/CUnit.h>
 #include <math.h>

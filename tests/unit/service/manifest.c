@@ -1,9 +1,9 @@
 /* Signatures against published vectors; manifests: written, read, and refused for every change of a member. */
-#include "tests/unit/service/suites.h"
-
+#include "service/base/npy.h"
 #include "service/digest.h"
 #include "service/manifest.h"
 #include "service/release_io.h"
+#include "tests/unit/service/suites.h"
 
 #include <jansson.h>
 #include <stdio.h>

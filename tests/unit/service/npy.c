@@ -1,5 +1,5 @@
 /* The header of .npy files: what numpy writes, and what must be refused. */
-#include "service/candidates.h"
+#include "service/base/npy.h"
 
 #include <CUnit/CUnit.h>
 #include <stdio.h>

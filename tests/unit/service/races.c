@@ -1,12 +1,14 @@
 /* Many at once, and long random sequences: the counters of a study are the counts of its trials, whatever happened. */
-#include "tests/unit/service/suites.h"
-#include "tests/unit/service/world.h"
-
+#include "service/app/study_cache.h"
 #include "service/events.h"
 #include "service/gate.h"
 #include "service/operation.h"
 #include "service/session.h"
+#include "service/study.h"
+#include "service/study/observe.h"
 #include "service/token.h"
+#include "tests/unit/service/suites.h"
+#include "tests/unit/service/world.h"
 
 #include <pthread.h>
 #include <stdio.h>

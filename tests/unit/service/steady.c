@@ -1,9 +1,10 @@
 /* Wall clocks are set; leases, keys and deadlines do not notice, over restarts and reboots too. */
+#include "service/app/app_transact.h"
+#include "service/federation.h"
+#include "service/main/app_open.h"
+#include "service/steady.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
-
-#include "service/federation.h"
-#include "service/steady.h"
 
 enum { DAY_MS = 24 * 3600 * 1000, MINUTE_MS = 60000 };
 

@@ -1,16 +1,21 @@
 /* The store and the use cases on it, without HTTP: what is acknowledged stays, what is refused changes nothing. */
-#include "tests/unit/service/suites.h"
-#include "tests/unit/service/world.h"
-
 #include "db/conn.h"
+#include "service/app/app_transact.h"
+#include "service/base/npy.h"
 #include "service/candidates.h"
 #include "service/codec.h"
 #include "service/digest.h"
 #include "service/events.h"
+#include "service/main/app_open.h"
 #include "service/manifest.h"
 #include "service/session.h"
+#include "service/study.h"
+#include "service/study/observe.h"
+#include "service/study/suggest.h"
 #include "service/token.h"
 #include "service/trial.h"
+#include "tests/unit/service/suites.h"
+#include "tests/unit/service/world.h"
 
 #include <pthread.h>
 #include <sqlite3.h>

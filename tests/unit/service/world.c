@@ -1,9 +1,15 @@
 /* See service_world.h. */
 #include "tests/unit/service/world.h"
 
+#include "service/base/npy.h"
 #include "service/codec.h"
+#include "service/codec/codec_spec.h"
 #include "service/digest.h"
+#include "service/main/app_open.h"
 #include "service/manifest.h"
+#include "service/study.h"
+#include "service/study/observe.h"
+#include "service/study/suggest.h"
 
 #include <CUnit/CUnit.h>
 #include <math.h>

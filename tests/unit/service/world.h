@@ -4,6 +4,7 @@
 #define GNOMON_TESTS_SERVICE_WORLD_H
 
 #include "service/candidates.h"
+#include "service/study/suggest.h"
 #include "service/trial.h"
 
 struct world {

@@ -1,7 +1,9 @@
 /* Rendered studies in memory: a table of fixed size, one entry a slot, newest wins.
  * Invariant: an entry is put only if no study was forgotten since before its text was read (generation), so what is
  * here is what the store says. */
-#include "service/study.h"
+#include "service/app/study_cache.h"
+
+#include "service/base/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,7 +43,7 @@ void study_cache_free(struct study_cache *cache)
 
 static struct slot *slot_of(struct study_cache *cache, const char *id)
 {
-    return &cache->slots[app_hash(id) % SLOTS];
+    return &cache->slots[text_hash(id) % SLOTS];
 }
 
 bool study_cache_get(struct app *app, const char *id, struct arena *arena, struct study_view *out)

@@ -1,5 +1,7 @@
 /* Points, observations, trials and studies <-> JSON. */
 #include "service/codec.h"
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_trial.h"
 #include "service/codec_graph.h"
 #include "service/codec_image.h"
 #include "service/codec_read.h"

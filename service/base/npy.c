@@ -1,7 +1,7 @@
 /* The header of an .npy file: a magic string, a version, a length, and a Python dictionary of three entries:
  *   {'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }
  * Read by hand, strictly: each key exactly once, in any order, nothing else.  Pure; no number of the matrix is seen. */
-#include "service/candidates.h"
+#include "service/base/npy.h"
 
 #include <ctype.h>
 #include <stdio.h>

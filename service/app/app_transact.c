@@ -1,0 +1,103 @@
+/* See app_transact.h. */
+#include "service/app/app_transact.h"
+
+#include "service/steady.h"
+
+#include <string.h>
+
+enum { IDEMPOTENCY_MS = 24 * 3600 * 1000, PURGE_ROWS = 1000 };
+
+static enum status find_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
+{
+    struct idempotency *own = &caller->idempotency;
+    struct db_rows      rows;
+    bool                more;
+    TRY(db_query(conn, &rows, err, SQL_IDEMPOTENCY_GET,
+                 BIND(TEXT(caller->token_id), TEXT(own->key), INT(now - IDEMPOTENCY_MS))));
+    const struct row_kept_reply *row = row_kept_reply(&rows);
+    enum status                  status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more) {
+        if (strcmp(row->fingerprint, own->fingerprint) != 0) {
+            status = error_set(err, STATUS_INVALID, "idempotency_key_reused", "",
+                               "this Idempotency-Key came before with another request");
+        } else {
+            bool failed = false;
+            own->first = (struct kept_reply){.http_status = (int)row->status,
+                                             .body = db_keep_text(row->reply, caller->arena, &failed),
+                                             .location = db_keep_text(row->location, caller->arena, &failed),
+                                             .etag = db_keep_text(row->etag, caller->arena, &failed)};
+            own->replayed = !failed;
+            if (!own->replayed)
+                status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the first answer does not fit");
+        }
+    }
+    db_done(&rows);
+    return status;
+}
+
+static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)
+{
+    struct idempotency *own = &caller->idempotency;
+    if (!own->render(own->render_arg, &own->first))
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the answer does not fit");
+    return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD,
+                   BIND(TEXT(caller->token_id), TEXT(own->key), TEXT(own->fingerprint), INT(own->first.http_status),
+                        TEXT(own->first.body), TEXT(own->first.location), TEXT(own->first.etag), INT(now)));
+}
+
+/* Replies that nobody can ask for any more. */
+static enum status purge(struct db_conn *conn, int64_t now, bool *more, struct error *err)
+{
+    int64_t purged = 0;
+    TRY(db_exec(conn, &purged, err, SQL_IDEMPOTENCY_PURGE, BIND(INT(now - IDEMPOTENCY_MS), INT(PURGE_ROWS))));
+    *more = purged == PURGE_ROWS;
+    return STATUS_OK;
+}
+
+enum status app_upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err)
+{
+    struct app *app = arg;
+    TRY(steady_note(app, conn, was_busy, err));
+    return purge(conn, steady_ms(app), more, err);
+}
+
+struct work {
+    struct app    *app;
+    struct caller *caller;
+    db_fn          fn;
+    void          *arg;
+};
+
+static enum status transact(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    bool         has_key = work->caller->idempotency.key != NULL;
+    int64_t      now = steady_ms(work->app);
+    if (has_key) {
+        TRY(find_reply(conn, work->caller, now, err));
+        if (work->caller->idempotency.replayed)
+            return STATUS_OK;
+    }
+    TRY(work->fn(conn, work->arg, err));
+    if (work->caller->dry_run)
+        return error_set(err, STATUS_CONFLICT, "dry_run", "", "nothing was changed");
+    return has_key ? keep_reply(conn, work->caller, now, err) : STATUS_OK;
+}
+
+enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
+{
+    struct work work = {app, caller, fn, arg};
+    return db_transact(app->db, transact, &work, err);
+}
+
+static enum status replay(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    return find_reply(conn, work->caller, steady_ms(work->app), err);
+}
+
+enum status app_replay(struct app *app, struct caller *caller, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller};
+    return caller->idempotency.key == NULL ? STATUS_OK : db_read(app->db, replay, &work, err);
+}

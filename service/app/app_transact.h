@@ -1,0 +1,17 @@
+/* The transactions of use cases: the one place where an idempotency key is honoured. */
+#ifndef GNOMON_SERVICE_APP_APP_TRANSACT_H
+#define GNOMON_SERVICE_APP_APP_TRANSACT_H
+
+#include "service/app.h"
+
+/* One transaction of a use case: looks the idempotency key up, runs fn, records the reply.
+ * When caller->idempotency.replayed is set on return, fn did not run. */
+MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err);
+
+/* Only the look-up of app_transact, for use cases that compute before they write. */
+MUST_CHECK enum status app_replay(struct app *app, struct caller *caller, struct error *err);
+
+/* What the store does for the application between transactions: see db_set_upkeep.  arg: the app. */
+MUST_CHECK enum status app_upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
+
+#endif

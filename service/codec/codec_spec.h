@@ -1,0 +1,19 @@
+/* A study's specification <-> JSON. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_SPEC_H
+#define GNOMON_SERVICE_CODEC_CODEC_SPEC_H
+
+#include "service/spec.h"
+
+#include <jansson.h>
+
+/* members: {"metrics","space","algorithm","seed","lease_seconds"} of a study as the client wrote it (unknown members
+ * are the caller's business: it passes only these).  default_seed is used when there is no seed.
+ * Errors: INVALID with a pointer ("/space/parameters/3/min", "/algorithm/beta", ...). */
+MUST_CHECK enum status codec_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct spec *out,
+                                  struct error *err);
+/* The stored text -> spec; the inverse of codec_spec_json. */
+MUST_CHECK enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err);
+/* {"metrics","space","algorithm","seed","lease_seconds"}, resolved; a new reference, NULL when out of memory. */
+json_t *codec_spec_json(const struct spec *spec);
+
+#endif

@@ -1,0 +1,33 @@
+/* Points, observations, trials and studies <-> JSON. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_TRIAL_H
+#define GNOMON_SERVICE_CODEC_CODEC_TRIAL_H
+
+#include "service/model/study.h"
+#include "service/model/trial.h"
+
+#include <jansson.h>
+
+/* {"lr":0.1,"layers":3,"optimizer":"adam"} <-> [params_len].  where: pointer of the object, for errors.
+ * A parameter that does not exist given the others must be absent and is NaN.  partial: absent members become NaN;
+ * otherwise all that exist are required, and the constraints must hold but for CODEC_ROUNDING_SLACK times the rounding
+ * error of their sums, since the client may add in another order. */
+enum { CODEC_ROUNDING_SLACK = 8 };
+MUST_CHECK enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where,
+                                   double *point, struct error *err);
+/* The values that a suggest call fixes, at "/fixed": partial, and some point of the space has them. */
+MUST_CHECK enum status codec_fixed(const struct spec *spec, const json_t *json, struct arena *arena, double *fixed,
+                                   struct error *err);
+json_t                *codec_point_json(const struct spec *spec, const double *point);
+
+/* One observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */
+MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
+                                         struct arena *arena, struct observation *out, struct error *err);
+
+json_t *codec_study_json(const struct study *study);
+/* What is stored and shown of a proposal's model: numbers of 6 digits; *text NULL when there was none. */
+MUST_CHECK enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *diagnostics,
+                                         struct arena *arena, const char **text, struct error *err);
+/* shift_ms: of steady_shift_ms, for the lease. */
+json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, int64_t shift_ms);
+
+#endif

@@ -1,0 +1,110 @@
+/* See app_open.h. */
+#include "service/main/app_open.h"
+
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/gate.h"
+#include "service/log.h"
+#include "service/operation.h"
+#include "service/session.h"
+#include "service/steady.h"
+#include "service/token.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* Besides those whose models read the log: more than go at once through studies from end to end. */
+enum { READERS = 8 };
+
+static int64_t clock_ms(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t now_ms(void)
+{
+    return clock_ms(CLOCK_REALTIME);
+}
+
+static int64_t monotonic_ms(void)
+{
+    return clock_ms(CLOCK_MONOTONIC);
+}
+
+static int64_t boot_ms(void)
+{
+    return clock_ms(CLOCK_BOOTTIME);
+}
+
+static void log_store(const char *what, const struct error *why)
+{
+    if (why == NULL)
+        log_event(LOG_INFO, "store_works", "what=%s", what);
+    else
+        log_event(LOG_ERROR, "store_fails", "what=%s code=%s detail=\"%s\"", what, why->code, why->text);
+}
+
+static enum status open_store(struct app *app, struct error *err)
+{
+    char                    boot[sizeof app->steady.boot];
+    const struct db_options db = {.folder = app->options.folder,
+                                  .synchronous = app->options.synchronous,
+                                  .readers = READERS + APP_DRAWS + app->options.compute_slots,
+                                  .log = log_store};
+    TRY(db_open(&db, &app->db, err));
+    steady_read_boot(boot, sizeof boot);
+    TRY(steady_start(app, boot, err));
+    TRY(token_cache_load(app, err));
+    db_set_upkeep(app->db, app_upkeep, app);
+    return STATUS_OK;
+}
+
+enum status app_open(const struct app_options *options, struct app **out, struct error *err)
+{
+    *out = NULL;
+    struct app *app = calloc(1, sizeof *app);
+    if (app == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
+    app->options = *options;
+    app->now_ms = options->now_ms != NULL ? options->now_ms : now_ms;
+    app->monotonic_ms = monotonic_ms;
+    app->boot_ms = options->boot_ms != NULL ? options->boot_ms : boot_ms;
+    app->sessions = session_cache_new();
+    app->tokens = token_cache_new();
+    app->studies = study_cache_new();
+    app->operations = operations_new();
+    app->compute = gate_new(options->compute_slots);
+    app->plans = gate_new(options->compute_slots);
+    app->draws = gate_new(APP_DRAWS);
+    enum status status = STATUS_OK;
+    if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL ||
+        app->plans == NULL || app->draws == NULL || app->operations == NULL)
+        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
+    if (status == STATUS_OK)
+        status = open_store(app, err);
+    if (status != STATUS_OK) {
+        app_close(app);
+        return status;
+    }
+    *out = app;
+    return STATUS_OK;
+}
+
+void app_close(struct app *app)
+{
+    if (app == NULL)
+        return;
+    if (app->operations != NULL)
+        operations_stop(app);
+    db_close(app->db);
+    operations_free(app->operations);
+    session_cache_free(app->sessions);
+    token_cache_free(app->tokens);
+    study_cache_free(app->studies);
+    gate_free(app->compute);
+    gate_free(app->plans);
+    gate_free(app->draws);
+    free(app);
+}

@@ -1,0 +1,31 @@
+/* See caller.h. */
+#include "service/model/caller.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const scope_names[SCOPE_COUNT] = {
+    [SCOPE_NONE] = "none", [SCOPE_AGENT] = "agent", [SCOPE_CURATOR] = "curator",
+    [SCOPE_READ] = "read", [SCOPE_WRITE] = "write", [SCOPE_ADMIN] = "admin",
+};
+
+enum scope scope_find(const char *name)
+{
+    for (int scope = SCOPE_AGENT; scope < SCOPE_COUNT; scope++)
+        if (strcmp(scope_names[scope], name) == 0)
+            return (enum scope)scope;
+    return SCOPE_NONE;
+}
+
+enum status caller_no_such(const char *thing, struct error *err)
+{
+    char code[sizeof err->code];
+    snprintf(code, sizeof code, "%s_not_found", thing);
+    return error_set(err, STATUS_NOT_FOUND, code, "", "there is no such %s", thing);
+}
+
+enum status caller_sees(const struct caller *caller, const char *thing, const char *id, struct error *err)
+{
+    bool is_visible = caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0;
+    return is_visible ? STATUS_OK : caller_no_such(thing, err);
+}

@@ -1,0 +1,54 @@
+/* Who calls, for one request. */
+#ifndef GNOMON_SERVICE_MODEL_CALLER_H
+#define GNOMON_SERVICE_MODEL_CALLER_H
+
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum scope { SCOPE_NONE, SCOPE_AGENT, SCOPE_CURATOR, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN, SCOPE_COUNT };
+extern const char *const scope_names[SCOPE_COUNT];
+enum scope               scope_find(const char *name); /* SCOPE_NONE when there is none */
+
+/* An answer as it is kept for a repeat. */
+struct kept_reply {
+    int         http_status;
+    const char *body, *location, *etag; /* location, etag: or NULL */
+};
+
+/* A retried request: the answer is stored in the transaction that does the work, and given again on a repeat. */
+struct idempotency {
+    const char *key;         /* NULL: not asked for */
+    const char *fingerprint; /* SHA-256 in hex of method, path and body */
+    /* Called inside the transaction after the work succeeded; what it gives lives in the arena.  False: no memory. */
+    bool (*render)(void *arg, struct kept_reply *out);
+    void *render_arg;
+    /* out */
+    bool              replayed;
+    struct kept_reply first; /* the first answer, in the arena */
+};
+
+/* Local: the Unix socket of the same user, or the command line; acts as admin. */
+struct caller {
+    char               token_id[16]; /* "local" for the command line */
+    enum scope         scope;
+    char               resource[24]; /* the token's only study, federation or game, or "" */
+    char               agent[64];    /* of it, whom the token speaks for, or "" */
+    struct arena      *arena;        /* of the request: everything returned lives here */
+    struct idempotency idempotency;
+    bool               dry_run;  /* app_transact undoes what succeeded: CONFLICT "dry_run" */
+    int64_t            until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
+    bool (*has_left)(void *arg); /* nobody waits for the answer any more; NULL: somebody does */
+    void *left_arg;
+    /* Not NULL: what trial_observe gets is an import, from the study of this id ("": nobody knows). */
+    const char *import_source;
+};
+
+/* NOT_FOUND "<thing>_not_found", of a "study", "federation" or "game". */
+enum status caller_no_such(const char *thing, struct error *err);
+/* The same unless the caller may see it: one whose token is bound to another has nothing there. */
+MUST_CHECK enum status caller_sees(const struct caller *caller, const char *thing, const char *id, struct error *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* A federation as the service and its agents know it. */
+#ifndef GNOMON_SERVICE_MODEL_FEDERATION_SPEC_H
+#define GNOMON_SERVICE_MODEL_FEDERATION_SPEC_H
+
+#include "engine/federated/broadcast.h"
+#include "service/spec.h"
+
+enum {
+    FEDERATION_SEATS_MAX = 10000,
+    FEDERATION_NUMBERS_MAX = 4000000, /* of one broadcast without privacy: seats times features */
+    FEDERATION_ROUNDS_MAX = 100000
+};
+
+enum federation_state { FEDERATION_ACTIVE, FEDERATION_PAUSED, FEDERATION_COMPLETED, FEDERATION_STATES };
+extern const char *const federation_state_names[FEDERATION_STATES];
+
+/* Immutable.  A private federation (dp-fts-de) aggregates; the other one (fts) hands every vector to every agent. */
+struct federation_spec {
+    struct spec study; /* space, metric, algorithm and its options, as a study of an agent has them */
+    int64_t     seats, minimum, rounds, round_ms;
+    size_t      features; /* M */
+    bool        is_private;
+    /* private */
+    struct broadcast broadcast; /* the in part, but for region_of and round */
+    double           epsilon, delta;
+};
+
+struct federation {
+    char                   id[24];
+    const char            *name, *reason; /* reason: or NULL */
+    enum federation_state  state;
+    struct federation_spec spec;
+    char                   features_sha256[65];
+    int64_t                version, registered;
+    int64_t                round;       /* the open one, from 1; after the last one: rounds closed + 1 */
+    int64_t                received;    /* messages of the open round */
+    int64_t                deadline_ms; /* of the open round, on steady_ms(); 0: nobody has sent yet */
+    double                 epsilon;     /* spent */
+    int64_t                created_ms, updated_ms;
+};
+
+double federation_option(const struct federation_spec *spec, const char *name); /* of its algorithm */
+/* The region in which the agent of a seat begins: public, and fixed before anybody takes part. */
+size_t federation_region(const struct federation_spec *spec, int64_t seat);
+
+/* The algorithm's options as the agent of a seat has them, with its region. */
+void federation_options(const struct federation_spec *spec, int64_t seat, double *options);
+
+#endif

@@ -1,0 +1,28 @@
+/* See spec.h. */
+#include "service/spec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum status spec_find_metric(const struct spec *spec, const char *name, size_t *out, struct error *err)
+{
+    char   names[120] = "";
+    size_t length = 0;
+    *out = spec->first;
+    for (size_t k = 0; name != NULL && k < spec->metrics_len; k++) {
+        if (strcmp(spec->metrics[k].name, name) == 0) {
+            *out = k;
+            return STATUS_OK;
+        }
+        if (length < sizeof names)
+            length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", k == 0 ? "" : ", ",
+                                       spec->metrics[k].name);
+    }
+    return name == NULL ? STATUS_OK
+                        : error_set(err, STATUS_INVALID, "unknown_metric", "/metric", "the study has: %s", names);
+}
+
+int64_t spec_site_id(const struct spec *spec, size_t site)
+{
+    return spec->site_ids == NULL ? (int64_t)site : spec->site_ids[site];
+}

@@ -1,0 +1,24 @@
+/* The words for the states of studies and trials, and what a state refuses. */
+#include "service/model/study.h"
+
+const char *const study_state_names[STUDY_STATE_COUNT] = {
+    [STUDY_AWAITING_CANDIDATES] = "awaiting_candidates",
+    [STUDY_ACTIVE] = "active",
+    [STUDY_PAUSED] = "paused",
+    [STUDY_COMPLETED] = "completed",
+};
+
+// clang-format off
+const char *const trial_state_names[TRIAL_STATE_COUNT] = {
+    [TRIAL_QUEUED] = "queued",       [TRIAL_RUNNING] = "running",       [TRIAL_COMPLETED] = "completed",
+    [TRIAL_FAILED] = "failed",       [TRIAL_INFEASIBLE] = "infeasible", [TRIAL_ABANDONED] = "abandoned",
+    [TRIAL_STOPPED] = "stopped",
+};
+// clang-format on
+
+enum status study_refuse(const struct study *study, struct error *err)
+{
+    if (study->state == STUDY_AWAITING_CANDIDATES)
+        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
+    return error_state(err, "study", study_state_names[study->state], study->reason);
+}

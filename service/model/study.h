@@ -1,0 +1,48 @@
+/* A study as the service knows it, and what makes a new one. */
+#ifndef GNOMON_SERVICE_MODEL_STUDY_H
+#define GNOMON_SERVICE_MODEL_STUDY_H
+
+#include "service/spec.h"
+
+enum study_state { STUDY_AWAITING_CANDIDATES, STUDY_ACTIVE, STUDY_PAUSED, STUDY_COMPLETED, STUDY_STATE_COUNT };
+extern const char *const study_state_names[STUDY_STATE_COUNT];
+
+enum trial_state {
+    TRIAL_QUEUED,
+    TRIAL_RUNNING,
+    TRIAL_COMPLETED,
+    TRIAL_FAILED,
+    TRIAL_INFEASIBLE,
+    TRIAL_ABANDONED,
+    TRIAL_STOPPED, /* early, by a report; counts as finished, never as best */
+    TRIAL_STATE_COUNT
+};
+extern const char *const trial_state_names[TRIAL_STATE_COUNT];
+
+struct study {
+    char             id[24];
+    const char      *name, *labels /* JSON object as text */, *notes, *reason /* or NULL */;
+    enum study_state state;
+    struct spec      spec;
+    int64_t          budget_trials; /* 0: none */
+    int64_t          revision;      /* length of the log */
+    int64_t          version;       /* of what PATCH and the state changes edit: the ETag */
+    int64_t          trials[TRIAL_STATE_COUNT], trials_total;
+    int64_t          imported;   /* completed, infeasible and stopped trials that the budget does not count */
+    int64_t          best_trial; /* 0: none */
+    double           best_value;
+    int64_t          created_ms, updated_ms;
+};
+
+struct study_new {
+    const char *name, *labels, *notes; /* labels: canonical JSON text; NULL: none */
+    int64_t     budget_trials;
+    const char *spec_text; /* codec_spec_json as text */
+    struct spec spec;
+};
+
+/* What the study's state does not allow.  CONFLICT: the code names the state ("awaiting_candidates", "study_active",
+ * "study_paused", "study_completed", which comes with the reason). */
+enum status study_refuse(const struct study *study, struct error *err);
+
+#endif

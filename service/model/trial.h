@@ -1,0 +1,81 @@
+/* A trial, what is reported of one, and which one is meant. */
+#ifndef GNOMON_SERVICE_MODEL_TRIAL_H
+#define GNOMON_SERVICE_MODEL_TRIAL_H
+
+#include "service/model/study.h"
+
+struct curve_point {
+    int64_t step, at_ms;
+    double  value;
+};
+struct trial {
+    int64_t                   number; /* from 1, without gaps */
+    enum trial_state          state;
+    const double             *point;                         /* [space_point_len] or NULL */
+    int64_t                   row;                           /* candidates; -1 */
+    const char               *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
+    int64_t                   lease_ms;                      /* steady_ms() at which the lease ends; 0: none */
+    int64_t                   lease;  /* its id: how many the trial has had, one for each worker in turn; 0: none yet */
+    const char               *holder; /* whose the last lease is or was */
+    bool                      is_taken_over; /* a lease of it ran out, and another worker got it */
+    double                    value, stddev; /* of the first objective; NaN when there is none */
+    const double             *values;        /* of all metrics, as spec_is_feasible has them (graph: of the
+                                                       sites, NaN where not measured), or NULL */
+    int64_t                   created_ms, finished_ms;
+    const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
+    size_t                    curve_len;
+    struct { /* how the point was chosen; policy is NULL for a point of the user's */
+        const char *policy, *fallback;
+        int64_t     revision, observations;
+        double      mean, sd; /* the metric's own sign; NaN without a model */
+        double      milliseconds;
+        const char *diagnostics; /* JSON as codec_diagnostics makes it; NULL without a model */
+    } model;
+};
+
+struct trial_page {
+    struct trial *trials;
+    size_t        len;
+    const char   *next_cursor;
+};
+
+/* How many points go into one request or reply: 1000, or fewer of large images. */
+static inline size_t trial_points_max(const struct space *space)
+{
+    enum { NUMBERS_MAX = 1 << 20, POINTS_MAX = 1000 };
+    size_t len = space_point_len(space), most = len == 0 ? POINTS_MAX : NUMBERS_MAX / len;
+    return most < POINTS_MAX ? most : POINTS_MAX;
+}
+
+/* The last three are of imports only. */
+enum outcome {
+    OUTCOME_VALUE,
+    OUTCOME_FAILED,
+    OUTCOME_INFEASIBLE,
+    OUTCOME_STOPPED,
+    OUTCOME_ABANDONED,
+    OUTCOME_QUEUED /* there is none yet: the trial is to be tried here */
+};
+struct observation {
+    int64_t       trial; /* 0: by point or by candidate */
+    int64_t       lease; /* under which the trial was held; 0: not said */
+    const double *point; /* or NULL */
+    int64_t       row;   /* or -1 */
+    enum outcome  outcome;
+    double        value, stddev;        /* of the first objective; stddev NaN: not given */
+    const double *values;               /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
+    const char   *reason, *external_id; /* or NULL */
+    size_t        line;                 /* of the CSV file it came from, for its errors */
+    /* Of a trial that an import brings, where they are known. */
+    int64_t                   number; /* in the study it comes from; 0 */
+    const char               *worker; /* or NULL */
+    const struct curve_point *curve;  /* [curve_len] steps ascending */
+    size_t                    curve_len;
+};
+
+/* Which trial, and under which lease its worker holds it (0: not said; then it must never have been taken over). */
+struct held_trial {
+    int64_t number, lease;
+};
+
+#endif

@@ -1,0 +1,22 @@
+/* A live policy session: a cache of (specification, seed, log). */
+#ifndef GNOMON_SERVICE_SESSION_LIVE_H
+#define GNOMON_SERVICE_SESSION_LIVE_H
+
+#include "engine/base/arena.h"
+#include "service/spec.h"
+
+struct live {
+    char            study[24];
+    struct arena    arena;         /* specification and matrix */
+    struct spec     spec;          /* with the rows, once the session was needed */
+    struct session *session;       /* NULL until then */
+    struct game    *game;          /* of a game; seq is then the last round it was told */
+    int64_t         seq, revision; /* of the log: told up to here */
+    int64_t         told;          /* trials up to this number were told as suggested */
+    int64_t         observations;
+    struct arena    curves_arena; /* studies with stopping: what was measured of running trials */
+    struct curves   curves;
+    int64_t         round, sent; /* agents of federations: the last broadcast it was told, the last round sent for */
+};
+
+#endif

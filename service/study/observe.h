@@ -1,0 +1,26 @@
+/* What came of trials: all of a batch or nothing. */
+#ifndef GNOMON_SERVICE_STUDY_OBSERVE_H
+#define GNOMON_SERVICE_STUDY_OBSERVE_H
+
+#include "service/app.h"
+#include "service/model/trial.h"
+
+struct item_error {
+    size_t       item;
+    struct error error;
+};
+struct observe_reply {
+    int64_t            accepted, duplicates, revision, best_trial;
+    int64_t            queued, skipped; /* of an import: accepted to be tried; left out */
+    double             best_value;
+    struct item_error *errors; /* of a refused batch, in the arena; error.path is relative to the item */
+    size_t             errors_len;
+};
+/* All or nothing.  On refusal the first error is in err (path "/observations/<i>/..." when in_batch) and every one
+ * (up to 100) in out->errors.  Errors: NOT_FOUND "trial_not_found", CONFLICT "trial_finished",
+ * "lease_lost", "external_id_conflict", INVALID "private_study", ... */
+MUST_CHECK enum status trial_observe(struct app *app, struct caller *caller, const char *study,
+                                     const struct observation *items, size_t len, bool in_batch,
+                                     struct observe_reply *out, struct error *err);
+
+#endif

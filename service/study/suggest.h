@@ -1,0 +1,41 @@
+/* Points to be tried: the policy's, those that wait, and a worker's own again. */
+#ifndef GNOMON_SERVICE_STUDY_SUGGEST_H
+#define GNOMON_SERVICE_STUDY_SUGGEST_H
+
+#include "db/db.h"
+#include "service/app.h"
+#include "service/model/trial.h"
+
+/* Of a suggest that goes on behind its request: see operation.h. */
+struct suggest_reply;
+struct suggest_watch {
+    void (*report)(void *arg, const struct plan_state *state);
+    /* In the transaction that writes the trials, after them; failing undoes them. */
+    enum status (*end)(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err);
+    void *arg;
+};
+struct suggest_request {
+    int64_t                     count;
+    const char                 *worker;
+    const double               *fixed;       /* [params_len], NaN where free; NULL */
+    int64_t                     deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
+    const struct suggest_watch *watch;       /* or NULL */
+};
+enum { SUGGEST_PLAN_MS = 30000 };
+struct suggest_reply {
+    struct spec   spec;
+    struct trial *trials;
+    size_t        len;
+    int64_t       revision;
+};
+/* CONFLICT (study_refuse) when the study's state is one in which nothing is suggested. */
+MUST_CHECK enum status trial_may_be_given(const struct study *study, struct error *err);
+/* This worker's own running trials first, then those that wait, then the policy; only those with the fixed values.
+ * Errors: CONFLICT as study_refuse, "all_handed_out" (what runs may come back), "fixed_conflict" (this worker has a trial
+ * with other values, or what is left has); BUSY "planning" while another plan for the study is being made,
+ * "deadline_exceeded" when not one proposal was made in time.  Whoever may ask again is told when (retry_after_s). */
+MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
+                                     const struct suggest_request *request, struct suggest_reply *out,
+                                     struct error *err);
+
+#endif

@@ -1,0 +1,25 @@
+/* Measurements of a running trial. */
+#ifndef GNOMON_SERVICE_STUDY_TRIAL_REPORT_H
+#define GNOMON_SERVICE_STUDY_TRIAL_REPORT_H
+
+#include "service/app.h"
+#include "service/model/trial.h"
+
+/* A measurement of a running trial, and whether it shall go on.  The measurement is stored; it renews the lease; a trial
+ * that shall stop is `stopped` with this value.  The same step and value again: the same answer, nothing stored.
+ * Errors: CONFLICT "no_epochs" (the study has no epoch budget), "lease_lost", "trial_not_running", "step_reported" (with
+ * another value), "step_out_of_order"; INVALID "out_of_range" (beyond the budget). */
+struct report_request {
+    struct held_trial held;
+    int64_t           step;
+    double            value;
+};
+struct report_reply {
+    bool        stop;
+    const char *reason;
+    int64_t     next_step; /* before it no report can stop the trial; 0: none will */
+};
+MUST_CHECK enum status trial_report(struct app *app, struct caller *caller, const char *study,
+                                    const struct report_request *request, struct report_reply *out, struct error *err);
+
+#endif
