@@ -64,8 +64,8 @@ struct call {
 
 /* What a handler reads and how: the tables of its body and of its query, and the struct that both fill. */
 struct form {
-    const struct field *body, *query;
-    size_t              bytes;
+    const struct member *body, *query;
+    size_t               bytes;
 };
 
 /* Announces what will be shown, and how: returns the zeroed result, which the service call then fills.

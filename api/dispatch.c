@@ -180,7 +180,7 @@ static enum status read_input(struct call *call, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
     struct problems wrong = {.arena = &call->arena};
     if (form != NULL && form->query != NULL)
-        schema_read(form->query, call->query_json, "", call->input, &wrong);
+        schema_read(form->query, call->query_json, call->input, &wrong);
     if (wrong.len > 0)
         return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter %s: %s", wrong.items[0].path + 1,
                          wrong.items[0].text);
@@ -191,7 +191,7 @@ static enum status read_input(struct call *call, struct error *err)
     TRY(codec_parse(is_empty ? "{}" : call->body, is_empty ? 2 : call->body_bytes, &call->json, err));
     if (call->route->body == BODY_VECTOR) // the handler reads the array
         return STATUS_OK;
-    schema_read(form->body, call->json, "", call->input, &call->problems);
+    schema_read(form->body, call->json, call->input, &call->problems);
     return problems_first(&call->problems, err);
 }
 

@@ -9,15 +9,15 @@
 
 static const char *const scopes[] = {"admin", "write", "read", "curator", "agent", NULL};
 
-static const struct field page_query[] = {
-    {AT(page_input, cursor), .kind = FIELD_STRING, .min = 1, .max = 256},
-    {AT(page_input, limit), .kind = FIELD_INT, .min = 1, .max = 1000, .fallback = 100},
+static const struct member page_query[] = {
+    {AT(page_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(page_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
     {.name = NULL},
 };
 const struct form form_page = {.query = page_query, .bytes = sizeof(struct page_input)};
 
-static const struct field no_fields[] = {{.name = NULL}};
-const struct form         form_nothing = {.body = no_fields};
+static const struct member no_fields[] = {{.name = NULL}};
+const struct form          form_nothing = {.body = no_fields};
 
 enum status handle_number(struct call *call, size_t param, int64_t *out, struct error *err)
 {
@@ -32,12 +32,12 @@ struct tokens_post_input {
     const char *name, *scope, *resource;
     int64_t     expires_in_seconds;
 };
-static const struct field tokens_post_body[] = {
-    {AT(tokens_post_input, name), .kind = FIELD_STRING, .required = true, .min = 1, .max = 200},
-    {AT(tokens_post_input, scope), .kind = FIELD_CHOICE, .required = true, .choices = scopes},
-    {AT(tokens_post_input, resource), .kind = FIELD_STRING, .nullable = true, .min = 20, .max = 20},
-    {AT(tokens_post_input, expires_in_seconds), .kind = FIELD_INT, .nullable = true, .min = 1, .max = 3153600000.0,
-     .fallback = 90 * 86400},
+static const struct member tokens_post_body[] = {
+    {AT(tokens_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
+    {AT(tokens_post_input, scope), .read = codec_read_name, .required = true, .names = scopes},
+    {AT(tokens_post_input, resource), .read = codec_read_text, .nullable = true, .min = 20, .max = 20},
+    {AT(tokens_post_input, expires_in_seconds), .read = codec_read_integer, .nullable = true, .min = 1,
+     .max = 3153600000.0, .fallback = 90 * 86400},
     {.name = NULL},
 };
 const struct form form_tokens_post = {.body = tokens_post_body, .bytes = sizeof(struct tokens_post_input)};
@@ -120,10 +120,10 @@ struct events_get_input {
     const char *study, *cursor;
     int64_t     limit;
 };
-static const struct field events_get_query[] = {
-    {AT(events_get_input, study), .kind = FIELD_STRING, .min = 1, .max = 64},
-    {AT(events_get_input, cursor), .kind = FIELD_STRING, .min = 1, .max = 256},
-    {AT(events_get_input, limit), .kind = FIELD_INT, .min = 1, .max = 1000, .fallback = 100},
+static const struct member events_get_query[] = {
+    {AT(events_get_input, study), .read = codec_read_text, .min = 1, .max = 64},
+    {AT(events_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(events_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
     {.name = NULL},
 };
 const struct form form_events_get = {.query = events_get_query, .bytes = sizeof(struct events_get_input)};

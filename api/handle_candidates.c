@@ -18,24 +18,24 @@ struct open_manifest {
     const char *mechanism, *dtype, *sha256;
     int64_t     rows, columns, bytes;
 };
-static const struct field open_fields[] = {
-    {AT(open_manifest, mechanism), .kind = FIELD_CHOICE, .choices = mechanisms},
-    {AT(open_manifest, rows), .kind = FIELD_INT, .required = true, .min = 1, .max = SPACE_CANDIDATES_MAX},
-    {AT(open_manifest, columns), .kind = FIELD_INT, .required = true, .min = 1, .max = SPACE_COLUMNS_MAX},
-    {AT(open_manifest, bytes), .kind = FIELD_INT, .required = true, .min = 1, .max = 1e12},
-    {AT(open_manifest, dtype), .kind = FIELD_CHOICE, .required = true, .choices = dtypes},
-    {AT(open_manifest, sha256), .kind = FIELD_STRING, .required = true, .min = 64, .max = 64},
+static const struct member open_fields[] = {
+    {AT(open_manifest, mechanism), .read = codec_read_name, .names = mechanisms},
+    {AT(open_manifest, rows), .read = codec_read_integer, .required = true, .min = 1, .max = SPACE_CANDIDATES_MAX},
+    {AT(open_manifest, columns), .read = codec_read_integer, .required = true, .min = 1, .max = SPACE_COLUMNS_MAX},
+    {AT(open_manifest, bytes), .read = codec_read_integer, .required = true, .min = 1, .max = 1e12},
+    {AT(open_manifest, dtype), .read = codec_read_name, .required = true, .names = dtypes},
+    {AT(open_manifest, sha256), .read = codec_read_text, .required = true, .min = 64, .max = 64},
     {.name = NULL},
 };
 
 struct candidates_post_input {
     const json_t *ignored;
 };
-#define MEMBER(text)                                                                                \
-    {                                                                                               \
-        .name = text, .offset = offsetof(struct candidates_post_input, ignored), .kind = FIELD_JSON \
+#define MEMBER(text)                                                                                     \
+    {                                                                                                    \
+        .name = text, .offset = offsetof(struct candidates_post_input, ignored), .read = codec_read_kept \
     }
-static const struct field candidates_post_body[] = {
+static const struct member candidates_post_body[] = {
     MEMBER("mechanism"),  MEMBER("differentially_private"),
     MEMBER("rows"),       MEMBER("columns"),
     MEMBER("dtype"),      MEMBER("bytes"),
@@ -60,10 +60,10 @@ static const char *open_text(struct call *call)
 {
     size_t  length;
     json_t *json = json_pack("{s:s}", "mechanism", "none");
-    for (const struct field *field = open_fields; field->name != NULL; field++) {
-        json_t *value = json_object_get(call->json, field->name);
+    for (const struct member *member = open_fields; member->name != NULL; member++) {
+        json_t *value = json_object_get(call->json, member->name);
         if (value != NULL)
-            (void)json_object_set(json, field->name, value);
+            (void)json_object_set(json, member->name, value);
     }
     const char *text = write_json(json, &call->arena, &length);
     json_decref(json);
@@ -73,7 +73,7 @@ static const char *open_text(struct call *call)
 static enum status read_open(struct call *call, struct manifest *out, struct error *err)
 {
     struct open_manifest input = {0};
-    schema_read(open_fields, call->json, "", &input, &call->problems);
+    schema_read(open_fields, call->json, &input, &call->problems);
     TRY(problems_first(&call->problems, err));
     if (strspn(input.sha256, "0123456789abcdef") != 64)
         return error_set(err, STATUS_INVALID, "out_of_range", "/sha256", "must be 64 lower-case hexadecimal digits");

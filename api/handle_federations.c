@@ -14,17 +14,17 @@ struct federations_post_input {
     const char   *name;
     const json_t *metrics, *space, *algorithm, *seats, *minimum_agents, *rounds, *round_seconds, *weights, *privacy;
 };
-static const struct field federations_post_body[] = {
-    {AT(federations_post_input, name), .kind = FIELD_STRING, .required = true, .min = 1, .max = 200},
-    {AT(federations_post_input, metrics), .kind = FIELD_JSON, .required = true},
-    {AT(federations_post_input, space), .kind = FIELD_JSON, .required = true},
-    {AT(federations_post_input, algorithm), .kind = FIELD_JSON, .required = true},
-    {AT(federations_post_input, seats), .kind = FIELD_JSON, .required = true},
-    {AT(federations_post_input, minimum_agents), .kind = FIELD_JSON},
-    {AT(federations_post_input, rounds), .kind = FIELD_JSON, .required = true},
-    {AT(federations_post_input, round_seconds), .kind = FIELD_JSON},
-    {AT(federations_post_input, weights), .kind = FIELD_JSON},
-    {AT(federations_post_input, privacy), .kind = FIELD_JSON},
+static const struct member federations_post_body[] = {
+    {AT(federations_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
+    {AT(federations_post_input, metrics), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, space), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, algorithm), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, seats), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, minimum_agents), .read = codec_read_kept},
+    {AT(federations_post_input, rounds), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, round_seconds), .read = codec_read_kept},
+    {AT(federations_post_input, weights), .read = codec_read_kept},
+    {AT(federations_post_input, privacy), .read = codec_read_kept},
     {.name = NULL},
 };
 const struct form form_federations_post = {.body = federations_post_body,
@@ -86,10 +86,10 @@ struct federations_get_input {
     const char *state, *cursor;
     int64_t     limit;
 };
-static const struct field federations_get_query[] = {
-    {AT(federations_get_input, state), .kind = FIELD_CHOICE, .choices = states},
-    {AT(federations_get_input, cursor), .kind = FIELD_STRING, .min = 1, .max = 256},
-    {AT(federations_get_input, limit), .kind = FIELD_INT, .min = 1, .max = 1000, .fallback = 100},
+static const struct member federations_get_query[] = {
+    {AT(federations_get_input, state), .read = codec_read_name, .names = states},
+    {AT(federations_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(federations_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
     {.name = NULL},
 };
 const struct form form_federations_get = {.query = federations_get_query,
@@ -155,8 +155,8 @@ enum status handle_federation_delete(struct call *call, struct error *err)
 struct agents_post_input {
     const char *name;
 };
-static const struct field agents_post_body[] = {
-    {AT(agents_post_input, name), .kind = FIELD_STRING, .required = true, .min = 1, .max = 200},
+static const struct member agents_post_body[] = {
+    {AT(agents_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
     {.name = NULL},
 };
 const struct form form_agents_post = {.body = agents_post_body, .bytes = sizeof(struct agents_post_input)};

@@ -68,19 +68,19 @@ struct games_post_input {
     const json_t *payoffs, *total, *agents, *model, *strategy, *seed;
     int64_t       rounds;
 };
-static const struct field budget_fields[] = {
-    {AT(games_post_input, rounds), .kind = FIELD_INT, .required = true, .min = 1, .max = GAME_ROUNDS_MAX},
+static const struct member budget_fields[] = {
+    {AT(games_post_input, rounds), .read = codec_read_integer, .required = true, .min = 1, .max = GAME_ROUNDS_MAX},
     {.name = NULL},
 };
-static const struct field games_post_body[] = {
-    {AT(games_post_input, name), .kind = FIELD_STRING, .required = true, .min = 1, .max = 200},
-    {AT(games_post_input, payoffs), .kind = FIELD_JSON},
-    {AT(games_post_input, total), .kind = FIELD_JSON},
-    {AT(games_post_input, agents), .kind = FIELD_JSON, .required = true},
-    {AT(games_post_input, model), .kind = FIELD_JSON},
-    {AT(games_post_input, strategy), .kind = FIELD_JSON},
-    {AT(games_post_input, seed), .kind = FIELD_JSON},
-    {.name = "budget", .kind = FIELD_OBJECT, .nullable = true, .fields = budget_fields},
+static const struct member games_post_body[] = {
+    {AT(games_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
+    {AT(games_post_input, payoffs), .read = codec_read_kept},
+    {AT(games_post_input, total), .read = codec_read_kept},
+    {AT(games_post_input, agents), .read = codec_read_kept, .required = true},
+    {AT(games_post_input, model), .read = codec_read_kept},
+    {AT(games_post_input, strategy), .read = codec_read_kept},
+    {AT(games_post_input, seed), .read = codec_read_kept},
+    {.name = "budget", .read = codec_read_inside, .nullable = true, .members = budget_fields},
     {.name = NULL},
 };
 const struct form form_games_post = {.body = games_post_body, .bytes = sizeof(struct games_post_input)};
@@ -161,9 +161,9 @@ enum status handle_game_delete(struct call *call, struct error *err)
 struct game_token_input {
     int64_t expires_in_seconds;
 };
-static const struct field game_token_body[] = {
-    {AT(game_token_input, expires_in_seconds), .kind = FIELD_INT, .nullable = true, .min = 1, .max = 3153600000.0,
-     .fallback = 90 * 86400},
+static const struct member game_token_body[] = {
+    {AT(game_token_input, expires_in_seconds), .read = codec_read_integer, .nullable = true, .min = 1,
+     .max = 3153600000.0, .fallback = 90 * 86400},
     {.name = NULL},
 };
 const struct form form_game_token_post = {.body = game_token_body, .bytes = sizeof(struct game_token_input)};
@@ -209,13 +209,13 @@ struct game_observe_input {
     const json_t *actions, *payoffs, *action, *payoff;
     const char   *agent;
 };
-static const struct field game_observe_body[] = {
-    {AT(game_observe_input, round), .kind = FIELD_INT, .required = true, .min = 1, .max = GAME_ROUNDS_MAX},
-    {AT(game_observe_input, actions), .kind = FIELD_JSON},
-    {AT(game_observe_input, payoffs), .kind = FIELD_JSON},
-    {AT(game_observe_input, agent), .kind = FIELD_STRING, .min = 1, .max = GAMES_NAME_MAX},
-    {AT(game_observe_input, action), .kind = FIELD_JSON},
-    {AT(game_observe_input, payoff), .kind = FIELD_JSON},
+static const struct member game_observe_body[] = {
+    {AT(game_observe_input, round), .read = codec_read_integer, .required = true, .min = 1, .max = GAME_ROUNDS_MAX},
+    {AT(game_observe_input, actions), .read = codec_read_kept},
+    {AT(game_observe_input, payoffs), .read = codec_read_kept},
+    {AT(game_observe_input, agent), .read = codec_read_text, .min = 1, .max = GAMES_NAME_MAX},
+    {AT(game_observe_input, action), .read = codec_read_kept},
+    {AT(game_observe_input, payoff), .read = codec_read_kept},
     {.name = NULL},
 };
 const struct form form_game_observe_post = {.body = game_observe_body, .bytes = sizeof(struct game_observe_input)};

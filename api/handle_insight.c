@@ -21,8 +21,8 @@ static void append(json_t **list, json_t *item)
 struct metric_input {
     const char *metric;
 };
-static const struct field metric_query[] = {
-    {AT(metric_input, metric), .kind = FIELD_STRING, .min = 1, .max = 128},
+static const struct member metric_query[] = {
+    {AT(metric_input, metric), .read = codec_read_text, .min = 1, .max = 128},
     {.name = NULL},
 };
 const struct form form_metric = {.query = metric_query, .bytes = sizeof(struct metric_input)};
@@ -69,12 +69,12 @@ struct slice_get_input {
     const char *x, *y, *at, *metric;
     int64_t     points;
 };
-static const struct field slice_get_query[] = {
-    {AT(slice_get_input, x), .kind = FIELD_STRING, .required = true, .min = 1, .max = 128},
-    {AT(slice_get_input, y), .kind = FIELD_STRING, .min = 1, .max = 128},
-    {AT(slice_get_input, points), .kind = FIELD_INT, .min = 2, .max = SLICE_AXIS_MAX},
-    {AT(slice_get_input, at), .kind = FIELD_STRING, .min = 1, .max = 16},
-    {AT(slice_get_input, metric), .kind = FIELD_STRING, .min = 1, .max = 128},
+static const struct member slice_get_query[] = {
+    {AT(slice_get_input, x), .read = codec_read_text, .required = true, .min = 1, .max = 128},
+    {AT(slice_get_input, y), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(slice_get_input, points), .read = codec_read_integer, .min = 2, .max = SLICE_AXIS_MAX},
+    {AT(slice_get_input, at), .read = codec_read_text, .min = 1, .max = 16},
+    {AT(slice_get_input, metric), .read = codec_read_text, .min = 1, .max = 128},
     {.name = NULL},
 };
 const struct form form_slice_get = {.query = slice_get_query, .bytes = sizeof(struct slice_get_input)};

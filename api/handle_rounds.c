@@ -60,8 +60,8 @@ enum status handle_federation_file(struct call *call, const struct federation_fi
 struct message_put_input {
     const char *features;
 };
-static const struct field message_put_query[] = {
-    {AT(message_put_input, features), .kind = FIELD_STRING, .required = true, .min = 64, .max = 64},
+static const struct member message_put_query[] = {
+    {AT(message_put_input, features), .read = codec_read_text, .required = true, .min = 64, .max = 64},
     {.name = NULL},
 };
 const struct form form_message_put = {.query = message_put_query, .bytes = sizeof(struct message_put_input)};

@@ -14,15 +14,15 @@ struct stateless_post_input {
     const json_t *metrics, *space, *algorithm, *seed, *observations, *pending, *fixed;
     int64_t       count;
 };
-static const struct field stateless_post_body[] = {
-    {AT(stateless_post_input, metrics), .kind = FIELD_JSON, .required = true},
-    {AT(stateless_post_input, space), .kind = FIELD_JSON, .required = true},
-    {AT(stateless_post_input, algorithm), .kind = FIELD_JSON},
-    {AT(stateless_post_input, seed), .kind = FIELD_JSON},
-    {AT(stateless_post_input, observations), .kind = FIELD_JSON},
-    {AT(stateless_post_input, pending), .kind = FIELD_JSON},
-    {AT(stateless_post_input, fixed), .kind = FIELD_JSON},
-    {AT(stateless_post_input, count), .kind = FIELD_INT, .min = 1, .max = 100, .fallback = 1},
+static const struct member stateless_post_body[] = {
+    {AT(stateless_post_input, metrics), .read = codec_read_kept, .required = true},
+    {AT(stateless_post_input, space), .read = codec_read_kept, .required = true},
+    {AT(stateless_post_input, algorithm), .read = codec_read_kept},
+    {AT(stateless_post_input, seed), .read = codec_read_kept},
+    {AT(stateless_post_input, observations), .read = codec_read_kept},
+    {AT(stateless_post_input, pending), .read = codec_read_kept},
+    {AT(stateless_post_input, fixed), .read = codec_read_kept},
+    {AT(stateless_post_input, count), .read = codec_read_integer, .min = 1, .max = 100, .fallback = 1},
     {.name = NULL},
 };
 const struct form form_stateless_post = {.body = stateless_post_body, .bytes = sizeof(struct stateless_post_input)};

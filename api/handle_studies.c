@@ -18,23 +18,23 @@ struct studies_post_input {
     const json_t *metrics, *space, *algorithm, *stopping, *seed, *lease_seconds, *labels, *stop_when, *shareable;
     int64_t       trials;
 };
-static const struct field budget_fields[] = {
-    {AT(studies_post_input, trials), .kind = FIELD_INT, .required = true, .min = 1, .max = 1000000},
+static const struct member budget_fields[] = {
+    {AT(studies_post_input, trials), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
     {.name = NULL},
 };
-static const struct field studies_post_body[] = {
-    {AT(studies_post_input, name), .kind = FIELD_STRING, .required = true, .min = 1, .max = 200},
-    {AT(studies_post_input, metrics), .kind = FIELD_JSON, .required = true},
-    {AT(studies_post_input, space), .kind = FIELD_JSON, .required = true},
-    {AT(studies_post_input, algorithm), .kind = FIELD_JSON},
-    {AT(studies_post_input, stopping), .kind = FIELD_JSON},
-    {AT(studies_post_input, seed), .kind = FIELD_JSON},
-    {.name = "budget", .kind = FIELD_OBJECT, .nullable = true, .fields = budget_fields},
-    {AT(studies_post_input, labels), .kind = FIELD_JSON},
-    {AT(studies_post_input, notes), .kind = FIELD_STRING, .max = 10000},
-    {AT(studies_post_input, lease_seconds), .kind = FIELD_JSON},
-    {AT(studies_post_input, stop_when), .kind = FIELD_JSON},
-    {AT(studies_post_input, shareable), .kind = FIELD_JSON},
+static const struct member studies_post_body[] = {
+    {AT(studies_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
+    {AT(studies_post_input, metrics), .read = codec_read_kept, .required = true},
+    {AT(studies_post_input, space), .read = codec_read_kept, .required = true},
+    {AT(studies_post_input, algorithm), .read = codec_read_kept},
+    {AT(studies_post_input, stopping), .read = codec_read_kept},
+    {AT(studies_post_input, seed), .read = codec_read_kept},
+    {.name = "budget", .read = codec_read_inside, .nullable = true, .members = budget_fields},
+    {AT(studies_post_input, labels), .read = codec_read_kept},
+    {AT(studies_post_input, notes), .read = codec_read_text, .max = 10000},
+    {AT(studies_post_input, lease_seconds), .read = codec_read_kept},
+    {AT(studies_post_input, stop_when), .read = codec_read_kept},
+    {AT(studies_post_input, shareable), .read = codec_read_kept},
     {.name = NULL},
 };
 const struct form form_studies_post = {.body = studies_post_body, .bytes = sizeof(struct studies_post_input)};
@@ -73,12 +73,12 @@ struct studies_get_input {
     const char *state, *name, *label, *cursor;
     int64_t     limit;
 };
-static const struct field studies_get_query[] = {
-    {AT(studies_get_input, state), .kind = FIELD_CHOICE, .choices = states},
-    {AT(studies_get_input, name), .kind = FIELD_STRING, .min = 1, .max = 200},
-    {AT(studies_get_input, label), .kind = FIELD_STRING, .min = 2, .max = 321},
-    {AT(studies_get_input, cursor), .kind = FIELD_STRING, .min = 1, .max = 256},
-    {AT(studies_get_input, limit), .kind = FIELD_INT, .min = 1, .max = 1000, .fallback = 100},
+static const struct member studies_get_query[] = {
+    {AT(studies_get_input, state), .read = codec_read_name, .names = states},
+    {AT(studies_get_input, name), .read = codec_read_text, .min = 1, .max = 200},
+    {AT(studies_get_input, label), .read = codec_read_text, .min = 2, .max = 321},
+    {AT(studies_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(studies_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
     {.name = NULL},
 };
 const struct form form_studies_get = {.query = studies_get_query, .bytes = sizeof(struct studies_get_input)};
@@ -155,15 +155,16 @@ struct study_patch_input {
     const json_t *labels;
     int64_t       trials; /* -1: stays; 0: none */
 };
-static const struct field patch_budget_fields[] = {
-    {AT(study_patch_input, trials), .kind = FIELD_INT, .required = true, .min = 1, .max = 1000000, .fallback = -1},
+static const struct member patch_budget_fields[] = {
+    {AT(study_patch_input, trials), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000,
+     .fallback = -1},
     {.name = NULL},
 };
-static const struct field study_patch_body[] = {
-    {AT(study_patch_input, name), .kind = FIELD_STRING, .min = 1, .max = 200},
-    {AT(study_patch_input, labels), .kind = FIELD_JSON},
-    {.name = "budget", .kind = FIELD_OBJECT, .nullable = true, .fields = patch_budget_fields},
-    {AT(study_patch_input, notes), .kind = FIELD_STRING, .max = 10000},
+static const struct member study_patch_body[] = {
+    {AT(study_patch_input, name), .read = codec_read_text, .min = 1, .max = 200},
+    {AT(study_patch_input, labels), .read = codec_read_kept},
+    {.name = "budget", .read = codec_read_inside, .nullable = true, .members = patch_budget_fields},
+    {AT(study_patch_input, notes), .read = codec_read_text, .max = 10000},
     {.name = NULL},
 };
 const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_patch_input)};

@@ -17,8 +17,8 @@ static const char *const formats[] = {"json", "csv", NULL};
 struct export_get_input {
     const char *format;
 };
-static const struct field export_get_query[] = {
-    {AT(export_get_input, format), .kind = FIELD_CHOICE, .choices = formats},
+static const struct member export_get_query[] = {
+    {AT(export_get_input, format), .read = codec_read_name, .names = formats},
     {.name = NULL},
 };
 const struct form form_export_get = {.query = export_get_query, .bytes = sizeof(struct export_get_input)};
@@ -77,17 +77,17 @@ struct import_post_input {
     const char   *id;
     bool          dry_run;
 };
-static const struct field import_post_query[] = {
-    {AT(import_post_input, dry_run), .kind = FIELD_BOOL},
+static const struct member import_post_query[] = {
+    {AT(import_post_input, dry_run), .read = codec_read_bool},
     {.name = NULL},
 };
-static const struct field import_post_body[] = {
-    {AT(import_post_input, observations), .kind = FIELD_JSON},
-    {AT(import_post_input, trials), .kind = FIELD_JSON},
-    {AT(import_post_input, id), .kind = FIELD_STRING, .min = 1, .max = 64},
-    {.name = "format", .offset = offsetof(struct import_post_input, ignored), .kind = FIELD_JSON},
-    {.name = "study", .offset = offsetof(struct import_post_input, ignored), .kind = FIELD_JSON},
-    {.name = "events", .offset = offsetof(struct import_post_input, ignored), .kind = FIELD_JSON},
+static const struct member import_post_body[] = {
+    {AT(import_post_input, observations), .read = codec_read_kept},
+    {AT(import_post_input, trials), .read = codec_read_kept},
+    {AT(import_post_input, id), .read = codec_read_text, .min = 1, .max = 64},
+    {.name = "format", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
+    {.name = "study", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
+    {.name = "events", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
     {.name = NULL},
 };
 const struct form form_import_post = {

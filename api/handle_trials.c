@@ -24,11 +24,11 @@ struct suggest_post_input {
     const char   *worker;
     const json_t *fixed;
 };
-static const struct field suggest_post_body[] = {
-    {AT(suggest_post_input, count), .kind = FIELD_INT, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
-    {AT(suggest_post_input, worker), .kind = FIELD_STRING, .max = 128},
-    {AT(suggest_post_input, fixed), .kind = FIELD_JSON},
-    {AT(suggest_post_input, deadline_ms), .kind = FIELD_INT, .min = 1, .max = 60000},
+static const struct member suggest_post_body[] = {
+    {AT(suggest_post_input, count), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
+    {AT(suggest_post_input, worker), .read = codec_read_text, .max = 128},
+    {AT(suggest_post_input, fixed), .read = codec_read_kept},
+    {AT(suggest_post_input, deadline_ms), .read = codec_read_integer, .min = 1, .max = 60000},
     {.name = NULL},
 };
 const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct suggest_post_input)};
@@ -65,12 +65,12 @@ enum status handle_suggest_post(struct call *call, struct error *err)
 struct observe_post_input {
     const json_t *observations, *any;
 };
-#define ADMITTED(member)                                                                       \
-    {                                                                                          \
-        .name = member, .offset = offsetof(struct observe_post_input, any), .kind = FIELD_JSON \
+#define ADMITTED(member)                                                                            \
+    {                                                                                               \
+        .name = member, .offset = offsetof(struct observe_post_input, any), .read = codec_read_kept \
     }
-static const struct field observe_post_body[] = {
-    {AT(observe_post_input, observations), .kind = FIELD_JSON},
+static const struct member observe_post_body[] = {
+    {AT(observe_post_input, observations), .read = codec_read_kept},
     ADMITTED("trial"),
     ADMITTED("lease"),
     ADMITTED("point"),
@@ -133,17 +133,17 @@ struct trials_post_input {
     const json_t *points, *candidates, *macro_actions, *sites;
     const char   *metric;
 };
-static const struct field trials_post_body[] = {
-    {AT(trials_post_input, points), .kind = FIELD_JSON},
-    {AT(trials_post_input, candidates), .kind = FIELD_JSON},
-    {AT(trials_post_input, macro_actions), .kind = FIELD_JSON},
+static const struct member trials_post_body[] = {
+    {AT(trials_post_input, points), .read = codec_read_kept},
+    {AT(trials_post_input, candidates), .read = codec_read_kept},
+    {AT(trials_post_input, macro_actions), .read = codec_read_kept},
     {.name = NULL},
 };
-static const struct field predict_post_body[] = {
-    {AT(trials_post_input, points), .kind = FIELD_JSON},
-    {AT(trials_post_input, candidates), .kind = FIELD_JSON},
-    {AT(trials_post_input, sites), .kind = FIELD_JSON},
-    {AT(trials_post_input, metric), .kind = FIELD_STRING, .min = 1, .max = 128},
+static const struct member predict_post_body[] = {
+    {AT(trials_post_input, points), .read = codec_read_kept},
+    {AT(trials_post_input, candidates), .read = codec_read_kept},
+    {AT(trials_post_input, sites), .read = codec_read_kept},
+    {AT(trials_post_input, metric), .read = codec_read_text, .min = 1, .max = 128},
     {.name = NULL},
 };
 const struct form form_trials_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
@@ -196,10 +196,10 @@ struct trials_get_input {
     const char *state, *cursor;
     int64_t     limit;
 };
-static const struct field trials_get_query[] = {
-    {AT(trials_get_input, state), .kind = FIELD_CHOICE, .choices = trial_states},
-    {AT(trials_get_input, cursor), .kind = FIELD_STRING, .min = 1, .max = 256},
-    {AT(trials_get_input, limit), .kind = FIELD_INT, .min = 1, .max = 1000, .fallback = 100},
+static const struct member trials_get_query[] = {
+    {AT(trials_get_input, state), .read = codec_read_name, .names = trial_states},
+    {AT(trials_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(trials_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
     {.name = NULL},
 };
 const struct form form_trials_get = {.query = trials_get_query, .bytes = sizeof(struct trials_get_input)};
@@ -243,8 +243,8 @@ static const char *const trial_formats[] = {"json", "npy", NULL};
 struct trial_get_input {
     const char *format;
 };
-static const struct field trial_get_query[] = {
-    {AT(trial_get_input, format), .kind = FIELD_CHOICE, .choices = trial_formats},
+static const struct member trial_get_query[] = {
+    {AT(trial_get_input, format), .read = codec_read_name, .names = trial_formats},
     {.name = NULL},
 };
 const struct form form_trial_get = {.query = trial_get_query, .bytes = sizeof(struct trial_get_input)};
@@ -278,14 +278,14 @@ enum status handle_trial_get(struct call *call, struct error *err)
     return input->format != NULL && strcmp(input->format, "npy") == 0 ? show_npy(call, shown, err) : STATUS_OK;
 }
 
-#define LEASE(type)                                                             \
-    {                                                                           \
-        AT(type, lease), .kind = FIELD_INT, .min = 1, .max = 9007199254740991.0 \
+#define LEASE(type)                                                                      \
+    {                                                                                    \
+        AT(type, lease), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0 \
     }
 struct trial_heartbeat_input {
     int64_t lease;
 };
-static const struct field trial_heartbeat_body[] = {LEASE(trial_heartbeat_input), {.name = NULL}};
+static const struct member trial_heartbeat_body[] = {LEASE(trial_heartbeat_input), {.name = NULL}};
 const struct form form_trial_heartbeat = {.body = trial_heartbeat_body, .bytes = sizeof(struct trial_heartbeat_input)};
 
 enum status handle_trial_heartbeat(struct call *call, struct error *err)
@@ -301,9 +301,9 @@ struct trial_abandon_input {
     int64_t     lease;
     const char *reason;
 };
-static const struct field trial_abandon_body[] = {
+static const struct member trial_abandon_body[] = {
     LEASE(trial_abandon_input),
-    {AT(trial_abandon_input, reason), .kind = FIELD_STRING, .max = 1000},
+    {AT(trial_abandon_input, reason), .read = codec_read_text, .max = 1000},
     {.name = NULL},
 };
 const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = sizeof(struct trial_abandon_input)};
@@ -329,10 +329,10 @@ struct trial_report_input {
     int64_t lease, step;
     double  value;
 };
-static const struct field trial_report_body[] = {
+static const struct member trial_report_body[] = {
     LEASE(trial_report_input),
-    {AT(trial_report_input, step), .kind = FIELD_INT, .required = true, .min = 1, .max = 1000000},
-    {AT(trial_report_input, value), .kind = FIELD_NUMBER, .required = true, .min = -DBL_MAX, .max = DBL_MAX},
+    {AT(trial_report_input, step), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
+    {AT(trial_report_input, value), .read = codec_read_number, .required = true, .min = -DBL_MAX, .max = DBL_MAX},
     {.name = NULL},
 };
 const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct trial_report_input)};

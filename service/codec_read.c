@@ -1,4 +1,4 @@
-/* Reading a JSON object by a table of its members. */
+/* See codec_read.h. */
 #include "service/codec_read.h"
 
 #include <math.h>
@@ -61,6 +61,31 @@ bool codec_read_is_integral(const json_t *json, double *value)
     return !json_is_integer(json) || (json_int_t)*value == json_integer_value(json);
 }
 
+void problems_add(struct problems *problems, const struct error *problem)
+{
+    if (problems->items == NULL)
+        problems->items = ARENA_NEW(problems->arena, struct error, PROBLEMS_MAX);
+    if (problems->items != NULL && problems->len < PROBLEMS_MAX)
+        problems->items[problems->len++] = *problem;
+}
+
+enum status problems_first(const struct problems *problems, struct error *err)
+{
+    if (problems->len == 0)
+        return STATUS_OK;
+    if (err != NULL)
+        *err = problems->items[0];
+    return problems->items[0].status;
+}
+
+static enum status collect(struct reading *in, enum status status)
+{
+    if (status != STATUS_INVALID || in->problems == NULL)
+        return status;
+    problems_add(in->problems, in->err);
+    return STATUS_OK;
+}
+
 static enum status check_known(struct reading *in, const struct member *members, const json_t *json, const char *where)
 {
     const char *key;
@@ -73,28 +98,53 @@ static enum status check_known(struct reading *in, const struct member *members,
         if (member->name != NULL)
             continue;
         codec_read_path(path, where, key);
-        return error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member");
+        TRY(collect(in, error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member")));
     }
     return STATUS_OK;
+}
+
+static void set_fallback(const struct member *member, char *out)
+{
+    void *to = out + member->offset;
+    if (member->fallback != 0 && member->read == codec_read_integer)
+        *(int64_t *)to = (int64_t)member->fallback;
+    else if (member->fallback != 0 && member->read == codec_read_number)
+        *(double *)to = member->fallback;
+    else if (member->fallback != 0 && member->read == codec_read_bool)
+        *(bool *)to = true;
+    for (const struct member *inner = member->members; inner != NULL && inner->name != NULL; inner++)
+        set_fallback(inner, out);
+}
+
+static enum status read_member(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                               char *out)
+{
+    char path[CODEC_PATH_MAX];
+    if (json == NULL)
+        set_fallback(member, out);
+    if ((json == NULL && !member->required) || (json_is_null(json) && member->nullable))
+        return STATUS_OK;
+    codec_read_path(path, where, member->name);
+    if (json == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+    return member->read(in, member, json, path, out + member->offset);
 }
 
 enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json, const char *where,
                               void *out)
 {
     if (!json_is_object(json))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+        return collect(in, error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object"));
     TRY(check_known(in, members, json, where));
-    char path[CODEC_PATH_MAX];
-    for (const struct member *member = members; member->name != NULL; member++) {
-        const json_t *value = json_object_get(json, member->name);
-        if (value == NULL && !member->required)
-            continue;
-        codec_read_path(path, where, member->name);
-        if (value == NULL)
-            return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
-        TRY(member->read(in, member, value, path, (char *)out + member->offset));
-    }
+    for (const struct member *member = members; member->name != NULL; member++)
+        TRY(collect(in, read_member(in, member, json_object_get(json, member->name), where, out)));
     return STATUS_OK;
+}
+
+enum status codec_read_inside(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    return codec_read_object(in, member->members, json, where, out);
 }
 
 enum status codec_read_text(struct reading *in, const struct member *member, const json_t *json, const char *where,
@@ -106,10 +156,19 @@ enum status codec_read_text(struct reading *in, const struct member *member, con
     if ((double)characters < member->min || (double)characters > member->max)
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %.0f to %.0f characters",
                          member->min, member->max);
-    const char *copy = arena_strndup(in->arena, json_string_value(json), json_string_length(json));
+    const char *text = json_string_value(json);
+    const char *copy = in->arena == NULL ? text : arena_strndup(in->arena, text, json_string_length(json));
     if (copy == NULL)
         return error_set(in->err, STATUS_NO_MEMORY, "no_memory", where, "out of memory");
     memcpy(out, &copy, sizeof copy);
+    return STATUS_OK;
+}
+
+static enum status check_range(struct reading *in, const struct member *member, double value, const char *where)
+{
+    if (value < member->min || value > member->max)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must be within [%.16g, %.16g]", member->min,
+                         member->max);
     return STATUS_OK;
 }
 
@@ -119,9 +178,7 @@ enum status codec_read_number(struct reading *in, const struct member *member, c
     double value;
     if (!codec_read_is_finite(json, &value))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
-    if (value < member->min || value > member->max)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must be within [%g, %g]", member->min,
-                         member->max);
+    TRY(check_range(in, member, value, where));
     memcpy(out, &value, sizeof value);
     return STATUS_OK;
 }
@@ -132,9 +189,7 @@ enum status codec_read_integer(struct reading *in, const struct member *member, 
     double value;
     if (!codec_read_is_integral(json, &value))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an integer");
-    if (value < member->min || value > member->max)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must be within [%.0f, %.0f]", member->min,
-                         member->max);
+    TRY(check_range(in, member, value, where));
     int64_t integer = (int64_t)value;
     memcpy(out, &integer, sizeof integer);
     return STATUS_OK;
@@ -152,6 +207,15 @@ enum status codec_read_choice(struct reading *in, const struct member *member, c
         return STATUS_OK;
     }
     return error_set(in->err, STATUS_INVALID, "unknown_value", where, "is not one of the documented values");
+}
+
+enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    int i = 0;
+    TRY(codec_read_choice(in, member, json, where, &i));
+    memcpy(out, &member->names[i], sizeof member->names[i]);
+    return STATUS_OK;
 }
 
 enum status codec_read_bool(struct reading *in, const struct member *member, const json_t *json, const char *where,

@@ -32,17 +32,18 @@ static void test_table(void)
 }
 
 /* Every member of every form lies in its struct, and has a name of its own. */
-static void check_fields(const struct field *fields, size_t bytes)
+static void check_fields(const struct member *members, size_t bytes)
 {
-    for (const struct field *field = fields; field != NULL && field->name != NULL; field++) {
-        CU_ASSERT(field->kind == FIELD_OBJECT || field->offset + sizeof(bool) <= bytes);
-        CU_ASSERT_EQUAL(field->kind == FIELD_OBJECT, field->fields != NULL);
-        CU_ASSERT_EQUAL(field->kind == FIELD_CHOICE, field->choices != NULL);
-        bool is_ranged = field->kind == FIELD_INT || field->kind == FIELD_NUMBER || field->kind == FIELD_STRING;
-        CU_ASSERT(!is_ranged || field->min < field->max || field->max == field->min);
-        for (const struct field *other = fields; other < field; other++)
-            CU_ASSERT_STRING_NOT_EQUAL(other->name, field->name);
-        check_fields(field->fields, bytes);
+    for (const struct member *member = members; member != NULL && member->name != NULL; member++) {
+        CU_ASSERT(member->read == codec_read_inside || member->offset + sizeof(bool) <= bytes);
+        CU_ASSERT_EQUAL(member->read == codec_read_inside, member->members != NULL);
+        CU_ASSERT_EQUAL(member->read == codec_read_name, member->names != NULL);
+        bool is_ranged =
+            member->read == codec_read_integer || member->read == codec_read_number || member->read == codec_read_text;
+        CU_ASSERT(!is_ranged || member->min < member->max || member->max == member->min);
+        for (const struct member *other = members; other < member; other++)
+            CU_ASSERT_STRING_NOT_EQUAL(other->name, member->name);
+        check_fields(member->members, bytes);
     }
 }
 

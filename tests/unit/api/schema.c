@@ -13,18 +13,18 @@ struct sample {
     bool          on;
     const json_t *any;
 };
-static const struct field inner_fields[] = {
-    {AT(sample, inner), .kind = FIELD_INT, .required = true, .min = 2, .max = 9, .fallback = -7},
+static const struct member inner_fields[] = {
+    {AT(sample, inner), .read = codec_read_integer, .required = true, .min = 2, .max = 9, .fallback = -7},
     {.name = NULL},
 };
-static const struct field sample_fields[] = {
-    {AT(sample, name), .kind = FIELD_STRING, .required = true, .min = 2, .max = 4},
-    {AT(sample, colour), .kind = FIELD_CHOICE, .choices = colours},
-    {AT(sample, count), .kind = FIELD_INT, .nullable = true, .min = -3, .max = 12, .fallback = 11},
-    {AT(sample, scale), .kind = FIELD_NUMBER, .min = -2.385, .max = 1e6, .fallback = 0.125},
-    {AT(sample, on), .kind = FIELD_BOOL, .fallback = 1},
-    {AT(sample, any), .kind = FIELD_JSON},
-    {.name = "box", .kind = FIELD_OBJECT, .nullable = true, .fields = inner_fields},
+static const struct member sample_fields[] = {
+    {AT(sample, name), .read = codec_read_text, .required = true, .min = 2, .max = 4},
+    {AT(sample, colour), .read = codec_read_name, .names = colours},
+    {AT(sample, count), .read = codec_read_integer, .nullable = true, .min = -3, .max = 12, .fallback = 11},
+    {AT(sample, scale), .read = codec_read_number, .min = -2.385, .max = 1e6, .fallback = 0.125},
+    {AT(sample, on), .read = codec_read_bool, .fallback = 1},
+    {AT(sample, any), .read = codec_read_kept},
+    {.name = "box", .read = codec_read_inside, .nullable = true, .members = inner_fields},
     {.name = NULL},
 };
 
@@ -41,7 +41,7 @@ static void read(struct fixture *fixture, const char *text)
     CU_ASSERT_PTR_NOT_NULL_FATAL(fixture->json);
     arena_init(&fixture->arena, 1 << 20);
     fixture->problems.arena = &fixture->arena;
-    schema_read(sample_fields, fixture->json, "", &fixture->sample, &fixture->problems);
+    schema_read(sample_fields, fixture->json, &fixture->sample, &fixture->problems);
 }
 
 static void finish(struct fixture *fixture)
@@ -151,7 +151,7 @@ static void test_query(void)
     const struct query_item good[] = {{"name", "ab"}, {"count", "7"}, {"on", "false"}, {"colour", "red"}};
     arena_init(&arena, 1 << 20);
     json_t *json = schema_query(sample_fields, good, 4, &problems);
-    schema_read(sample_fields, json, "", &sample, &problems);
+    schema_read(sample_fields, json, &sample, &problems);
     CU_ASSERT_EQUAL(problems.len, 0);
     CU_ASSERT_EQUAL(sample.count, 7);
     CU_ASSERT_FALSE(sample.on);
