@@ -1,6 +1,6 @@
 /* The curator's transform: Algorithm 2 of Kharkovskii's thesis (ch. 3).  Distance-preserving obfuscation.
- * It carries NO differential privacy guarantee when there are more rows than columns: see the README's note. The names
- * epsilon and delta are the thesis' parameters of the threshold omega, nothing else.
+ * It carries NO differential privacy guarantee when there are more rows than columns (service/curator/GUIDE.md says why).
+ * The names epsilon and delta are the thesis' parameters of the threshold omega, nothing else.
  * Pure: the caller supplies the normal variates (from the CSPRNG). */
 #ifndef GNOMON_ENGINE_PROJECTION_H
 #define GNOMON_ENGINE_PROJECTION_H

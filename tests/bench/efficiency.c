@@ -4,8 +4,8 @@
  * development: for the functions that choices are made on.  each: the regret of each study of these algorithms instead,
  * without random search, for tests/bench/decide.
  * One CSV line per function, algorithm and checkpoint.  best_peer and third_peer are the best and the third best
- * median of nine other programs at that checkpoint (empty: not measured there); p_random is the one-sided p value of
- * Mann and Whitney's test that the regrets are no smaller than those of random search. */
+ * median of eight algorithms of seven other libraries at that checkpoint (empty: not measured there); p_random is the
+ * one-sided p value of Mann and Whitney's test that the regrets are no smaller than those of random search. */
 #include "engine/math/mat.h"
 #include "engine/registry.h"
 #include "tests/bench/functions.h"
