@@ -9,7 +9,7 @@ the last bit.  Exit code 1 when anything differs.
 A proposal is a function of specification, seed and log.  Work that is not meant to change proposals leaves this file as
 it is.  Record again only in a commit whose purpose is another proposal (a better algorithm, a mend of a wrong one), in
 that commit, with only the studies that it means to change (--record NAME...), and let its message say which and why.
-New studies are added at the end of STUDIES, and recorded by name.
+New studies are recorded by name, too.
 
 Sums and logarithms depend on the machine: OpenBLAS and the C library choose code by processor.  Both are told to choose
 what every x86-64 machine has that is in use (not OpenBLAS's Prescott: its blocks follow the size of the cache); on
@@ -619,7 +619,7 @@ STUDIES = {
     "gp, a finite space that repeats": plain(study(DOWN, SMALL, 19, repeat=True), 16),
     "gp, 130 values": imported(130, 6),
     "gp, 520 values": imported(520, 2),
-    "gp, 1120 values": imported(1120, 1),
+    "gp, 1250 values": imported(1250, 1),
     "gp, 2140 values": imported(2140, 1),
     "gp, predictions": insight,
     "gp, candidates": matrix(24, algorithm="gp"),
@@ -764,7 +764,6 @@ def main(arguments):
     folder = tempfile.mkdtemp(prefix="gnomon-replay-")
     os.environ.update(PLAIN)
     server = harness.Server(os.path.join(folder, "data"), arguments=["--synchronous", "OFF", "--compute-ms", "0"])
-    code = 1
     try:
         server.start()
         api = harness.Api(server.port, server.token("admin"))
@@ -774,11 +773,12 @@ def main(arguments):
 
         code = record(service, arguments[1:]) if arguments[:1] == ["--record"] else compare(service, arguments)
         return code or server.stop()
+    except Exception:
+        print(open(server.folder + ".log").read()[-2000:])
+        raise
     finally:
         if server.process and server.process.poll() is None:
             server.kill()
-        if code != 0:
-            print(open(server.folder + ".log").read()[-2000:])
         shutil.rmtree(folder, ignore_errors=True)
 
 
