@@ -4,7 +4,7 @@
 #define GNOMON_API_CALL_H
 
 #include "api/address.h"
-#include "api/metrics.h"
+#include "api/core/traffic.h"
 #include "api/schema.h"
 #include "service/app.h"
 
@@ -28,7 +28,7 @@ struct reply {
 
 struct call {
     struct app        *app;
-    struct metrics    *metrics;
+    struct traffic    *traffic;
     const atomic_bool *draining;
     enum listener_kind listener;
     int64_t            body_limit; /* bytes of a body that is not streamed */

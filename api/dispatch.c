@@ -1,28 +1,18 @@
 /* See dispatch.h. */
 #include "api/dispatch.h"
 
-#include "api/handlers.h"
 #include "api/reply.h"
 #include "service/codec.h"
 #include "service/digest.h"
 #include "service/spec.h"
 #include "service/token.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 enum { KEY_MAX = 128, TOKEN_MAX = 256 };
 static const int64_t upload_max_bytes = (int64_t)8 * SPACE_CANDIDATES_MAX * SPACE_COLUMNS_MAX + 4096;
-
-void *call_result(struct call *call, int http, json_t *(*render)(struct call *, const void *), size_t bytes)
-{
-    assert(bytes <= sizeof call->result);
-    call->reply.http = http;
-    call->render = render;
-    return memset(call->result, 0, bytes);
-}
 
 static enum status bad_request(struct error *err, const char *text)
 {

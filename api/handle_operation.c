@@ -1,6 +1,5 @@
-/* For machines and operators: health, metrics, what this server can do, and the contract. */
+/* For machines and operators: health, what this server can do, and the contract. */
 #include "api/handlers.h"
-#include "api/metrics.h"
 #include "api/reply.h"
 #include "engine/registry.h"
 #include "service/spec.h"
@@ -60,16 +59,6 @@ enum status handle_readyz_get(struct call *call, struct error *err)
         return handle_livez_get(call, err);
     call->reply.http = 503;
     reply_text(call, "application/json", text, strlen(text));
-    return STATUS_OK;
-}
-
-enum status handle_metrics_get(struct call *call, struct error *err)
-{
-    size_t      length;
-    const char *text = metrics_text(call->metrics, call->app, &call->arena, &length);
-    if (text == NULL)
-        return app_no_memory(err);
-    reply_text(call, "text/plain; version=0.0.4", text, length);
     return STATUS_OK;
 }
 

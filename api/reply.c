@@ -129,7 +129,7 @@ static const char *render(struct call *call, size_t *length)
     const char *text = json == NULL ? NULL : write_json(json, &call->arena, length);
     json_decref(json);
     if (text == NULL)
-        atomic_fetch_add(&call->metrics->render_failures, 1);
+        atomic_fetch_add(&call->traffic->render_failures, 1);
     return text;
 }
 

@@ -17,7 +17,7 @@ struct requests {
     struct workers  *workers;
     struct conns    *conns;
     struct networks  trusted; /* proxies */
-    struct metrics   metrics;
+    struct traffic   traffic;
     atomic_bool      draining;
     int64_t          body_limit, bodies_limit;
     int64_t          idle_ms, body_ms, upload_ms, write_ms;

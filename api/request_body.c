@@ -52,13 +52,13 @@ static enum status reserve(struct request *request, size_t bytes, struct error *
     if (room == request->room)
         return STATUS_OK;
     int64_t more = (int64_t)(room - request->room);
-    if (atomic_fetch_add(&shared->metrics.body_bytes, more) + more > shared->bodies_limit) {
-        atomic_fetch_sub(&shared->metrics.body_bytes, more);
+    if (atomic_fetch_add(&shared->traffic.body_bytes, more) + more > shared->bodies_limit) {
+        atomic_fetch_sub(&shared->traffic.body_bytes, more);
         return error_set(err, STATUS_BUSY, "busy", "", "too many bodies are being received");
     }
     char *bigger = realloc(request->body, room);
     if (bigger == NULL) {
-        atomic_fetch_sub(&shared->metrics.body_bytes, more);
+        atomic_fetch_sub(&shared->traffic.body_bytes, more);
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
     }
     request->body = bigger;

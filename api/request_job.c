@@ -70,7 +70,7 @@ enum status request_authorise(struct request *request, bool cached_only, struct 
     enum status      status = dispatch_authorise(&request->call, cached_only, err);
     if (status != STATUS_UNAUTHORISED || request->call.token == NULL)
         return status;
-    atomic_fetch_add(&shared->metrics.refused_auth, 1);
+    atomic_fetch_add(&shared->traffic.refused_auth, 1);
     if (conns_is_blocked(shared->conns, &request->call.address))
         return error_set(err, STATUS_UNAUTHORISED, "too_many_requests", "",
                          "too many invalid tokens from this address");
@@ -85,7 +85,7 @@ static void run_job(void *arg)
     struct request *request = arg;
     struct call    *call = &request->call;
     struct error    error;
-    atomic_fetch_sub(&request->shared->metrics.queued, 1);
+    atomic_fetch_sub(&request->shared->traffic.queued, 1);
     if (is_abandoned(request))
         request->failed = true;
     else if (request->stage == STAGE_CHECK && request_authorise(request, false, &error) != STATUS_OK) {
@@ -108,14 +108,14 @@ enum MHD_Result request_submit(struct request *request, enum stage stage)
     request->call.until_ms = app_until(shared->app, shared->app->monotonic_ms());
     request_set_deadline(request, 0);
     atomic_fetch_add(&request->refs, 1);
-    atomic_fetch_add(&shared->metrics.queued, 1);
+    atomic_fetch_add(&shared->traffic.queued, 1);
     request_suspend(request);
     link_running(request);
     struct workers_job job = {run_job, request, stage == STAGE_WORK ? request->call.route->lane : LANE_SHORT, ""};
     snprintf(job.owner, sizeof job.owner, "%s", request->call.caller.token_id);
     if (workers_submit(shared->workers, &job, &error) == STATUS_OK)
         return MHD_YES;
-    atomic_fetch_sub(&shared->metrics.queued, 1);
+    atomic_fetch_sub(&shared->traffic.queued, 1);
     if (unlink_running(request)) {
         request->failed = true;
         reply_problem(&request->call, &error);

@@ -130,7 +130,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
     atomic_init(&request->refs, 1);
     struct call *call = &request->call;
     call->app = shared->app;
-    call->metrics = &shared->metrics;
+    call->traffic = &shared->traffic;
     call->draining = &shared->draining;
     call->listener = listener->kind;
     call->body_limit = shared->body_limit;
@@ -141,7 +141,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
     request->uri_length = strlen(uri);
     call->uri = arena_strndup(&call->arena, uri, strnlen(uri, GATE_URI_MAX + 1));
     set_id(request);
-    atomic_fetch_add(&call->metrics->in_flight, 1);
+    atomic_fetch_add(&call->traffic->in_flight, 1);
     link_reading(request);
     hide_query(uri);
     return request;
@@ -149,7 +149,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
 
 void request_free_body(struct request *request)
 {
-    atomic_fetch_sub(&request->shared->metrics.body_bytes, (int64_t)request->room);
+    atomic_fetch_sub(&request->shared->traffic.body_bytes, (int64_t)request->room);
     free(request->body);
     request->body = NULL;
     request->room = 0;
@@ -173,7 +173,7 @@ void request_suspend(struct request *request)
 {
     request->is_suspended = true;
     request->suspended_ms = request->shared->app->monotonic_ms();
-    atomic_fetch_add(&request->shared->metrics.suspended, 1);
+    atomic_fetch_add(&request->shared->traffic.suspended, 1);
     if (is_watched(request))
         conns_watch(request->shared->conns, request->conn, &request->call.has_left);
     MHD_suspend_connection(request->connection);
@@ -184,7 +184,7 @@ void request_resumed(struct request *request)
     if (is_watched(request))
         conns_watch(request->shared->conns, request->conn, NULL);
     if (request->is_suspended)
-        atomic_fetch_sub(&request->shared->metrics.suspended, 1);
+        atomic_fetch_sub(&request->shared->traffic.suspended, 1);
     request->is_suspended = false;
 }
 
@@ -199,7 +199,7 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
         request_head_read(request);
     request_resumed(request);
     request_set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
-    atomic_fetch_sub(&request->shared->metrics.in_flight, 1);
+    atomic_fetch_sub(&request->shared->traffic.in_flight, 1);
     if (!request_let_go(request))
         return;
     bool was_large = request->call.arena.taken_bytes > LARGE_BYTES;

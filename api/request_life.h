@@ -22,7 +22,7 @@ struct request {
     bool                   is_suspended, abandoned, expects; /* Expect: 100-continue */
     bool                   failed;                           /* the last job's reply is an error */
     char                  *body;
-    size_t                 room;                          /* of body, accounted in metrics.body_bytes */
+    size_t                 room;                          /* of body, accounted in traffic.body_bytes */
     int64_t                declared, received, discarded; /* bytes; declared -1: chunked */
     int64_t                started_us, body_deadline_ms, suspended_ms;
     size_t                 uri_length; /* of what call.uri has the start of */

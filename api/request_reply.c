@@ -42,7 +42,7 @@ static enum MHD_Result queue(struct request *request, int http, struct MHD_Respo
     request->stage = STAGE_SENT;
     request_set_farewell(request, NULL);
     request_set_deadline(request, shared->app->monotonic_ms() + shared->write_ms + length / REQUEST_RATE_BYTES_PER_MS);
-    metrics_count(&shared->metrics, route == NULL ? METRICS_ROUTES_MAX : (size_t)(route - route_table), http,
+    traffic_count(&shared->traffic, route == NULL ? TRAFFIC_ROUTES_MAX : (size_t)(route - route_table), http,
                   request_now_us() - request->started_us);
     enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)http, response);
     MHD_destroy_response(response);
@@ -122,7 +122,7 @@ static void answer_past_library(struct request *request)
     for (int i = 0; i < 64 && recv(fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
         continue;
     (void)shutdown(fd, SHUT_RDWR);
-    metrics_count(&request->shared->metrics, METRICS_ROUTES_MAX, request->call.reply.http,
+    traffic_count(&request->shared->traffic, TRAFFIC_ROUTES_MAX, request->call.reply.http,
                   request_now_us() - request->started_us);
 }
 

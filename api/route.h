@@ -41,7 +41,7 @@ struct route {
     bool (*cached)(struct call *call); /* or NULL: answers without waiting when it can */
 };
 
-extern const struct route route_table[];
+extern const struct route route_table[]; /* handlers/route_table.c */
 extern const size_t       route_table_len;
 
 /* Fills the call's route, params and query from its uri.  HEAD finds GET.

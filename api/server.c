@@ -80,14 +80,14 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         request_forget(*context);
         conns_remove(shared->conns, *context);
-        atomic_fetch_sub(&shared->metrics.connections, 1);
+        atomic_fetch_sub(&shared->traffic.connections, 1);
         return;
     }
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     *context = conns_add(shared->conns, fd, from == NULL ? NULL : from->client_addr,
                          shared->app->monotonic_ms() + shared->idle_ms);
-    atomic_fetch_add(&shared->metrics.connections, 1);
+    atomic_fetch_add(&shared->traffic.connections, 1);
     if (*context == NULL || (listener->kind == LISTENER_LOCAL && !is_own_user(fd)))
         (void)shutdown(fd, SHUT_RDWR);
 }
@@ -203,7 +203,7 @@ static enum status start_parts(struct server *server, struct error *err)
     const struct server_options *options = &server->options;
     TRY(random_bytes(&requests->id_key, sizeof requests->id_key, err));
     TRY(conns_start(options->per_address < 0 ? 0 : (size_t)options->per_address, requests->app->monotonic_ms,
-                    &requests->metrics.reaped, &requests->conns, err));
+                    &requests->traffic.reaped, &requests->conns, err));
     TRY(start_workers(server, err));
     return start_listeners(server, err);
 }
@@ -279,17 +279,17 @@ static void quiesce(struct listener *listener)
 void server_drain(struct server *server)
 {
     struct requests *requests = &server->requests;
-    struct metrics  *metrics = &requests->metrics;
+    struct traffic  *traffic = &requests->traffic;
     if (server->drained)
         return;
     server->drained = true;
     atomic_store(&requests->draining, true);
     quiesce(&server->listeners[LISTENER_MAIN]);
     quiesce(&server->listeners[LISTENER_LOCAL]);
-    wait_for_none(server, &metrics->in_flight, server->options.drain_ms);
+    wait_for_none(server, &traffic->in_flight, server->options.drain_ms);
     request_abandon_all(requests);
-    wait_for_none(server, &metrics->suspended, INT64_MAX / 2); /* stopping with a suspended connection aborts */
-    wait_for_none(server, &metrics->in_flight, LAST_REPLIES_MS);
+    wait_for_none(server, &traffic->suspended, INT64_MAX / 2); /* stopping with a suspended connection aborts */
+    wait_for_none(server, &traffic->in_flight, LAST_REPLIES_MS);
 }
 
 void server_stop(struct server *server)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct metrics counts;
+static struct traffic counts;
 
 static void open_call(struct call *call)
 {
-    *call = (struct call){.metrics = &counts};
+    *call = (struct call){.traffic = &counts};
     arena_init(&call->arena, 4 << 20);
     call->problems.arena = &call->arena;
 }

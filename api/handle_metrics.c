@@ -1,6 +1,6 @@
-/* See metrics.h.  Text format 0.0.4. */
-#include "api/metrics.h"
-
+/* What the server counts, as Prometheus text (format 0.0.4).  No ids, no names of users' things. */
+#include "api/handlers.h"
+#include "api/reply.h"
 #include "api/route.h"
 #include "service/gate.h"
 #include "service/session.h"
@@ -8,20 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static const int64_t bounds_us[METRICS_BUCKETS] = {500,   1000,   2500,   5000,    10000,   25000,
-                                                   50000, 100000, 250000, 1000000, 5000000, 30000000};
-
-void metrics_count(struct metrics *metrics, size_t route, int http, int64_t microseconds)
-{
-    struct route_metrics *counts = &metrics->routes[route];
-    size_t                bucket = 0;
-    while (bucket < METRICS_BUCKETS && microseconds > bounds_us[bucket])
-        bucket++;
-    atomic_fetch_add_explicit(&counts->replies[http / 100 % 6], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&counts->buckets[bucket], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&counts->microseconds, (uint64_t)microseconds, memory_order_relaxed);
-}
 
 struct page {
     char  *text;
@@ -46,40 +32,40 @@ static void print_value(struct page *page, const char *name, const char *kind, c
 
 static const char *label(size_t route, char out[96])
 {
-    if (route == METRICS_ROUTES_MAX)
+    if (route == TRAFFIC_ROUTES_MAX)
         return "route=\"none\"";
     snprintf(out, 96, "route=\"%s %s\"", route_table[route].method, route_table[route].path);
     return out;
 }
 
-static void print_replies(struct page *page, struct metrics *metrics)
+static void print_replies(struct page *page, struct traffic *traffic)
 {
     char space[96];
     print(page, "# HELP gnomon_replies_total Replies by route and class of status.\n"
                 "# TYPE gnomon_replies_total counter\n");
-    for (size_t i = 0; i <= METRICS_ROUTES_MAX; i++)
+    for (size_t i = 0; i <= TRAFFIC_ROUTES_MAX; i++)
         for (int class = 1; class < 6; class ++) {
-            unsigned long long count = atomic_load(&metrics->routes[i].replies[class]);
+            unsigned long long count = atomic_load(&traffic->routes[i].replies[class]);
             if (count > 0)
                 print(page, "gnomon_replies_total{%s,status=\"%dxx\"} %llu\n", label(i, space), class, count);
         }
 }
 
-static void print_latency(struct page *page, struct metrics *metrics)
+static void print_latency(struct page *page, struct traffic *traffic)
 {
     char space[96];
     print(page, "# HELP gnomon_reply_seconds From the request line to the reply.\n"
                 "# TYPE gnomon_reply_seconds histogram\n");
-    for (size_t i = 0; i <= METRICS_ROUTES_MAX; i++) {
-        struct route_metrics *counts = &metrics->routes[i];
-        unsigned long long    sum[METRICS_BUCKETS + 1], total = 0;
-        for (size_t bucket = 0; bucket <= METRICS_BUCKETS; bucket++)
+    for (size_t i = 0; i <= TRAFFIC_ROUTES_MAX; i++) {
+        struct route_traffic *counts = &traffic->routes[i];
+        unsigned long long    sum[TRAFFIC_BUCKETS + 1], total = 0;
+        for (size_t bucket = 0; bucket <= TRAFFIC_BUCKETS; bucket++)
             sum[bucket] = total += atomic_load(&counts->buckets[bucket]);
         if (total == 0)
             continue;
-        for (size_t bucket = 0; bucket < METRICS_BUCKETS; bucket++)
+        for (size_t bucket = 0; bucket < TRAFFIC_BUCKETS; bucket++)
             print(page, "gnomon_reply_seconds_bucket{%s,le=\"%g\"} %llu\n", label(i, space),
-                  (double)bounds_us[bucket] / 1e6, sum[bucket]);
+                  (double)traffic_bounds_us[bucket] / 1e6, sum[bucket]);
         print(page, "gnomon_reply_seconds_bucket{%s,le=\"+Inf\"} %llu\n", label(i, space), total);
         print(page, "gnomon_reply_seconds_sum{%s} %.6f\n", label(i, space),
               (double)atomic_load(&counts->microseconds) / 1e6);
@@ -129,39 +115,49 @@ static void print_app(struct page *page, struct app *app)
         print_value(page, rows[i].name, rows[i].kind, rows[i].help, rows[i].value);
 }
 
-static void print_server(struct page *page, struct metrics *metrics)
+static void print_server(struct page *page, struct traffic *traffic)
 {
     const struct {
         const char *name, *kind, *help;
         double      value;
     } rows[] = {
         {"requests_in_flight", "gauge", "Requests being read, run or answered.",
-         (double)atomic_load(&metrics->in_flight)},
+         (double)atomic_load(&traffic->in_flight)},
         {"requests_suspended", "gauge", "Requests that workers have or will have.",
-         (double)atomic_load(&metrics->suspended)},
-        {"requests_queued", "gauge", "Requests that wait for a worker.", (double)atomic_load(&metrics->queued)},
-        {"connections", "gauge", "Open connections.", (double)atomic_load(&metrics->connections)},
-        {"body_bytes", "gauge", "Memory of bodies being received.", (double)atomic_load(&metrics->body_bytes)},
+         (double)atomic_load(&traffic->suspended)},
+        {"requests_queued", "gauge", "Requests that wait for a worker.", (double)atomic_load(&traffic->queued)},
+        {"connections", "gauge", "Open connections.", (double)atomic_load(&traffic->connections)},
+        {"body_bytes", "gauge", "Memory of bodies being received.", (double)atomic_load(&traffic->body_bytes)},
         {"connections_reaped_total", "counter", "Connections cut because they were late.",
-         (double)atomic_load(&metrics->reaped)},
-        {"auth_failures_total", "counter", "Invalid tokens.", (double)atomic_load(&metrics->refused_auth)},
+         (double)atomic_load(&traffic->reaped)},
+        {"auth_failures_total", "counter", "Invalid tokens.", (double)atomic_load(&traffic->refused_auth)},
         {"render_failures_total", "counter", "Replies that could not be composed.",
-         (double)atomic_load(&metrics->render_failures)},
+         (double)atomic_load(&traffic->render_failures)},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         print_value(page, rows[i].name, rows[i].kind, rows[i].help, rows[i].value);
 }
 
-const char *metrics_text(struct metrics *metrics, struct app *app, struct arena *arena, size_t *length)
+static const char *write_text(struct traffic *traffic, struct app *app, struct arena *arena, size_t *length)
 {
     enum { ROOM_BYTES = 256 << 10 };
     struct page page = {.text = arena_alloc(arena, ROOM_BYTES, 1), .room = ROOM_BYTES};
     if (page.text == NULL)
         return NULL;
-    print_server(&page, metrics);
+    print_server(&page, traffic);
     print_app(&page, app);
-    print_replies(&page, metrics);
-    print_latency(&page, metrics);
+    print_replies(&page, traffic);
+    print_latency(&page, traffic);
     *length = page.length;
     return page.text;
+}
+
+enum status handle_metrics_get(struct call *call, struct error *err)
+{
+    size_t      length;
+    const char *text = write_text(call->traffic, call->app, &call->arena, &length);
+    if (text == NULL)
+        return app_no_memory(err);
+    reply_text(call, "text/plain; version=0.0.4", text, length);
+    return STATUS_OK;
 }
