@@ -1,6 +1,6 @@
 /* What a game will cost, before it is played: time and memory as a function of its rounds, from sizes alone.
  * The figures are nanoseconds of one core as measured in 2026, good to a factor of two; they follow the loops of
- * game.c, game_level0.c and game_reason.c and change when those do. */
+ * game_state.c, game_level0.c and game_reason.c and change when those do. */
 #include "engine/game/game.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  *          p = gamma / n + (1 - gamma) exp(eta sum of estimates) / sum of these
  *                                                thesis 8.3.1.1; Lattimore & Szepesvari 2020, ch. 27
  * Both are kept up to date whatever the agent plays, since the others may reason against them. */
-#include "engine/game/game_part.h"
+#include "engine/game/game_state.h"
 
 #include "engine/math/mat.h"
 #include "engine/gp/rff.h"

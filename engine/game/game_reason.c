@@ -1,7 +1,7 @@
 /* What an agent does in the open round: the recursion over levels, and best responses.
  * What others do is a draw from a strategy over their list, a draw from the uniform distribution over a box, or one
  * action; a mind is asked for its action once. */
-#include "engine/game/game_part.h"
+#include "engine/game/game_state.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* Points, the unit cube, and the checks of a whole space. */
 #include "engine/space/space.h"
 
-#include "engine/space/space_part.h"
-
 #include <stdio.h>
 
 static const double COUNT_MAX = 9007199254740992.0; /* 2^53 */

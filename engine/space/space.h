@@ -85,6 +85,9 @@ static inline size_t space_point_len(const struct space *space)
  * for all to hold), constraints, sizes, and sets space->dims.  A space with constraints is of use after space_hold.
  * Errors: INVALID with a path into "/space". */
 MUST_CHECK enum status space_init(struct space *space, struct error *err);
+/* Its parts, of conditions and of constraints. */
+MUST_CHECK enum status space_check_conditions(const struct space *space, struct error *err);
+MUST_CHECK enum status space_check_constraints(const struct space *space, struct error *err);
 
 /* The same space with the parameters held whose value in fixed [params_len] is not NaN; fixed NULL: none.  A held
  * parameter exists, because its parents are held too.  Whatever makes points keeps to held values.

@@ -1,6 +1,6 @@
 /* Parameters that exist only where others have given values, and the walk over a finite space, which has to know.
  * Parents come before their children, so one pass from the front decides every parameter of a point. */
-#include "engine/space/space_part.h"
+#include "engine/space/space.h"
 
 #include <string.h>
 

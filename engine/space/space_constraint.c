@@ -1,7 +1,7 @@
 /* Linear inequalities between numbers.
  * Whether a point satisfies them is decided by one sum in double arithmetic and nothing else: every way into the
  * region ends with that test, so no tolerance of a method shows in a point. */
-#include "engine/space/space_part.h"
+#include "engine/space/space.h"
 
 #include <float.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* A session of the algorithms that learn from earlier studies: the log, the earlier studies as tasks, what the last
- * note says.  Shared by meta_session.c (all of that), policy_meta.c (proposals) and the rules (policy_rm_gp.c, ...).
+ * note says.  Shared by transfer_session.c (all of that), policy_transfer.c (proposals) and the rules
+ * (policy_rm_gp.c, ...).
  *
  * A rule's state moves in rounds, one for each value of the study: sums of estimated gaps and nu.  It travels in every
  * note, so that a rebuild need not repeat the posteriors of the past; so does the last fit of the study's own

@@ -1,12 +1,12 @@
 /* What the files of a game share; nothing else includes it.
- *   game.c         the log, the models and their fits, bounds
+ *   game_state.c   the log, the models and their fits, bounds
  *   game_level0.c  mixed strategies
  *   game_reason.c  what an agent does in the open round
  *
  * Bounds are in the units of the payoffs when the options have a variance; otherwise they are standardised by the mean
  * and the spread of the payoffs so far, so that a learning rate means the same in every game. */
-#ifndef GNOMON_ENGINE_GAME_PART_H
-#define GNOMON_ENGINE_GAME_PART_H
+#ifndef GNOMON_ENGINE_GAME_STATE_H
+#define GNOMON_ENGINE_GAME_STATE_H
 
 #include "engine/game/game.h"
 #include "engine/gp/joint_gp.h"

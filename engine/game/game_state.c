@@ -1,5 +1,5 @@
-/* A game's log, its models and what follows from them; see game_part.h for the other files. */
-#include "engine/game/game_part.h"
+/* A game's log, its models and what follows from them; see game_state.h for the other files. */
+#include "engine/game/game_state.h"
 
 #include "engine/gp/table_fit.h"
 #include "engine/math/sobol.h"
