@@ -59,11 +59,13 @@ $(BUILD)/packages: tests/check/setup
 	@sh tests/check/setup check && mkdir -p $(@D) && touch $@
 
 # Files that the program carries, as decimal numbers with commas between them.
-BYTES = od -An -v -tu1 $< | tr -s ' \n' ',' | sed 's/^,//;s/,$$//' > $@
-$(BUILD)/openapi.inc: openapi.yaml ; @mkdir -p $(@D) && $(BYTES)
-$(BUILD)/schema.inc: db/migrations/001.sql ; @mkdir -p $(@D) && $(BYTES)
+BYTES = od -An -v -tu1 $(1) | tr -s ' \n' ',' | sed 's/^,//;s/,$$//'
+$(BUILD)/openapi.inc: openapi.yaml
+	@mkdir -p $(@D) && $(call BYTES,$<) > $@
+$(BUILD)/migrations.inc: $(sort $(wildcard db/migrations/*.sql))
+	@mkdir -p $(@D) && for file in $^; do echo '(const char[]){'; $(call BYTES,$$file); echo ', 0},'; done > $@
 $(API): $(BUILD)/openapi.inc
-$(DB): $(BUILD)/schema.inc
+$(BUILD)/db/migrations.o: $(BUILD)/migrations.inc
 
 # The engine's tests link the engine and nothing else of ours, the service's tests no HTTP: if it links, the layer holds.
 $(BUILD)/tests/engine: $(call objects,tests/unit/engine/*.c) $(BUILD)/libengine.a
@@ -160,12 +162,12 @@ bench: $(BUILD)/gnomon $(BENCH)
 	@$(ENV) sh tests/bench/run
 
 # quick is the part that takes seconds and belongs to every `make test`; lint adds both compilers and the analysers.
-quick: $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/schema.inc
+quick: $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/migrations.inc
 	$(STEP) lint sh tests/check/lint quick
 	$(STEP) lint-planted sh tests/check/planted
 lint:
 	@sh tests/check/setup all
-	@$(MAKE) --no-print-directory $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/schema.inc
+	@$(MAKE) --no-print-directory $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/migrations.inc
 	@BUILD=$(BUILD) sh tests/check/lint full && BUILD=$(BUILD) sh tests/check/planted full
 objects: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main.c tests/unit/*/*.c tests/fuzz/*.c tests/bench/*.c \
   tests/golden/*.c)
@@ -179,7 +181,7 @@ install: all
 clean:
 	rm -rf build tests/http/node_modules
 
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all run test steps check check-engine check-service check-api check-fuzz http openapi e2e $(E2E) golden \

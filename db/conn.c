@@ -105,11 +105,11 @@ const void *db_keep_blob(struct db_blob blob, struct arena *arena, bool *failed)
 
 /* ---- statements ---- */
 
-enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *path, enum driver_mode mode,
+enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *folder, enum driver_mode mode,
                       const char *synchronous, struct error *err)
 {
     *conn = (struct db_conn){.driver = driver};
-    return driver->open(path, mode, synchronous, &conn->handle, err);
+    return driver->open(folder, mode, synchronous, &conn->handle, err);
 }
 
 void conn_close(struct db_conn *conn)

@@ -12,7 +12,7 @@ struct db_conn {
     bool                 in_use[SQL_COUNT];
 };
 
-MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *path,
+MUST_CHECK enum status conn_open(struct db_conn *conn, const struct driver *driver, const char *folder,
                                  enum driver_mode mode, const char *synchronous, struct error *err);
 void                   conn_close(struct db_conn *conn);
 MUST_CHECK enum status conn_execute(struct db_conn *conn, const char *text, struct error *err);

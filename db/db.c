@@ -1,23 +1,18 @@
-/* The store: one writer thread with group commit, a few read-only connections, a lock, the schema.
+/* The store: one writer thread with group commit, a few read-only connections.
  *
  * Invariants:
  *  1. The writer thread alone uses the read-write connection.
  *  2. A job is reported done only after the COMMIT that holds it returned, or after its own work was rolled back.
  *  3. When a batch cannot be committed, every job of it fails; nothing of it was acknowledged. */
-#define _XOPEN_SOURCE 700 /* realpath */
 #include "db/conn.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     BATCH_MAX = 512,
@@ -27,16 +22,8 @@ enum {
     QUIET_S = 60,
     TELL_S = 60,
     UPKEEP_JOBS = 500,
-    JOURNAL_BYTES = 4 << 20,
-    SCHEMA_VERSION = 1,
-    APPLICATION_ID = 1196314957,
-    PATH_BYTES = 4096
+    JOURNAL_BYTES = 4 << 20
 };
-enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50 };
-
-static const char schema_001[] = {
-#include "schema.inc"
-    , 0};
 
 struct job {
     db_fn         fn;
@@ -56,27 +43,28 @@ struct telling {
 struct db {
     const struct driver *driver;
     void (*log)(const char *what, const struct error *why);
-    int             lock;
-    struct db_conn  writer;
-    struct db_conn  readers[READERS_MAX];
-    bool            reader_busy[READERS_MAX];
-    size_t          readers_len;
-    pthread_mutex_t mutex;
-    pthread_cond_t  work, reader_free;
-    struct job     *first, *last;
-    size_t          queued;
-    bool            stopping;
-    pthread_t       thread;
-    struct db_stats stats; /* under mutex */
-    db_upkeep_fn    upkeep;
-    void           *upkeep_arg;
-    double          upkeep_at;   /* when it ran last */
-    size_t          upkeep_jobs; /* that ran since then */
-    bool            upkeep_more;
-    int64_t         journal_bytes; /* of the writer thread, as the next two */
-    double          checkpoint_at;
-    struct telling  checkpoint_told, upkeep_told;
-    struct telling  damage_told; /* under mutex */
+    int              claim; /* of the folder; -1: none */
+    struct db_schema schema;
+    struct db_conn   writer;
+    struct db_conn   readers[READERS_MAX];
+    bool             reader_busy[READERS_MAX];
+    size_t           readers_len;
+    pthread_mutex_t  mutex;
+    pthread_cond_t   work, reader_free;
+    struct job      *first, *last;
+    size_t           queued;
+    bool             stopping;
+    pthread_t        thread;
+    struct db_stats  stats; /* under mutex */
+    db_upkeep_fn     upkeep;
+    void            *upkeep_arg;
+    double           upkeep_at;   /* when it ran last */
+    size_t           upkeep_jobs; /* that ran since then */
+    bool             upkeep_more;
+    int64_t          journal_bytes; /* of the writer thread, as the next two */
+    double           checkpoint_at;
+    struct telling   checkpoint_told, upkeep_told;
+    struct telling   damage_told; /* under mutex */
 };
 
 static double seconds(void)
@@ -117,7 +105,7 @@ static enum status run_one(struct db_conn *conn, struct job *job, bool *is_lost,
 static enum status run_batch(struct db_conn *conn, struct job *jobs, struct error *err)
 {
     roll_back(conn); // what could not be rolled back when it failed
-    TRY(conn_execute(conn, "BEGIN IMMEDIATE", err));
+    TRY(conn->driver->begin(conn->handle, DRIVER_READ_WRITE, err));
     for (struct job *job = jobs; job != NULL; job = job->next) {
         struct error own = {.status = STATUS_OK};
         bool         is_lost = false;
@@ -209,7 +197,7 @@ static bool is_checkpoint_due(const struct db *db)
 
 static enum status upkeep_once(struct db *db, db_upkeep_fn fn, void *arg, bool was_busy, bool *more, struct error *err)
 {
-    TRY(conn_execute(&db->writer, "BEGIN IMMEDIATE", err));
+    TRY(db->driver->begin(db->writer.handle, DRIVER_READ_WRITE, err));
     enum status status = fn(&db->writer, arg, was_busy, more, err);
     if (status == STATUS_OK)
         status = conn_execute(&db->writer, "COMMIT", err);
@@ -351,7 +339,7 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
 {
     struct db_conn *conn = reader_take(db);
     roll_back(conn); // as in run_batch
-    enum status status = conn_execute(conn, "BEGIN", err);
+    enum status status = conn->driver->begin(conn->handle, DRIVER_READ_ONLY, err);
     if (status == STATUS_OK)
         status = fn(conn, arg, err);
     if (status == STATUS_OK)
@@ -363,97 +351,17 @@ enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err)
 
 /* ---- opening ---- */
 
-/* So that a new folder is there after a power loss.  Not every file system can do that for a folder (EINVAL), and not
- * every folder that we may write in may be opened (EACCES). */
-static enum status sync_parent(const char *folder, struct error *err)
-{
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/..", folder);
-    int  fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_good = fd >= 0 ? fsync(fd) == 0 || errno == EINVAL : errno == EACCES;
-    if (!is_good)
-        error_set(err, STATUS_INTERNAL, "path", "", "cannot make %s last: %s", folder, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    if (!is_good)
-        rmdir(folder); // the next start tries again
-    return is_good ? STATUS_OK : STATUS_INTERNAL;
-}
-
-static enum status lock_folder(struct db *db, const char *folder, struct error *err)
-{
-    char path[PATH_BYTES];
-    if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
-        return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
-    if (mkdir(folder, 0700) == 0)
-        TRY(sync_parent(folder, err));
-    else if (errno != EEXIST)
-        return error_set(err, STATUS_INVALID, "path", "", "cannot make %s: %s", folder, strerror(errno));
-    db->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (db->lock < 0)
-        return error_set(err, STATUS_INVALID, "path", "", "cannot open %s: %s", path, strerror(errno));
-    for (int tries = 0; flock(db->lock, LOCK_EX | LOCK_NB) != 0; tries++) { // who was killed may not be gone yet
-        if (tries == LOCK_TRIES)
-            return error_set(err, STATUS_BUSY, "locked", "", "another process uses %s", folder);
-        nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000}, NULL);
-    }
-    return STATUS_OK;
-}
-
-static enum status read_number(struct db_conn *conn, const char *text, int64_t *number, struct error *err)
-{
-    void *statement;
-    bool  row = false;
-    TRY(conn->driver->prepare(conn->handle, text, &statement, err));
-    enum status status = conn->driver->step(statement, &row, err);
-    *number = row ? conn->driver->column_int(statement, 0) : 0;
-    conn->driver->finalize(statement);
-    return status;
-}
-
-static enum status migrate(struct db_conn *conn, struct error *err)
-{
-    int64_t version, owner;
-    TRY(read_number(conn, "PRAGMA user_version", &version, err));
-    TRY(read_number(conn, "PRAGMA application_id", &owner, err));
-    bool is_new = version == 0 && owner == 0;
-    if (version < 0 || (!is_new && (owner != APPLICATION_ID || version == 0)))
-        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "gnomon.db is damaged, or of another program");
-    if (version > SCHEMA_VERSION)
-        return error_set(err, STATUS_CONFLICT, "schema_newer", "",
-                         "the data folder was written by a newer version (schema %lld, this program knows %d)",
-                         (long long)version, SCHEMA_VERSION);
-    if (version == SCHEMA_VERSION)
-        return STATUS_OK;
-    TRY(conn_execute(conn, "BEGIN IMMEDIATE", err));
-    enum status status = conn_execute(conn, schema_001, err);
-    if (status == STATUS_OK)
-        status = conn_execute(conn, "PRAGMA user_version = 1; PRAGMA application_id = 1196314957; COMMIT", err);
-    struct error ignored;
-    if (status != STATUS_OK && conn_execute(conn, "ROLLBACK", &ignored) != STATUS_OK)
-        return status;
-    return status;
-}
-
-/* The driver takes no path with a link in it; the folder may well lie behind one. */
-static enum status find_path(const char *folder, char path[PATH_BYTES], struct error *err)
-{
-    char *real = realpath(folder, NULL);
-    bool  is_good = real != NULL && (size_t)snprintf(path, PATH_BYTES, "%s/gnomon.db", real) < PATH_BYTES;
-    free(real);
-    return is_good ? STATUS_OK : error_set(err, STATUS_INVALID, "path", "", "cannot resolve %.150s", folder);
-}
-
 static enum status open_all(struct db *db, const struct db_options *options, struct error *err)
 {
-    char path[PATH_BYTES];
-    TRY(lock_folder(db, options->folder, err));
-    TRY(find_path(options->folder, path, err));
-    TRY(conn_open(&db->writer, db->driver, path, DRIVER_READ_WRITE, options->synchronous, err));
+    const char *folder = options->folder;
+    TRY(db->driver->claim(folder, &db->claim, err));
+    TRY(db->driver->inspect(folder, &db_migrations, &db->schema, err));
+    TRY(conn_open(&db->writer, db->driver, folder, DRIVER_READ_WRITE, options->synchronous, err));
     db->driver->journal_watch(db->writer.handle, &db->journal_bytes);
-    TRY(migrate(&db->writer, err));
+    if (db->schema.found < db->schema.needed)
+        TRY(db->driver->migrate(db->writer.handle, folder, &db_migrations, &db->schema, err));
     for (size_t i = 0; i < options->readers && i < READERS_MAX; i++) {
-        TRY(conn_open(&db->readers[i], db->driver, path, DRIVER_READ_ONLY, options->synchronous, err));
+        TRY(conn_open(&db->readers[i], db->driver, folder, DRIVER_READ_ONLY, options->synchronous, err));
         db->readers_len = i + 1;
     }
     if (pthread_create(&db->thread, NULL, writer_main, db) != 0)
@@ -472,8 +380,8 @@ static void release(struct db *db)
 {
     close_readers(db);
     conn_close(&db->writer);
-    if (db->lock >= 0)
-        close(db->lock);
+    if (db->claim >= 0)
+        db->driver->release(db->claim);
     pthread_cond_destroy(&db->work);
     pthread_cond_destroy(&db->reader_free);
     pthread_mutex_destroy(&db->mutex);
@@ -487,7 +395,7 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     if (db == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot open the store");
     db->driver = &driver_sqlite;
-    db->lock = -1;
+    db->claim = -1;
     db->log = options->log;
     db->upkeep_at = seconds();
     pthread_mutex_init(&db->mutex, NULL);
@@ -535,4 +443,14 @@ void db_stats(struct db *db, struct db_stats *stats)
     pthread_mutex_lock(&db->mutex);
     *stats = db->stats;
     pthread_mutex_unlock(&db->mutex);
+}
+
+enum status db_inspect(const char *folder, struct db_schema *schema, struct error *err)
+{
+    return driver_sqlite.inspect(folder, &db_migrations, schema, err);
+}
+
+const struct db_schema *db_schema(const struct db *db)
+{
+    return &db->schema;
 }

@@ -25,9 +25,22 @@ struct db_options {
     void (*log)(const char *what, const struct error *why); /* of what no caller sees; why NULL: well again.  Or NULL */
 };
 
-/* Locks the folder, opens, migrates, reads every pragma back, starts the writer.
- * Errors: BUSY "locked" (another process has it), CONFLICT "schema_newer", FULL, INTERNAL. */
+/* A schema's version: as found, and as this program needs it.  backup: the name of the copy in the folder that is made
+ * before an older one is migrated, or "". */
+struct db_schema {
+    int  found, needed; /* found 0: there is no store yet */
+    char backup[40];
+};
+/* Of the store in a folder, whether or not it is in use; changes nothing.
+ * Errors: CONFLICT "schema_newer", "schema_unknown" (not one of ours, or changed by hand), INTERNAL "store_corrupt". */
+MUST_CHECK enum status db_inspect(const char *folder, struct db_schema *schema, struct error *err);
+
+/* Locks the folder, looks at the schema, opens, migrates, reads every pragma back, starts the writer.
+ * Errors: BUSY "locked" (another process has it), those of db_inspect, CONFLICT "backup_exists" (a copy that would be
+ * overwritten is in the way of a migration), FULL, INTERNAL. */
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
+/* As it was found when the store was opened: since then it is the needed one. */
+const struct db_schema *db_schema(const struct db *db);
 /* Finishes what is queued, checkpoints, closes. */
 void db_close(struct db *db);
 

@@ -1,13 +1,11 @@
-/* The SQLite driver: the only file that names sqlite3.h.
- * Invariants: DRIVER_READ_WRITE is opened once per file (db.c holds the lock); readers cannot write or checkpoint.
+/* The SQLite driver: its connections.
+ * Invariants: DRIVER_READ_WRITE is opened once per file, by who has the claim; readers cannot write or checkpoint.
  * Every pragma is read back: one that did not take is a reason not to start.
  * Connections are used by one thread at a time, so SQLite's own mutexes are off. */
-#include "db/driver.h"
+#include "db/db_sqlite.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,7 +27,7 @@ static const struct { int code; enum status status; const char *name; } failures
 
 /* A failed fsync says nothing about what is on the disk, and trying again would lie: the process ends, and the next
  * one finds exactly what was acknowledged. */
-static enum status fail(sqlite3 *handle, int code, struct error *err)
+enum status lite_fail(sqlite3 *handle, int code, struct error *err)
 {
     int extended = handle == NULL ? code : sqlite3_extended_errcode(handle);
     if (extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC) {
@@ -45,14 +43,14 @@ static enum status fail(sqlite3 *handle, int code, struct error *err)
     return error_set(err, STATUS_INTERNAL, "store_error", "", "store: %s", sqlite3_errstr(extended));
 }
 
-static enum status lite_execute(void *handle, const char *text, struct error *err)
+enum status lite_execute(void *handle, const char *text, struct error *err)
 {
     errno = 0;
     int code = sqlite3_exec(handle, text, NULL, NULL, NULL);
-    return code == SQLITE_OK ? STATUS_OK : fail(handle, code, err);
+    return code == SQLITE_OK ? STATUS_OK : lite_fail(handle, code, err);
 }
 
-static enum status pragma(sqlite3 *handle, const char *name, const char *value, const char *expected, struct error *err)
+enum status lite_pragma(sqlite3 *handle, const char *name, const char *value, const char *expected, struct error *err)
 {
     char text[96];
     snprintf(text, sizeof text, "PRAGMA %s = %s", name, value);
@@ -67,7 +65,7 @@ static enum status pragma(sqlite3 *handle, const char *name, const char *value, 
     bool        same = value_now != NULL && strcmp(value_now, expected) == 0;
     sqlite3_finalize(statement);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return fail(handle, code, err);
+        return lite_fail(handle, code, err);
     if (!same)
         return error_set(err, STATUS_INTERNAL, "pragma", "", "the store does not accept %s = %s", name, value);
     return STATUS_OK;
@@ -83,26 +81,28 @@ static enum status configure(sqlite3 *handle, enum driver_mode mode, const char 
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
     sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_busy_timeout(handle, BUSY_MS);
-    TRY(pragma(handle, "mmap_size", "0", "0", err));
-    TRY(pragma(handle, "temp_store", "2", "2", err));
-    TRY(pragma(handle, "cell_size_check", "1", "1", err));
+    TRY(lite_pragma(handle, "mmap_size", "0", "0", err));
+    TRY(lite_pragma(handle, "temp_store", "2", "2", err));
+    TRY(lite_pragma(handle, "cell_size_check", "1", "1", err));
     if (mode == DRIVER_READ_ONLY)
-        return pragma(handle, "query_only", "1", "1", err);
-    TRY(pragma(handle, "journal_mode", "WAL", "wal", err));
-    TRY(pragma(handle, "synchronous", synchronous, strcmp(synchronous, "OFF") == 0 ? "0" : "2", err));
-    TRY(pragma(handle, "secure_delete", "1", "1", err));
-    return pragma(handle, "foreign_keys", "1", "1", err);
+        return lite_pragma(handle, "query_only", "1", "1", err);
+    TRY(lite_pragma(handle, "journal_mode", "WAL", "wal", err));
+    TRY(lite_pragma(handle, "synchronous", synchronous, strcmp(synchronous, "OFF") == 0 ? "0" : "2", err));
+    TRY(lite_pragma(handle, "secure_delete", "1", "1", err));
+    return lite_pragma(handle, "foreign_keys", "1", "1", err);
 }
 
-static enum status lite_open(const char *path, enum driver_mode mode, const char *synchronous, void **out,
+static enum status lite_open(const char *folder, enum driver_mode mode, const char *synchronous, void **out,
                              struct error *err)
 {
+    char     path[LITE_PATH_BYTES];
     sqlite3 *handle = NULL;
-    int      flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE |
+    TRY(lite_path(folder, "gnomon.db", path, err));
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE |
                 (mode == DRIVER_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     errno = 0;
     int         code = sqlite3_open_v2(path, &handle, flags, NULL);
-    enum status status = code == SQLITE_OK ? configure(handle, mode, synchronous, err) : fail(handle, code, err);
+    enum status status = code == SQLITE_OK ? configure(handle, mode, synchronous, err) : lite_fail(handle, code, err);
     if (status != STATUS_OK) {
         sqlite3_close(handle);
         return status;
@@ -114,6 +114,11 @@ static enum status lite_open(const char *path, enum driver_mode mode, const char
 static void lite_close(void *handle)
 {
     sqlite3_close(handle);
+}
+
+static enum status lite_begin(void *handle, enum driver_mode mode, struct error *err)
+{
+    return lite_execute(handle, mode == DRIVER_READ_WRITE ? "BEGIN IMMEDIATE" : "BEGIN", err);
 }
 
 /* SQLite numbers $n by first appearance but ?n by n, so the one is written for the other. */
@@ -129,7 +134,7 @@ static enum status lite_prepare(void *handle, const char *text, void **statement
     errno = 0;
     int code = sqlite3_prepare_v3(handle, own, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL);
     if (code != SQLITE_OK)
-        return fail(handle, code, err);
+        return lite_fail(handle, code, err);
     *statement = made;
     return STATUS_OK;
 }
@@ -141,7 +146,7 @@ static void lite_finalize(void *statement)
 
 static enum status bound(sqlite3_stmt *statement, int code, struct error *err)
 {
-    return code == SQLITE_OK ? STATUS_OK : fail(sqlite3_db_handle(statement), code, err);
+    return code == SQLITE_OK ? STATUS_OK : lite_fail(sqlite3_db_handle(statement), code, err);
 }
 
 static enum status lite_bind_int(void *statement, int index, int64_t value, struct error *err)
@@ -169,7 +174,7 @@ static enum status lite_step(void *statement, bool *row, struct error *err)
     errno = 0;
     int code = sqlite3_step(statement);
     *row = code == SQLITE_ROW;
-    return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : fail(sqlite3_db_handle(statement), code, err);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : lite_fail(sqlite3_db_handle(statement), code, err);
 }
 
 static void lite_reset(void *statement)
@@ -253,13 +258,18 @@ static enum status lite_checkpoint(void *handle, bool truncate, int64_t *bytes, 
     bool is_good = code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY;
     if (is_good)
         *bytes = frames > 0 ? (int64_t)frames * FRAME_BYTES : 0;
-    return is_good ? STATUS_OK : fail(handle, code, err);
+    return is_good ? STATUS_OK : lite_fail(handle, code, err);
 }
 
 const struct driver driver_sqlite = {
     .name = "sqlite",
+    .claim = lite_claim,
+    .release = lite_release,
+    .inspect = lite_inspect,
+    .migrate = lite_migrate,
     .open = lite_open,
     .close = lite_close,
+    .begin = lite_begin,
     .execute = lite_execute,
     .prepare = lite_prepare,
     .finalize = lite_finalize,

@@ -3,6 +3,7 @@
 #ifndef GNOMON_DB_DRIVER_H
 #define GNOMON_DB_DRIVER_H
 
+#include "db/db.h"
 #include "engine/base/status.h"
 
 #include <stdbool.h>
@@ -11,11 +12,33 @@
 
 enum driver_mode { DRIVER_READ_WRITE, DRIVER_READ_ONLY };
 
+/* What makes the schema: texts[0] of nothing version 1, texts[1] of that version 2, ... */
+struct migrations {
+    const char *const *texts;
+    int                len;
+};
+
 struct driver {
     const char *name;
-    enum status (*open)(const char *path, enum driver_mode mode, const char *synchronous, void **handle,
+    /* Makes the folder if it is not there, and keeps every other process out of it until release.
+     * Errors: BUSY "locked", INVALID and INTERNAL "path". */
+    enum status (*claim)(const char *folder, int *claim, struct error *err);
+    void (*release)(int claim);
+    /* Which version of its schema the store in the folder has; nothing is changed, whoever has the claim.
+     * Errors: INTERNAL "store_corrupt", CONFLICT "schema_newer", CONFLICT "schema_unknown" (it says a version, but is not
+     * what the migrations up to that make; an index more that is not unique does no harm). */
+    enum status (*inspect)(const char *folder, const struct migrations *all, struct db_schema *schema,
+                           struct error *err);
+    /* Takes the store with this schema to the last version in one transaction, after a copy of it was made durable as
+     * schema->backup.  Whatever happens, the store is the old one or the new one.
+     * Errors: CONFLICT "backup_exists", FULL, INTERNAL "migration". */
+    enum status (*migrate)(void *handle, const char *folder, const struct migrations *all,
+                           const struct db_schema *schema, struct error *err);
+    enum status (*open)(const char *folder, enum driver_mode mode, const char *synchronous, void **handle,
                         struct error *err);
     void (*close)(void *handle);
+    /* Of a reader: one snapshot until it ends.  Of the writer: it will write. */
+    enum status (*begin)(void *handle, enum driver_mode mode, struct error *err);
     enum status (*execute)(void *handle, const char *text, struct error *err); /* no parameters, no rows */
     enum status (*prepare)(void *handle, const char *text, void **statement, struct error *err);
     void (*finalize)(void *statement);
@@ -43,6 +66,7 @@ struct driver {
     enum status (*checkpoint)(void *handle, bool truncate, int64_t *bytes, struct error *err);
 };
 
-extern const struct driver driver_sqlite;
+extern const struct driver     driver_sqlite;
+extern const struct migrations db_migrations; /* of db/migrations, in order */
 
 #endif

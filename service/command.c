@@ -12,8 +12,9 @@ static const struct {
     const char *code;
     int         exit_code;
 } exit_codes[] = {
-    {"usage", COMMAND_USAGE},           {"store_corrupt", COMMAND_CORRUPT}, {"locked", COMMAND_TEMPORARY},
-    {"interrupted", COMMAND_TEMPORARY}, {"schema_newer", COMMAND_NEWER},    {"unreachable", COMMAND_UNREACHABLE},
+    {"usage", COMMAND_USAGE},           {"store_corrupt", COMMAND_CORRUPT},   {"locked", COMMAND_TEMPORARY},
+    {"interrupted", COMMAND_TEMPORARY}, {"schema_newer", COMMAND_SCHEMA},     {"schema_unknown", COMMAND_SCHEMA},
+    {"backup_exists", COMMAND_SCHEMA},  {"unreachable", COMMAND_UNREACHABLE},
 };
 
 int command_fail(const struct error *err)

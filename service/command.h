@@ -19,18 +19,21 @@ struct command {
 };
 
 extern const struct command command_serve, command_run, command_demo, command_token, command_project, command_curate,
-    command_agent, command_export, command_import, command_routes, command_key, command_ledger, command_audit;
+    command_agent, command_export, command_import, command_routes, command_key, command_ledger, command_audit,
+    command_migrate;
 
 /* Exit codes; the numbers are those of sysexits.h. */
 enum {
     COMMAND_DONE = 0,
     COMMAND_FAILED = 1,       /* the input or the server said no */
+    COMMAND_PENDING = 2,      /* migrate --check: there is something to do */
     COMMAND_USAGE = 64,       /* a wrong option */
     COMMAND_CORRUPT = 65,     /* the store is damaged */
     COMMAND_UNREACHABLE = 69, /* no server there */
     COMMAND_INTERNAL = 70,
     COMMAND_TEMPORARY = 75, /* the folder is in use, or the work was interrupted: again later */
-    COMMAND_NEWER = 78,     /* the store was written by a later version */
+    COMMAND_SCHEMA =
+        78, /* a store that this version does not take as it is: a later or an unknown schema, an old backup */
 };
 
 /* Prints "gnomon: <text>" on standard error; the exit code that belongs to the error. */

@@ -1,6 +1,7 @@
--- The first schema.  Times are milliseconds since 1970 on the wall clock, but for those that decide something (lease_ms,
--- deadline_ms, and when a key or a refusal came), which are of the clock that the table steady keeps.  ids are made by the
--- service, exact vectors are little-endian doubles in blobs.  event is the log: never changed, never deleted (triggers).
+-- The first schema.  It was released, so this file stays as it is: what changes the schema is the next one, 002.sql.
+-- Times are milliseconds since 1970 on the wall clock, but for those that decide something (lease_ms, deadline_ms, and
+-- when a key or a refusal came), which are of the clock that the table steady keeps.  ids are made by the service, exact
+-- vectors are little-endian doubles in blobs.  event is the log: never changed, never deleted (triggers).
 CREATE TABLE steady (
     id INTEGER PRIMARY KEY CHECK (id = 1), boot TEXT NOT NULL, offset_ms INTEGER NOT NULL,
     noted_ms INTEGER NOT NULL, noted_wall_ms INTEGER NOT NULL
@@ -11,7 +12,8 @@ CREATE TABLE study (
     labels TEXT NOT NULL, notes TEXT NOT NULL, budget INTEGER NOT NULL, revision INTEGER NOT NULL,
     version INTEGER NOT NULL, total INTEGER NOT NULL, queued INTEGER NOT NULL, running INTEGER NOT NULL,
     completed INTEGER NOT NULL, failed INTEGER NOT NULL, infeasible INTEGER NOT NULL, abandoned INTEGER NOT NULL,
-    stopped INTEGER NOT NULL, best_trial INTEGER NOT NULL, best_value REAL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL,
+    stopped INTEGER NOT NULL, best_trial INTEGER NOT NULL, best_value REAL, created_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL,
     imported INTEGER NOT NULL DEFAULT 0 -- trials whose results came from elsewhere: they do not count against the budget
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX study_by_age ON study(created_ms DESC, id DESC);
@@ -48,12 +50,13 @@ CREATE TABLE operation (
     retry_after_s INTEGER NOT NULL DEFAULT 0 -- of a failure: when the same request may be made again; 0: it need not be
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_by_state ON operation(state, study);
+CREATE INDEX operation_by_study ON operation(study); -- for when a study goes
+
 -- What was measured of running trials; a trial's curve is what came under its last lease.  note: what the rule wants to
 -- find again.
 CREATE TABLE measurement (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, trial INTEGER NOT NULL, lease INTEGER NOT NULL,
-    step INTEGER NOT NULL,
-    value REAL NOT NULL, revision INTEGER NOT NULL, at_ms INTEGER NOT NULL, stop INTEGER NOT NULL,
+    step INTEGER NOT NULL, value REAL NOT NULL, revision INTEGER NOT NULL, at_ms INTEGER NOT NULL, stop INTEGER NOT NULL,
     reason TEXT NOT NULL, next_step INTEGER NOT NULL, note BLOB,
     PRIMARY KEY (study, trial, lease, step)
 ) STRICT, WITHOUT ROWID;
@@ -128,6 +131,7 @@ CREATE TABLE federation_broadcast (
 ) STRICT;
 CREATE TRIGGER broadcast_is_not_changed BEFORE UPDATE ON federation_broadcast
     BEGIN SELECT RAISE(ABORT, 'a broadcast is not changed'); END;
+
 -- A game, and what every agent did in every round; rounds counts those that are complete.
 CREATE TABLE game (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, spec TEXT NOT NULL,

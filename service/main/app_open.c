@@ -54,6 +54,9 @@ static enum status open_store(struct app *app, struct error *err)
                                   .readers = READERS + APP_DRAWS + app->options.compute_slots,
                                   .log = log_store};
     TRY(db_open(&db, &app->db, err));
+    const struct db_schema *schema = db_schema(app->db);
+    if (schema->backup[0] != '\0')
+        log_event(LOG_INFO, "store_migrated", "from=%d to=%d backup=%s", schema->found, schema->needed, schema->backup);
     steady_read_boot(boot, sizeof boot);
     TRY(steady_start(app, boot, err));
     TRY(token_cache_load(app, err));

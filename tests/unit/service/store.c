@@ -52,11 +52,10 @@ static bool is_as_listed(const struct db_conn *conn, const struct sql_statement 
 
 static void test_every_statement_prepares(void)
 {
-    struct world *world = world_new();
-    char          path[96];
-    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
+    struct world         *world = world_new();
     static struct db_conn conn;
-    CU_ASSERT_EQUAL_FATAL(conn_open(&conn, &driver_sqlite, path, DRIVER_READ_ONLY, "FULL", &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(conn_open(&conn, &driver_sqlite, world->folder, DRIVER_READ_ONLY, "FULL", &world->err),
+                          STATUS_OK);
     for (int sql = 0; sql < SQL_COUNT; sql++) {
         void       *statement = NULL;
         enum status status = conn_statement(&conn, (enum sql)sql, &statement, &world->err);

@@ -20,6 +20,7 @@
     X(manifest)           \
     X(npy)                \
     X(races)              \
+    X(schema)             \
     X(steady)             \
     X(store)
 

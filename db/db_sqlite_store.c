@@ -1,0 +1,352 @@
+/* The store as files in a folder: its lock, the version of its schema, and how it gets to the next one.
+ *
+ * Invariants:
+ *  1. Who does not know a store leaves it as it is: it is looked at read-only before it is opened to be written.
+ *  2. A store that says version n has the schema that the first n migrations make.  They are applied to a database in
+ *     memory, and the two are compared object by object.
+ *  3. All that leads from one version to another is one transaction, after a copy of the store that is whole, private
+ *     and on the disk. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "db/db_sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50, APPLICATION_ID = 1196314957, PIECE_BYTES = 1 << 16 };
+
+enum status lite_path(const char *folder, const char *name, char path[LITE_PATH_BYTES], struct error *err)
+{
+    char *real = realpath(folder, NULL);
+    bool  is_good = real != NULL && (size_t)snprintf(path, LITE_PATH_BYTES, "%s/%s", real, name) < LITE_PATH_BYTES;
+    free(real);
+    return is_good ? STATUS_OK : error_set(err, STATUS_INVALID, "path", "", "cannot resolve %.150s", folder);
+}
+
+/* So that a new name in it is there after a power loss.  Not every file system can do that for a folder (EINVAL), and
+ * not every folder that we may write in may be opened (EACCES). */
+static enum status sync_folder(const char *folder, struct error *err)
+{
+    int  fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_good = fd >= 0 ? fsync(fd) == 0 || errno == EINVAL : errno == EACCES;
+    if (!is_good)
+        error_set(err, STATUS_INTERNAL, "path", "", "cannot make what is new in %.120s last: %s", folder,
+                  strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return is_good ? STATUS_OK : STATUS_INTERNAL;
+}
+
+/* ---- the lock ---- */
+
+static enum status make_folder(const char *folder, struct error *err)
+{
+    char parent[LITE_PATH_BYTES];
+    if (mkdir(folder, 0700) != 0)
+        return errno == EEXIST
+                   ? STATUS_OK
+                   : error_set(err, STATUS_INVALID, "path", "", "cannot make %.150s: %s", folder, strerror(errno));
+    snprintf(parent, sizeof parent, "%s/..", folder);
+    enum status status = sync_folder(parent, err);
+    if (status != STATUS_OK)
+        rmdir(folder); // the next start tries again
+    return status;
+}
+
+enum status lite_claim(const char *folder, int *claim, struct error *err)
+{
+    char path[LITE_PATH_BYTES];
+    if ((size_t)snprintf(path, sizeof path, "%s/gnomon.lock", folder) >= sizeof path)
+        return error_set(err, STATUS_INVALID, "path", "", "the path of the data folder is too long");
+    TRY(make_folder(folder, err));
+    *claim = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*claim < 0)
+        return error_set(err, STATUS_INVALID, "path", "", "cannot open %.150s: %s", path, strerror(errno));
+    for (int tries = 0; flock(*claim, LOCK_EX | LOCK_NB) != 0; tries++) { // who was killed may not be gone yet
+        if (tries == LOCK_TRIES)
+            return error_set(err, STATUS_BUSY, "locked", "", "another process uses %.150s", folder);
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_MS * 1000000}, NULL);
+    }
+    return STATUS_OK;
+}
+
+void lite_release(int claim)
+{
+    close(claim);
+}
+
+/* ---- the schema ---- */
+
+static enum status read_int(sqlite3 *handle, const char *text, int *out, struct error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    errno = 0;
+    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    *out = code == SQLITE_ROW ? sqlite3_column_int(statement, 0) : 0;
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : lite_fail(handle, code, err);
+}
+
+/* The tables, indices, triggers and views of a database, by name. */
+struct walk {
+    sqlite3      *handle;
+    sqlite3_stmt *statement;
+    const char   *name, *text; /* "table study" and what made it; NULL at the end */
+};
+
+static enum status walk_on(struct walk *walk, struct error *err)
+{
+    errno = 0;
+    int code = sqlite3_step(walk->statement);
+    walk->name = code == SQLITE_ROW ? (const char *)sqlite3_column_text(walk->statement, 0) : NULL;
+    walk->text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(walk->statement, 1) : NULL;
+    if (code == SQLITE_ROW && (walk->name == NULL || walk->text == NULL))
+        return lite_fail(NULL, SQLITE_NOMEM, err);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? STATUS_OK : lite_fail(walk->handle, code, err);
+}
+
+static enum status walk_begin(struct walk *walk, sqlite3 *handle, struct error *err)
+{
+    *walk = (struct walk){.handle = handle};
+    errno = 0;
+    int code = sqlite3_prepare_v2(handle,
+                                  "SELECT type || ' ' || name, sql FROM sqlite_schema "
+                                  "WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY 1",
+                                  -1, &walk->statement, NULL);
+    return code == SQLITE_OK ? walk_on(walk, err) : lite_fail(handle, code, err);
+}
+
+/* An index more makes nothing possible and nothing impossible, unless it is unique. */
+static bool is_harmless(const char *text)
+{
+    return strncmp(text, "CREATE INDEX ", 13) == 0;
+}
+
+static enum status compare(struct walk *own, struct walk *wanted, int version, struct error *err)
+{
+    while (own->name != NULL || wanted->name != NULL) {
+        int order = own->name == NULL ? 1 : wanted->name == NULL ? -1 : strcmp(own->name, wanted->name);
+        if (order != 0 ? order > 0 || !is_harmless(own->text) : strcmp(own->text, wanted->text) != 0)
+            return error_set(err, STATUS_CONFLICT, "schema_unknown", "",
+                             "gnomon.db says schema %d, but %.60s is %s: it was written before the first release, or "
+                             "changed by hand; use another folder, or restore a backup",
+                             version, order > 0 ? wanted->name : own->name,
+                             order > 0   ? "missing"
+                             : order < 0 ? "no part of it"
+                                         : "different");
+        TRY(walk_on(own, err));
+        if (order == 0)
+            TRY(walk_on(wanted, err));
+    }
+    return STATUS_OK;
+}
+
+/* That the database has the schema of this version. */
+static enum status check_schema(sqlite3 *handle, const struct migrations *all, int version, struct error *err)
+{
+    sqlite3    *memory = NULL;
+    struct walk own = {.handle = NULL}, wanted = {.handle = NULL};
+    int         code = sqlite3_open_v2(":memory:", &memory, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    enum status status = code == SQLITE_OK ? STATUS_OK : lite_fail(memory, code, err);
+    for (int i = 0; i < version && status == STATUS_OK; i++)
+        status = lite_execute(memory, all->texts[i], err);
+    if (status == STATUS_OK)
+        status = walk_begin(&own, handle, err);
+    if (status == STATUS_OK)
+        status = walk_begin(&wanted, memory, err);
+    if (status == STATUS_OK)
+        status = compare(&own, &wanted, version, err);
+    sqlite3_finalize(own.statement);
+    sqlite3_finalize(wanted.statement);
+    sqlite3_close(memory);
+    return status;
+}
+
+static enum status read_version(sqlite3 *handle, const struct migrations *all, int *version, struct error *err)
+{
+    int owner, objects;
+    TRY(read_int(handle, "PRAGMA user_version", version, err));
+    TRY(read_int(handle, "PRAGMA application_id", &owner, err));
+    TRY(read_int(handle, "SELECT count(*) FROM sqlite_schema", &objects, err));
+    if (*version == 0 && owner == 0 && objects == 0)
+        return STATUS_OK;
+    if (*version <= 0 || owner != APPLICATION_ID)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "gnomon.db is damaged, or of another program");
+    if (*version > all->len)
+        return error_set(err, STATUS_CONFLICT, "schema_newer", "",
+                         "gnomon.db was written by a later version (schema %d, this program knows %d): use that "
+                         "version, or the backup that it made",
+                         *version, all->len);
+    return check_schema(handle, all, *version, err);
+}
+
+/* -1: there is none. */
+static int64_t bytes_of(const char *path, const char *suffix)
+{
+    char        name[LITE_PATH_BYTES + 16];
+    struct stat own;
+    snprintf(name, sizeof name, "%s%s", path, suffix);
+    return stat(name, &own) == 0 ? (int64_t)own.st_size : -1;
+}
+
+/* A path as SQLite reads it in a URI, so that immutable can be said: nothing is made beside the file. */
+static void write_uri(const char *path, char out[3 * LITE_PATH_BYTES + 32])
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
+    char             *end = out + sprintf(out, "file:");
+    for (; *path != '\0'; path++)
+        end += sprintf(end, strchr(plain, *path) != NULL ? "%c" : "%%%02x", (unsigned char)*path);
+    sprintf(end, "?immutable=1");
+}
+
+/* After a clean end there is the database alone.  A write-ahead log can be read without writing to either file; what a
+ * rollback journal has must be put back first, as any program that opens it would. */
+static enum status open_to_look(const char *path, sqlite3 **out, struct error *err)
+{
+    char uri[3 * LITE_PATH_BYTES + 32];
+    bool has_log = bytes_of(path, "-wal") >= 0, has_journal = bytes_of(path, "-journal") > 0;
+    write_uri(path, uri);
+    errno = 0;
+    int code = sqlite3_open_v2(has_log || has_journal ? path : uri, out,
+                               SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI |
+                                   (has_journal ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY),
+                               NULL);
+    return code == SQLITE_OK ? STATUS_OK : lite_fail(*out, code, err);
+}
+
+enum status lite_inspect(const char *folder, const struct migrations *all, struct db_schema *schema, struct error *err)
+{
+    char     path[LITE_PATH_BYTES];
+    sqlite3 *handle = NULL;
+    *schema = (struct db_schema){.needed = all->len};
+    TRY(lite_path(folder, "gnomon.db", path, err));
+    if (bytes_of(path, "") <= 0) { // who was killed while making it leaves an empty one
+        if (bytes_of(path, "-wal") > 0)
+            return error_set(
+                err, STATUS_INTERNAL, "store_corrupt", "",
+                "gnomon.db is missing or empty, but gnomon.db-wal is there: restore both, or move it away");
+        return STATUS_OK;
+    }
+    enum status status = open_to_look(path, &handle, err);
+    if (status == STATUS_OK)
+        status = read_version(handle, all, &schema->found, err);
+    sqlite3_close(handle);
+    if (status == STATUS_OK && schema->found > 0 && schema->found < all->len)
+        snprintf(schema->backup, sizeof schema->backup, "gnomon.db.before-%03d", schema->found + 1);
+    return status;
+}
+
+/* ---- to the next version ---- */
+
+/* The whole store, as it is now, in a new file that is its owner's alone, and on the disk. */
+static enum status copy_store(sqlite3 *handle, const char *path, struct error *err)
+{
+    sqlite3 *copy = NULL;
+    unlink(path); // left by one that was interrupted
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_set(err, errno == ENOSPC ? STATUS_FULL : STATUS_INVALID, errno == ENOSPC ? "disk_full" : "path",
+                         "", "cannot make %.120s: %s", path, strerror(errno));
+    close(fd);
+    errno = 0;
+    int code = sqlite3_open_v2(
+        path, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, NULL);
+    enum status status =
+        code == SQLITE_OK ? lite_pragma(copy, "journal_mode", "OFF", "off", err) : lite_fail(copy, code, err);
+    if (status == STATUS_OK)
+        status = lite_pragma(copy, "synchronous", "FULL", "2", err);
+    errno = 0;
+    sqlite3_backup *backup = status == STATUS_OK ? sqlite3_backup_init(copy, "main", handle, "main") : NULL;
+    if (backup != NULL)
+        sqlite3_backup_step(backup, -1); // its failure is that of the next line
+    if (status == STATUS_OK && (code = sqlite3_backup_finish(backup)) != SQLITE_OK)
+        status = lite_fail(copy, code, err);
+    sqlite3_close(copy);
+    return status;
+}
+
+static bool is_same_file(const char *first, const char *second)
+{
+    char   one[PIECE_BYTES], two[PIECE_BYTES];
+    size_t length;
+    FILE  *a = fopen(first, "rb"), *b = fopen(second, "rb");
+    bool   is_same = a != NULL && b != NULL;
+    do {
+        length = is_same ? fread(one, 1, sizeof one, a) : 0;
+        is_same = is_same && fread(two, 1, sizeof two, b) == length && memcmp(one, two, length) == 0;
+    } while (is_same && length > 0);
+    is_same = is_same && !ferror(a) && !ferror(b);
+    if (a != NULL)
+        fclose(a);
+    if (b != NULL)
+        fclose(b);
+    return is_same;
+}
+
+/* Under its own name only when it is whole.  One that is there already may be that of a migration which was
+ * interrupted: then it is the same, byte for byte. */
+static enum status back_up(sqlite3 *handle, const char *folder, const char *name, struct error *err)
+{
+    char        path[LITE_PATH_BYTES], part[LITE_PATH_BYTES + 16];
+    struct stat there;
+    TRY(lite_path(folder, name, path, err));
+    snprintf(part, sizeof part, "%s.part", path);
+    enum status status = copy_store(handle, part, err);
+    if (status == STATUS_OK && lstat(path, &there) != 0) {
+        if (rename(part, path) != 0)
+            status = error_set(err, STATUS_INTERNAL, "path", "", "cannot name %.120s: %s", path, strerror(errno));
+    } else if (status == STATUS_OK && !is_same_file(part, path)) {
+        status = error_set(err, STATUS_CONFLICT, "backup_exists", "",
+                           "%s is there already and is no copy of this store: move it away", name);
+    }
+    unlink(part);
+    return status == STATUS_OK ? sync_folder(folder, err) : status;
+}
+
+static enum status check_references(sqlite3 *handle, struct error *err)
+{
+    int rows;
+    TRY(read_int(handle, "SELECT count(*) FROM pragma_foreign_key_check", &rows, err));
+    if (rows > 0)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%d rows would refer to nothing", rows);
+    return STATUS_OK;
+}
+
+static enum status apply(sqlite3 *handle, const struct migrations *all, int from, struct error *err)
+{
+    char text[96];
+    TRY(lite_execute(handle, "BEGIN IMMEDIATE", err));
+    for (int i = from; i < all->len; i++)
+        TRY(lite_execute(handle, all->texts[i], err));
+    TRY(check_references(handle, err));
+    TRY(check_schema(handle, all, all->len, err));
+    snprintf(text, sizeof text, "PRAGMA user_version = %d; PRAGMA application_id = %d; COMMIT", all->len,
+             APPLICATION_ID);
+    return lite_execute(handle, text, err);
+}
+
+enum status lite_migrate(void *handle, const char *folder, const struct migrations *all, const struct db_schema *schema,
+                         struct error *err)
+{
+    struct error why = {.status = STATUS_OK}, left;
+    enum status  status = schema->found > 0 ? back_up(handle, folder, schema->backup, &why) : STATUS_OK;
+    // A table that is made anew must not take the rows that refer to it along; inside a transaction this says nothing.
+    if (status == STATUS_OK)
+        status = lite_pragma(handle, "foreign_keys", "0", "0", &why);
+    if (status == STATUS_OK)
+        status = apply(handle, all, schema->found, &why);
+    if (status == STATUS_OK)
+        return lite_pragma(handle, "foreign_keys", "1", "1", err);
+    if (sqlite3_get_autocommit(handle) == 0 && lite_execute(handle, "ROLLBACK", &left) != STATUS_OK)
+        why = left;
+    return error_set(err, status, why.code, "", "cannot take gnomon.db from schema %d to %d: %.150s; it is as it was",
+                     schema->found, all->len, why.text);
+}
