@@ -79,6 +79,18 @@ static json_t *choices_json(const struct option *option)
     return list;
 }
 
+/* What the option is, and where that is not said there, what each choice is. */
+static json_t *description_json(const struct option *option)
+{
+    json_t *text = json_string(option->help);
+    for (size_t i = 0; option->choice_help != NULL && option->choices[i] != NULL; i++) {
+        json_t *before = text;
+        text = json_sprintf("%s; %s: %s", json_string_value(before), option->choices[i], option->choice_help(i));
+        json_decref(before);
+    }
+    return text;
+}
+
 static json_t *option_json(const struct option *option)
 {
     static const char *const types[] = {
@@ -88,11 +100,11 @@ static json_t *option_json(const struct option *option)
                        : is_choice             ? json_string(option->choices[(size_t)option->fallback])
                        : is_number             ? number_json(option, option->fallback)
                                                : json_boolean(option->fallback != 0);
-    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:s}", "name", option->name, "type", types[option->kind],
+    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name", option->name, "type", types[option->kind],
                      "required", option->required, "minimum",
                      is_number ? number_json(option, option->min) : json_null(), "maximum",
                      is_number ? number_json(option, option->max) : json_null(), "default", fallback, "enum",
-                     is_choice ? choices_json(option) : json_null(), "description", option->help);
+                     is_choice ? choices_json(option) : json_null(), "description", description_json(option));
 }
 
 static json_t *policy_json(const struct policy *policy)

@@ -34,7 +34,8 @@ static size_t clamp_size(double x, size_t low, size_t high)
     return x > (double)high ? high : x > (double)low ? (size_t)x : low;
 }
 
-struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind, bool is_first, const struct ask *ask)
+struct gp_fit gp_effort_fit(const struct gp_study *study, const struct kernel_kind *kind, bool is_first,
+                            const struct ask *ask)
 {
     const struct space *space = study->problem->space;
     size_t              values = trial_log_finished(&study->log);

@@ -13,7 +13,8 @@ enum { GP_FEW = 60 }; /* values up to which a fit starts from everywhere */
 size_t gp_effort_milestone(size_t n);
 
 /* Settings of a fit of values observations; is_first: nothing is known yet.  ask NULL: no deadline. */
-struct gp_fit gp_effort_fit(const struct gp_study *study, enum kernel_kind kind, bool is_first, const struct ask *ask);
+struct gp_fit gp_effort_fit(const struct gp_study *study, const struct kernel_kind *kind, bool is_first,
+                            const struct ask *ask);
 
 /* Rows of each of so many models (struct gp_model, limit), 0: all.  With less than a second one has GP_HURRIED_ROWS: a new
  * factor of MODEL_ROWS_MAX takes a few tenths of one, and nothing can stop it.  ask NULL: no deadline. */

@@ -16,9 +16,6 @@
 enum { ACQUISITION, KERNEL, BETA, INITIAL, REPEAT };
 enum { INITIAL_MAX = 8, INITIAL_CANDIDATES = 5 };
 
-static const char *const      kernels[] = {"matern52", "matern32", "matern12", "se", NULL};
-static const enum kernel_kind kernel_kinds[] = {KERNEL_MATERN52, KERNEL_MATERN32, KERNEL_MATERN12, KERNEL_SE};
-
 static const struct option options[] = {
     [ACQUISITION] =
         {.name = "acquisition",
@@ -31,8 +28,7 @@ static const struct option options[] = {
                  "sample (parameter spaces only)"},
     [KERNEL] = {.name = "kernel",
                 .kind = OPTION_CHOICE,
-                .max = 3,
-                .choices = kernels,
+                KERNEL_CHOICES,
                 .help = "covariance function; one length-scale per parameter, one for all columns of candidates"},
     [BETA] = {.name = "beta",
               .kind = OPTION_REAL,

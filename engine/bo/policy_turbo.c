@@ -61,7 +61,7 @@ static enum status open_session(const struct problem *problem, struct session **
  * 100 trials on the two functions tried (of 24 and 30 parameters, three seeds each). */
 static struct gp_fit fit_settings(const struct session *session, bool is_first, const struct ask *ask)
 {
-    struct gp_fit fit = gp_effort_fit(&session->study, KERNEL_MATERN52, is_first, ask);
+    struct gp_fit fit = gp_effort_fit(&session->study, &kernel_matern52, is_first, ask);
     fit.starts = FIT_DEFAULT;
     fit.evaluations = is_first ? FIT_FIRST : FIT_AGAIN;
     return fit;

@@ -43,7 +43,8 @@ static void assign_parts(struct metrics *own)
             }
 }
 
-enum status metrics_open(struct gp_study *study, enum kernel_kind kernel, struct metrics **out, struct error *err)
+enum status metrics_open(struct gp_study *study, const struct kernel_kind *kernel, struct metrics **out,
+                         struct error *err)
 {
     struct arena   *kept = &study->kept;
     size_t          params_len = study->log.params_len;

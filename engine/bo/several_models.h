@@ -19,14 +19,14 @@ struct metrics_part {
 
 /* Parts 0 .. objectives - 1 are the objectives, then the constraints, then the one for infeasible trials. */
 struct metrics {
-    struct gp_study     *study;
-    enum kernel_kind     kernel;
-    struct metrics_part *parts;                        /* [len + 1] */
-    size_t               objectives, len;              /* len: without the last part */
-    size_t               metric_of[METRICS_PARTS_MAX]; /* which metric of the problem a part models */
-    size_t               shown;                        /* the part that metrics_model is of */
-    struct gp_note       head;                         /* of the last recorded fits, and these */
-    struct gp_record     records[METRICS_PARTS_MAX];
+    struct gp_study          *study;
+    const struct kernel_kind *kernel;
+    struct metrics_part      *parts;                        /* [len + 1] */
+    size_t                    objectives, len;              /* len: without the last part */
+    size_t                    metric_of[METRICS_PARTS_MAX]; /* which metric of the problem a part models */
+    size_t                    shown;                        /* the part that metrics_model is of */
+    struct gp_note            head;                         /* of the last recorded fits, and these */
+    struct gp_record          records[METRICS_PARTS_MAX];
 };
 
 /* INVALID "not_supported" when the fits of so many metrics and parameters do not fit into a note. */
@@ -34,7 +34,7 @@ MUST_CHECK enum status metrics_check(const struct problem *problem, struct error
 
 /* Lies in study->kept, as does everything that outlives a proposal but the factors.  *out NULL on failure.
  * Errors: NO_MEMORY. */
-MUST_CHECK enum status metrics_open(struct gp_study *study, enum kernel_kind kernel, struct metrics **out,
+MUST_CHECK enum status metrics_open(struct gp_study *study, const struct kernel_kind *kernel, struct metrics **out,
                                     struct error *err);
 MUST_CHECK enum status metrics_tell(struct metrics *own, const struct event *event, struct error *err);
 size_t                 metrics_bytes(const struct metrics *own); /* beyond kept */

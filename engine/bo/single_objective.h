@@ -15,9 +15,9 @@
 #include "engine/bo/gp_study.h"
 
 struct values_rule {
-    enum kernel_kind kernel;
-    enum acq_kind    acquisition;
-    double           beta; /* of ACQ_UCB; NaN: acq_beta */
+    const struct kernel_kind *kernel;
+    enum acq_kind             acquisition;
+    double                    beta; /* of ACQ_UCB; NaN: acq_beta */
 };
 struct values {
     struct gp_study   *study;

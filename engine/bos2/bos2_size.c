@@ -53,7 +53,7 @@ static enum status condition(const struct sizes *sizes, struct gp *gp, struct ar
 {
     static const size_t groups[INPUTS] = {0, 1};
     const struct gp_fit fit = {
-        .kind = KERNEL_MATERN52, .dims = INPUTS, .groups = INPUTS, .group_of = groups, .evaluations = EVALUATIONS};
+        .kind = &kernel_matern52, .dims = INPUTS, .groups = INPUTS, .group_of = groups, .evaluations = EVALUATIONS};
     const struct gp_data data = {.n = sizes->n, .dims = INPUTS, .X = sizes->X, .y = sizes->y};
     double               theta[INPUTS + HYPER], length_scales[INPUTS], noise;
     struct kernel        kernel;

@@ -167,7 +167,7 @@ static struct gp_fit fit_settings(const struct session *session, const struct as
 {
     size_t values = trial_log_finished(&session->log);
     return (struct gp_fit){
-        .kind = KERNEL_SE,
+        .kind = &kernel_se,
         .dims = session->problem->space->dims,
         .groups = session->problem->space->params_len,
         .group_of = session->group_of,

@@ -57,7 +57,7 @@ static enum status open_session(const struct problem *problem, struct session **
 {
     size_t                 dims = (size_t)fmax(option_value(problem, RELEASE_DIMS), 0); /* fmax takes the number */
     struct candidates_rule rule = {
-        .kind = KERNEL_SE,
+        .kind = &kernel_se,
         .length_scale = option_value(problem, LENGTH_SCALE),
         .variance = option_value(problem, SIGNAL_VARIANCE),
         .noise = option_value(problem, NOISE_VARIANCE),

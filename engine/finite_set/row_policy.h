@@ -22,14 +22,14 @@ struct candidates_view {
 };
 
 struct candidates_rule {
-    enum kernel_kind kind;
-    double           length_scale, variance, noise, mean; /* NaN: estimated; noise: a variance, units of values */
-    double           release_noise;  /* s^2 per coordinate of the rows themselves, SE kernel only; 0: none */
-    size_t           release_dims;   /* p of mechanism_effective_kernel; the hyper-parameters are the function's own */
-    size_t           initial;        /* random rows before the model is asked; at least until one is observed */
-    size_t           reserved_bytes; /* of the problem's memory, which the caller has taken */
-    bool             each_row_once;  /* a row suggested or observed is out; otherwise only an infeasible one is */
-    const char      *acquisition;    /* what score computes, as the option names it */
+    const struct kernel_kind *kind;
+    double      length_scale, variance, noise, mean; /* NaN: estimated; noise: a variance, units of values */
+    double      release_noise;  /* s^2 per coordinate of the rows themselves, SE kernel only; 0: none */
+    size_t      release_dims;   /* p of mechanism_effective_kernel; the hyper-parameters are the function's own */
+    size_t      initial;        /* random rows before the model is asked; at least until one is observed */
+    size_t      reserved_bytes; /* of the problem's memory, which the caller has taken */
+    bool        each_row_once;  /* a row suggested or observed is out; otherwise only an infeasible one is */
+    const char *acquisition;    /* what score computes, as the option names it */
     /* Scores m rows, higher is better; mean and sd [m] in the units of values, sd with the pending rows. */
     void (*score)(const struct candidates_view *view, size_t m, const double *mean, const double *sd, double *score);
 };

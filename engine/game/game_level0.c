@@ -65,7 +65,7 @@ static enum status draw_waves(struct game *game, size_t agent, struct error *err
         return no_memory(err);
     for (size_t c = 0; c < actions->dims; c++)
         scales[c] = game->groups[game->group_of[agent]].gp.length_scale;
-    const struct kernel kernel = {.kind = KERNEL_SE, .dims = actions->dims, .variance = 1, .length_scales = scales};
+    const struct kernel kernel = {.kind = &kernel_se, .dims = actions->dims, .variance = 1, .length_scales = scales};
     struct rff          rff;
     TRY(rff_draw(&rff, &kernel, count, &rng, &game->arena, err));
     for (size_t i = 0; i < actions->n; i++)

@@ -337,7 +337,7 @@ static enum status refit(struct game *game, struct group *group, struct error *e
     size_t               used = n < FIT_LEN_MAX ? n : FIT_LEN_MAX, agent = group->members[0];
     struct arena_mark    mark = arena_mark(&game->arena);
     double              *y = ARENA_NEW(&game->arena, double, used);
-    struct candidate_fit fit = {.kind = KERNEL_SE,
+    struct candidate_fit fit = {.kind = &kernel_se,
                                 .n = used,
                                 .columns = game->dims,
                                 .X = game->inputs + (n - used) * game->dims,

@@ -62,7 +62,7 @@ static void scales_fill(const struct partition *partition, double length, double
 
 static struct kernel kernel_of(const struct partition *partition, size_t j, double variance, const double *scales)
 {
-    return (struct kernel){.kind = KERNEL_MATERN52,
+    return (struct kernel){.kind = &kernel_matern52,
                            .dims = width_of(partition, j),
                            .variance = variance,
                            .length_scales = scales + partition->start[j]};
@@ -105,7 +105,7 @@ static enum status search_init(struct search *search, const struct partition *pa
 /* K and dK/dlog l of the known rows, lower triangles. */
 static void fill(struct search *search, double inverse_square, double variance)
 {
-    const struct kernel kernel = {.kind = KERNEL_MATERN52, .variance = variance};
+    const struct kernel kernel = {.kind = &kernel_matern52, .variance = variance};
     size_t              n = search->n;
     for (size_t i = 0; i < n; i++) {
         double *K = search->K + i * n, *slope = search->slope + i * n;

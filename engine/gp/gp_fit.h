@@ -13,14 +13,14 @@
 enum { HYPER = 3 }; /* how long theta is beyond the length-scales */
 
 struct gp_fit {
-    enum kernel_kind kind;
-    size_t           dims, groups;
-    const size_t    *group_of;    /* [dims] -> 0 .. groups - 1 */
-    size_t           evaluations; /* of the likelihood, at most, from each start */
-    bool             is_smooth;   /* prefers longer length-scales, by a narrower prior */
-    double           least_a;     /* of the warp; 0: no bound, infinity: values are modelled as they are, or nearly */
-    unsigned         starts;      /* from which of the fixed starts, bits; warm is always one, or else the default */
-    bool (*late)(void *);         /* polled; true: the best so far will do.  NULL: no deadline */
+    const struct kernel_kind *kind;
+    size_t                    dims, groups;
+    const size_t             *group_of;    /* [dims] -> 0 .. groups - 1 */
+    size_t                    evaluations; /* of the likelihood, at most, from each start */
+    bool                      is_smooth;   /* prefers longer length-scales, by a narrower prior */
+    double   least_a;     /* of the warp; 0: no bound, infinity: values are modelled as they are, or nearly */
+    unsigned starts;      /* from which of the fixed starts, bits; warm is always one, or else the default */
+    bool (*late)(void *); /* polled; true: the best so far will do.  NULL: no deadline */
     void *late_arg;
 };
 

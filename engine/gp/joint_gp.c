@@ -35,7 +35,7 @@ void joint_gp_reset(struct joint_gp *gp, double length_scale, double noise)
     gp->noise = noise;
     gp->t = 0;
     if (gp->cells > 0)
-        candidate_gp_reset(&gp->table, KERNEL_SE, length_scale, noise);
+        candidate_gp_reset(&gp->table, &kernel_se, length_scale, noise);
     for (size_t o = 1; o < gp->outputs && gp->cells > 0; o++)
         memset(gp->sums[o], 0, gp->cells * sizeof(double));
 }
@@ -69,7 +69,7 @@ static void covariances(const struct joint_gp *gp, const double *x, const double
             double d = (x[c] - Z[i * gp->dims + c]) * inverse;
             r2 += d * d;
         }
-        out[i] = kernel_value(KERNEL_SE, r2);
+        out[i] = kernel_value(&kernel_se, r2);
     }
 }
 

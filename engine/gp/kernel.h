@@ -1,26 +1,46 @@
-/* Stationary covariance functions with one length-scale per coordinate (ARD).
- *   r^2 = sum_j ((x_j - x'_j) / l_j)^2
- *   SE           s2 exp(-r^2/2)                                 Rasmussen & Williams 2006, (4.9)
- *   Matern 1/2   s2 exp(-r)                                     (4.17) with nu = 1/2 ...
- *   Matern 3/2   s2 (1 + sqrt3 r) exp(-sqrt3 r)
- *   Matern 5/2   s2 (1 + sqrt5 r + 5/3 r^2) exp(-sqrt5 r) */
+/* Stationary covariance functions with one length-scale per coordinate (ARD), and matrices of them.
+ *   r^2 = sum_j ((x_j - x'_j) / l_j)^2,   k = s2 f(r^2),   f(0) = 1
+ * One kind of kernel = one f = one file kernel_NAME.c with one const record + one line in kernel_list.h.  f is a
+ * covariance in any number of dimensions, so a mixture of squared exponentials (Schoenberg 1938): a random frequency of
+ * it is a standard normal vector, divided by the length-scales, times a random factor.  The length-scales have no bounds
+ * of a kind: what is sensible is that of the cube the inputs lie in, see gp_fit.c. */
 #ifndef GNOMON_ENGINE_KERNEL_H
 #define GNOMON_ENGINE_KERNEL_H
 
+#include "engine/gp/kernel_list.h"
+#include "engine/math/rng.h"
+
 #include <stddef.h>
 
-enum kernel_kind { KERNEL_SE, KERNEL_MATERN12, KERNEL_MATERN32, KERNEL_MATERN52 };
+enum { KERNEL_BLOCK = 32 }; /* points whose distances become covariances together */
 
-struct kernel {
-    enum kernel_kind kind;
-    size_t           dims;
-    double           variance;      /* s2 > 0 */
-    const double    *length_scales; /* [dims] > 0; borrowed */
+struct kernel_kind {
+    const char *name; /* as options and kernel_list.h have it */
+    const char *help;
+    double (*value)(double r2); /* f, for 0 <= r2 <= KERNEL_R2_MAX */
+    double (*slope)(double r2); /* df/d(r2); Matern 1/2 has none at 0: 0 there */
+    /* r2[KERNEL_BLOCK] := s2 f(r2), slopes[KERNEL_BLOCK] := s2 df/d(r2): with s2 = 1 bitwise value and slope. */
+    void (*map)(double s2, double *restrict r2, double *restrict slopes);
+    double (*frequency)(struct rng *rng); /* that factor: one draw of it */
 };
 
-/* k as a function of r^2 (without s2), and dk/d(r^2) (without s2; Matern 1/2 has none at 0: returns 0 there). */
-double kernel_value(enum kernel_kind kind, double r2);
-double kernel_slope(enum kernel_kind kind, double r2);
+/* In the order of the documentation; the value of an option with the choices kernel_names is an index of kernel_kinds. */
+extern const struct kernel_kind *const kernel_kinds[]; /* [KERNELS] */
+extern const char *const               kernel_names[]; /* [KERNELS], then NULL */
+const char                            *kernel_help(size_t number);
+#define KERNEL_CHOICES .max = KERNELS - 1, .choices = kernel_names, .choice_help = kernel_help
+
+struct kernel {
+    const struct kernel_kind *kind;
+    size_t                    dims;
+    double                    variance;      /* s2 > 0 */
+    const double             *length_scales; /* [dims] > 0; borrowed */
+};
+
+/* f and df/d(r^2) of any r2 >= 0: beyond KERNEL_R2_MAX f no longer changes, and a formula may overflow. */
+#define KERNEL_R2_MAX 1e100
+double kernel_value(const struct kernel_kind *kind, double r2);
+double kernel_slope(const struct kernel_kind *kind, double r2);
 
 /* r^2 between x and Z_i for i < m: r2[m].  x [dims], Z [m][dims] row-major.  Cost O(m dims). */
 void kernel_distances(const struct kernel *kernel, const double *x, const double *Z, size_t m, double *r2);

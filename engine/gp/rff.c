@@ -1,24 +1,9 @@
-/* See rff.h.  A Matern kernel's spectral density is a multivariate t distribution: a normal vector over the root of an
- * independent chi-squared variable per degree of freedom, of which it has 2 nu = 1, 3 or 5. */
+/* See rff.h. */
 #include "engine/gp/rff.h"
 
 #include "engine/math/mat.h"
 
 #include <math.h>
-
-static const unsigned degrees_of_freedom[] = {
-    [KERNEL_SE] = 0, [KERNEL_MATERN12] = 1, [KERNEL_MATERN32] = 3, [KERNEL_MATERN52] = 5};
-
-static double stretch(enum kernel_kind kind, struct rng *rng)
-{
-    unsigned degrees = degrees_of_freedom[kind];
-    double   chi2 = 0.0;
-    for (unsigned i = 0; i < degrees; i++) {
-        double z = rng_normal(rng);
-        chi2 += z * z;
-    }
-    return degrees == 0 ? 1.0 : sqrt(degrees / chi2);
-}
 
 enum status rff_draw(struct rff *rff, const struct kernel *kernel, size_t count, struct rng *rng, struct arena *arena,
                      struct error *err)
@@ -30,7 +15,7 @@ enum status rff_draw(struct rff *rff, const struct kernel *kernel, size_t count,
     if (rff->frequencies == NULL || rff->phases == NULL)
         return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for %zu random features", count);
     for (size_t i = 0; i < count; i++) {
-        double factor = stretch(kernel->kind, rng);
+        double factor = kernel->kind->frequency(rng);
         for (size_t j = 0; j < dims; j++)
             rff->frequencies[i * dims + j] = factor * rng_normal(rng) / kernel->length_scales[j];
         rff->phases[i] = 2.0 * acos(-1.0) * rng_uniform(rng);

@@ -9,7 +9,6 @@
 enum { LENGTH, VARIANCE, NOISE, UNKNOWNS };
 static const double PRIOR_SD[UNKNOWNS] = {1.5, 1.0, 2.0};
 static const double NOISE_MIN = 1e-6; /* of the variance: keeps every pivot of the factor well above rounding */
-static const double R2_MAX = 1e100;
 
 struct search {
     const struct candidate_fit *fit;
@@ -59,7 +58,7 @@ static double cost(const struct search *s, const double theta[UNKNOWNS])
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++) {
             double r2 = s->r2[i * n + k];
-            double shared = variance * rho * kernel_value(fit->kind, fmin(r2 * inverse / wider, R2_MAX));
+            double shared = variance * rho * kernel_value(fit->kind, r2 * inverse / wider);
             s->K[i * n + k] = shared + (r2 == 0 ? own : 0);
         }
     for (size_t i = 0; i < n; i++)

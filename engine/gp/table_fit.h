@@ -12,16 +12,16 @@
 #include <stddef.h>
 
 struct candidate_fit {
-    enum kernel_kind kind;
-    size_t           n, columns;
-    const double    *X;               /* [n][columns] the observed rows */
-    const double    *y;               /* [n] centred values in units of their spread */
-    double           length_scale;    /* in: where the prior is centred; out */
-    double           variance, noise; /* in: where the prior is centred; out, units of y squared */
-    bool             fixed_length_scale, fixed_variance, fixed_noise; /* left as they are */
-    double           release_noise; /* s^2 of the rows, SE kernel only: see mechanism_effective_kernel; 0: none */
-    size_t           release_dims;  /* p; rows at distance 0 are one row */
-    bool (*late)(void *);           /* polled between evaluations; NULL: no deadline */
+    const struct kernel_kind *kind;
+    size_t                    n, columns;
+    const double             *X;               /* [n][columns] the observed rows */
+    const double             *y;               /* [n] centred values in units of their spread */
+    double                    length_scale;    /* in: where the prior is centred; out */
+    double                    variance, noise; /* in: where the prior is centred; out, units of y squared */
+    bool                      fixed_length_scale, fixed_variance, fixed_noise; /* left as they are */
+    double release_noise; /* s^2 of the rows, SE kernel only: see mechanism_effective_kernel; 0: none */
+    size_t release_dims;  /* p; rows at distance 0 are one row */
+    bool (*late)(void *); /* polled between evaluations; NULL: no deadline */
     void *late_arg;
 };
 

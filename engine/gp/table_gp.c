@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum { BLOCK = 512, FIRST_ROOM = 64 };
-static const double R2_MAX = 1e100; /* beyond it every kernel is 0, and none is NaN */
 
 static size_t padded(size_t n)
 {
@@ -29,11 +28,11 @@ enum status candidate_gp_init(struct candidate_gp *gp, struct arena *arena, cons
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if ((*arrays[i] = ARENA_NEW(arena, double, padded(n))) == NULL)
             return no_memory(err);
-    candidate_gp_reset(gp, KERNEL_SE, 1, 1);
+    candidate_gp_reset(gp, &kernel_se, 1, 1);
     return STATUS_OK;
 }
 
-void candidate_gp_reset(struct candidate_gp *gp, enum kernel_kind kind, double length_scale, double noise)
+void candidate_gp_reset(struct candidate_gp *gp, const struct kernel_kind *kind, double length_scale, double noise)
 {
     gp->kind = kind;
     gp->length_scale = length_scale;
@@ -103,7 +102,7 @@ static double squared_distance(const double *x, const double *z, size_t columns)
 static double covariance(const struct candidate_gp *gp, const double *x, size_t j)
 {
     double r2 = squared_distance(x, gp->rows + j * gp->columns, gp->columns);
-    return (1 - gp->own) * kernel_value(gp->kind, fmin(r2 / (gp->length_scale * gp->length_scale), R2_MAX));
+    return (1 - gp->own) * kernel_value(gp->kind, r2 / (gp->length_scale * gp->length_scale));
 }
 
 /* Row t of L for one more row of the matrix. */

@@ -29,20 +29,20 @@
 #include <stddef.h>
 
 struct candidate_gp {
-    struct arena    *arena;
-    const double    *rows; /* [n][columns] row-major, borrowed */
-    size_t           n, columns;
-    enum kernel_kind kind;
-    double           length_scale, noise;         /* noise variance / signal variance */
-    double           own;                         /* 0 after init; to be set right before a reset, which leaves it */
-    size_t           observed, pending;           /* rows of V in use: observed, then pending */
-    size_t           room, kept;                  /* capacity of the small arrays; arrays of V that exist */
-    size_t          *at;                          /* [room] row numbers */
-    float          **V;                           /* [room] arrays of n, padded to whole blocks */
-    double          *L;                           /* [room][room] */
-    double          *beta, *beta_one;             /* [room] L^-1 y and L^-1 1 */
-    double          *sum, *sum_one;               /* [n, padded] V' beta and V' beta_one */
-    double          *variance, *variance_pending; /* [n, padded] given the observed; given the pending rows, too */
+    struct arena             *arena;
+    const double             *rows; /* [n][columns] row-major, borrowed */
+    size_t                    n, columns;
+    const struct kernel_kind *kind;
+    double                    length_scale, noise; /* noise variance / signal variance */
+    double                    own;                 /* 0 after init; to be set right before a reset, which leaves it */
+    size_t                    observed, pending;   /* rows of V in use: observed, then pending */
+    size_t                    room, kept;          /* capacity of the small arrays; arrays of V that exist */
+    size_t                   *at;                  /* [room] row numbers */
+    float                   **V;                   /* [room] arrays of n, padded to whole blocks */
+    double                   *L;                   /* [room][room] */
+    double                   *beta, *beta_one;     /* [room] L^-1 y and L^-1 1 */
+    double                   *sum, *sum_one;       /* [n, padded] V' beta and V' beta_one */
+    double *variance, *variance_pending;           /* [n, padded] given the observed; given the pending rows, too */
 };
 
 /* Allocates the four arrays of n.  Errors: NO_MEMORY. */
@@ -50,7 +50,7 @@ MUST_CHECK enum status candidate_gp_init(struct candidate_gp *gp, struct arena *
                                          size_t columns, struct error *err);
 
 /* Back to the prior, with these hyper-parameters; memory is kept.  length_scale > 0, noise > 0.  O(n). */
-void candidate_gp_reset(struct candidate_gp *gp, enum kernel_kind kind, double length_scale, double noise);
+void candidate_gp_reset(struct candidate_gp *gp, const struct kernel_kind *kind, double length_scale, double noise);
 
 /* One observation y of a row (a row may be observed again).  O(n (t + columns)).
  * Errors: NO_MEMORY; NUMERIC "singular" when the new pivot is not positive or y is not finite.  The model is then

@@ -17,12 +17,12 @@ static enum status no_memory(struct error *err)
 /* ---- hyper-parameters ---- */
 
 struct fit {
-    size_t           n, dims;
-    enum kernel_kind kind;
-    const double    *X, *values;                                      /* [n][dims], [n] */
-    double          *y;                                               /* [n] scratch: values less the mean */
-    double           centre[MACRO_THETA_MAX], width[MACRO_THETA_MAX]; /* of the prior of each theta */
-    struct gp_work   work;
+    size_t                    n, dims;
+    const struct kernel_kind *kind;
+    const double             *X, *values;                                      /* [n][dims], [n] */
+    double                   *y;                                               /* [n] scratch: values less the mean */
+    double                    centre[MACRO_THETA_MAX], width[MACRO_THETA_MAX]; /* of the prior of each theta */
+    struct gp_work            work;
 };
 
 /* Minus the log posterior density, and its gradient. */
@@ -107,8 +107,8 @@ static enum status search(struct fit *fit, double *theta, struct arena *scratch,
     return STATUS_OK;
 }
 
-enum status macro_model_fit(const struct graph *graph, enum kernel_kind kind, double *theta, struct arena *scratch,
-                            struct error *err)
+enum status macro_model_fit(const struct graph *graph, const struct kernel_kind *kind, double *theta,
+                            struct arena *scratch, struct error *err)
 {
     size_t n = graph->prior_len, dims = graph->dims;
     bool   is_given = true;
@@ -137,8 +137,8 @@ enum status macro_model_fit(const struct graph *graph, enum kernel_kind kind, do
 
 /* ---- the log ---- */
 
-void macro_model_init(struct macro_model *model, const struct space *space, struct arena *arena, enum kernel_kind kind,
-                      const double *theta)
+void macro_model_init(struct macro_model *model, const struct space *space, struct arena *arena,
+                      const struct kernel_kind *kind, const double *theta)
 {
     size_t dims = space->graph->dims;
     *model = (struct macro_model){.graph = space->graph,

@@ -36,12 +36,12 @@ struct macro_model {
  *   variance       log-normal(log v, 1.5),  v the sample variance;   noise variance  log-normal(log(v / 100), 2)
  *   mean           N(sample mean, v)
  * Errors: NO_MEMORY.  O(evaluations n^3). */
-MUST_CHECK enum status macro_model_fit(const struct graph *graph, enum kernel_kind kind, double *theta,
+MUST_CHECK enum status macro_model_fit(const struct graph *graph, const struct kernel_kind *kind, double *theta,
                                        struct arena *scratch, struct error *err);
 
 /* theta without NaN. */
-void macro_model_init(struct macro_model *model, const struct space *space, struct arena *arena, enum kernel_kind kind,
-                      const double *theta);
+void macro_model_init(struct macro_model *model, const struct space *space, struct arena *arena,
+                      const struct kernel_kind *kind, const double *theta);
 
 /* Errors: NO_MEMORY. */
 MUST_CHECK enum status macro_model_tell(struct macro_model *model, const struct event *event, struct error *err);

@@ -35,7 +35,6 @@ enum {
 enum { SAMPLES_MAX = 10000, PRIOR_MIN = 5 };
 enum { OUTPUTS_SAMPLED, OUTPUTS_LIKELY };
 
-static const char *const kernels[] = {"se", "matern12", "matern32", "matern52", NULL};
 static const char *const outputs[] = {"sampled", "most_likely", NULL};
 
 #define ESTIMATED "; estimated from the prior observations when absent"
@@ -47,10 +46,6 @@ static const char *const outputs[] = {"sampled", "most_likely", NULL};
     {                                                                                                             \
         .name = (text), .kind = OPTION_INT, .min = (least), .max = (most), .fallback = (otherwise), .help = words \
     }
-#define CHOICE(text, values, most, words)                                                        \
-    {                                                                                            \
-        .name = (text), .kind = OPTION_CHOICE, .max = (most), .choices = (values), .help = words \
-    }
 // clang-format off
 #define COMMON_OPTIONS                                                                                                 \
     INTEGER("horizon", 1, MACRO_HORIZON_MAX, 3, "macro-actions that a plan looks ahead; cut to the remaining budget"), \
@@ -60,7 +55,8 @@ static const char *const outputs[] = {"sampled", "most_likely", NULL};
     NUMBER("beta", 0, 1e9, 0, "weight of the information that is gained"),                                             \
     NUMBER("threshold", 0, 1e300, NAN,                                                                                 \
            "a sampled value farther than this from that of the most likely outputs is replaced by it"),                \
-    CHOICE("kernel", kernels, 3, "covariance function of the field"),                                                  \
+    {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES, .fallback = KERNEL_SE,                                   \
+     .help = "covariance function of the field"},                                                                      \
     NUMBER("length_scale", 1e-300, 1e300, NAN, "of the field, in every direction" ESTIMATED),                          \
     NUMBER("length_scale_x", 1e-300, 1e300, NAN, "of the first coordinate"),                                           \
     NUMBER("length_scale_y", 1e-300, 1e300, NAN, "of the second coordinate"),                                          \
@@ -72,8 +68,12 @@ static const char *const outputs[] = {"sampled", "most_likely", NULL};
 
 static const struct option sampled_options[] = {
     COMMON_OPTIONS,
-    CHOICE("outputs", outputs, 1,
-           "sampled: what may be seen is drawn; most_likely: the means are taken for it (nonmyopic GP-UCB)"),
+    {.name = "outputs",
+     .kind = OPTION_CHOICE,
+     .max = 1,
+     .choices = outputs,
+     .fallback = OUTPUTS_SAMPLED,
+     .help = "sampled: what may be seen is drawn; most_likely: the means are taken for it (nonmyopic GP-UCB)"},
     {.name = NULL},
 };
 static const struct option anytime_options[] = {
@@ -157,7 +157,7 @@ static enum status session_open(const struct problem *problem, bool is_anytime, 
         return no_memory(err);
     *s = (struct session){.kept = kept, .problem = problem, .is_anytime = is_anytime};
     arena_init(&s->scratch, problem->memory_bytes - problem->memory_bytes / 4);
-    enum kernel_kind kind = (enum kernel_kind)option_value(problem, KERNEL);
+    const struct kernel_kind *kind = kernel_kinds[(size_t)option_value(problem, KERNEL)];
     read_theta(problem, theta);
     enum status status = macro_model_fit(problem->space->graph, kind, theta, &s->scratch, err);
     if (status != STATUS_OK) {

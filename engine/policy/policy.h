@@ -28,6 +28,7 @@ struct option {
     bool               required; /* there is no fallback: clients must say it */
     const char *const *choices;  /* OPTION_CHOICE: NULL-terminated; the value is the index */
     const char        *help;
+    const char *(*choice_help)(size_t choice); /* OPTION_CHOICE: what one is; NULL: help says it */
 };
 
 /* What is measured of a trial.  At least one metric is an objective. */

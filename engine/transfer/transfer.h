@@ -13,10 +13,10 @@
 // clang-format off
 enum { META_KERNEL, META_LENGTH_SCALE, META_VARIANCE, META_NOISE, META_MEAN, META_UNITS, META_INITIAL, META_REPEAT,
        META_OWN /* the algorithm's own begin here */ };
-extern const char *const meta_kernels[], *const meta_units[];
+extern const char *const meta_units[];
 enum { META_TOGETHER, META_EACH };
 #define META_OPTIONS(units)                                                                                            \
-    [META_KERNEL] = {.name = "kernel", .kind = OPTION_CHOICE, .max = 3, .choices = meta_kernels,                       \
+    [META_KERNEL] = {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES,                                    \
                      .help = "covariance function of every study's model"},                                            \
     [META_LENGTH_SCALE] = {.name = "length_scale", .kind = OPTION_REAL, .min = 1e-6, .max = 1e6, .fallback = NAN,      \
                            .help = "of all coordinates, in the unit cube or in units of the rows; estimated for each "  \

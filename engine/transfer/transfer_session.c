@@ -8,9 +8,7 @@
 enum { FIT_FIRST = 5, FIT_LATE = 25, FIT_EVALUATIONS = 30 };
 static const double Y_MAX = 1e9, GAP_NONE = -1;
 
-const char *const             meta_kernels[] = {"matern52", "matern32", "matern12", "se", NULL};
-const char *const             meta_units[] = {"together", "each", NULL};
-static const enum kernel_kind kernel_kinds[] = {KERNEL_MATERN52, KERNEL_MATERN32, KERNEL_MATERN12, KERNEL_SE};
+const char *const meta_units[] = {"together", "each", NULL};
 
 double meta_option(const struct problem *problem, const struct option *options, size_t option)
 {

@@ -62,7 +62,7 @@ static double draw_field(uint64_t number, double *outputs)
     struct rng    rng = rng_at(20240, number, RNG_TEST);
     for (size_t i = 0; i < SIDE; i++)
         x[i] = SPACING * (double)i;
-    const struct kernel kernel = {KERNEL_SE, 1, 1.0, &LENGTH_SCALE};
+    const struct kernel kernel = {.kind = &kernel_se, .dims = 1, .variance = 1.0, .length_scales = &LENGTH_SCALE};
     memset(L, 0, sizeof L);
     kernel_matrix(&kernel, x, SIDE, L, SIDE);
     if (mat_cholesky(L, SIDE, SIDE, spare, &jitter, NULL) != STATUS_OK)

@@ -138,10 +138,11 @@ static bool read_world(const struct world *world, const char *folder, struct are
 static void walk_ei(const struct world *world, const struct graph *graph, const double *outputs, size_t place,
                     struct walk *out)
 {
-    const struct kernel kernel = {KERNEL_SE, 2, world->signal_variance, world->length_scales};
-    struct arena        arena;
-    struct gp           gp;
-    double              X[2 * (OUTPUTS + 1)], y[OUTPUTS + 1], start = walk_seconds();
+    const struct kernel kernel = {
+        .kind = &kernel_se, .dims = 2, .variance = world->signal_variance, .length_scales = world->length_scales};
+    struct arena arena;
+    struct gp    gp;
+    double       X[2 * (OUTPUTS + 1)], y[OUTPUTS + 1], start = walk_seconds();
     arena_init(&arena, 1 << 24);
     *out = (struct walk){.best = outputs[place]};
     if (gp_init(&gp, &arena, &kernel, world->noise_variance, OUTPUTS + 1, NULL) != STATUS_OK)

@@ -79,7 +79,7 @@ static void make_factor(void)
 {
     struct error  err = {0};
     double        x[POINTS], spare[POINTS], jitter, scale = LENGTH_SCALE;
-    struct kernel kernel = {KERNEL_SE, 1, 1, &scale};
+    struct kernel kernel = {.kind = &kernel_se, .dims = 1, .variance = 1, .length_scales = &scale};
     for (size_t i = 0; i < POINTS; i++)
         x[i] = (double)i / (POINTS - 1);
     kernel_matrix(&kernel, x, POINTS, factor, POINTS);

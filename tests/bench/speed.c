@@ -86,7 +86,7 @@ static void measure_likelihood(size_t n, double *unit, double *likelihood)
 {
     double        *X = room(n * D, sizeof *X), *y = room(n, sizeof *y), *A = room(n * n, sizeof *A);
     double         scales[D] = {0.5, 0.6, 0.7, 0.8, 0.9, 1.0}, gradient[D + 2], at, units[REPEATS], times[REPEATS];
-    struct kernel  kernel = {KERNEL_MATERN52, D, 1.3, scales};
+    struct kernel  kernel = {.kind = &kernel_matern52, .dims = D, .variance = 1.3, .length_scales = scales};
     struct arena   arena;
     struct gp_work work;
     struct error   err = {0};

@@ -135,7 +135,7 @@ static bool measure_error(size_t n)
     fill_log(&log, n, 1);
     gp_model_groups(&space, group_of);
     struct gp_model model = {.space = &space, .log = &log, .scratch = &scratch};
-    struct gp_fit   fit = {.kind = KERNEL_MATERN52,
+    struct gp_fit   fit = {.kind = &kernel_matern52,
                            .dims = D,
                            .groups = D,
                            .group_of = group_of,

@@ -34,7 +34,7 @@ struct synthetic {
 
 static inline void synthetic_init(struct synthetic *s)
 {
-    const struct kernel kernel = {KERNEL_SE, 1, 1.0, &LENGTH_SCALE};
+    const struct kernel kernel = {.kind = &kernel_se, .dims = 1, .variance = 1.0, .length_scales = &LENGTH_SCALE};
     double             *A = malloc(sizeof s->K), *Vt = malloc(sizeof s->K), *values = s->work;
     for (size_t i = 0; i < POINTS; i++)
         s->x[i] = (double)i / (POINTS - 1);
@@ -138,7 +138,7 @@ struct features {
 
 static inline void features_draw(struct features *features, struct synthetic *s, size_t count, struct rng *rng)
 {
-    const struct kernel kernel = {KERNEL_SE, 1, 1.0, &LENGTH_SCALE};
+    const struct kernel kernel = {.kind = &kernel_se, .dims = 1, .variance = 1.0, .length_scales = &LENGTH_SCALE};
     struct arena_mark   mark = arena_mark(&s->arena);
     struct rff          rff;
     must(rff_draw(&rff, &kernel, count, rng, &s->arena, NULL));

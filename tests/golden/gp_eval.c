@@ -1,13 +1,14 @@
 /* Evaluates the engine's Gaussian process on problems read from standard input, for comparison with another
  * implementation (gp_sklearn.py).  A problem is white-space separated text:
  *   kind n d m variance noise_variance  length_scales[d]  X[n*d] y[n] noise[n]  Z[m*d]
- * kind: 0 SE, 1 Matern 1/2, 2 Matern 3/2, 3 Matern 5/2.  The answer is one number a line:
+ * kind: the name of one.  The answer is one number a line:
  *   log marginal likelihood, its gradient [d + 2], means [m], standard deviations [m]. */
 #include "engine/gp/gp.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double number(void)
 {
@@ -35,11 +36,11 @@ static void print_numbers(const double *x, size_t n)
         printf("%.17g\n", x[i]);
 }
 
-static enum status evaluate(enum kernel_kind kind, struct arena *arena, struct error *err)
+static enum status evaluate(const struct kernel_kind *kind, struct arena *arena, struct error *err)
 {
     size_t         n = (size_t)number(), d = (size_t)number(), m = (size_t)number();
     double         variance = number(), noise_variance = number(), value;
-    struct kernel  kernel = {kind, d, variance, numbers(arena, d)};
+    struct kernel  kernel = {.kind = kind, .dims = d, .variance = variance, .length_scales = numbers(arena, d)};
     double        *X = numbers(arena, n * d), *y = numbers(arena, n), *noise = numbers(arena, n);
     double        *Z = numbers(arena, m * d), *gradient = ARENA_NEW(arena, double, d + 2);
     double        *mean = ARENA_NEW(arena, double, m), *var = ARENA_NEW(arena, double, m);
@@ -63,14 +64,23 @@ static enum status evaluate(enum kernel_kind kind, struct arena *arena, struct e
     return STATUS_OK;
 }
 
+static const struct kernel_kind *find(const char *name)
+{
+    for (size_t k = 0; k < KERNELS; k++)
+        if (strcmp(name, kernel_names[k]) == 0)
+            return kernel_kinds[k];
+    fputs("gp_eval: no such kernel\n", stderr);
+    exit(2);
+}
+
 int main(void)
 {
-    double kind;
-    while (scanf("%lf", &kind) == 1) {
+    char name[32];
+    while (scanf("%31s", name) == 1) {
         struct arena arena;
         struct error err = {.text = "no value"};
         arena_init(&arena, (size_t)1 << 30);
-        if (evaluate((enum kernel_kind)kind, &arena, &err) != STATUS_OK) {
+        if (evaluate(find(name), &arena, &err) != STATUS_OK) {
             fprintf(stderr, "gp_eval: %s\n", err.text);
             return 1;
         }

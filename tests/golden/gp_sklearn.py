@@ -35,14 +35,14 @@ def problem(rng, kind):
 
 def as_text(p):
     n, d = p["x"].shape
-    numbers = [p["kind"], n, d, len(p["z"]), p["variance"], p["white"]]
+    numbers = [n, d, len(p["z"]), p["variance"], p["white"]]
     for array in (p["scales"], p["x"], p["y"], p["noise"], p["z"]):
         numbers.extend(array.ravel())
-    return " ".join(repr(float(v)) for v in numbers)
+    return " ".join([p["kind"]] + [repr(float(v)) for v in numbers])
 
 
 def reference(p):
-    shape = RBF(p["scales"]) if p["kind"] == 0 else Matern(p["scales"], nu=p["kind"] - 0.5)
+    shape = RBF(p["scales"]) if p["kind"] == "se" else Matern(p["scales"], nu=int(p["kind"][-2]) / 2)
     signal = ConstantKernel(p["variance"]) * shape
     noisy = GaussianProcessRegressor(signal + WhiteKernel(p["white"]), alpha=p["noise"], optimizer=None)
     noisy.fit(p["x"], p["y"])
@@ -69,7 +69,7 @@ def main():
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 2385
     program = os.path.join(os.environ.get("BUILD", "build"), "tests", "golden", "gp_eval")
     rng = np.random.default_rng(seed)
-    problems = [problem(rng, k % 4) for k in range(80)]
+    problems = [problem(rng, KINDS[k % 4]) for k in range(80)]
     text = "\n".join(as_text(p) for p in problems)
     answer = subprocess.run([program], input=text, capture_output=True, text=True, check=True, timeout=60)
     numbers = np.array([float(v) for v in answer.stdout.split()])

@@ -61,7 +61,7 @@ static void test_thompson(void)
     enum { M = 3, DRAWS = 4000 };
     static const double X[4] = {0.12, 0.37, 0.58, 0.91}, y[4] = {0.7, -0.4, 1.1, 0.2}, Z[M] = {0.25, 0.47, 0.75};
     double              l = 0.31, mean[M], C[M * M], draw[M], sum[M] = {0}, products[M * M] = {0};
-    struct kernel       kernel = {KERNEL_MATERN52, 1, 1.4, &l};
+    struct kernel       kernel = {.kind = &kernel_matern52, .dims = 1, .variance = 1.4, .length_scales = &l};
     struct arena        arena;
     struct gp           gp;
     arena_init(&arena, 1 << 20);

@@ -18,6 +18,7 @@ struct world {
     const struct policy *policy;
     struct problem       problem;
     double               options[OPTIONS_MAX];
+    bool                 is_hostile; /* values that a model may fail on */
 };
 
 /* Points at random quantiles, so of every kind that there is; after spaces_init. */
@@ -245,7 +246,9 @@ static void study_suggested(struct study *study, uint64_t trial, const struct pr
     CU_ASSERT(study->world->policy->tell(study->session, &event, NULL) == STATUS_OK);
 }
 
-/* A proposal with its own storage, filled with a pattern: what is not written stays recognisable. */
+/* Where values are benign, and memory and time enough, the model speaks or was not asked: a fallback would hide that it
+ * cannot, for it is a sound point as well.
+ * A proposal with its own storage, filled with a pattern: what is not written stays recognisable. */
 struct answer {
     struct proposal proposal;
     double          point[PARAMS_MAX];
@@ -258,6 +261,7 @@ static enum status ask_trial(const struct world *w, struct session *session, uin
     struct error err = {0};
     enum status  status = w->policy->ask(session, &(struct ask){.trial = trial}, &a->proposal, &err);
     CU_ASSERT(status == STATUS_OK || strcmp(err.code, "search_space_exhausted") == 0);
+    CU_ASSERT(status != STATUS_OK || w->is_hostile || a->proposal.fallback == NULL);
     return status;
 }
 

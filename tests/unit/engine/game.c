@@ -214,7 +214,7 @@ static void test_exp3(void)
     struct error        err;
     double              waves[4][4], expected[4], actual[4];
     const double        length = 0.59;
-    const struct kernel kernel = {.kind = KERNEL_SE, .dims = 1, .variance = 1, .length_scales = &length};
+    const struct kernel kernel = {.kind = &kernel_se, .dims = 1, .variance = 1, .length_scales = &length};
     struct rng          rng = rng_at(2385, 1, RNG_FEATURES);
     arena_init(&arena, MEMORY);
     CU_ASSERT_EQUAL_FATAL(rff_draw(&rff, &kernel, 4, &rng, &arena, &err), STATUS_OK);

@@ -28,7 +28,7 @@ static void data_fill(struct data *data, size_t n)
 
 static void gp_of(struct gp *gp, struct arena *arena, const struct data *data, size_t n, size_t capacity)
 {
-    struct kernel kernel = {.kind = KERNEL_MATERN52, .dims = D, .variance = 1.43, .length_scales = scales};
+    struct kernel kernel = {.kind = &kernel_matern52, .dims = D, .variance = 1.43, .length_scales = scales};
     CU_ASSERT_EQUAL_FATAL(gp_init(gp, arena, &kernel, NOISE, capacity, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_set_points(gp, data->X, data->noise, n, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_set_values(gp, data->y, NULL), STATUS_OK);

@@ -30,7 +30,7 @@ static void world_open(struct world *w, size_t d)
     trial_log_init(&w->log, &w->arena, d);
     gp_model_groups(&w->space, w->group_of);
     w->cache = (struct gp_cache){.limit_bytes = 16 << 20};
-    w->fit = (struct gp_fit){.kind = KERNEL_MATERN52,
+    w->fit = (struct gp_fit){.kind = &kernel_matern52,
                              .dims = d,
                              .groups = d,
                              .group_of = w->group_of,

@@ -30,7 +30,7 @@ struct state {
 
 static void state_open(struct state *s, const double *X, const double *y, size_t n)
 {
-    const struct kernel kernel = {KERNEL_SE, 2, 1.0, length_scales};
+    const struct kernel kernel = {.kind = &kernel_se, .dims = 2, .variance = 1.0, .length_scales = length_scales};
     arena_init(&s->arena, (size_t)1 << 28);
     CU_ASSERT_FATAL(gp_init(&s->gp, &s->arena, &kernel, 1e-5, n, NULL) == STATUS_OK);
     CU_ASSERT_FATAL(gp_set_points(&s->gp, X, NULL, n, NULL) == STATUS_OK);
@@ -321,7 +321,7 @@ static void test_fit(void)
     double              jitter, theta[5] = {NAN, NAN, NAN, NAN, NAN};
     struct arena        arena;
     const double        truth[] = {0.5, 0.8};
-    const struct kernel kernel = {KERNEL_SE, 2, 2.25, truth};
+    const struct kernel kernel = {.kind = &kernel_se, .dims = 2, .variance = 2.25, .length_scales = truth};
     for (size_t i = 0; i < N; i++) {
         sites[i] = (uint32_t)rng_below(&rng, 2500);
         graph_coordinates(&graph, sites[i], X + 2 * i);
@@ -339,14 +339,14 @@ static void test_fit(void)
     graph.prior_len = N;
     graph.sign = -1;
     arena_init(&arena, 1 << 24);
-    CU_ASSERT_FATAL(macro_model_fit(&graph, KERNEL_SE, theta, &arena, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(macro_model_fit(&graph, &kernel_se, theta, &arena, NULL) == STATUS_OK);
     CHECK_NEAR(exp(theta[0]), 0.5, 0.12);
     CHECK_NEAR(exp(theta[1]), 0.8, 0.2);
     CHECK_NEAR(theta[2], log(2.25), 0.7);
     CHECK_NEAR(theta[3], log(0.04), 0.5);
     CHECK_NEAR(theta[4], 3.5, 1);
     double given[5] = {NAN, log(0.7), NAN, log(0.05), NAN};
-    CU_ASSERT_FATAL(macro_model_fit(&graph, KERNEL_SE, given, &arena, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(macro_model_fit(&graph, &kernel_se, given, &arena, NULL) == STATUS_OK);
     CU_ASSERT(given[1] == log(0.7) && given[3] == log(0.05) && isfinite(given[0] + given[2] + given[4]));
     arena_fini(&arena);
 }
@@ -364,7 +364,7 @@ static void test_place(void)
     double            *blocked;
     struct event       event = {.kind = EVENT_SUGGESTED, .trial = 1, .point = east};
     arena_init(&arena, 1 << 22);
-    macro_model_init(&model, &space, &arena, KERNEL_SE, theta);
+    macro_model_init(&model, &space, &arena, &kernel_se, theta);
     CU_ASSERT_EQUAL(macro_model_place(&model), 1275);
     CU_ASSERT(macro_model_tell(&model, &event, NULL) == STATUS_OK);
     CU_ASSERT_EQUAL(macro_model_place(&model), 1279); /* it will be there */

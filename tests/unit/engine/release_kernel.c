@@ -153,7 +153,7 @@ static void test_fit(void)
         CU_ASSERT_FATAL(mat_cholesky(K, M, M, spare, &jitter, NULL) == STATUS_OK);
         mat_multiply_lower(K, M, M, y);
         for (int stated = 0; stated < 2; stated++) {
-            struct candidate_fit fit = {.kind = KERNEL_SE,
+            struct candidate_fit fit = {.kind = &kernel_se,
                                         .n = M,
                                         .columns = D,
                                         .X = Z,

@@ -16,6 +16,7 @@
     X(space_forms)       \
     X(mat)               \
     X(kernel)            \
+    X(kernel_contract)   \
     X(rff)               \
     X(gp)                \
     X(gp_model)          \

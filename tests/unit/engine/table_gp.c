@@ -91,7 +91,7 @@ static void start(struct candidate_gp *gp, struct arena *arena, double noise)
     arena_init(arena, (size_t)1 << 26);
     setting_fill(&setting);
     CU_ASSERT_FATAL(candidate_gp_init(gp, arena, setting.rows, N, COLUMNS, NULL) == STATUS_OK);
-    candidate_gp_reset(gp, KERNEL_SE, LENGTH, noise);
+    candidate_gp_reset(gp, &kernel_se, LENGTH, noise);
 }
 
 /* Variance within 1e-6 of the signal's; the mean within what the header's bound allows for these values. */
@@ -180,8 +180,8 @@ static void test_same_by_any_way(void)
     CU_ASSERT(!is_same(&gp, &fresh) && gp.room > fresh.room);
     CU_ASSERT(candidate_gp_set_pending(&fresh, setting.at + 50, 3, NULL) == STATUS_OK);
     CU_ASSERT(is_same(&gp, &fresh));
-    candidate_gp_reset(&gp, KERNEL_SE, 1.1, 0.5);
-    candidate_gp_reset(&gp, KERNEL_SE, LENGTH, 0.003);
+    candidate_gp_reset(&gp, &kernel_se, 1.1, 0.5);
+    candidate_gp_reset(&gp, &kernel_se, LENGTH, 0.003);
     for (size_t t = 0; t + 10 < T; t++)
         CU_ASSERT(candidate_gp_observe(&gp, setting.at[t], setting.y[t], NULL) == STATUS_OK);
     CU_ASSERT(candidate_gp_set_pending(&gp, setting.at + 50, 3, NULL) == STATUS_OK);
@@ -218,12 +218,12 @@ static void test_refused(void)
 static void test_hostile_rows(void)
 {
     static const double rows[] = {0, 1e300, -1e300, 1e-300, 5e-324, 1.7e308};
-    for (int kind = KERNEL_SE; kind <= KERNEL_MATERN52; kind++) {
+    for (size_t k = 0; k < KERNELS; k++) {
         struct candidate_gp gp;
         struct arena        arena;
         arena_init(&arena, 1 << 20);
         CU_ASSERT_FATAL(candidate_gp_init(&gp, &arena, rows, 6, 1, NULL) == STATUS_OK);
-        candidate_gp_reset(&gp, (enum kernel_kind)kind, 0.75, 0.25);
+        candidate_gp_reset(&gp, kernel_kinds[k], 0.75, 0.25);
         CU_ASSERT(candidate_gp_observe(&gp, 1, 2.0, NULL) == STATUS_OK);
         CU_ASSERT(candidate_gp_observe(&gp, 0, -3.0, NULL) == STATUS_OK);
         CHECK_NEAR(candidate_gp_mean(&gp, 1, 0), 1.6, 1e-6);
@@ -281,7 +281,7 @@ static void test_fit(void)
         y[i] = sin(X[2 * i]) + cos(1.3 * X[2 * i + 1]) + 0.1 * rng_normal(&rng);
     }
     const double         centre[3] = {log(3.2), log(1.1), log(0.02)};
-    struct candidate_fit fit = {.kind = KERNEL_SE,
+    struct candidate_fit fit = {.kind = &kernel_se,
                                 .n = T,
                                 .columns = 2,
                                 .X = X,
@@ -311,7 +311,7 @@ static void test_fit_stops(void)
     static const double  X[4] = {0.3, 0.9, 1.7, 4.1}, y[4] = {-1, 0.2, 1.1, 0.3}, bad[4] = {1, NAN, 0, 2};
     struct arena         arena;
     int                  polls = 3;
-    struct candidate_fit fit = {.kind = KERNEL_MATERN52,
+    struct candidate_fit fit = {.kind = &kernel_matern52,
                                 .n = 4,
                                 .columns = 1,
                                 .X = X,

@@ -1,0 +1,25 @@
+/* Squared exponential: exp(-r^2/2).                                       Rasmussen & Williams 2006, (4.9) */
+#include "engine/gp/kernel_formula.h"
+
+#include <math.h>
+
+static inline double formula(double s2, double r2, double *slope)
+{
+    double k = s2 * kernel_exp(-0.5 * r2);
+    *slope = -0.5 * k;
+    return k;
+}
+KERNEL_FUNCTIONS(formula)
+
+static double frequency(struct rng *rng)
+{
+    (void)rng; // its density is the normal one itself
+    return 1.0;
+}
+
+const struct kernel_kind kernel_se = {
+    .name = "se",
+    .help = "squared exponential: functions without any edge",
+    KERNEL_RECORD,
+    .frequency = frequency,
+};
