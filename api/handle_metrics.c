@@ -2,7 +2,7 @@
 #include "api/handlers.h"
 #include "api/reply.h"
 #include "api/route.h"
-#include "service/gate.h"
+#include "service/app/slots.h"
 #include "service/session.h"
 
 #include <stdarg.h>
@@ -84,7 +84,7 @@ static void print_app(struct page *page, struct app *app)
         double      value;
     } rows[] = {
         {"compute_waiting", "gauge", "Requests that wait for a slot to compute.",
-         (double)(gate_waiting(app->compute) + gate_waiting(app->plans) + gate_waiting(app->draws))},
+         (double)(slots_waiting(app->compute) + slots_waiting(app->plans) + slots_waiting(app->draws))},
         {"suggestions_total", "counter", "Trials proposed.", (double)atomic_load(&app->counters.suggestions)},
         {"observations_total", "counter", "Results accepted.", (double)atomic_load(&app->counters.observations)},
         {"fallbacks_total", "counter", "Proposals made without the model.",

@@ -6,7 +6,7 @@
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/codec/codec_spec.h"
-#include "service/codec/codec_trial.h"
+#include "service/codec/codec_study.h"
 #include "service/study.h"
 
 #include <stdio.h>

@@ -17,7 +17,7 @@ struct session_cache; /* service/session.h */
 struct token_cache;   /* service/token.h */
 struct study_cache;   /* service/app/study_cache.h */
 struct operations;    /* service/operation.h */
-struct gate;          /* limits how many computations run at once: service/gate.h */
+struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
 enum { APP_DRAWS = 2 }; /* slots of those without a model */
 struct app_options {
@@ -50,9 +50,9 @@ struct app {
     struct token_cache   *tokens;
     struct study_cache   *studies;
     struct operations    *operations;
-    struct gate          *compute;
-    struct gate          *plans; /* the same for those that plan ahead, so that nobody else waits for them */
-    struct gate          *draws; /* ... and for those without a model, which take next to no time */
+    struct slots         *compute;
+    struct slots         *plans; /* the same for those that plan ahead, so that nobody else waits for them */
+    struct slots         *draws; /* ... and for those without a model, which take next to no time */
     struct app_counters   counters;
     int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */
     int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */

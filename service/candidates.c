@@ -4,9 +4,9 @@
 
 #include "engine/privacy/release_checks.h"
 #include "service/app/app_transact.h"
+#include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
-#include "service/gate.h"
 #include "service/manifest.h"
 #include "service/matrix.h"
 #include "service/rows.h"
@@ -444,7 +444,7 @@ static enum status check_values(struct upload *up, struct error *err)
 /* Sets check->is_refused when the file, not the request, is what is wrong. */
 static enum status check_whole(struct upload *up, struct error *err)
 {
-    TRY(gate_enter(up->app->compute, up->app, up->caller, err));
+    TRY(slots_enter(up->app->compute, up->app, up->caller, err));
     enum status status = db_read(up->app->db, read_whole, up, err);
     if (status == STATUS_OK) {
         status = check_file(up, err);
@@ -452,7 +452,7 @@ static enum status check_whole(struct upload *up, struct error *err)
             status = check_values(up, err);
         up->check->is_refused = status == STATUS_INVALID;
     }
-    gate_leave(up->app->compute);
+    slots_leave(up->app->compute);
     return status;
 }
 

@@ -1,15 +1,15 @@
 /* The federation as a resource.  See federation.h. */
 #include "service/federation.h"
 
-#include "engine/privacy/accountant.h"
 #include "engine/federated/fts.h"
+#include "engine/privacy/accountant.h"
 #include "engine/space/region.h"
 #include "service/app/app_transact.h"
+#include "service/app/slots.h"
 #include "service/base/npy.h"
 #include "service/base/text.h"
 #include "service/codec_federation.h"
 #include "service/digest.h"
-#include "service/gate.h"
 #include "service/random.h"
 #include "service/steady.h"
 
@@ -39,9 +39,9 @@ enum status federation_estimate(struct app *app, struct caller *caller, const st
     enum status                   status = STATUS_OK;
     *epsilon = spec->is_private ? 0 : (double)NAN;
     if (spec->is_private && run.releases > 0) {
-        TRY(gate_enter(app->compute, app, caller, err));
+        TRY(slots_enter(app->compute, app, caller, err));
         status = accountant_estimate(&run, epsilon, caller->arena, err);
-        gate_leave(app->compute);
+        slots_leave(app->compute);
     }
     arena_release(caller->arena, mark);
     if (status == STATUS_NUMERIC) // too large for its grid: the guarantee alone is shown

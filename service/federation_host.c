@@ -1,8 +1,8 @@
 /* See federation_host.h. */
 #include "service/federation_host.h"
 
+#include "service/app/slots.h"
 #include "service/codec_federation.h"
-#include "service/gate.h"
 #include "service/rows.h"
 
 #include <stdio.h>
@@ -97,9 +97,9 @@ static enum status send_open(struct sync *sync, struct error *err)
         return STATUS_OK;
     if (vector == NULL)
         return app_no_memory(err);
-    TRY(gate_enter(sync->app->compute, sync->app, sync->caller, err));
+    TRY(slots_enter(sync->app->compute, sync->app, sync->caller, err));
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
-    gate_leave(sync->app->compute);
+    slots_leave(sync->app->compute);
     memcpy(digest, sync->federation.features_sha256, sizeof digest);
     sync->message = (struct federation_message){round, live->spec.agent, digest, vector, features};
     if (status == STATUS_OK)

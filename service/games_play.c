@@ -2,10 +2,10 @@
  * Invariants: a round's plays are complete exactly when its number is at most the game's rounds; a play never changes,
  * but for a payoff that was not known; the session was told the rounds up to live->seq. */
 #include "service/app/app_transact.h"
+#include "service/app/slots.h"
 #include "service/base/text.h"
 #include "service/codec_game.h"
 #include "service/games.h"
-#include "service/gate.h"
 #include "service/session.h"
 
 #include <math.h>
@@ -110,14 +110,14 @@ static enum status catch_up(struct look *look, struct error *err)
     if (status != STATUS_OK)
         return status;
     atomic_fetch_add(live->game == NULL ? &look->app->counters.session_misses : &look->app->counters.session_hits, 1);
-    TRY(gate_enter(look->app->compute, look->app, look->caller, err));
+    TRY(slots_enter(look->app->compute, look->app, look->caller, err));
     if (live->game == NULL)
         status = open_session(look, err);
     size_t known = look->all ? (size_t)live->seq : 0;
     if (status == STATUS_OK)
         status = tell_plays(live, look->game->spec, look->plays + known * look->game->spec->problem.agents_len,
                             (size_t)(look->game->rounds - live->seq), err);
-    gate_leave(look->app->compute);
+    slots_leave(look->app->compute);
     if (status != STATUS_OK)
         session_forget(live);
     return status;
@@ -145,9 +145,9 @@ static enum status check_active(const struct game_row *game, struct error *err)
 
 static enum status act(struct look *look, size_t agent, struct game_turn *out, struct error *err)
 {
-    TRY(gate_enter(look->app->compute, look->app, look->caller, err));
+    TRY(slots_enter(look->app->compute, look->app, look->caller, err));
     enum status status = game_act(look->live->game, agent, look->caller->arena, &out->action, err);
-    gate_leave(look->app->compute);
+    slots_leave(look->app->compute);
     return status;
 }
 
@@ -401,9 +401,9 @@ static enum status read_regrets(struct look *look, double **regrets, struct erro
         regrets[a] = ARENA_NEW(look->caller->arena, double, (size_t)look->game->rounds + 1);
         if (regrets[a] == NULL)
             return app_no_memory(err);
-        TRY(gate_enter(look->app->compute, look->app, look->caller, err));
+        TRY(slots_enter(look->app->compute, look->app, look->caller, err));
         enum status status = game_regret(look->live->game, a, look->caller->arena, regrets[a], &known, err);
-        gate_leave(look->app->compute);
+        slots_leave(look->app->compute);
         TRY(status);
         if (!known)
             regrets[a] = NULL;

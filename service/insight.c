@@ -1,7 +1,7 @@
 /* Importances, slices and residuals: each takes the study's session alone, as a prediction does. */
 #include "service/insight.h"
 
-#include "service/gate.h"
+#include "service/app/slots.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/study.h"
@@ -17,7 +17,7 @@ struct work {
     struct app    *app;
     struct caller *caller;
     struct live   *live;
-    enum status (*run)(struct work *work, struct error *err); /* under the session's lock and the gate */
+    enum status (*run)(struct work *work, struct error *err); /* under the session's lock, in a slot */
     void  *out;
     size_t metric;
 };
@@ -30,13 +30,13 @@ static enum status run_locked(struct work *work, struct error *err)
         return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
     if (work->live->observations == 0)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
-    TRY(gate_enter(work->app->compute, work->app, work->caller, err));
+    TRY(slots_enter(work->app->compute, work->app, work->caller, err));
     if (policy->show != NULL)
         policy->show(work->live->session, work->metric);
     enum status status = work->run(work, err);
     if (policy->show != NULL)
         policy->show(work->live->session, work->live->spec.first);
-    gate_leave(work->app->compute);
+    slots_leave(work->app->compute);
     return status;
 }
 

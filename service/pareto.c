@@ -1,7 +1,7 @@
 /* The Pareto set of a study. */
 #include "engine/acquisition/pareto.h"
 
-#include "service/gate.h"
+#include "service/app/slots.h"
 #include "service/rows.h"
 #include "service/study/trial_pareto.h"
 
@@ -96,8 +96,8 @@ enum status trial_pareto(struct app *app, struct caller *caller, const char *id,
     struct work work = {caller, id, out};
     *out = (struct pareto_reply){.hypervolume = NAN};
     TRY(caller_sees(caller, "study", id, err));
-    TRY(gate_enter(app->compute, app, caller, err));
+    TRY(slots_enter(app->compute, app, caller, err));
     enum status status = find_front(app, &work, err);
-    gate_leave(app->compute);
+    slots_leave(app->compute);
     return status;
 }

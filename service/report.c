@@ -3,9 +3,9 @@
  * that the trial has not changed since, or all of it is done again.  Nothing is told to the session here: the next
  * catch-up reads the measurement from the log. */
 #include "service/app/app_transact.h"
+#include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
-#include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/steady.h"
@@ -110,12 +110,12 @@ static enum status judge(struct report *work, struct error *err)
     const struct measurement measurement = {.trial = (uint64_t)work->request->held.number,
                                             .step = (size_t)work->request->step,
                                             .value = spec_sign(spec) * work->request->value};
-    TRY(gate_enter(work->app->compute, work->app, work->caller, err));
+    TRY(slots_enter(work->app->compute, work->app, work->caller, err));
     enum status status = spec->stopping.kind == STOP_RULE_OWN
                              ? spec->policy->judge(work->live->session, &measurement, work->verdict, err)
                              : stop_rule_judge(&spec->stopping, &work->live->curves, &measurement, work->verdict,
                                                work->caller->arena, err);
-    gate_leave(work->app->compute);
+    slots_leave(work->app->compute);
     *work->out = (struct report_reply){
         .stop = work->verdict->stop, .reason = work->verdict->reason, .next_step = (int64_t)work->verdict->next_step};
     return status;

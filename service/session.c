@@ -4,9 +4,9 @@
 #include "service/session.h"
 
 #include "engine/game/game.h"
+#include "service/app/slots.h"
 #include "service/base/text.h"
 #include "service/candidates.h"
-#include "service/gate.h"
 #include "service/meta.h"
 #include "service/rows.h"
 #include "service/session/received.h"
@@ -400,13 +400,13 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-enum status session_catch_up(struct app *app, struct caller *caller, struct gate *gate, struct live *live,
+enum status session_catch_up(struct app *app, struct caller *caller, struct slots *slots, struct live *live,
                              struct error *err)
 {
     struct catch_up work = {app, caller, live};
-    TRY(gate_enter(gate, app, caller, err));
+    TRY(slots_enter(slots, app, caller, err));
     enum status status = db_read(app->db, catch_up, &work, err);
-    gate_leave(gate);
+    slots_leave(slots);
     if (status != STATUS_OK)
         session_forget(live);
     return status;

@@ -18,8 +18,8 @@ MUST_CHECK enum status session_lock(struct app *app, const char *study, enum ses
                                     struct error *err);
 /* Unlocks; the oldest entries over the limit go. */
 void session_unlock(struct app *app, struct live *live);
-/* Opens what is missing and tells the session every event of the log that it does not know yet, in a slot of the gate. */
-MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, struct gate *gate, struct live *live,
+/* Opens what is missing and tells the session every event of the log that it does not know yet, in one of the slots. */
+MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, struct slots *slots, struct live *live,
                                         struct error *err);
 /* Forgets the model: it was told something that the log does not say. */
 void session_forget(struct live *live);

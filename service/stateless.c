@@ -1,7 +1,7 @@
 /* POST /v1/suggest: a session that lives for one request.  Nothing is stored. */
+#include "service/app/slots.h"
 #include "service/codec.h"
 #include "service/codec/codec_trial.h"
-#include "service/gate.h"
 #include "service/meta.h"
 #include "service/study/stateless.h"
 
@@ -52,7 +52,7 @@ struct work {
     struct caller                  *caller;
     const struct stateless_request *request;
     struct session                 *session;
-    struct gate                    *gate;
+    struct slots                   *slots;
     bool                            is_over;
 };
 
@@ -111,9 +111,9 @@ static enum status open_and_tell(struct work *work, const struct problem *proble
 
 static enum status ask_in_turn(struct work *work, uint64_t number, struct trial *out, struct error *err)
 {
-    TRY(gate_enter(work->gate, work->app, work->caller, err));
+    TRY(slots_enter(work->slots, work->app, work->caller, err));
     enum status status = ask_one(work, number, out, err);
-    gate_leave(work->gate);
+    slots_leave(work->slots);
     return is_over(work) ? app_go_on(work->app, work->caller, err) : status;
 }
 
@@ -121,9 +121,9 @@ static enum status ask_in_turn(struct work *work, uint64_t number, struct trial 
 static enum status run(struct work *work, const struct problem *problem, struct trial_page *out, struct error *err)
 {
     uint64_t number = 0;
-    TRY(gate_enter(work->gate, work->app, work->caller, err));
+    TRY(slots_enter(work->slots, work->app, work->caller, err));
     enum status status = open_and_tell(work, problem, &number, err);
-    gate_leave(work->gate);
+    slots_leave(work->slots);
     while (status == STATUS_OK && (int64_t)out->len < work->request->count) {
         status = ask_in_turn(work, ++number, &out->trials[out->len], err);
         out->len += status == STATUS_OK;
@@ -157,7 +157,7 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .meta = meta.studies,
                                     .meta_len = meta.len};
     const struct policy *policy = request->spec.policy;
-    struct work          work = {.app = app, .caller = caller, .request = request, .gate = gate_of(app, policy)};
+    struct work          work = {.app = app, .caller = caller, .request = request, .slots = slots_of(app, policy)};
     enum status          status = run(&work, &problem, out, err);
     policy->close(work.session);
     return status;

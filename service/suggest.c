@@ -4,10 +4,10 @@
  * the policy is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys
  * a proposal's randomness is the one it gets. */
 #include "service/app/app_transact.h"
+#include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/codec/codec_trial.h"
 #include "service/federation_host.h"
-#include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/steady.h"
@@ -309,12 +309,12 @@ static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, str
 {
     const struct policy *policy = plan->live->spec.policy;
     struct app          *app = plan->app;
-    struct gate         *gate = gate_of(app, policy);
+    struct slots        *slots = slots_of(app, policy);
     if (policy->plans_ahead && plan->request->watch != NULL)
         return ask_one(plan, proposal, err);
-    TRY(gate_enter(gate, app, plan->caller, err));
+    TRY(slots_enter(slots, app, plan->caller, err));
     enum status status = ask_one(plan, proposal, err);
-    gate_leave(gate);
+    slots_leave(slots);
     return status;
 }
 

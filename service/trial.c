@@ -2,9 +2,9 @@
 #include "service/trial.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
-#include "service/gate.h"
 #include "service/rows.h"
 #include "service/session.h"
 #include "service/steady.h"
@@ -357,14 +357,14 @@ static enum status predict_locked(struct task *task, struct live *live, const st
     const struct graph *graph = live->spec.space.graph; // may have prior observations
     if (live->observations == 0 && (graph == NULL || graph->prior_len == 0))
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
-    TRY(gate_enter(app->compute, app, task->caller, err));
+    TRY(slots_enter(app->compute, app, task->caller, err));
     if (policy->show != NULL)
         policy->show(live->session, out->metric);
     enum status status =
         policy->predict(live->session, request->points, request->rows, request->len, out->mean, out->sd, err);
     if (policy->show != NULL)
         policy->show(live->session, live->spec.first);
-    gate_leave(app->compute);
+    slots_leave(app->compute);
     out->revision = live->revision;
     out->observations = live->observations;
     if (status == STATUS_OK)

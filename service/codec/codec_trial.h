@@ -1,4 +1,4 @@
-/* Points, observations, trials and studies <-> JSON. */
+/* Points, observations and trials <-> JSON. */
 #ifndef GNOMON_SERVICE_CODEC_CODEC_TRIAL_H
 #define GNOMON_SERVICE_CODEC_CODEC_TRIAL_H
 
@@ -23,7 +23,6 @@ json_t                *codec_point_json(const struct spec *spec, const double *p
 MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
                                          struct arena *arena, struct observation *out, struct error *err);
 
-json_t *codec_study_json(const struct study *study);
 /* What is stored and shown of a proposal's model: numbers of 6 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);

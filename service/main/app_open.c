@@ -2,8 +2,8 @@
 #include "service/main/app_open.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/slots.h"
 #include "service/app/study_cache.h"
-#include "service/gate.h"
 #include "service/log.h"
 #include "service/operation.h"
 #include "service/session.h"
@@ -78,9 +78,9 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     app->tokens = token_cache_new();
     app->studies = study_cache_new();
     app->operations = operations_new();
-    app->compute = gate_new(options->compute_slots);
-    app->plans = gate_new(options->compute_slots);
-    app->draws = gate_new(APP_DRAWS);
+    app->compute = slots_new(options->compute_slots);
+    app->plans = slots_new(options->compute_slots);
+    app->draws = slots_new(APP_DRAWS);
     enum status status = STATUS_OK;
     if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL ||
         app->plans == NULL || app->draws == NULL || app->operations == NULL)
@@ -106,8 +106,8 @@ void app_close(struct app *app)
     session_cache_free(app->sessions);
     token_cache_free(app->tokens);
     study_cache_free(app->studies);
-    gate_free(app->compute);
-    gate_free(app->plans);
-    gate_free(app->draws);
+    slots_free(app->compute);
+    slots_free(app->plans);
+    slots_free(app->draws);
     free(app);
 }

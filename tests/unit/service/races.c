@@ -1,7 +1,7 @@
 /* Many at once, and long random sequences: the counters of a study are the counts of its trials, whatever happened. */
+#include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/events.h"
-#include "service/gate.h"
 #include "service/operation.h"
 #include "service/session.h"
 #include "service/study.h"
@@ -559,17 +559,17 @@ static void take_slots(struct world *world)
 {
     struct app *app = world->app;
     for (size_t k = 0; k < app->options.compute_slots; k++)
-        CU_ASSERT_EQUAL_FATAL(gate_enter(app->compute, app, &world->caller, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(slots_enter(app->compute, app, &world->caller, &world->err), STATUS_OK);
     for (size_t k = 0; k < APP_DRAWS; k++)
-        CU_ASSERT_EQUAL_FATAL(gate_enter(app->draws, app, &world->caller, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(slots_enter(app->draws, app, &world->caller, &world->err), STATUS_OK);
 }
 
 static void give_slots(struct world *world)
 {
     for (size_t k = 0; k < world->app->options.compute_slots; k++)
-        gate_leave(world->app->compute);
+        slots_leave(world->app->compute);
     for (size_t k = 0; k < APP_DRAWS; k++)
-        gate_leave(world->app->draws);
+        slots_leave(world->app->draws);
 }
 
 /* The operation waits for a slot while its request is answered and the memory goes to the next one. */

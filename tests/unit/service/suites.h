@@ -11,18 +11,18 @@
     X(agent_log)          \
     X(cases)              \
     X(codec)              \
-    X(codec_value)        \
+    X(codec_trial)        \
     X(command)            \
-    X(csv_text)           \
     X(federation)         \
-    X(gate)               \
     X(ledger)             \
     X(manifest)           \
     X(npy)                \
     X(races)              \
     X(schema)             \
+    X(slots)              \
     X(steady)             \
-    X(store)
+    X(store)              \
+    X(trial_csv)
 
 #define X(name) extern CU_TestInfo suite_##name[];
 SERVICE_SUITES(X)

@@ -1,8 +1,8 @@
-/* See gate.h.
+/* See slots.h.
  * A turn is a number: that of the last who was let in, and one more for each of the same owner who waits already.  The
  * smallest is let in first, the older of two that are equal.
  * Invariant: nobody waits while a slot is free. */
-#include "service/gate.h"
+#include "service/app/slots.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct waiter {
     bool           is_in;
 };
 
-struct gate {
+struct slots {
     pthread_mutex_t lock;
     pthread_cond_t  moved;
     size_t          free;
@@ -26,108 +26,108 @@ struct gate {
     struct waiter  *waiting; /* the oldest first */
 };
 
-struct gate *gate_new(size_t slots)
+struct slots *slots_new(size_t count)
 {
-    struct gate *gate = calloc(1, sizeof *gate);
-    if (gate == NULL)
+    struct slots *slots = calloc(1, sizeof *slots);
+    if (slots == NULL)
         return NULL;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&gate->moved, &attributes);
+    pthread_cond_init(&slots->moved, &attributes);
     pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&gate->lock, NULL);
-    gate->free = slots;
-    return gate;
+    pthread_mutex_init(&slots->lock, NULL);
+    slots->free = count;
+    return slots;
 }
 
-void gate_free(struct gate *gate)
+void slots_free(struct slots *slots)
 {
-    if (gate == NULL)
+    if (slots == NULL)
         return;
-    pthread_cond_destroy(&gate->moved);
-    pthread_mutex_destroy(&gate->lock);
-    free(gate);
+    pthread_cond_destroy(&slots->moved);
+    pthread_mutex_destroy(&slots->lock);
+    free(slots);
 }
 
-struct gate *gate_of(const struct app *app, const struct policy *policy)
+struct slots *slots_of(const struct app *app, const struct policy *policy)
 {
     return policy->plans_ahead ? app->plans : policy->only_draws ? app->draws : app->compute;
 }
 
-static void queue(struct gate *gate, struct waiter *own)
+static void queue(struct slots *slots, struct waiter *own)
 {
-    struct waiter **link = &gate->waiting;
-    own->turn = gate->turn + 1;
+    struct waiter **link = &slots->waiting;
+    own->turn = slots->turn + 1;
     for (; *link != NULL; link = &(*link)->next)
         own->turn += strcmp((*link)->owner, own->owner) == 0;
     *link = own;
 }
 
-static void leave_queue(struct gate *gate, const struct waiter *own)
+static void leave_queue(struct slots *slots, const struct waiter *own)
 {
-    struct waiter **link = &gate->waiting;
+    struct waiter **link = &slots->waiting;
     while (*link != own)
         link = &(*link)->next;
     *link = own->next;
 }
 
-static void let_in(struct gate *gate)
+static void let_in(struct slots *slots)
 {
-    while (gate->free > 0 && gate->waiting != NULL) {
-        struct waiter *first = gate->waiting;
+    while (slots->free > 0 && slots->waiting != NULL) {
+        struct waiter *first = slots->waiting;
         for (struct waiter *other = first->next; other != NULL; other = other->next)
             if (other->turn < first->turn)
                 first = other;
-        leave_queue(gate, first);
+        leave_queue(slots, first);
         first->is_in = true;
-        gate->free--;
-        if (first->turn > gate->turn)
-            gate->turn = first->turn;
-        pthread_cond_broadcast(&gate->moved);
+        slots->free--;
+        if (first->turn > slots->turn)
+            slots->turn = first->turn;
+        pthread_cond_broadcast(&slots->moved);
     }
 }
 
-static void wait_a_moment(struct gate *gate)
+static void wait_a_moment(struct slots *slots)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += LOOK_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&gate->moved, &gate->lock, &until);
+    (void)pthread_cond_timedwait(&slots->moved, &slots->lock, &until);
 }
 
-enum status gate_enter(struct gate *gate, const struct app *app, const struct caller *caller, struct error *err)
+enum status slots_enter(struct slots *slots, const struct app *app, const struct caller *caller, struct error *err)
 {
     struct waiter own = {.owner = caller->token_id};
     enum status   status = STATUS_OK;
     TRY(app_go_on(app, caller, err));
-    pthread_mutex_lock(&gate->lock);
-    queue(gate, &own);
-    let_in(gate);
+    pthread_mutex_lock(&slots->lock);
+    queue(slots, &own);
+    let_in(slots);
     while (!own.is_in && (status = app_go_on(app, caller, err)) == STATUS_OK)
-        wait_a_moment(gate);
+        wait_a_moment(slots);
     if (!own.is_in)
-        leave_queue(gate, &own);
-    pthread_mutex_unlock(&gate->lock);
+        leave_queue(slots, &own);
+    pthread_mutex_unlock(&slots->lock);
     return own.is_in ? STATUS_OK : status;
 }
 
-void gate_leave(struct gate *gate)
+void slots_leave(struct slots *slots)
 {
-    pthread_mutex_lock(&gate->lock);
-    gate->free++;
-    let_in(gate);
-    pthread_mutex_unlock(&gate->lock);
+    pthread_mutex_lock(&slots->lock);
+    slots->free++;
+    let_in(slots);
+    pthread_mutex_unlock(&slots->lock);
 }
 
-size_t gate_waiting(struct gate *gate)
+size_t slots_waiting(struct slots *slots)
 {
     size_t count = 0;
-    pthread_mutex_lock(&gate->lock);
-    for (const struct waiter *waiter = gate->waiting; waiter != NULL; waiter = waiter->next)
+    pthread_mutex_lock(&slots->lock);
+    for (const struct waiter *waiter = slots->waiting; waiter != NULL; waiter = waiter->next)
         count++;
-    pthread_mutex_unlock(&gate->lock);
+    pthread_mutex_unlock(&slots->lock);
     return count;
 }

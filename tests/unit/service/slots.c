@@ -1,5 +1,5 @@
-/* The gate: owners take turns, who waits for nobody leaves, and so does who waits for too long. */
-#include "service/gate.h"
+/* Slots to compute: owners take turns, who waits for nobody leaves, and so does who waits for too long. */
+#include "service/app/slots.h"
 
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
@@ -13,7 +13,7 @@
 enum { MANY = 5 };
 
 struct visitor {
-    struct gate  *gate;
+    struct slots *slots;
     struct world *world;
     struct caller caller;
     pthread_t     thread;
@@ -26,19 +26,19 @@ struct visitor {
 static void *visit(void *arg)
 {
     struct visitor *visitor = arg;
-    visitor->status = gate_enter(visitor->gate, visitor->world->app, &visitor->caller, &visitor->err);
+    visitor->status = slots_enter(visitor->slots, visitor->world->app, &visitor->caller, &visitor->err);
     if (visitor->status != STATUS_OK)
         return NULL;
     visitor->place = (*visitor->entered)++; // one at a time is inside
-    gate_leave(visitor->gate);
+    slots_leave(visitor->slots);
     return NULL;
 }
 
-static void wait_until_waiting(struct gate *gate, size_t count)
+static void wait_until_waiting(struct slots *slots, size_t count)
 {
-    for (int i = 0; i < 3000 && gate_waiting(gate) != count; i++)
+    for (int i = 0; i < 3000 && slots_waiting(slots) != count; i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    CU_ASSERT_EQUAL_FATAL(gate_waiting(gate), count);
+    CU_ASSERT_EQUAL_FATAL(slots_waiting(slots), count);
 }
 
 static void start(struct visitor *visitor, const char *owner)
@@ -50,23 +50,23 @@ static void start(struct visitor *visitor, const char *owner)
 static void test_owners_take_turns(void)
 {
     struct world  *world = world_new();
-    struct gate   *gate = gate_new(1);
+    struct slots  *slots = slots_new(1);
     size_t         entered = 0;
     struct visitor visitors[MANY + 2];
-    CU_ASSERT_EQUAL_FATAL(gate_enter(gate, world->app, &world->caller, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(slots_enter(slots, world->app, &world->caller, &world->err), STATUS_OK);
     for (size_t i = 0; i < MANY + 2; i++) {
-        visitors[i] = (struct visitor){.gate = gate, .world = world, .entered = &entered};
+        visitors[i] = (struct visitor){.slots = slots, .world = world, .entered = &entered};
         start(&visitors[i], i < MANY ? "many" : "few");
-        wait_until_waiting(gate, i + 1);
+        wait_until_waiting(slots, i + 1);
     }
-    gate_leave(gate);
+    slots_leave(slots);
     static const size_t places[MANY + 2] = {0, 2, 4, 5, 6, 1, 3};
     for (size_t i = 0; i < MANY + 2; i++) {
         pthread_join(visitors[i].thread, NULL);
         CU_ASSERT_EQUAL(visitors[i].status, STATUS_OK);
         CU_ASSERT_EQUAL(visitors[i].place, places[i]);
     }
-    gate_free(gate);
+    slots_free(slots);
     world_end(world);
 }
 
@@ -78,15 +78,15 @@ static bool says(void *arg)
 static void test_nobody_waits_for_nothing(void)
 {
     struct world  *world = world_new();
-    struct gate   *gate = gate_new(1);
+    struct slots  *slots = slots_new(1);
     size_t         entered = 0;
     atomic_bool    has_left = false;
-    struct visitor gone = {.gate = gate, .world = world, .entered = &entered}, late = gone, other = gone;
-    CU_ASSERT_EQUAL_FATAL(gate_enter(gate, world->app, &world->caller, &world->err), STATUS_OK);
+    struct visitor gone = {.slots = slots, .world = world, .entered = &entered}, late = gone, other = gone;
+    CU_ASSERT_EQUAL_FATAL(slots_enter(slots, world->app, &world->caller, &world->err), STATUS_OK);
     gone.caller.has_left = says;
     gone.caller.left_arg = &has_left;
     start(&gone, "one");
-    wait_until_waiting(gate, 1);
+    wait_until_waiting(slots, 1);
     late.caller.until_ms = world->app->monotonic_ms() + 50;
     start(&late, "one");
     pthread_join(late.thread, NULL);
@@ -96,16 +96,16 @@ static void test_nobody_waits_for_nothing(void)
     pthread_join(gone.thread, NULL);
     CU_ASSERT_EQUAL(gone.status, STATUS_BUSY);
     CU_ASSERT_STRING_EQUAL(gone.err.code, "stopped");
-    CU_ASSERT_EQUAL(gate_waiting(gate), 0);
-    gate_leave(gate);
+    CU_ASSERT_EQUAL(slots_waiting(slots), 0);
+    slots_leave(slots);
     start(&other, "one"); // the slot is free: those who gave up took none
     pthread_join(other.thread, NULL);
     CU_ASSERT_EQUAL(other.status, STATUS_OK);
-    gate_free(gate);
+    slots_free(slots);
     world_end(world);
 }
 
-CU_TestInfo suite_gate[] = {
+CU_TestInfo suite_slots[] = {
     {"owners take turns", test_owners_take_turns},
     {"nobody waits for nothing", test_nobody_waits_for_nothing},
     CU_TEST_INFO_NULL,

@@ -1,5 +1,6 @@
 /* Points, observations, trials and studies <-> JSON. */
 #include "service/codec/codec_spec.h"
+#include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
 #include "service/model/study.h"
 #include "service/model/trial.h"
@@ -297,7 +298,7 @@ static void test_study(void)
     arena_fini(&arena);
 }
 
-CU_TestInfo suite_codec_value[] = {
+CU_TestInfo suite_codec_trial[] = {
     {"point", test_point}, {"observation", test_observation}, {"observation refused", test_observation_refused},
     {"trial", test_trial}, {"diagnostics", test_diagnostics}, {"study", test_study},
     CU_TEST_INFO_NULL,

@@ -146,7 +146,7 @@ static void test_conditional(void)
     }
 }
 
-CU_TestInfo suite_csv_text[] = {{"import", test_import},
-                                {"refused", test_refused},
-                                {"conditional parameters", test_conditional},
-                                CU_TEST_INFO_NULL};
+CU_TestInfo suite_trial_csv[] = {{"import", test_import},
+                                 {"refused", test_refused},
+                                 {"conditional parameters", test_conditional},
+                                 CU_TEST_INFO_NULL};
