@@ -92,8 +92,9 @@ static enum status find_known(struct metrics *own, const struct acq_metrics *acq
     return STATUS_OK;
 }
 
-/* The inverse of a weight is uniform on the simplex but for its smallest values, so that the best values lie on a
- * direction uniform from the ideal point; every EXTREME_EVERY-th trial looks for an end of the front. */
+/* Weights of a scalarisation.  Their inverses are uniform on the simplex (except where a weight would become too large):
+ * then the point of the front that maximises it lies in a uniformly distributed direction from the ideal point.  Every
+ * EXTREME_EVERY-th trial takes the direction of an end of the front instead. */
 static void draw_direction(size_t m, uint64_t trial, struct rng *rng, double *direction)
 {
     double total = 0.0;
@@ -120,10 +121,10 @@ static double extent_of(const struct known *known, const bool *is_best, size_t m
     return *high - low > EXTENT_MIN ? *high - low : 1.0;
 }
 
-/* The largest values and the extents of what is properly efficient among the known places (Geoffrion 1968): still not
- * dominated when a loss in one objective is made up for by a gain of TRADE times as much in another, in units of the
- * extents.  Without this a few places at the ends of the front that are poor in every other respect would decide, which
- * are hard to dominate as they are the best in one objective by next to nothing. */
+/* The largest values and the extents of the properly efficient places (Geoffrion 1968): those that stay non-dominated
+ * when a gain in one objective may be traded for a loss of TRADE times as much in another, in units of the extents.
+ * Without this the extents would be decided by a few places at the ends of the front.  These are poor in every other
+ * objective, and not dominated only because they are the best in one, by next to nothing. */
 static enum status find_extents(const struct known *known, size_t m, double *high, double *extent,
                                 struct arena *scratch, struct error *err)
 {

@@ -17,16 +17,16 @@ static const struct option options[] = {
     [STEPS] = {.name = "steps", .kind = OPTION_INT, .min = 5, .max = 500, .fallback = 40,
                .help = "trials in one latent size before a size is chosen again"},
     [GROUPS] = {.name = "groups", .kind = OPTION_INT, .min = 1, .max = ADDITIVE_GROUPS_MAX, .fallback = 12,
-                .help = "parts of the additive model"},
+                .help = "groups of coordinates in the additive model"},
     [DECOMPOSITIONS] = {.name = "decompositions", .kind = OPTION_INT, .min = 1, .max = DECOMPOSITIONS_MAX, .fallback = 20,
                         .help = "random decompositions of which the likeliest is used"},
     [BETA] = {.name = "beta", .kind = OPTION_REAL, .min = 0, .max = 1e6, .fallback = 4,
               .help = "weight of the variance: each part's mean + sqrt(beta) sd is maximised"},
     [STOPPING] = {.name = "stopping", .kind = OPTION_BOOL, .max = 1, .fallback = 1,
-                  .help = "leave a latent size early when Bayesian optimal stopping expects nothing better from it"},
+                  .help = "leave a latent size early when Bayesian optimal stopping expects no improvement from it"},
     [MARGIN] = {.name = "margin", .kind = OPTION_REAL, .min = 0, .max = 1000, .fallback = 1.5,
-                .help = "stopping: how much better than all before a latent size has to become, in standard deviations of "
-                        "the values so far; 0 as in the thesis"},
+                .help = "stopping: by how much a latent size is to exceed the best value so far, in standard deviations of the "
+                        "values; 0 as in the thesis"},
     {.name = NULL},
 };
 // clang-format on

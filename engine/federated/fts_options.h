@@ -8,47 +8,49 @@
 
 enum { FEATURES, SEED, LENGTH_SCALE, NOISE, CENTRE, SPREAD, SCHEDULE, REPEAT, INITIAL, REGIONS, REGION };
 
-#define SHARED_OPTIONS                                                                                       \
-    [FEATURES] = {.name = "features",                                                                        \
-                  .kind = OPTION_INT,                                                                        \
-                  .min = FTS_FEATURES_MIN,                                                                   \
-                  .max = FTS_FEATURES_MAX,                                                                   \
-                  .fallback = 100,                                                                           \
-                  .help = "how many random features the agents share; a message has as many numbers"},       \
-    [SEED] = {.name = "features_seed",                                                                       \
-              .kind = OPTION_INT,                                                                            \
-              .max = 9007199254740991.0,                                                                     \
-              .fallback = 0,                                                                                 \
-              .help = "seed of the shared features, the same for all agents"},                               \
-    [LENGTH_SCALE] = {.name = "length_scale",                                                                \
-                      .kind = OPTION_REAL,                                                                   \
-                      .min = 1e-3,                                                                           \
-                      .max = 10,                                                                             \
-                      .fallback = 0.1,                                                                       \
-                      .help = "of the shared features, in the unit cube of the parameters"},                 \
-    [NOISE] = {.name = "noise",                                                                              \
-               .kind = OPTION_REAL,                                                                          \
-               .min = 1e-6,                                                                                  \
-               .max = 1,                                                                                     \
-               .fallback = 0.01,                                                                             \
-               .help = "variance of the noise in messages, in units of spread squared"},                     \
-    [CENTRE] = {.name = "centre",                                                                            \
-                .kind = OPTION_REAL,                                                                         \
-                .min = -1e100,                                                                               \
-                .max = 1e100,                                                                                \
-                .fallback = 0,                                                                               \
-                .help = "public: a value enters a message as (value - centre) / spread"},                    \
-    [SPREAD] = {.name = "spread",                                                                            \
-                .kind = OPTION_REAL,                                                                         \
-                .min = 1e-100,                                                                               \
-                .max = 1e100,                                                                                \
-                .fallback = 1,                                                                               \
-                .help = "public: see centre"},                                                               \
-    [SCHEDULE] = {.name = "schedule",                                                                        \
-                  .kind = OPTION_CHOICE,                                                                     \
-                  .max = 2,                                                                                  \
-                  .choices = fts_schedules,                                                                  \
-                  .help = "probability of an own draw at iteration t: 1 - 1/sqrt(t), 1 - 1/t or 1 - 1/t^2"}, \
+#define SHARED_OPTIONS                                                                                                \
+    [FEATURES] = {.name = "features",                                                                                 \
+                  .kind = OPTION_INT,                                                                                 \
+                  .min = FTS_FEATURES_MIN,                                                                            \
+                  .max = FTS_FEATURES_MAX,                                                                            \
+                  .fallback = 100,                                                                                    \
+                  .help = "number of random features that all agents share, and of numbers in a message"},            \
+    [SEED] = {.name = "features_seed",                                                                                \
+              .kind = OPTION_INT,                                                                                     \
+              .max = 9007199254740991.0,                                                                              \
+              .fallback = 0,                                                                                          \
+              .help = "seed of the shared features, the same for all agents"},                                        \
+    [LENGTH_SCALE] = {.name = "length_scale",                                                                         \
+                      .kind = OPTION_REAL,                                                                            \
+                      .min = 1e-3,                                                                                    \
+                      .max = 10,                                                                                      \
+                      .fallback = 0.1,                                                                                \
+                      .help = "of the shared features, in the unit cube of the parameters"},                          \
+    [NOISE] = {.name = "noise",                                                                                       \
+               .kind = OPTION_REAL,                                                                                   \
+               .min = 1e-6,                                                                                           \
+               .max = 1,                                                                                              \
+               .fallback = 0.01,                                                                                      \
+               .help = "variance of the noise in messages, in units of spread squared"},                              \
+    [CENTRE] = {.name = "centre",                                                                                     \
+                .kind = OPTION_REAL,                                                                                  \
+                .min = -1e100,                                                                                        \
+                .max = 1e100,                                                                                         \
+                .fallback = 0,                                                                                        \
+                .help = "public: a value enters a message as (value - centre) / spread"},                             \
+    [SPREAD] = {.name = "spread",                                                                                     \
+                .kind = OPTION_REAL,                                                                                  \
+                .min = 1e-100,                                                                                        \
+                .max = 1e100,                                                                                         \
+                .fallback = 1,                                                                                        \
+                .help = "public: see centre"},                                                                        \
+    [SCHEDULE] =                                                                                                      \
+        {.name = "schedule",                                                                                          \
+         .kind = OPTION_CHOICE,                                                                                       \
+         .max = 2,                                                                                                    \
+         .choices = fts_schedules,                                                                                    \
+         .help =                                                                                                      \
+             "probability of a draw from the agent's own model at iteration t: 1 - 1/sqrt(t), 1 - 1/t or 1 - 1/t^2"}, \
     [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP}
 
 static const struct option fts_options[] = {
@@ -81,7 +83,7 @@ static const struct option dp_options[] = {
                 .kind = OPTION_INT,
                 .max = REGIONS_MAX - 1,
                 .fallback = 0,
-                .help = "the one in which this agent's initial trials are, from 0"},
+                .help = "region of this agent's initial trials, from 0"},
     {.name = NULL},
 };
 

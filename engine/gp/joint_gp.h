@@ -1,6 +1,6 @@
 /* The Gaussian process posteriors of several outputs that share their inputs, kernel and noise: V = L^-1 K and the
  * variance are computed once for all of them.  Squared exponential kernel of unit variance; the caller scales.
- * With a table of all inputs the posterior there is kept up to date (candidate_gp.h); without, it is computed where it
+ * With a table of all inputs the posterior there is kept up to date (table_gp.h); without, it is computed where it
  * is asked for.  Knows nothing of games. */
 #ifndef GNOMON_ENGINE_JOINT_GP_H
 #define GNOMON_ENGINE_JOINT_GP_H

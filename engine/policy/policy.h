@@ -1,5 +1,5 @@
 /* What an optimisation algorithm is to the rest of the program.
- * One algorithm = one file with one const record + one line in policy.c.
+ * One algorithm = one file with one const record + one line in engine/registry.c.
  *
  * Invariant: a session is a cache of a pure function of (problem, log).  open, then tell over the log, gives
  * bitwise the same proposals as a session that lived through it.  Randomness is rng_at(seed, trial, purpose).

@@ -1,5 +1,5 @@
 /* A solved stopping rule as bytes that a log can keep: per epoch one bit for each cell in which to stop.
- * Larger than nothing else that a verdict's note may hold: 16 bytes and 13 per epoch. */
+ * 16 bytes, and 13 for each epoch: the largest note of a verdict. */
 #ifndef GNOMON_ENGINE_STOPPING_TABLE_H
 #define GNOMON_ENGINE_STOPPING_TABLE_H
 

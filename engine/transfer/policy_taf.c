@@ -15,7 +15,7 @@ enum { BANDWIDTH = META_OWN };
 static const struct option options[] = {
     META_OPTIONS(META_EACH),
     [BANDWIDTH] = {.name = "bandwidth", .kind = OPTION_REAL, .min = 0.01, .max = 1, .fallback = 0.5,
-                   .help = "share of pairs in another order from which on an earlier study counts for nothing"},
+                   .help = "share of pairs in the wrong order from which on an earlier study has weight 0"},
     {.name = NULL},
 };
 // clang-format on

@@ -1,4 +1,4 @@
-/* See meta_rank.h. */
+/* See transfer_rank.h. */
 #include "engine/transfer/transfer_rank.h"
 
 #include <stdbool.h>

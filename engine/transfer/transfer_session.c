@@ -1,4 +1,4 @@
-/* See meta_session.h. */
+/* See transfer_session.h. */
 #include "engine/transfer/transfer_session.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* See meta_task.h. */
+/* See transfer_task.h. */
 #include "engine/transfer/transfer_task.h"
 
 #include <math.h>

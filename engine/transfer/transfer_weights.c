@@ -1,4 +1,4 @@
-/* See meta_weights.h. */
+/* See transfer_weights.h. */
 #include "engine/transfer/transfer_weights.h"
 
 #include <math.h>
