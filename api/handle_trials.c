@@ -76,14 +76,13 @@ static const struct member observe_post_body[] = {
     ADMITTED("point"),
     ADMITTED("candidate"),
     ADMITTED("sites"),
-    ADMITTED("value"),
     ADMITTED("values"),
-    ADMITTED("stddev"),
     ADMITTED("stddevs"),
     ADMITTED("state"),
-    ADMITTED("reason"),
-    ADMITTED("external_id"),
-    {.name = NULL},
+#define X(name, ...) ADMITTED(#name),
+    TRIAL_NUMBERS(X) TRIAL_TEXTS(X)
+#undef X
+        {.name = NULL},
 };
 const struct form form_observe_post = {.body = observe_post_body, .bytes = sizeof(struct observe_post_input)};
 

@@ -2,6 +2,7 @@
 #include "db/conn.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -161,7 +162,7 @@ static enum status bind(struct db_conn *conn, enum sql sql, struct db_values val
     TRY(conn_statement(conn, sql, statement, err));
     assert(values.len == strlen(letters));
     for (size_t i = 0; i < values.len; i++) {
-        assert(values.items[i].letter == letters[i]);
+        assert(values.items[i].letter == tolower((unsigned char)letters[i]));
         enum status status = bind_one(conn->driver, *statement, (int)i + 1, &values.items[i], err);
         if (status != STATUS_OK) {
             conn->driver->reset(*statement);

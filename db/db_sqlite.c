@@ -121,7 +121,7 @@ static enum status lite_begin(void *handle, enum driver_mode mode, struct error 
     return lite_execute(handle, mode == DRIVER_READ_WRITE ? "BEGIN IMMEDIATE" : "BEGIN", err);
 }
 
-/* SQLite numbers $n by first appearance but ?n by n, so the one is written for the other. */
+/* SQLite numbers $n by first appearance but ?n by n, so the one is written for the other; ? alone is the next. */
 static enum status lite_prepare(void *handle, const char *text, void **statement, struct error *err)
 {
     char   own[2048];

@@ -1,7 +1,8 @@
 /* Every statement of the program: its parameters (a letter each, db.h), its row, its text.
  * A row is a list of columns: the text of a SELECT, the struct that db_next fills and the filling are made of the same
  * list; where the text is written by hand, it is compared with the list when the statement is prepared.
- * `none` stands for no rows.  The SQL is the common subset of SQLite and PostgreSQL.  A test prepares every statement and compares the counts. */
+ * `none` stands for no rows.  The SQL is the common subset of SQLite and PostgreSQL, with $ for the parameter after the
+ * last one.  A test prepares every statement and compares it with the lists. */
 #ifndef GNOMON_DB_SQL_H
 #define GNOMON_DB_SQL_H
 
@@ -13,11 +14,12 @@
     N(version, i) N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i)                 \
     N(abandoned, i) N(stopped, i) N(best_trial, i) N(best_value, D) N(created_ms, i) N(updated_ms, i)                  \
     N(imported, i)
+/* What a trial's end brings, and trying it again takes away. */
+#define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
 #define ROW_TRIAL(F, N)                                                                                                \
-    F(number, i) N(state, s) N(point, B) N(row, i) N(worker, s) N(lease_ms, i) N(value, D) N(stddev, D)                \
-    N(reason, S) N(external_id, S) N(policy, S) N(fallback, S) N(seen, i) N(observations, i) N(mean, D) N(sd, D)       \
-    N(milliseconds, d) N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s)     \
-    N(taken_over, i)
+    F(number, i) N(state, s) N(point, B) N(row, i) N(worker, s) N(lease_ms, i) TRIAL_RESULT(N) N(external_id, S)       \
+    N(policy, S) N(fallback, S) N(seen, i) N(observations, i) N(mean, D) N(sd, D) N(milliseconds, d)                   \
+    N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)
 #define ROW_TRIAL_POINT(F, N) F(point, B)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
@@ -77,6 +79,9 @@
 #define SQL_FIRST(column, letter) #column
 #define SQL_NEXT(column, letter)  ", " #column
 #define COLUMNS(row)              row(SQL_FIRST, SQL_NEXT)
+#define SQL_LETTER(column, letter) #letter
+#define SQL_SET(column, letter)    ", " #column " = $"
+#define SQL_UNSET(column, letter)  ", " #column " = NULL"
 #define SQL_OPERATION_COLUMNS                                                                                          \
     "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_s"
 /* Where nobody looks at the specification. */
@@ -136,12 +141,12 @@
       "WHERE study = $1 AND number = $2")                                                                              \
     X(TRIAL_RETRY, "si", none,                                                                                         \
       "UPDATE trial SET taken_over = CASE WHEN state = 'abandoned' AND lease > 0 THEN 1 ELSE taken_over END, "         \
-      "state = 'queued', worker = '', holder = '', lease_ms = 0, reason = NULL, finished_ms = 0, outcome = NULL "      \
-      "WHERE study = $1 AND number = $2")                                                                              \
+      "state = 'queued', worker = '', holder = '', lease_ms = 0, finished_ms = 0, outcome = NULL"                      \
+      TRIAL_RESULT(SQL_UNSET) " WHERE study = $1 AND number = $2")                                                     \
     X(TRIAL_LEASE, "sii", none, "UPDATE trial SET lease_ms = $3 WHERE study = $1 AND number = $2")                     \
-    X(TRIAL_FINISH, "sisddssibi", none,                                                                                \
-      "UPDATE trial SET state = $3, value = $4, stddev = $5, reason = $6, external_id = coalesce(external_id, "        \
-      "$7), finished_ms = $8, lease_ms = 0, outcome = $9, feasible = $10 WHERE study = $1 AND number = $2")            \
+    X(TRIAL_FINISH, "sissibi" TRIAL_RESULT(SQL_LETTER), none,                                                          \
+      "UPDATE trial SET state = $3, external_id = coalesce(external_id, $4), finished_ms = $5, lease_ms = 0, "         \
+      "outcome = $6, feasible = $7" TRIAL_RESULT(SQL_SET) " WHERE study = $1 AND number = $2")                         \
     X(TRIAL_HISTORY, "sdii", history,                                                                                  \
       "SELECT " COLUMNS(ROW_HISTORY) " FROM (SELECT e.revision, e.trial, e.at_ms, t.value, max(CASE WHEN "             \
       "t.feasible = 1 THEN t.value * $2 END) OVER (ORDER BY e.seq) AS best FROM event e JOIN trial t ON t.study = "    \

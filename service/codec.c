@@ -38,6 +38,19 @@ json_t *codec_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *codec_text(const char *text)
+{
+    return text == NULL ? json_null() : json_string(text);
+}
+
+void codec_put(json_t **object, const char *name, json_t *value)
+{
+    if (*object == NULL)
+        json_decref(value);
+    else if (json_object_set_new(*object, name, value) != 0)
+        json_decref(*object), *object = NULL;
+}
+
 /* The length of the character that bytes [left > 0] start with; 0 when it is none. */
 static size_t character_length(const char *bytes, size_t left)
 {

@@ -24,6 +24,9 @@ void    codec_time(int64_t ms, char out[32]);
 json_t *codec_time_json(int64_t ms); /* 0 -> null */
 /* A number that reads back equal; null for NaN. */
 json_t *codec_number(double value);
+json_t *codec_text(const char *text); /* NULL: null */
+/* *object[name] := value, or *object := NULL when either is.  Both references are taken. */
+void codec_put(json_t **object, const char *name, json_t *value);
 
 /* Text that did not come as JSON but will leave as it. */
 bool codec_is_utf8(const char *bytes, size_t length);

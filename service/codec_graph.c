@@ -595,15 +595,6 @@ json_t *codec_graph_values_json(const struct spec *spec, const double *values)
 
 /* ---- writing ---- */
 
-/* *object[name] := value, or *object := NULL when either is. */
-static void put(json_t **object, const char *name, json_t *value)
-{
-    if (*object == NULL)
-        json_decref(value);
-    else if (json_object_set_new(*object, name, value) != 0)
-        json_decref(*object), *object = NULL;
-}
-
 /* *list gets the item, or becomes NULL when either is. */
 static void add(json_t **list, json_t *item)
 {
@@ -683,22 +674,22 @@ json_t *codec_graph_json(const struct spec *spec)
     const struct graph *graph = spec->space.graph;
     json_t             *object = json_pack("{s:s}", "type", "graph");
     if (graph->coordinates == NULL)
-        put(&object, "grid", grid_json(graph));
+        codec_put(&object, "grid", grid_json(graph));
     else
-        put(&object, "sites", sites_json(graph));
+        codec_put(&object, "sites", sites_json(graph));
     if (spec->site_ids != NULL)
-        put(&object, "site_ids", ids_json(spec));
+        codec_put(&object, "site_ids", ids_json(spec));
     if (graph->moves == MOVES_LISTED)
-        put(&object, "macro_actions", listed_json(spec));
+        codec_put(&object, "macro_actions", listed_json(spec));
     else
-        put(&object, "macro_action_length", json_integer((json_int_t)graph->steps));
+        codec_put(&object, "macro_action_length", json_integer((json_int_t)graph->steps));
     if (graph->moves == MOVES_EDGES) {
-        put(&object, "edges", edges_json(spec));
-        put(&object, "directed", json_boolean(spec->is_directed));
+        codec_put(&object, "edges", edges_json(spec));
+        codec_put(&object, "directed", json_boolean(spec->is_directed));
     }
-    put(&object, "macro_actions_per_site", json_integer((json_int_t)graph->most));
-    put(&object, "start", json_integer(spec_site_id(spec, graph->start)));
+    codec_put(&object, "macro_actions_per_site", json_integer((json_int_t)graph->most));
+    codec_put(&object, "start", json_integer(spec_site_id(spec, graph->start)));
     if (graph->prior_len > 0)
-        put(&object, "observations", prior_json(spec));
+        codec_put(&object, "observations", prior_json(spec));
     return object;
 }

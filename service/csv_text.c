@@ -16,24 +16,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXTERNAL_ID_MAX = 128, REASON_MAX = 1000, NUMBER_MAX = 32 };
+enum { NUMBER_MAX = 32, KNOWN_MAX = 32 };
 static const char   prefix[] = "parameter:";
 static const double number_max = 9007199254740991.0; /* 2^53 - 1 */
 
 struct line {
-    const struct spec  *spec;
-    struct arena       *arena;
-    struct error       *err;
-    size_t              number; /* in the file */
-    const char         *column; /* its name, for errors */
-    size_t              param;  /* or metric */
-    double             *point, *values;
-    struct observation *out;
+    const struct spec         *spec;
+    struct arena              *arena;
+    struct error              *err;
+    size_t                     number; /* in the file */
+    const char                *column; /* its name, for errors */
+    size_t                     param;  /* or metric */
+    double                    *point, *values;
+    const struct trial_member *member;
+    struct observation        *out;
 };
 struct column {
     const char *name;
     enum status (*read)(struct line *line, const char *cell); /* NULL: not used */
-    size_t param;
+    size_t                     param;
+    const struct trial_member *member;
 };
 
 /* ---- reading cells ---- */
@@ -84,32 +86,22 @@ static enum status read_trial(struct line *line, const char *cell)
     return STATUS_OK;
 }
 
-static enum status read_value(struct line *line, const char *cell)
+static enum status read_member(struct line *line, const char *cell)
 {
-    return cell[0] == '\0' ? STATUS_OK : read_number(line, cell, &line->out->value);
-}
-
-static enum status read_stddev(struct line *line, const char *cell)
-{
+    const struct trial_member *member = line->member;
+    void                      *to = (char *)line->out + member->in_observation;
+    if (member->is_text)
+        return read_text(line, cell, (size_t)member->most, to);
     if (cell[0] == '\0')
         return STATUS_OK;
-    TRY(read_number(line, cell, &line->out->stddev));
-    return line->out->stddev >= 0 ? STATUS_OK : refuse(line, "out_of_range", "must not be negative");
-}
-
-static enum status read_reason(struct line *line, const char *cell)
-{
-    return read_text(line, cell, REASON_MAX, &line->out->reason);
+    TRY(read_number(line, cell, to));
+    bool is_within = *(double *)to >= member->least && *(double *)to <= member->most;
+    return is_within ? STATUS_OK : refuse(line, "out_of_range", "is out of range");
 }
 
 static enum status read_worker(struct line *line, const char *cell)
 {
     return read_text(line, cell, TRANSFER_WORKER_MAX, &line->out->worker);
-}
-
-static enum status read_external_id(struct line *line, const char *cell)
-{
-    return read_text(line, cell, EXTERNAL_ID_MAX, &line->out->external_id);
 }
 
 static enum status read_candidate(struct line *line, const char *cell)
@@ -188,22 +180,25 @@ static const struct column known_columns[] = {
     {.name = "trial", .read = read_trial},
     {.name = "state", .read = read_state},
     {.name = "candidate", .read = read_candidate},
-    {.name = "value", .read = read_value},
-    {.name = "stddev", .read = read_stddev},
     {.name = "worker", .read = read_worker},
     {.name = "created_at"},
     {.name = "finished_at"},
-    {.name = "reason", .read = read_reason},
-    {.name = "external_id", .read = read_external_id},
 };
-enum { KNOWN_COLUMNS = sizeof known_columns / sizeof known_columns[0] };
 
-static const struct column *find_known(const char *name)
+/* Besides the parameters and metrics. */
+static bool find_known(const char *name, struct column *column)
 {
-    for (size_t i = 0; i < KNOWN_COLUMNS; i++)
-        if (strcmp(known_columns[i].name, name) == 0)
-            return &known_columns[i];
-    return NULL;
+    for (size_t i = 0; i < sizeof known_columns / sizeof known_columns[0]; i++)
+        if (strcmp(known_columns[i].name, name) == 0) {
+            *column = known_columns[i];
+            return true;
+        }
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        if (strcmp(member->name, name) == 0) {
+            *column = (struct column){.name = member->name, .read = read_member, .member = member};
+            return true;
+        }
+    return false;
 }
 
 static const char value_prefix[] = "value:", stddev_prefix[] = "stddev:";
@@ -244,19 +239,19 @@ static enum status read_header(const struct csv_table *table, struct line *line,
     if (line->spec->space.kind == SPACE_GRAPH)
         return refuse(line, "not_supported", "the trials of a graph are imported as JSON");
     for (size_t i = 0; i < table->columns; i++) {
-        const char          *name = line->column = csv_table_name(table, i);
-        const struct column *known = find_known(name);
+        const char *name = line->column = csv_table_name(table, i);
         if (find_metric(line->spec, name, &columns[i])) {
             values += columns[i].read == read_metric_value;
             continue;
         }
-        if (metrics > 1 && known != NULL && (known->read == read_value || known->read == read_stddev))
+        columns[i] = (struct column){.name = name, .read = read_parameter};
+        bool is_known = find_known(name, &columns[i]);
+        if (metrics > 1 && columns[i].member != NULL && trial_member_is_of_metric(columns[i].member))
             return refuse(line, "unknown_column", "a study of several metrics has a column value:NAME for each");
-        columns[i] = known != NULL ? *known : (struct column){.name = name, .read = read_parameter};
-        if (known == NULL && !find_param(line->spec, name, &columns[i].param))
+        if (!is_known && !find_param(line->spec, name, &columns[i].param))
             return refuse(line, "unknown_column", "the study has no such column");
-        params += known == NULL;
-        values += columns[i].read == read_value;
+        params += !is_known;
+        values += strcmp(name, "value") == 0;
         has_candidate |= columns[i].read == read_candidate;
     }
     line->column = "value";
@@ -307,7 +302,8 @@ static enum status check_result(struct line *line)
 static enum status read_line(const struct csv_table *table, size_t row, const struct column *columns, struct line *line)
 {
     line->number = table->lines[row + 1];
-    *line->out = (struct observation){.row = -1, .value = NAN, .stddev = NAN, .line = line->number};
+    *line->out = observation_none();
+    line->out->line = line->number;
     line->point = NULL;
     if (line->spec->space.kind == SPACE_PARAMETERS) {
         line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
@@ -327,6 +323,7 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
     for (size_t i = 0; i < table->columns; i++) {
         line->column = columns[i].name;
         line->param = columns[i].param;
+        line->member = columns[i].member;
         if (columns[i].read != NULL)
             TRY(columns[i].read(line, csv_table_cell(table, row, i)));
     }
@@ -416,9 +413,10 @@ static void write_header(FILE *out, const struct spec *spec)
 {
     fputs("trial,state,", out);
     for (size_t i = 0; i < spec->space.params_len; i++) {
-        const char *name = spec->space.params[i].name;
-        char        column[sizeof prefix + 4 * 128];
-        bool        is_plain = find_known(name) == NULL && strncmp(name, prefix, sizeof prefix - 1) != 0 &&
+        const char   *name = spec->space.params[i].name;
+        char          column[sizeof prefix + 4 * 128];
+        struct column known;
+        bool          is_plain = !find_known(name, &known) && strncmp(name, prefix, sizeof prefix - 1) != 0 &&
                         strncmp(name, value_prefix, sizeof value_prefix - 1) != 0 &&
                         strncmp(name, stddev_prefix, sizeof stddev_prefix - 1) != 0;
         snprintf(column, sizeof column, "%s%s", is_plain ? "" : prefix, name);
@@ -438,8 +436,14 @@ static void write_header(FILE *out, const struct spec *spec)
         write_text(out, column);
         fputc(',', out);
     }
-    fputs(spec->metrics_len > 1 ? "" : "value,stddev,", out);
-    fputs("worker,created_at,finished_at,reason,external_id\r\n", out);
+    for (const struct trial_member *member = trial_members; member->name != NULL && !member->is_text; member++)
+        if (spec->metrics_len == 1 || !trial_member_is_of_metric(member))
+            fprintf(out, "%s,", member->name);
+    fputs("worker,created_at,finished_at", out);
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        if (member->is_text)
+            fprintf(out, ",%s", member->name);
+    fputs("\r\n", out);
 }
 
 static void write_place(FILE *out, const struct spec *spec, const struct trial *trial)
@@ -469,20 +473,25 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
 {
     fprintf(out, "%lld,%s,", (long long)trial->number, trial_state_names[trial->state]);
     write_place(out, spec, trial);
-    const double own[2] = {trial->value, trial->stddev};
-    for (size_t i = 0; i < 2 * spec->metrics_len; i++) {
-        write_number(out, trial->values != NULL && spec->space.kind != SPACE_GRAPH ? trial->values[i] : own[i % 2]);
+    for (size_t i = 0; i < 2 * spec->metrics_len && spec->metrics_len > 1; i++) {
+        write_number(out, trial->values != NULL ? trial->values[i] : (double)NAN);
         fputc(',', out);
     }
+    for (const struct trial_member *member = trial_members; member->name != NULL && !member->is_text; member++)
+        if (spec->metrics_len == 1 || !trial_member_is_of_metric(member)) {
+            write_number(out, *(const double *)(const void *)((const char *)trial + member->in_trial));
+            fputc(',', out);
+        }
     write_text(out, trial->worker);
     fputc(',', out);
     write_time(out, trial->created_ms);
     fputc(',', out);
     write_time(out, trial->finished_ms);
-    fputc(',', out);
-    write_text(out, trial->reason);
-    fputc(',', out);
-    write_text(out, trial->external_id);
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        if (member->is_text) {
+            fputc(',', out);
+            write_text(out, *(const char *const *)(const void *)((const char *)trial + member->in_trial));
+        }
     fputs("\r\n", out);
 }
 

@@ -59,8 +59,10 @@ static bool same_values(const struct spec *spec, const double *a, const double *
 
 static bool same_outcome(const struct spec *spec, const struct trial *trial, const struct observation *item)
 {
-    return trial->state == outcomes[item->outcome].state && same_number(trial->value, item->value) &&
-           same_number(trial->stddev, item->stddev) && same_values(spec, trial->values, item->values);
+#define SAME(name, ...) &&same_number(trial->name, item->name)
+    return trial->state == outcomes[item->outcome].state && same_values(spec, trial->values, item->values)
+                                                                TRIAL_NUMBERS(SAME);
+#undef SAME
 }
 
 static bool same_place(const struct batch *batch, const struct trial *trial, const struct observation *item)
@@ -122,17 +124,14 @@ static enum status add_trial(struct db_conn *conn, struct batch *batch, const st
                              struct trial *trial, struct error *err)
 {
     bool is_queued = item->outcome == OUTCOME_QUEUED;
-    *trial = (struct trial){
-        .number = batch->study.trials_total + 1,
-        .state = is_queued ? TRIAL_QUEUED : TRIAL_RUNNING,
-        .point = item->point,
-        .row = item->row,
-        .worker = is_queued || item->worker == NULL ? "" : item->worker,
-        .external_id = item->external_id,
-        .value = NAN,
-        .created_ms = batch->now_ms,
-        .model = {.mean = NAN, .sd = NAN},
-    };
+    *trial = trial_none();
+    trial->number = batch->study.trials_total + 1;
+    trial->state = is_queued ? TRIAL_QUEUED : TRIAL_RUNNING;
+    trial->point = item->point;
+    trial->row = item->row;
+    trial->worker = is_queued || item->worker == NULL ? "" : item->worker;
+    trial->external_id = item->external_id;
+    trial->created_ms = batch->now_ms;
     TRY(rows_trial_add(conn, batch->app, &batch->study, &(struct new_trial){.trial = trial}, err));
     return log_trial(conn, batch, is_queued ? "trial.queued" : "trial.reported", trial->number, NULL, err);
 }
@@ -154,14 +153,15 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
 static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
                           const struct trial *trial, struct error *err)
 {
-    enum trial_state   to = outcomes[item->outcome].state;
-    const struct spec *spec = &batch->study.spec;
-    bool               is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
-    size_t             bytes = item->values == NULL ? 0 : spec_values_len(spec) * sizeof *item->values;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
-                BIND(TEXT(batch->id), INT(trial->number), TEXT(trial_state_names[to]), REAL(item->value),
-                     REAL(item->stddev), TEXT(item->reason), TEXT(item->external_id), INT(batch->now_ms),
-                     BLOB(item->values, bytes), INT(is_feasible))));
+    enum trial_state       to = outcomes[item->outcome].state;
+    const struct spec     *spec = &batch->study.spec;
+    bool                   is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
+    const struct trial_end end = {.item = item,
+                                  .state = to,
+                                  .value_bytes = spec_values_len(spec) * sizeof *item->values,
+                                  .is_feasible = is_feasible,
+                                  .at_ms = batch->now_ms};
+    TRY(rows_trial_finish(conn, batch->id, trial->number, &end, err));
     rows_count(&batch->study, trial->state, to);
     TRY(log_trial(conn, batch, outcomes[item->outcome].kind, trial->number, item->reason, err));
     if (!is_feasible)

@@ -147,11 +147,12 @@ static enum status add_measurement(struct db_conn *conn, struct report *work, st
 
 static enum status stop(struct db_conn *conn, struct report *work, struct study *study, struct error *err)
 {
-    const char *reason = work->verdict->reason;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
-                BIND(TEXT(work->id), INT(work->request->held.number), TEXT(trial_state_names[TRIAL_STOPPED]),
-                     REAL(work->request->value), REAL(NAN), TEXT(reason), TEXT(NULL), INT(work->now_ms), BLOB(NULL, 0),
-                     INT(0))));
+    const char        *reason = work->verdict->reason;
+    struct observation last = observation_none();
+    last.value = work->request->value;
+    last.reason = reason;
+    const struct trial_end end = {.item = &last, .state = TRIAL_STOPPED, .at_ms = work->now_ms};
+    TRY(rows_trial_finish(conn, work->id, work->request->held.number, &end, err));
     rows_count(study, TRIAL_RUNNING, TRIAL_STOPPED);
     TRY(log_report(conn, work, study, "trial.stopped", reason, err));
     return rows_complete_if_spent(conn, study, work->caller->token_id, work->now_ms, err);

@@ -68,7 +68,8 @@ enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec,
 enum status rows_trial(const struct row_trial *row, struct arena *arena, struct trial *out, struct error *err)
 {
     bool failed = false;
-    *out = (struct trial){.number = row->number};
+    *out = trial_none();
+    out->number = row->number;
     int state = name_index(trial_state_names, TRIAL_STATE_COUNT, row->state);
     if (state < 0)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "trial %lld has no such state",
@@ -78,10 +79,12 @@ enum status rows_trial(const struct row_trial *row, struct arena *arena, struct 
     out->row = row->row;
     out->worker = db_keep_text(row->worker, arena, &failed);
     out->lease_ms = row->lease_ms;
-    out->value = row->value;
-    out->stddev = row->stddev;
-    out->reason = db_keep_text(row->reason, arena, &failed);
-    out->external_id = db_keep_text(row->external_id, arena, &failed);
+#define NUMBER(name, ...)    out->name = row->name;
+#define TEXT_COPY(name, ...) out->name = db_keep_text(row->name, arena, &failed);
+    TRIAL_NUMBERS(NUMBER)
+    TRIAL_TEXTS(TEXT_COPY)
+#undef NUMBER
+#undef TEXT_COPY
     out->model.policy = db_keep_text(row->policy, arena, &failed);
     out->model.fallback = db_keep_text(row->fallback, arena, &failed);
     out->model.revision = row->seen;
@@ -196,6 +199,22 @@ enum status rows_trial_add(struct db_conn *conn, struct app *app, struct study *
                      BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics))));
     rows_count(study, TRIAL_STATE_COUNT, trial->state);
     return STATUS_OK;
+}
+
+enum status rows_trial_finish(struct db_conn *conn, const char *study, int64_t trial, const struct trial_end *end,
+                              struct error *err)
+{
+    const struct observation *item = end->item;
+#define BIND_D(name)           REAL(item->name),
+#define BIND_S(name)           TEXT(item->name),
+#define BIND_ONE(name, letter) BIND_##letter(name)
+    return db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
+                   BIND(TEXT(study), INT(trial), TEXT(trial_state_names[end->state]), TEXT(item->external_id),
+                        INT(end->at_ms), BLOB(item->values, item->values == NULL ? 0 : end->value_bytes),
+                        INT(end->is_feasible), TRIAL_RESULT(BIND_ONE)));
+#undef BIND_ONE
+#undef BIND_D
+#undef BIND_S
 }
 
 enum status rows_curve(struct db_conn *conn, const char *study, struct arena *arena, struct trial *trial,

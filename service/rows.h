@@ -37,6 +37,17 @@ MUST_CHECK enum status rows_trial_add(struct db_conn *conn, struct app *app, str
 /* That error. */
 enum status rows_impossible(struct app *app, const struct study *study, const struct trial *trial, struct error *err);
 
+/* How a trial ends: what is said of it, and all its values [value_bytes] where item has them. */
+struct trial_end {
+    const struct observation *item;
+    enum trial_state          state;
+    size_t                    value_bytes;
+    bool                      is_feasible;
+    int64_t                   at_ms;
+};
+MUST_CHECK enum status rows_trial_finish(struct db_conn *conn, const char *study, int64_t trial,
+                                         const struct trial_end *end, struct error *err);
+
 /* The trial's measurements, into trial->curve. */
 MUST_CHECK enum status rows_curve(struct db_conn *conn, const char *study, struct arena *arena, struct trial *trial,
                                   struct error *err);

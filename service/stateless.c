@@ -79,20 +79,16 @@ static enum status ask_one(struct work *work, uint64_t number, struct trial *out
           .trial = number, .fixed = request->fixed, .diagnostics = &diagnostics, .late = is_over, .late_arg = work};
     TRY(spec->policy->ask(work->session, &ask, proposal, err));
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
-    *out = (struct trial){
-        .number = (int64_t)number,
-        .state = TRIAL_RUNNING,
-        .point = on_rows ? NULL : point,
-        .row = on_rows ? (int64_t)proposal->row : -1,
-        .worker = "",
-        .value = NAN,
-        .stddev = NAN,
-        .model = {.policy = spec->policy->name,
-                  .fallback = proposal->fallback,
-                  .observations = (int64_t)proposal->observations,
-                  .mean = spec_sign(spec) * proposal->mean,
-                  .sd = proposal->sd},
-    };
+    *out = trial_none();
+    out->number = (int64_t)number;
+    out->state = TRIAL_RUNNING;
+    out->point = on_rows ? NULL : point;
+    out->row = on_rows ? (int64_t)proposal->row : -1;
+    out->model.policy = spec->policy->name;
+    out->model.fallback = proposal->fallback;
+    out->model.observations = (int64_t)proposal->observations;
+    out->model.mean = spec_sign(spec) * proposal->mean;
+    out->model.sd = proposal->sd;
     TRY(codec_diagnostics(spec, &diagnostics, arena, &out->model.diagnostics, err));
     const struct event event = {.kind = EVENT_SUGGESTED,
                                 .trial = number,

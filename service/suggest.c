@@ -231,22 +231,19 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     plan->notes[plan->fresh_len] = note;
     plan->note_bytes[plan->fresh_len] = proposal->note_bytes;
     struct trial *trial = &plan->fresh[plan->fresh_len++];
-    *trial = (struct trial){
-        .number = plan->live->told + 1,
-        .state = TRIAL_RUNNING,
-        .point = on_rows ? NULL : proposal->point,
-        .row = on_rows ? (int64_t)proposal->row : -1,
-        .worker = plan->request->worker,
-        .value = NAN,
-        .stddev = NAN,
-        .model = {.policy = spec->policy->name,
-                  .fallback = proposal->fallback,
-                  .revision = plan->live->revision,
-                  .observations = (int64_t)proposal->observations,
-                  .mean = spec_sign(spec) * proposal->mean,
-                  .sd = proposal->sd,
-                  .milliseconds = round(1e3 * milliseconds) / 1e3},
-    };
+    *trial = trial_none();
+    trial->number = plan->live->told + 1;
+    trial->state = TRIAL_RUNNING;
+    trial->point = on_rows ? NULL : proposal->point;
+    trial->row = on_rows ? (int64_t)proposal->row : -1;
+    trial->worker = plan->request->worker;
+    trial->model.policy = spec->policy->name;
+    trial->model.fallback = proposal->fallback;
+    trial->model.revision = plan->live->revision;
+    trial->model.observations = (int64_t)proposal->observations;
+    trial->model.mean = spec_sign(spec) * proposal->mean;
+    trial->model.sd = proposal->sd;
+    trial->model.milliseconds = round(1e3 * milliseconds) / 1e3;
     const struct event event = {.kind = EVENT_SUGGESTED,
                                 .trial = (uint64_t)trial->number,
                                 .point = trial->point,

@@ -177,9 +177,10 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
     if (trial->state != TRIAL_RUNNING && trial->state != TRIAL_QUEUED)
         return error_set(err, STATUS_CONFLICT, "trial_finished", "", "trial %lld is %s", (long long)task->held.number,
                          trial_state_names[trial->state]);
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
-                BIND(TEXT(task->id), INT(task->held.number), TEXT(trial_state_names[TRIAL_ABANDONED]), REAL(NAN),
-                     REAL(NAN), TEXT(task->reason), TEXT(NULL), INT(task->now_ms), BLOB(NULL, 0), INT(0))));
+    struct observation given_up = observation_none();
+    given_up.reason = task->reason;
+    const struct trial_end end = {.item = &given_up, .state = TRIAL_ABANDONED, .at_ms = task->now_ms};
+    TRY(rows_trial_finish(conn, task->id, task->held.number, &end, err));
     rows_count(&task->study, trial->state, TRIAL_ABANDONED);
     trial->state = TRIAL_ABANDONED;
     trial->reason = task->reason;
@@ -279,18 +280,12 @@ static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, 
         TRY(rows_check_row(conn, &task->study, task->rows[i], path, err));
     else
         TRY(visits_check(conn, &task->study, task->points + i * p, path, task->caller->arena, err));
-    *trial = (struct trial){
-        .number = task->study.trials_total + 1,
-        .state = TRIAL_QUEUED,
-        .point = task->points == NULL ? NULL : task->points + i * p,
-        .row = task->rows == NULL ? -1 : task->rows[i],
-        .worker = "",
-        .holder = "",
-        .value = NAN,
-        .stddev = NAN,
-        .created_ms = task->now_ms,
-        .model = {.mean = NAN, .sd = NAN},
-    };
+    *trial = trial_none();
+    trial->number = task->study.trials_total + 1;
+    trial->state = TRIAL_QUEUED;
+    trial->point = task->points == NULL ? NULL : task->points + i * p;
+    trial->row = task->rows == NULL ? -1 : task->rows[i];
+    trial->created_ms = task->now_ms;
     TRY(rows_trial_add(conn, task->app, &task->study, &(struct new_trial){.trial = trial}, err));
     struct change change = {"trial.queued", task->caller->token_id, NULL, trial->number, task->now_ms};
     return rows_log(conn, &task->study, &change, err);

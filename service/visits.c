@@ -9,7 +9,7 @@ static enum status newest(struct db_conn *conn, const struct study *study, struc
 {
     struct db_rows rows;
     bool           more;
-    *out = (struct trial){0};
+    *out = trial_none();
     TRY(db_query(conn, &rows, err, SQL_TRIAL_NEWEST_VISIT, BIND(TEXT(study->id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK && more)

@@ -8,10 +8,10 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REASON_MAX = 1000, EXTERNAL_ID_MAX = 128 };
 static const double trial_max = 9007199254740991.0;
 
 /* ---- points ---- */
@@ -108,32 +108,36 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
 /* ---- observations ---- */
 
 struct observation_form {
-    int64_t       trial, lease, row;
-    const json_t *point, *sites, *values, *stddevs;
-    double        value, stddev;
-    int           state; /* -1: none */
-    const char   *reason, *external_id;
+    struct observation own;
+    const json_t      *point, *sites, *values, *stddevs;
+    int                state; /* -1: none */
 };
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 
 #define AT(member) .offset = offsetof(struct observation_form, member)
-static const struct member observation_members[] = {
-    {.name = "trial", .read = codec_read_integer, AT(trial), .min = 1, .max = trial_max},
-    {.name = "lease", .read = codec_read_integer, AT(lease), .min = 1, .max = trial_max},
+#define NUMBER(name_, least, most, with) \
+    {.name = #name_, .read = codec_read_number, AT(own.name_), .min = (least), .max = (most)},
+#define TEXT(name_, least, most, with) \
+    {.name = #name_, .read = codec_read_text, AT(own.name_), .min = (least), .max = (most)},
+// clang-format off
+const struct member codec_observation_members[] = {
+    {.name = "trial", .read = codec_read_integer, AT(own.trial), .min = 1, .max = trial_max},
+    {.name = "lease", .read = codec_read_integer, AT(own.lease), .min = 1, .max = trial_max},
     {.name = "point", .read = codec_read_kept, AT(point)},
     {.name = "sites", .read = codec_read_kept, AT(sites)},
-    {.name = "candidate", .read = codec_read_integer, AT(row), .min = 0, .max = SPACE_CANDIDATES_MAX - 1},
-    {.name = "value", .read = codec_read_number, AT(value), .min = -INFINITY, .max = INFINITY},
+    {.name = "candidate", .read = codec_read_integer, AT(own.row), .min = 0, .max = SPACE_CANDIDATES_MAX - 1},
     {.name = "values", .read = codec_read_kept, AT(values)},
     {.name = "stddevs", .read = codec_read_kept, AT(stddevs)},
-    {.name = "stddev", .read = codec_read_number, AT(stddev), .min = 0, .max = INFINITY},
     {.name = "state", .read = codec_read_choice, AT(state), .names = outcome_names},
-    {.name = "reason", .read = codec_read_text, AT(reason), .min = 0, .max = REASON_MAX},
-    {.name = "external_id", .read = codec_read_text, AT(external_id), .min = 1, .max = EXTERNAL_ID_MAX},
+    TRIAL_NUMBERS(NUMBER)
+    TRIAL_TEXTS(TEXT)
     {.name = NULL},
 };
+// clang-format on
 #undef AT
+#undef NUMBER
+#undef TEXT
 
 /* {"<metric>": number, ..} into every second of out [metrics_len][2]. */
 static enum status read_by_metric(struct reading *in, const json_t *json, const char *where, bool is_required,
@@ -167,7 +171,7 @@ static enum status read_values(struct reading *in, const struct observation_form
     if (form->stddevs != NULL)
         TRY(read_by_metric(in, form->stddevs, path, false, values + 1));
     out->value = values[2 * spec->first];
-    out->stddev = isnan(form->stddev) ? values[2 * spec->first + 1] : form->stddev;
+    out->stddev = isnan(form->own.stddev) ? values[2 * spec->first + 1] : form->own.stddev;
     out->values = spec->metrics_len > 1 ? values : NULL;
     return STATUS_OK;
 }
@@ -191,7 +195,7 @@ static enum status check_graph(const struct spec *spec, const struct observation
         return error_set(err, STATUS_INVALID, "wrong_space", path, "the space is not a graph");
     if (is_graph && form->point != NULL)
         return error_set(err, STATUS_INVALID, "wrong_space", path, "a graph has no points: give sites");
-    if (is_graph && !(isnan(form->value) && isnan(form->stddev) && form->stddevs == NULL))
+    if (is_graph && !(isnan(form->own.value) && isnan(form->own.stddev) && form->stddevs == NULL))
         return error_set(err, STATUS_INVALID, "bad_combination", path, "a graph takes values, one for each site");
     return STATUS_OK;
 }
@@ -201,12 +205,12 @@ static enum status check_metrics(const struct spec *spec, const struct observati
                                  struct error *err)
 {
     char path[CODEC_PATH_MAX];
-    codec_read_path(path, where, isnan(form->value) ? "stddev" : "value");
-    if (spec->metrics_len > 1 && !(isnan(form->value) && isnan(form->stddev)))
+    codec_read_path(path, where, isnan(form->own.value) ? "stddev" : "value");
+    if (spec->metrics_len > 1 && !(isnan(form->own.value) && isnan(form->own.stddev)))
         return error_set(err, STATUS_INVALID, "bad_combination", path,
                          "a study of several metrics takes values and stddevs");
     codec_read_path(path, where, "stddevs");
-    if (form->stddevs != NULL && (form->values == NULL || !isnan(form->stddev)))
+    if (form->stddevs != NULL && (form->values == NULL || !isnan(form->own.stddev)))
         return error_set(err, STATUS_INVALID, "bad_combination", path, "goes with values, and without stddev");
     return STATUS_OK;
 }
@@ -214,20 +218,22 @@ static enum status check_metrics(const struct spec *spec, const struct observati
 /* Exactly one of trial, point and candidate; exactly one of value, values and state; stddev and reason fit them. */
 static enum status check_combination(const struct observation_form *form, const char *where, struct error *err)
 {
-    int subjects = (form->trial != 0) + (form->point != NULL) + (form->sites != NULL) + (form->row >= 0);
-    int outcomes_given = !isnan(form->value) + (form->values != NULL) + (form->state >= 0);
+    int subjects = (form->own.trial != 0) + (form->point != NULL) + (form->sites != NULL) + (form->own.row >= 0);
+    int outcomes_given = !isnan(form->own.value) + (form->values != NULL) + (form->state >= 0);
     if (subjects != 1)
         return error_set(err, STATUS_INVALID, "bad_combination", where,
                          "exactly one of trial, point, sites and candidate is needed");
     if (outcomes_given != 1)
         return error_set(err, STATUS_INVALID, "bad_combination", where,
                          "exactly one of value, values and state is needed");
-    if (form->lease != 0 && form->trial == 0)
+    if (form->own.lease != 0 && form->own.trial == 0)
         return error_set(err, STATUS_INVALID, "bad_combination", where, "lease goes with a trial only");
-    if (form->state >= 0 && !isnan(form->stddev))
-        return error_set(err, STATUS_INVALID, "bad_combination", where, "stddev goes with a value only");
-    if (form->state < 0 && form->reason != NULL)
-        return error_set(err, STATUS_INVALID, "bad_combination", where, "reason goes with a state only");
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
+        enum said_with wrong = form->state < 0 ? SAID_WITH_STATE : SAID_WITH_VALUE;
+        if (member->with == wrong && trial_says(member, (const char *)&form->own + member->in_observation))
+            return error_set(err, STATUS_INVALID, "bad_combination", where, "%s goes with a %s only", member->name,
+                             form->state < 0 ? "state" : "value");
+    }
     return STATUS_OK;
 }
 
@@ -267,25 +273,18 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
                               struct observation *out, struct error *err)
 {
     struct reading          in = {.spec = spec, .arena = arena, .err = err};
-    struct observation_form form = {.row = -1, .value = NAN, .stddev = NAN, .state = -1};
-    *out = (struct observation){.row = -1, .stddev = NAN, .value = NAN};
-    TRY(codec_read_object(&in, observation_members, json, where, &form));
+    struct observation_form form = {.own = observation_none(), .state = -1};
+    TRY(codec_read_object(&in, codec_observation_members, json, where, &form));
     TRY(check_combination(&form, where, err));
     TRY(check_graph(spec, &form, where, err));
     TRY(check_metrics(spec, &form, where, err));
-    TRY(check_row(spec, form.row, where, err));
-    TRY(read_point(&in, form.sites != NULL ? form.sites : form.point, where, &out->point));
-    out->value = form.value;
-    out->stddev = form.stddev;
-    if (form.values != NULL)
-        TRY(spec->space.kind == SPACE_GRAPH ? read_site_values(&in, &form, where, out)
-                                            : read_values(&in, &form, where, out));
-    out->trial = form.trial;
-    out->lease = form.lease;
-    out->row = form.row;
+    TRY(check_row(spec, form.own.row, where, err));
+    TRY(read_point(&in, form.sites != NULL ? form.sites : form.point, where, &form.own.point));
+    *out = form.own;
     out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
-    out->reason = form.reason;
-    out->external_id = form.external_id;
+    if (form.values != NULL)
+        return spec->space.kind == SPACE_GRAPH ? read_site_values(&in, &form, where, out)
+                                               : read_values(&in, &form, where, out);
     return STATUS_OK;
 }
 
@@ -386,10 +385,9 @@ static json_t *values_json(const struct spec *spec, const struct trial *trial, s
     return object;
 }
 
-/* NULL: there is none. */
 static json_t *curve_json(const struct trial *trial)
 {
-    json_t *list = trial->curve_len == 0 ? NULL : json_array();
+    json_t *list = json_array();
     for (size_t i = 0; i < trial->curve_len && list != NULL; i++) {
         const struct curve_point *point = &trial->curve[i];
         json_t                   *item = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)point->step, "value",
@@ -400,19 +398,37 @@ static json_t *curve_json(const struct trial *trial)
     return list;
 }
 
+static void put_members(json_t **object, const struct spec *spec, const struct trial *trial)
+{
+    size_t of_metric = 0;
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
+        const void *at = (const char *)trial + member->in_trial;
+        char        several[32];
+        codec_put(object, member->name,
+                  member->is_text ? codec_text(*(const char *const *)at) : codec_number(*(const double *)at));
+        if (!trial_member_is_of_metric(member))
+            continue;
+        snprintf(several, sizeof several, "%ss", member->name);
+        codec_put(object, several, values_json(spec, trial, of_metric++));
+    }
+}
+
 json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, int64_t shift_ms)
 {
     bool    is_graph = spec->space.kind == SPACE_GRAPH;
     json_t *place = trial->point == NULL ? json_null()
                     : is_graph           ? codec_graph_point_json(spec, trial->point)
                                          : codec_point_json(spec, trial->point);
-    return json_pack("{s:I, s:s, s:o, s:o*, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s?, s:s?, s:o, s:o, s:o, s:o*}",
-                     "number", (json_int_t)trial->number, "state", trial_state_names[trial->state], "point",
-                     is_graph ? json_null() : place, "sites", is_graph ? place : NULL, "candidate",
-                     trial->row < 0 ? json_null() : json_integer(trial->row), "worker", trial->worker, "lease",
-                     lease_json(trial, shift_ms), "value", codec_number(trial->value), "values",
-                     values_json(spec, trial, 0), "stddev", codec_number(trial->stddev), "stddevs",
-                     values_json(spec, trial, 1), "reason", trial->reason, "external_id", trial->external_id, "model",
-                     model_json(trial), "created_at", codec_time_json(trial->created_ms), "finished_at",
-                     codec_time_json(trial->finished_ms), "curve", curve_json(trial));
+    json_t *object =
+        json_pack("{s:I, s:s, s:o, s:o*, s:o, s:s, s:o}", "number", (json_int_t)trial->number, "state",
+                  trial_state_names[trial->state], "point", is_graph ? json_null() : place, "sites",
+                  is_graph ? place : NULL, "candidate", trial->row < 0 ? json_null() : json_integer(trial->row),
+                  "worker", trial->worker, "lease", lease_json(trial, shift_ms));
+    put_members(&object, spec, trial);
+    codec_put(&object, "model", model_json(trial));
+    codec_put(&object, "created_at", codec_time_json(trial->created_ms));
+    codec_put(&object, "finished_at", codec_time_json(trial->finished_ms));
+    if (trial->curve_len > 0)
+        codec_put(&object, "curve", curve_json(trial));
+    return object;
 }

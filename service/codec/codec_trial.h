@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_TRIAL_H
 #define GNOMON_SERVICE_CODEC_CODEC_TRIAL_H
 
+#include "service/codec_read.h"
 #include "service/model/study.h"
 #include "service/model/trial.h"
 
@@ -19,6 +20,8 @@ MUST_CHECK enum status codec_fixed(const struct spec *spec, const json_t *json, 
                                    struct error *err);
 json_t                *codec_point_json(const struct spec *spec, const double *point);
 
+/* Of an observation, for the contract. */
+extern const struct member codec_observation_members[];
 /* One observation as documented; item->... is filled, strings in the arena.  where: "" or "/observations/3". */
 MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
                                          struct arena *arena, struct observation *out, struct error *err);

@@ -4,21 +4,38 @@
 
 #include "service/model/study.h"
 
+#include <math.h>
+
 struct curve_point {
     int64_t step, at_ms;
     double  value;
 };
+
+/* What is said of a trial and stays with it.  These lists are its home: they make the members of struct trial and struct
+ * observation, what is read from JSON, CSV and a row of the store, and what is written there.  One more needs a line
+ * here, its column (db/sql.h and a migration) and its words in openapi.yaml.
+ * X(name, least, most, with): numbers within a range, NaN: none; texts of so many characters, NULL: none. */
+#define TRIAL_NUMBERS(X)                           \
+    X(value, -INFINITY, INFINITY, SAID_WITH_VALUE) \
+    X(stddev, 0, INFINITY, SAID_WITH_VALUE)
+#define TRIAL_TEXTS(X)                  \
+    X(reason, 0, 1000, SAID_WITH_STATE) \
+    X(external_id, 1, 128, SAID_ALWAYS)
+#define TRIAL_NUMBER(name, ...) double name;
+#define TRIAL_TEXT(name, ...)   const char *name;
+
 struct trial {
-    int64_t                   number; /* from 1, without gaps */
-    enum trial_state          state;
-    const double             *point;                         /* [space_point_len] or NULL */
-    int64_t                   row;                           /* candidates; -1 */
-    const char               *worker, *reason, *external_id; /* worker is "" when none; the others NULL */
-    int64_t                   lease_ms;                      /* steady_ms() at which the lease ends; 0: none */
+    int64_t          number; /* from 1, without gaps */
+    enum trial_state state;
+    const double    *point;     /* [space_point_len] or NULL */
+    int64_t          row;       /* candidates; -1 */
+    const char      *worker;    /* "" when none */
+    TRIAL_NUMBERS(TRIAL_NUMBER) /* value and stddev of the first objective */
+    TRIAL_TEXTS(TRIAL_TEXT)
+    int64_t                   lease_ms; /* steady_ms() at which the lease ends; 0: none */
     int64_t                   lease;  /* its id: how many the trial has had, one for each worker in turn; 0: none yet */
     const char               *holder; /* whose the last lease is or was */
     bool                      is_taken_over; /* a lease of it ran out, and another worker got it */
-    double                    value, stddev; /* of the first objective; NaN when there is none */
     const double             *values;        /* of all metrics, as spec_is_feasible has them (graph: of the
                                                        sites, NaN where not measured), or NULL */
     int64_t                   created_ms, finished_ms;
@@ -62,16 +79,42 @@ struct observation {
     const double *point; /* or NULL */
     int64_t       row;   /* or -1 */
     enum outcome  outcome;
-    double        value, stddev;        /* of the first objective; stddev NaN: not given */
-    const double *values;               /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
-    const char   *reason, *external_id; /* or NULL */
-    size_t        line;                 /* of the CSV file it came from, for its errors */
+    TRIAL_NUMBERS(TRIAL_NUMBER) /* value and stddev of the first objective */
+    TRIAL_TEXTS(TRIAL_TEXT)
+    const double *values; /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
+    size_t        line;   /* of the CSV file it came from, for its errors */
     /* Of a trial that an import brings, where they are known. */
     int64_t                   number; /* in the study it comes from; 0 */
     const char               *worker; /* or NULL */
     const struct curve_point *curve;  /* [curve_len] steps ascending */
     size_t                    curve_len;
 };
+
+/* One of those members, for who goes over them. */
+enum said_with {
+    SAID_WITH_VALUE, /* of a metric, and of a trial only that has a value */
+    SAID_WITH_STATE, /* of one only that has none */
+    SAID_ALWAYS
+};
+struct trial_member {
+    const char    *name; /* NULL ends the list */
+    bool           is_text;
+    size_t         in_trial, in_observation; /* offsets */
+    double         least, most;
+    enum said_with with;
+};
+extern const struct trial_member trial_members[]; /* the numbers first */
+/* Of several metrics each has its own, and in JSON a member more: by metric, with an s at its name. */
+static inline bool trial_member_is_of_metric(const struct trial_member *member)
+{
+    return !member->is_text && member->with == SAID_WITH_VALUE;
+}
+/* Whether there is one, at its place in either struct. */
+bool trial_says(const struct trial_member *member, const void *at);
+
+/* Without a point or anything that is said of it. */
+struct trial       trial_none(void);
+struct observation observation_none(void);
 
 /* Which trial, and under which lease its worker holds it (0: not said; then it must never have been taken over). */
 struct held_trial {

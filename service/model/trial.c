@@ -1,0 +1,34 @@
+/* See trial.h. */
+#include "service/model/trial.h"
+
+#include <stddef.h>
+
+#define MEMBER(name_, text, least_, most_, with_)           \
+    {.name = #name_,                                        \
+     .is_text = (text),                                     \
+     .in_trial = offsetof(struct trial, name_),             \
+     .in_observation = offsetof(struct observation, name_), \
+     .least = (least_),                                     \
+     .most = (most_),                                       \
+     .with = (with_)},
+#define NUMBER(name, least, most, with) MEMBER(name, false, least, most, with)
+#define TEXT(name, least, most, with)   MEMBER(name, true, least, most, with)
+const struct trial_member trial_members[] = {TRIAL_NUMBERS(NUMBER) TRIAL_TEXTS(TEXT){.name = NULL}};
+
+bool trial_says(const struct trial_member *member, const void *at)
+{
+    return member->is_text ? *(const char *const *)at != NULL : !isnan(*(const double *)at);
+}
+
+#define NONE(name, ...) .name = NAN,
+
+struct trial trial_none(void)
+{
+    return (struct trial){
+        .row = -1, .worker = "", .holder = "", .model = {.mean = NAN, .sd = NAN}, TRIAL_NUMBERS(NONE)};
+}
+
+struct observation observation_none(void)
+{
+    return (struct observation){.row = -1, TRIAL_NUMBERS(NONE)};
+}
