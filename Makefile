@@ -62,10 +62,19 @@ $(BUILD)/packages: tests/check/setup
 BYTES = od -An -v -tu1 $(1) | tr -s ' \n' ',' | sed 's/^,//;s/,$$//'
 $(BUILD)/openapi.inc: openapi.yaml
 	@mkdir -p $(@D) && $(call BYTES,$<) > $@
-$(BUILD)/migrations.inc: $(sort $(wildcard db/migrations/*.sql))
+MIGRATIONS = $(sort $(wildcard db/migrations/*.sql))
+$(BUILD)/migrations.inc: $(MIGRATIONS)
+$(BUILD)/next/migrations.inc: $(MIGRATIONS) tests/fault/next.sql
+$(BUILD)/migrations.inc $(BUILD)/next/migrations.inc:
 	@mkdir -p $(@D) && for file in $^; do echo '(const char[]){'; $(call BYTES,$$file); echo ', 0},'; done > $@
 $(API): $(BUILD)/openapi.inc
 $(BUILD)/db/migrations.o: $(BUILD)/migrations.inc
+# The program with one migration more than there is, for the tests of migrations.
+golden-stores.py fault-migration: $(BUILD)/next/gnomon
+$(BUILD)/next/migrations.o: db/migrations.c $(BUILD)/next/migrations.inc
+	$(call say,cc,$@)$(COMPILE) -iquote $(BUILD)/next -c $< -o $@
+$(BUILD)/next/gnomon: $(BUILD)/service/main.o $(BUILD)/next/migrations.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
 
 # The engine's tests link the engine and nothing else of ours, the service's tests no HTTP: if it links, the layer holds.
 $(BUILD)/tests/engine: $(call objects,tests/unit/engine/*.c) $(BUILD)/libengine.a

@@ -1,10 +1,11 @@
-/* Preloaded into the server by the tests `disk_fails` and `clock`: makes calls on the store's files fail, and sets the
- * wall clock.  FAIL_FILE names a file of 40 bytes that the test maps too, five 64-bit numbers (struct plan).  The calls
- * are told apart by the name of the open file, so nothing has to be remembered. */
+/* Preloaded into the server by the tests `disk_fails`, `migration` and `clock`: makes calls on the store's files fail, ends
+ * the process at one of them, and sets the wall clock.  FAIL_FILE names a file that the test maps too (struct plan).  The
+ * calls are told apart by the name of the open file, so nothing has to be remembered. */
 #define _GNU_SOURCE /* RTLD_NEXT, off64_t */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,14 +17,19 @@
 #include <time.h>
 #include <unistd.h>
 
-enum call { CALL_READ = 1, CALL_WRITE = 2, CALL_SYNC = 4, CALL_TRUNCATE = 8 };
-enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 }; /* any folder */
+enum call { CALL_READ = 1, CALL_WRITE = 2, CALL_SYNC = 4, CALL_TRUNCATE = 8, CALL_NAME = 16 }; /* rename, unlink */
+enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 /* any */, FILE_BACKUP = 8 };
+enum act { ACT_NONE, ACT_KILL, ACT_KILL_HALFWAY, ACT_FAIL };
+enum { STEPS_MAX = 4096 };
 
 struct plan {
-    _Atomic int64_t calls, files; /* which fail: sums of the above; 0: none */
-    _Atomic int64_t error;        /* with this errno */
-    _Atomic int64_t failed;       /* how many did */
-    _Atomic int64_t ahead_s;      /* the wall clock, over the system's */
+    _Atomic int64_t calls, files;    /* which fail: sums of the above; 0: none */
+    _Atomic int64_t error;           /* with this errno */
+    _Atomic int64_t failed;          /* how many did */
+    _Atomic int64_t ahead_s;         /* the wall clock, over the system's */
+    _Atomic int64_t steps;           /* calls so far that change something */
+    _Atomic int64_t at, act;         /* which of them, from 1, and what becomes of it */
+    uint16_t        what[STEPS_MAX]; /* call + 32 * file of each */
 };
 static struct plan *plan;
 
@@ -37,6 +43,14 @@ __attribute__((constructor)) static void open_plan(void)
     close(fd);
     if (map != MAP_FAILED)
         plan = map;
+}
+
+static int file_named(const char *name)
+{
+    return strcmp(name, "/gnomon.db") == 0                ? FILE_STORE
+           : strcmp(name, "/gnomon.db-wal") == 0          ? FILE_JOURNAL
+           : strncmp(name, "/gnomon.db.before-", 18) == 0 ? FILE_BACKUP
+                                                          : 0;
 }
 
 static int file_of(int fd)
@@ -53,12 +67,30 @@ static int file_of(int fd)
         return 0;
     if (S_ISDIR(own.st_mode))
         return FILE_FOLDER;
-    return strcmp(name, "/gnomon.db") == 0 ? FILE_STORE : strcmp(name, "/gnomon.db-wal") == 0 ? FILE_JOURNAL : 0;
+    return file_named(name);
 }
 
-static bool fails(enum call call, int fd)
+/* Counts it; true: it is the one that fails.  halfway: does half of it, NULL when it has no half. */
+static bool is_step(enum call call, int file, void (*halfway)(void *arg), void *arg)
 {
-    if (plan == NULL || (plan->calls & call) == 0 || (plan->files & file_of(fd)) == 0)
+    if (plan == NULL || call == CALL_READ || file == 0)
+        return false;
+    int64_t step = ++plan->steps;
+    if (step < STEPS_MAX)
+        plan->what[step] = (uint16_t)((int)call + 32 * file);
+    if (step != plan->at || plan->act == ACT_NONE)
+        return false;
+    if (plan->act == ACT_KILL_HALFWAY && halfway != NULL)
+        halfway(arg);
+    if (plan->act != ACT_FAIL)
+        raise(SIGKILL);
+    return true;
+}
+
+static bool fails(enum call call, int file, void (*halfway)(void *arg), void *arg)
+{
+    bool is_asked = is_step(call, file, halfway, arg);
+    if (!is_asked && (plan == NULL || (plan->calls & call) == 0 || (plan->files & file) == 0))
         return false;
     plan->failed++;
     errno = (int)plan->error;
@@ -70,30 +102,64 @@ static bool fails(enum call call, int fd)
 
 ssize_t pread64(int fd, void *bytes, size_t length, off64_t offset)
 {
-    return fails(CALL_READ, fd) ? -1
-                                : REAL("pread64", ssize_t, int, void *, size_t, off64_t)(fd, bytes, length, offset);
+    return fails(CALL_READ, plan == NULL ? 0 : file_of(fd), NULL, NULL)
+               ? -1
+               : REAL("pread64", ssize_t, int, void *, size_t, off64_t)(fd, bytes, length, offset);
+}
+
+struct piece {
+    int         fd;
+    const void *bytes;
+    size_t      length;
+    off64_t     offset;
+};
+
+static void write_half(void *arg)
+{
+    const struct piece *piece = arg;
+    REAL("pwrite64", ssize_t, int, const void *, size_t, off64_t)
+    (piece->fd, piece->bytes, piece->length / 2, piece->offset);
 }
 
 ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t offset)
 {
-    return fails(CALL_WRITE, fd)
+    struct piece piece = {fd, bytes, length, offset};
+    return fails(CALL_WRITE, plan == NULL ? 0 : file_of(fd), write_half, &piece)
                ? -1
                : REAL("pwrite64", ssize_t, int, const void *, size_t, off64_t)(fd, bytes, length, offset);
 }
 
 int fdatasync(int fd)
 {
-    return fails(CALL_SYNC, fd) ? -1 : REAL("fdatasync", int, int)(fd);
+    return fails(CALL_SYNC, plan == NULL ? 0 : file_of(fd), NULL, NULL) ? -1 : REAL("fdatasync", int, int)(fd);
 }
 
 int fsync(int fd)
 {
-    return fails(CALL_SYNC, fd) ? -1 : REAL("fsync", int, int)(fd);
+    return fails(CALL_SYNC, plan == NULL ? 0 : file_of(fd), NULL, NULL) ? -1 : REAL("fsync", int, int)(fd);
 }
 
 int ftruncate64(int fd, off64_t length)
 {
-    return fails(CALL_TRUNCATE, fd) ? -1 : REAL("ftruncate64", int, int, off64_t)(fd, length);
+    return fails(CALL_TRUNCATE, plan == NULL ? 0 : file_of(fd), NULL, NULL)
+               ? -1
+               : REAL("ftruncate64", int, int, off64_t)(fd, length);
+}
+
+static int file_at(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    return plan == NULL || name == NULL ? 0 : file_named(name);
+}
+
+int unlink(const char *path)
+{
+    return fails(CALL_NAME, file_at(path), NULL, NULL) ? -1 : REAL("unlink", int, const char *)(path);
+}
+
+int rename(const char *from, const char *to)
+{
+    return fails(CALL_NAME, file_at(to), NULL, NULL) ? -1 : REAL("rename", int, const char *, const char *)(from, to);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now)

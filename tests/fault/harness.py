@@ -145,14 +145,16 @@ class Verdict:
 
 
 class Disk:
-    """Calls on the store's files that fail, and a wall clock that can be set, for servers started with .env: see
-    faildisk.c for the numbers."""
+    """Calls on the store's files that fail or end the process, and a wall clock that can be set, for servers started with
+    .env: see faildisk.c for the numbers."""
+
+    STEPS = 64  # where the list of them begins
 
     def __init__(self, path):
         with open(path, "wb") as file:
-            file.write(bytes(40))
+            file.write(bytes(self.STEPS + 8192))
         self.file = open(path, "r+b")
-        self.map = mmap.mmap(self.file.fileno(), 40)
+        self.map = mmap.mmap(self.file.fileno(), self.STEPS + 8192)
         library = os.path.abspath(os.path.join(os.environ.get("BUILD", "build"), "faildisk.so"))
         self.env = {"FAIL_FILE": path, "LD_PRELOAD": library}
 
@@ -167,7 +169,20 @@ class Disk:
         return struct.unpack("<q", self.map[24:32])[0]
 
     def set_clock(self, ahead_s):
-        self.map[32:] = struct.pack("<q", ahead_s)
+        self.map[32:40] = struct.pack("<q", ahead_s)
+
+    def at_step(self, number, act, error=0):
+        """Counts from here on the calls that change something; act on the number-th: 1 to end the process before it, 2
+        halfway through it, 3 to let it fail with the error."""
+        self.map[16:32] = struct.pack("<qq", error, 0)
+        self.map[40:64] = struct.pack("<qqq", 0, number, act)
+
+    @property
+    def steps(self):
+        """(call, file) of each step so far."""
+        count = struct.unpack("<q", self.map[40:48])[0]
+        codes = struct.unpack("<4096H", self.map[self.STEPS:])
+        return [(what % 32, what // 32) for what in codes[1:min(count + 1, 4096)]]
 
 
 def wait_for(condition, limit_s=20):
