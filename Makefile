@@ -30,8 +30,8 @@ programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 scripts   = $(foreach file,$(wildcard $(1)),$(shell test -f $(file) -a -x $(file) && echo $(file)))
 ENGINE    = $(call objects,engine/*.c engine/*/*.c)
 DB        = $(call objects,db/*.c)
-SERVICE   = $(filter-out $(BUILD)/service/main.o,$(call objects,service/*.c service/*/*.c))
-API       = $(call objects,api/*.c api/*/*.c)
+SERVICE   = $(filter-out $(BUILD)/service/main/main.o,$(call objects,service/*/*.c))
+API       = $(call objects,api/*/*.c)
 RUNNERS   = $(addprefix $(BUILD)/tests/,engine service api)
 FUZZ      = $(filter-out %/driver,$(call programs,tests/fuzz/*.c))
 BENCH     = $(call programs,tests/bench/*.c)
@@ -45,7 +45,7 @@ say       = $(if $(V),,@echo '$(1) $(2)';)
 
 all: $(BUILD)/gnomon
 
-$(BUILD)/gnomon: $(BUILD)/service/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+$(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
 $(BUILD)/libengine.a: $(ENGINE)
 $(BUILD)/libgnomon.a: $(API) $(SERVICE) $(DB)
@@ -178,7 +178,7 @@ lint:
 	@sh tests/check/setup all
 	@$(MAKE) --no-print-directory $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/migrations.inc
 	@BUILD=$(BUILD) sh tests/check/lint full && BUILD=$(BUILD) sh tests/check/planted full
-objects: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main.c tests/unit/*/*.c tests/fuzz/*.c tests/bench/*.c \
+objects: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main/main.c tests/unit/*/*.c tests/fuzz/*.c tests/bench/*.c \
   tests/golden/*.c)
 format:
 	clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')

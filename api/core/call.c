@@ -1,5 +1,5 @@
 /* See call.h. */
-#include "api/call.h"
+#include "api/core/call.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Every route.  What GET /v1/meta and /metrics say, and the comparison with openapi.yaml, are made from this. */
-#include "api/handlers.h"
-#include "api/route.h"
+#include "api/handlers/handlers.h"
+#include "api/core/route.h"
 
 #define ONE(scope)  (1u << SCOPE_##scope)
 #define ADMINS      ONE(ADMIN)

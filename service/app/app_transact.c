@@ -1,7 +1,7 @@
 /* See app_transact.h. */
 #include "service/app/app_transact.h"
 
-#include "service/steady.h"
+#include "service/app/steady.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_APP_APP_TRANSACT_H
 #define GNOMON_SERVICE_APP_APP_TRANSACT_H
 
-#include "service/app.h"
+#include "service/app/app.h"
 
 /* One transaction of a use case: looks the idempotency key up, runs fn, records the reply.
  * When caller->idempotency.replayed is set on return, fn did not run. */

@@ -4,7 +4,7 @@
 #define GNOMON_SERVICE_APP_SLOTS_H
 
 #include "engine/policy/policy.h"
-#include "service/app.h"
+#include "service/app/app.h"
 
 struct slots *slots_new(size_t count); /* NULL: no memory */
 void          slots_free(struct slots *slots);

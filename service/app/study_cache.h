@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_APP_STUDY_CACHE_H
 #define GNOMON_SERVICE_APP_STUDY_CACHE_H
 
-#include "service/app.h"
+#include "service/app/app.h"
 
 #include <stdbool.h>
 #include <stdint.h>

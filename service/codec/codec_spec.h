@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_SPEC_H
 #define GNOMON_SERVICE_CODEC_CODEC_SPEC_H
 
-#include "service/spec.h"
+#include "service/model/spec.h"
 
 #include <jansson.h>
 

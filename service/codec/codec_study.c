@@ -1,7 +1,7 @@
 /* See codec_study.h. */
 #include "service/codec/codec_study.h"
 
-#include "service/codec.h"
+#include "service/codec/codec.h"
 #include "service/codec/codec_spec.h"
 
 static json_t *counts_json(const struct study *study)

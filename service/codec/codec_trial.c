@@ -1,10 +1,10 @@
 /* Points, observations and trials <-> JSON. */
-#include "service/codec.h"
+#include "service/codec/codec.h"
 #include "service/codec/codec_trial.h"
-#include "service/codec_graph.h"
-#include "service/codec_image.h"
-#include "service/codec_read.h"
-#include "service/codec_space.h"
+#include "service/codec/codec_graph.h"
+#include "service/codec/codec_image.h"
+#include "service/codec/codec_read.h"
+#include "service/codec/codec_space.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -4,11 +4,11 @@
 #include "service/app/app_transact.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
-#include "service/log.h"
-#include "service/operation.h"
-#include "service/session.h"
-#include "service/steady.h"
-#include "service/token.h"
+#include "service/base/log.h"
+#include "service/study/operation.h"
+#include "service/session/session.h"
+#include "service/app/steady.h"
+#include "service/app/token.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -3,7 +3,7 @@
 #define GNOMON_SERVICE_MODEL_FEDERATION_SPEC_H
 
 #include "engine/federated/broadcast.h"
-#include "service/spec.h"
+#include "service/model/spec.h"
 
 enum {
     FEDERATION_SEATS_MAX = 10000,

@@ -3,7 +3,7 @@
 #define GNOMON_SERVICE_MODEL_GAME_SPEC_H
 
 #include "engine/game/game.h"
-#include "service/spec.h"
+#include "service/model/spec.h"
 
 enum { GAMES_NAME_MAX = 32 };
 

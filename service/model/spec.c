@@ -1,5 +1,5 @@
 /* See spec.h. */
-#include "service/spec.h"
+#include "service/model/spec.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_MODEL_STUDY_H
 #define GNOMON_SERVICE_MODEL_STUDY_H
 
-#include "service/spec.h"
+#include "service/model/spec.h"
 
 enum study_state { STUDY_AWAITING_CANDIDATES, STUDY_ACTIVE, STUDY_PAUSED, STUDY_COMPLETED, STUDY_STATE_COUNT };
 extern const char *const study_state_names[STUDY_STATE_COUNT];

@@ -3,7 +3,7 @@
 #define GNOMON_SERVICE_SESSION_LIVE_H
 
 #include "engine/base/arena.h"
-#include "service/spec.h"
+#include "service/model/spec.h"
 
 struct live {
     char            study[24];

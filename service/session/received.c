@@ -1,7 +1,7 @@
 /* See received.h. */
 #include "service/session/received.h"
 
-#include "service/app.h"
+#include "service/app/app.h"
 #include "service/base/npy.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_STUDY_OBSERVE_H
 #define GNOMON_SERVICE_STUDY_OBSERVE_H
 
-#include "service/app.h"
+#include "service/app/app.h"
 #include "service/model/trial.h"
 
 struct item_error {

@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_STUDY_STATELESS_H
 #define GNOMON_SERVICE_STUDY_STATELESS_H
 
-#include "service/app.h"
+#include "service/app/app.h"
 #include "service/model/trial.h"
 
 /* Nothing is stored: specification and observations in, points out.  POST /v1/suggest. */

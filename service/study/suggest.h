@@ -3,7 +3,7 @@
 #define GNOMON_SERVICE_STUDY_SUGGEST_H
 
 #include "db/db.h"
-#include "service/app.h"
+#include "service/app/app.h"
 #include "service/model/trial.h"
 
 /* Of a suggest that goes on behind its request: see operation.h. */

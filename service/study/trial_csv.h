@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_STUDY_TRIAL_CSV_H
 #define GNOMON_SERVICE_STUDY_TRIAL_CSV_H
 
-#include "service/app.h"
+#include "service/app/app.h"
 #include "service/model/trial.h"
 
 /* A study's trials as CSV text in the arena. */

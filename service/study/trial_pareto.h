@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_STUDY_TRIAL_PARETO_H
 #define GNOMON_SERVICE_STUDY_TRIAL_PARETO_H
 
-#include "service/app.h"
+#include "service/app/app.h"
 #include "service/model/trial.h"
 
 /* Feasible trials that no other dominates (one objective: the best one), and the hypervolume above a reference point:

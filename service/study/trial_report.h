@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_STUDY_TRIAL_REPORT_H
 #define GNOMON_SERVICE_STUDY_TRIAL_REPORT_H
 
-#include "service/app.h"
+#include "service/app/app.h"
 #include "service/model/trial.h"
 
 /* A measurement of a running trial, and whether it shall go on.  The measurement is stored; it renews the lease; a trial

@@ -2,14 +2,13 @@
 # that names no folder above it, and each file whose folder has no rule; exit code 1 if any.
 function fail(where, what) { print where ": " what; bad = 1 }
 FNR == NR { gsub(/\/>/, "/") }
-FNR == NR && /^=/ { for (i = 2; i <= NF; i++) set[substr($1, 2)] = set[substr($1, 2)] " " $i; next }
+FNR == NR && /^[^#]/ { line = ""; for (i = 2; i <= NF; i++) line = line " " ($i in set ? set[$i] : $i) }
+FNR == NR && /^=/ { set[substr($1, 2)] = set[substr($1, 2)] line; next }
 FNR == NR && /^[^#]/ {
-    for (i = 2; i <= NF; i++) line = line " " ($i in set ? set[$i] : $i)
     words = split(line, word)
     for (i = 1; i <= words; i++)
         if (!(word[i] in rule) && word[i] !~ /^<|\.h$|\.inc$/) fail(FILENAME ":" FNR, word[i] " is not above " $1)
     rule[$1] = rule[$1] line
-    line = ""
     if ($1 ~ /\/$/) rule[$1] = rule[$1] " " $1
     next
 }

@@ -1,7 +1,7 @@
 /* The codec of federations: what is accepted is written and read back to the same text, and its costs can be told. */
-#include "service/codec.h"
-#include "service/codec_federation.h"
-#include "service/federation.h"
+#include "service/codec/codec.h"
+#include "service/codec/codec_federation.h"
+#include "service/federation/federation.h"
 #include "tests/fuzz/target.h"
 
 #include <stdlib.h>

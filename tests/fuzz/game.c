@@ -1,8 +1,8 @@
 /* The codec of games: what is accepted is written and read back to the same text, and its minds can be walked. */
 #include "tests/fuzz/target.h"
 
-#include "service/codec.h"
-#include "service/codec_game.h"
+#include "service/codec/codec.h"
+#include "service/codec/codec_game.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * controls, and never more of them than there is room for. */
 #include "tests/fuzz/target.h"
 
-#include "api/route.h"
+#include "api/core/route.h"
 
 #include <stdlib.h>
 #include <string.h>

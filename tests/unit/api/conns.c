@@ -1,5 +1,5 @@
 /* Connections: the reaper, the limit by address, and blocked addresses. */
-#include "api/conns.h"
+#include "api/http/conns.h"
 #include "tests/unit/api/suites.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* What is decided when the headers are complete: body kinds, sizes, ranges, keys, listeners, draining. */
-#include "api/dispatch.h"
+#include "api/core/dispatch.h"
 #include "tests/unit/api/suites.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The route table and its parser. */
-#include "api/handlers.h"
-#include "api/route.h"
+#include "api/handlers/handlers.h"
+#include "api/core/route.h"
 #include "tests/unit/api/suites.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The schema reader: every kind, every refusal, and that all problems are told, not only the first. */
-#include "api/schema.h"
+#include "api/core/schema.h"
 #include "tests/unit/api/suites.h"
 
 #include <stdint.h>

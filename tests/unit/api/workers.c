@@ -1,5 +1,5 @@
 /* The pool of workers: every accepted job runs once, a full queue refuses, a stop loses nothing. */
-#include "service/workers.h"
+#include "service/base/workers.h"
 #include "tests/unit/api/suites.h"
 
 #include <pthread.h>

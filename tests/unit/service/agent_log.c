@@ -1,7 +1,7 @@
 /* An agent's journal: what it holds is what a session is told, and what it cannot mean is refused by its line. */
-#include "service/codec.h"
-#include "service/codec_federation.h"
-#include "service/command_agent_log.h"
+#include "service/codec/codec.h"
+#include "service/codec/codec_federation.h"
+#include "service/cli/agent_log.h"
 #include "tests/unit/service/suites.h"
 
 #include <stdio.h>

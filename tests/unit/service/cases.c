@@ -1,9 +1,9 @@
 /* The corners of the use cases: what fails half way, comes late, comes twice or is closed meanwhile. */
 #include "db/conn.h"
-#include "service/events.h"
+#include "service/study/events.h"
 #include "service/main/app_open.h"
-#include "service/session.h"
-#include "service/study.h"
+#include "service/session/session.h"
+#include "service/study/study.h"
 #include "service/study/observe.h"
 #include "service/study/suggest.h"
 #include "tests/unit/service/suites.h"

@@ -1,5 +1,5 @@
 /* The JSON text reader, times, labels, and specifications: what is accepted, what is refused and where. */
-#include "service/codec.h"
+#include "service/codec/codec.h"
 #include "engine/registry.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_trial.h"

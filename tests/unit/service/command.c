@@ -2,13 +2,13 @@
  * randomness. */
 #include "tests/unit/service/suites.h"
 
-#include "service/config.h"
-#include "service/csv.h"
-#include "service/file.h"
-#include "service/journal.h"
-#include "service/process.h"
-#include "service/random.h"
-#include "service/secret.h"
+#include "service/cli/options.h"
+#include "service/base/csv.h"
+#include "service/base/file.h"
+#include "service/curator/journal.h"
+#include "service/cli/process.h"
+#include "service/base/random.h"
+#include "service/curator/secret.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "tests/unit/service/suites.h"
 
 #include "engine/privacy/mechanism.h"
-#include "service/ledger.h"
+#include "service/curator/ledger.h"
 
 #include <stdio.h>
 #include <stdlib.h>

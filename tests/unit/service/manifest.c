@@ -1,8 +1,8 @@
 /* Signatures against published vectors; manifests: written, read, and refused for every change of a member. */
 #include "service/base/npy.h"
-#include "service/digest.h"
-#include "service/manifest.h"
-#include "service/release_io.h"
+#include "service/base/digest.h"
+#include "service/codec/manifest.h"
+#include "service/curator/release_io.h"
 #include "tests/unit/service/suites.h"
 
 #include <jansson.h>

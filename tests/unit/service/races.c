@@ -1,12 +1,12 @@
 /* Many at once, and long random sequences: the counters of a study are the counts of its trials, whatever happened. */
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
-#include "service/events.h"
-#include "service/operation.h"
-#include "service/session.h"
-#include "service/study.h"
+#include "service/study/events.h"
+#include "service/study/operation.h"
+#include "service/session/session.h"
+#include "service/study/study.h"
 #include "service/study/observe.h"
-#include "service/token.h"
+#include "service/app/token.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 

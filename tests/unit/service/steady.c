@@ -1,8 +1,8 @@
 /* Wall clocks are set; leases, keys and deadlines do not notice, over restarts and reboots too. */
 #include "service/app/app_transact.h"
-#include "service/federation.h"
+#include "service/federation/federation.h"
 #include "service/main/app_open.h"
-#include "service/steady.h"
+#include "service/app/steady.h"
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 

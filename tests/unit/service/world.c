@@ -2,12 +2,12 @@
 #include "tests/unit/service/world.h"
 
 #include "service/base/npy.h"
-#include "service/codec.h"
+#include "service/codec/codec.h"
 #include "service/codec/codec_spec.h"
-#include "service/digest.h"
+#include "service/base/digest.h"
 #include "service/main/app_open.h"
-#include "service/manifest.h"
-#include "service/study.h"
+#include "service/codec/manifest.h"
+#include "service/study/study.h"
 #include "service/study/observe.h"
 #include "service/study/suggest.h"
 

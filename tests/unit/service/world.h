@@ -3,9 +3,9 @@
 #ifndef GNOMON_TESTS_SERVICE_WORLD_H
 #define GNOMON_TESTS_SERVICE_WORLD_H
 
-#include "service/candidates.h"
+#include "service/candidates/candidates.h"
 #include "service/study/suggest.h"
-#include "service/trial.h"
+#include "service/study/trial.h"
 
 struct world {
     char          folder[64];

@@ -1,0 +1,78 @@
+/* One request on its way through the layers: what the dispatcher read, what the handler found, what is answered.
+ * Handlers see this and nothing of threads, sockets or the HTTP library. */
+#ifndef GNOMON_API_CORE_CALL_H
+#define GNOMON_API_CORE_CALL_H
+
+#include "api/core/address.h"
+#include "api/core/traffic.h"
+#include "api/core/schema.h"
+#include "service/app/app.h"
+
+#include <jansson.h>
+#include <stdatomic.h>
+
+struct route;
+
+enum { CALL_PARAMS_MAX = 3, CALL_QUERY_MAX = 16, CALL_RESULT_BYTES = 2048 };
+enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
+
+struct reply {
+    int         http;
+    const char *type;  /* Content-Type; NULL: no body */
+    const char *bytes; /* in the call's arena, or static */
+    size_t      length;
+    const char *location, *etag, *allow; /* or NULL */
+    int         retry_after_s;           /* 0: none */
+    bool        replayed, close;
+};
+
+struct call {
+    struct app        *app;
+    struct traffic    *traffic;
+    const atomic_bool *draining;
+    enum listener_kind listener;
+    int64_t            body_limit; /* bytes of a body that is not streamed */
+    struct arena       arena;
+    struct caller      caller;
+    struct address     address; /* of the client */
+    char               request_id[17];
+    atomic_bool        has_left; /* nobody waits for the answer any more */
+    int64_t            until_ms; /* when it is too late for one: see struct caller */
+
+    const char         *uri; /* as it arrived */
+    const struct route *route;
+    const char         *params[CALL_PARAMS_MAX]; /* decoded path parameters, in order */
+    struct query_item   query[CALL_QUERY_MAX];
+    size_t              query_len;
+    const char         *token, *if_match, *idempotency_key, *prefer; /* or NULL */
+
+    const char *body; /* or the piece of a streamed body; never NULL */
+    size_t      body_bytes;
+    bool        is_csv, is_npy; /* the body is; else JSON */
+    bool        wants_npy;      /* Accept names it */
+    int64_t     offset, total;  /* streamed: where the piece starts, and the whole length */
+    json_t     *json, *query_json;
+    void       *input; /* the struct of the route's form */
+
+    /* Set with call_result by the handler, before the service call whose result is shown. */
+    json_t *(*render)(struct call *call, const void *result); /* a new reference; NULL: out of memory */
+    bool            for_store; /* the reply being rendered is kept for a repeat: no secrets */
+    struct problems problems;
+    struct reply    reply;
+    _Alignas(16) unsigned char result[CALL_RESULT_BYTES]; /* last: only what a handler asks for is cleared */
+};
+
+/* What a handler reads and how: the tables of its body and of its query, and the struct that both fill. */
+struct form {
+    const struct member *body, *query;
+    size_t               bytes;
+};
+
+/* Announces what will be shown, and how: returns the zeroed result, which the service call then fills.
+ * A struct that does not fit does not compile. */
+void *call_result(struct call *call, int http, json_t *(*render)(struct call *, const void *), size_t bytes);
+#define CALL_RESULT(call, type, http, render) \
+    ((type *)call_result(call, http, render,  \
+                         sizeof(type) + 0 * sizeof(char[sizeof(type) <= CALL_RESULT_BYTES ? 1 : -1])))
+
+#endif

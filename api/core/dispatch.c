@@ -1,0 +1,249 @@
+/* See dispatch.h. */
+#include "api/core/dispatch.h"
+
+#include "api/core/reply.h"
+#include "service/codec/codec.h"
+#include "service/base/digest.h"
+#include "service/model/spec.h"
+#include "service/app/token.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { KEY_MAX = 128, TOKEN_MAX = 256 };
+static const int64_t upload_max_bytes = (int64_t)8 * SPACE_CANDIDATES_MAX * SPACE_COLUMNS_MAX + 4096;
+
+static enum status bad_request(struct error *err, const char *text)
+{
+    return error_set(err, STATUS_INVALID, "bad_request", "", "%s", text);
+}
+
+/* The media type without its parameters. */
+static bool is_type(const char *header, const char *type)
+{
+    size_t length = strlen(type);
+    return strncasecmp(header, type, length) == 0 && strchr(" ;\t", header[length]) != NULL;
+}
+
+static enum status check_type(struct call *call, const char *type, struct error *err)
+{
+    enum body_kind kind = call->route->body;
+    call->is_csv = kind == BODY_IMPORT && type != NULL && is_type(type, "text/csv");
+    call->is_npy = (kind == BODY_NPY || kind == BODY_VECTOR) && type != NULL && is_type(type, "application/x-npy");
+    bool good = type != NULL &&
+                (kind == BODY_NPY ? call->is_npy : call->is_csv || call->is_npy || is_type(type, "application/json"));
+    return good ? STATUS_OK
+                : error_set(err, STATUS_INVALID, "unsupported_media_type", "", "the body must be %s",
+                            kind == BODY_NPY      ? "application/x-npy"
+                            : kind == BODY_IMPORT ? "application/json or text/csv"
+                            : kind == BODY_VECTOR ? "application/json or application/x-npy"
+                                                  : "application/json");
+}
+
+/* "bytes 1048576-2097151/8000128", exactly as long as the body; without it the body is the whole file. */
+static enum status read_range(struct call *call, const char *range, int64_t body_bytes, struct error *err)
+{
+    long long first = 0, last = body_bytes - 1, total = body_bytes;
+    int       used = 0;
+    if (body_bytes < 0)
+        return error_set(err, STATUS_INVALID, "length_required", "", "an upload must say its Content-Length");
+    if (body_bytes == 0)
+        return bad_request(err, "an upload cannot be empty");
+    if (range != NULL &&
+        (strlen(range) > 64 || strspn(range, "bytes 0123456789-/") != strlen(range) ||
+         sscanf(range, "bytes %18lld-%18lld/%18lld%n", &first, &last, &total, &used) != 3 || range[used] != '\0'))
+        return bad_request(err, "Content-Range must be \"bytes first-last/total\"");
+    if (first < 0 || last < first || total <= last || last - first + 1 != body_bytes)
+        return bad_request(err, "Content-Range does not fit the Content-Length");
+    if (total > upload_max_bytes)
+        return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "no matrix is that large");
+    call->offset = first;
+    call->total = total;
+    return STATUS_OK;
+}
+
+enum status dispatch_too_large(const struct call *call, struct error *err)
+{
+    return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "the limit is %lld bytes%s",
+                     (long long)call->body_limit,
+                     call->route->body == BODY_IMPORT ? ": send the trials in parts, or with gnomon import" : "");
+}
+
+static enum status check_body(struct call *call, const struct gate_headers *headers, int64_t body_bytes,
+                              struct error *err)
+{
+    enum body_kind kind = call->route->body;
+    if (kind == BODY_NPY)
+        TRY(read_range(call, headers->content_range, body_bytes, err));
+    if (kind == BODY_NONE)
+        return body_bytes == 0 ? STATUS_OK : bad_request(err, "this request has no body");
+    if (kind == BODY_OPTIONAL && body_bytes == 0)
+        return STATUS_OK;
+    if (kind != BODY_NPY && body_bytes > call->body_limit)
+        return dispatch_too_large(call, err);
+    return check_type(call, headers->content_type, err);
+}
+
+static enum status keep(struct call *call, const char *header, const char **out, struct error *err)
+{
+    if (header == NULL)
+        return STATUS_OK;
+    *out = arena_strndup(&call->arena, header, strlen(header));
+    return *out == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory") : STATUS_OK;
+}
+
+static enum status keep_headers(struct call *call, const struct gate_headers *headers, struct error *err)
+{
+    const char *key = headers->idempotency_key, *token = headers->authorization;
+    if (key != NULL && (*key == '\0' || strlen(key) > KEY_MAX || strchr(key, ' ') || strchr(key, '\t')))
+        return bad_request(err, "an Idempotency-Key has 1 to 128 visible characters");
+    for (const char *c = key; c != NULL && *c != '\0'; c++)
+        if ((unsigned char)*c > 0x7e)
+            return bad_request(err, "an Idempotency-Key has 1 to 128 visible characters");
+    TRY(keep(call, key, &call->idempotency_key, err));
+    TRY(keep(call, headers->if_match, &call->if_match, err));
+    call->wants_npy = headers->accept != NULL && strstr(headers->accept, "application/x-npy") != NULL;
+    TRY(keep(call, headers->prefer, &call->prefer, err));
+    bool is_bearer = token != NULL && strncasecmp(token, "Bearer ", 7) == 0 && strlen(token) <= TOKEN_MAX;
+    return is_bearer ? keep(call, token + 7, &call->token, err) : STATUS_OK;
+}
+
+enum status dispatch_head(struct call *call, const struct gate_headers *headers, const char *method,
+                          int64_t *body_bytes, struct error *err)
+{
+    TRY(gate_check(headers, method, body_bytes, err));
+    TRY(route_find(call, method, err));
+    bool is_health = (call->route->flags & ROUTE_HEALTH) != 0;
+    if (call->listener == LISTENER_HEALTH && !is_health)
+        return error_set(err, STATUS_NOT_FOUND, "not_found", "", "there is no such path");
+    if (atomic_load(call->draining) && !is_health)
+        return error_set(err, STATUS_BUSY, "draining", "", "the service is stopping");
+    TRY(check_body(call, headers, *body_bytes, err));
+    return keep_headers(call, headers, err);
+}
+
+/* What a bound token may not see is not there. */
+static enum status check_resource(const struct call *call, struct error *err)
+{
+    static const struct {
+        const char *parameter, *code, *text;
+    } resources[] = {
+        {"{study}", "study_not_found", "there is no such study"},
+        {"{federation}", "federation_not_found", "there is no such federation"},
+        {"{game}", "game_not_found", "there is no such game"},
+    };
+    for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++)
+        if (strstr(call->route->path, resources[i].parameter) != NULL &&
+            strcmp(call->params[0], call->caller.resource) != 0)
+            return error_set(err, STATUS_NOT_FOUND, resources[i].code, "", "%s", resources[i].text);
+    return STATUS_OK;
+}
+
+enum status dispatch_authorise(struct call *call, bool cached_only, struct error *err)
+{
+    const struct route *route = call->route;
+    if (route->flags & ROUTE_PUBLIC || (call->listener == LISTENER_HEALTH && route->flags & ROUTE_HEALTH))
+        return STATUS_OK;
+    if (call->listener == LISTENER_LOCAL) {
+        call->caller.scope = SCOPE_ADMIN;
+        snprintf(call->caller.token_id, sizeof call->caller.token_id, "local");
+        return STATUS_OK;
+    }
+    if (call->token == NULL)
+        return error_set(err, STATUS_UNAUTHORISED, "unauthorised", "", "a valid bearer token is required");
+    TRY(token_check(call->app, call->token, cached_only, &call->caller, err));
+    bool is_bound = call->caller.resource[0] != '\0';
+    if (!(route->scopes & 1u << call->caller.scope) || (is_bound && route->flags & ROUTE_GLOBAL))
+        return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token's scope does not allow that");
+    return is_bound ? check_resource(call, err) : STATUS_OK;
+}
+
+/* Path, query and body become the input struct. */
+static enum status read_input(struct call *call, struct error *err)
+{
+    const struct form *form = call->route->form;
+    if (form != NULL && form->bytes > 0)
+        call->input = arena_zalloc(&call->arena, 1, form->bytes);
+    call->query_json = schema_query(form == NULL ? NULL : form->query, call->query, call->query_len, &call->problems);
+    if (call->query_json == NULL || (form != NULL && form->bytes > 0 && call->input == NULL))
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    struct problems wrong = {.arena = &call->arena};
+    if (form != NULL && form->query != NULL)
+        schema_read(form->query, call->query_json, call->input, &wrong);
+    if (wrong.len > 0)
+        return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter %s: %s", wrong.items[0].path + 1,
+                         wrong.items[0].text);
+    TRY(problems_first(&call->problems, err));
+    if (call->route->body == BODY_NONE || call->is_npy || call->is_csv)
+        return STATUS_OK;
+    bool is_empty = call->body_bytes == 0 && call->route->body == BODY_OPTIONAL;
+    TRY(codec_parse(is_empty ? "{}" : call->body, is_empty ? 2 : call->body_bytes, &call->json, err));
+    if (call->route->body == BODY_VECTOR) // the handler reads the array
+        return STATUS_OK;
+    schema_read(form->body, call->json, call->input, &call->problems);
+    return problems_first(&call->problems, err);
+}
+
+/* The first answer under a key is kept and given again: see struct idempotency. */
+static enum status set_idempotency(struct call *call, struct error *err)
+{
+    if (call->idempotency_key == NULL || !(call->route->flags & ROUTE_CHANGES))
+        return STATUS_OK;
+    size_t head = strlen(call->uri) + strlen(call->route->method) + 2;
+    char  *text = arena_alloc(&call->arena, head + call->body_bytes + 1, 1);
+    char  *fingerprint = arena_alloc(&call->arena, SHA256_HEX_BYTES, 1);
+    if (text == NULL || fingerprint == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    snprintf(text, head + 1, "%s %s\n", call->route->method, call->uri);
+    if (call->body_bytes > 0)
+        memcpy(text + head, call->body, call->body_bytes);
+    sha256_hex(text, head + call->body_bytes, fingerprint);
+    call->caller.idempotency = (struct idempotency){
+        .key = call->idempotency_key, .fingerprint = fingerprint, .render = reply_render_stored, .render_arg = call};
+    return STATUS_OK;
+}
+
+static bool has_left(void *arg)
+{
+    struct call *call = arg;
+    return atomic_load(&call->has_left);
+}
+
+/* Where it waited for a thread, perhaps for longer than anybody waits for an answer, it ends here. */
+static enum status run(struct call *call, struct error *err)
+{
+    call->caller.arena = &call->arena;
+    call->caller.until_ms = call->until_ms;
+    call->caller.has_left = has_left;
+    call->caller.left_arg = call;
+    call->problems.arena = &call->arena;
+    if (call->route->lane != LANE_SHORT)
+        TRY(app_go_on(call->app, &call->caller, err));
+    TRY(read_input(call, err));
+    TRY(set_idempotency(call, err));
+    TRY(call->route->handle(call, err));
+    return reply_result(call, err);
+}
+
+bool dispatch_run(struct call *call)
+{
+    struct error error = {.status = STATUS_OK};
+    bool         good = run(call, &error) == STATUS_OK;
+    if (!good)
+        reply_problem(call, &error);
+    json_decref(call->json);
+    json_decref(call->query_json);
+    call->json = call->query_json = NULL;
+    return good;
+}
+
+bool dispatch_quick(struct call *call)
+{
+    call->caller.arena = &call->arena;
+    if (call->route->cached != NULL && call->query_len == 0 && call->route->cached(call))
+        return true;
+    if (call->route->flags & ROUTE_QUICK)
+        (void)dispatch_run(call);
+    return (call->route->flags & ROUTE_QUICK) != 0;
+}

@@ -1,0 +1,184 @@
+/* See reply.h.  The only place that knows HTTP status numbers besides the handlers' successes. */
+#include "api/core/reply.h"
+
+#include "api/core/json_text.h"
+#include "service/codec/codec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int status_http[] = {
+    [STATUS_OK] = 200,        [STATUS_INVALID] = 422,  [STATUS_UNAUTHORISED] = 401, [STATUS_FORBIDDEN] = 403,
+    [STATUS_NOT_FOUND] = 404, [STATUS_CONFLICT] = 409, [STATUS_STALE] = 412,        [STATUS_TOO_LARGE] = 413,
+    [STATUS_BUSY] = 503,      [STATUS_FULL] = 507,     [STATUS_NO_MEMORY] = 503,    [STATUS_NUMERIC] = 500,
+    [STATUS_INTERNAL] = 500,
+};
+_Static_assert(sizeof status_http / sizeof status_http[0] == STATUS_COUNT, "every status has an HTTP status");
+
+static const struct {
+    const char *code;
+    int         http;
+} code_http[] = {
+    {"bad_request", 400},        {"malformed_json", 400},        {"method_not_allowed", 405},
+    {"request_timeout", 408},    {"length_required", 411},       {"unsupported_media_type", 415},
+    {"expectation_failed", 417}, {"precondition_required", 428}, {"too_many_requests", 429},
+    {"too_many_waiting", 429},   {"not_implemented", 501},       {"uri_too_long", 414},
+    {"headers_too_large", 431},
+};
+
+static const struct {
+    int         http;
+    const char *title;
+} titles[] = {
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {417, "Expectation Failed"},
+    {422, "Unprocessable Content"},
+    {428, "Precondition Required"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {503, "Service Unavailable"},
+    {507, "Insufficient Storage"},
+};
+
+int reply_http(const struct error *error)
+{
+    for (size_t i = 0; i < sizeof code_http / sizeof code_http[0]; i++)
+        if (strcmp(code_http[i].code, error->code) == 0)
+            return code_http[i].http;
+    return error->status < STATUS_COUNT ? status_http[error->status] : 500;
+}
+
+const char *reply_title(int http)
+{
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+        if (titles[i].http == http)
+            return titles[i].title;
+    return "Error";
+}
+
+static json_t *problem_json(const struct error *problem)
+{
+    return json_pack("{s:s, s:s}", "pointer", problem->path, "detail", problem->text);
+}
+
+/* The list of culprits; empty when none has a pointer.  A failure to compose it shows as fewer items. */
+static json_t *problems_json(const struct problems *problems, const struct error *error)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < problems->len; i++)
+        if (problems->items[i].path[0] != '\0')
+            (void)json_array_append_new(list, problem_json(&problems->items[i]));
+    if (problems->len == 0 && error->path[0] != '\0')
+        (void)json_array_append_new(list, problem_json(error));
+    return list;
+}
+
+static void add_problem_headers(struct reply *reply, const struct error *error)
+{
+    reply->retry_after_s = error->retry_after_s;
+    if (reply->retry_after_s == 0 && (reply->http == 503 || reply->http == 507))
+        reply->retry_after_s = error->status == STATUS_FULL ? 30 : 1;
+    if (reply->retry_after_s == 0 && reply->http == 429)
+        reply->retry_after_s = error->status == STATUS_BUSY ? 1 : 60;
+}
+
+void reply_problem(struct call *call, const struct error *error)
+{
+    static const char fallback[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
+                                   "\"code\":\"no_memory\",\"detail\":\"out of memory\"}";
+    struct reply     *reply = &call->reply;
+    int               http = reply_http(error);
+    json_t           *list = problems_json(&call->problems, error);
+    json_t *json = json_pack("{s:s, s:s, s:i, s:s, s:s}", "type", "about:blank", "title", reply_title(http), "status",
+                             http, "code", error->code, "detail", error->text);
+    if (json_array_size(list) > 0)
+        (void)json_object_set(json, "errors", list);
+    if (error->reason[0] != '\0')
+        (void)json_object_set_new(json, "reason", json_string(error->reason));
+    if (error->lease_ends_ms != 0)
+        (void)json_object_set_new(json, "next_lease_expires_at", codec_time_json(error->lease_ends_ms));
+    *reply =
+        (struct reply){.http = http, .type = "application/problem+json", .close = reply->close, .allow = reply->allow};
+    reply->bytes = json == NULL ? NULL : write_json(json, &call->arena, &reply->length);
+    if (reply->bytes == NULL) {
+        reply->http = 503;
+        reply->bytes = fallback;
+        reply->length = sizeof fallback - 1;
+    }
+    add_problem_headers(reply, error);
+    json_decref(json);
+    json_decref(list);
+}
+
+static const char *render(struct call *call, size_t *length)
+{
+    json_t     *json = call->render(call, call->result);
+    const char *text = json == NULL ? NULL : write_json(json, &call->arena, length);
+    json_decref(json);
+    if (text == NULL)
+        atomic_fetch_add(&call->traffic->render_failures, 1);
+    return text;
+}
+
+bool reply_render_stored(void *arg, struct kept_reply *out)
+{
+    struct call *call = arg;
+    size_t       length;
+    call->for_store = true;
+    const char *text = render(call, &length);
+    call->for_store = false;
+    *out = (struct kept_reply){call->reply.http, text, call->reply.location, call->reply.etag};
+    return text != NULL;
+}
+
+enum status reply_result(struct call *call, struct error *err)
+{
+    const struct idempotency *once = &call->caller.idempotency;
+    if (once->replayed) {
+        const struct kept_reply *first = &once->first;
+        call->reply = (struct reply){.http = first->http_status,
+                                     .location = first->location,
+                                     .etag = first->etag,
+                                     .retry_after_s = first->http_status == 202 ? REPLY_POLL_S : 0,
+                                     .replayed = true};
+        reply_text(call, "application/json", first->body, strlen(first->body));
+        return STATUS_OK;
+    }
+    if (call->render == NULL)
+        return STATUS_OK;
+    size_t      length;
+    const char *text = render(call, &length);
+    if (text == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the reply could not be composed");
+    reply_text(call, "application/json", text, length);
+    return STATUS_OK;
+}
+
+void reply_text(struct call *call, const char *type, const char *bytes, size_t length)
+{
+    call->reply.type = type;
+    call->reply.bytes = bytes;
+    call->reply.length = length;
+    if (call->reply.http == 0)
+        call->reply.http = 200;
+}
+
+const char *reply_etag(struct call *call, int64_t version)
+{
+    char text[32];
+    int  length = snprintf(text, sizeof text, "\"%lld\"", (long long)version);
+    return arena_strndup(&call->arena, text, (size_t)length);
+}

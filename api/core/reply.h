@@ -1,0 +1,29 @@
+/* Replies: problem+json from an error, and a handler's result as JSON. */
+#ifndef GNOMON_API_CORE_REPLY_H
+#define GNOMON_API_CORE_REPLY_H
+
+#include "api/core/call.h"
+
+enum { REPLY_POLL_S = 1 }; /* when an operation that was begun is worth a look */
+
+/* The HTTP status of an error: by its code where HTTP itself says so, otherwise by its status. */
+int reply_http(const struct error *error);
+/* "Not Found" */
+const char *reply_title(int http);
+
+/* Turns err and the call's collected problems into the reply; cannot fail. */
+void reply_problem(struct call *call, const struct error *error);
+
+/* Renders the call's result.  INTERNAL when it cannot be composed. */
+MUST_CHECK enum status reply_result(struct call *call, struct error *err);
+
+/* A reply that is text already; bytes in the arena or static. */
+void reply_text(struct call *call, const char *type, const char *bytes, size_t length);
+
+/* render and render_arg of struct idempotency: arg is the call. */
+bool reply_render_stored(void *arg, struct kept_reply *out);
+
+/* An ETag of a version, in the arena, or NULL. */
+const char *reply_etag(struct call *call, int64_t version);
+
+#endif

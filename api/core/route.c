@@ -1,0 +1,123 @@
+/* See route.h. */
+#include "api/core/route.h"
+
+#include "api/core/gate.h"
+
+#include <string.h>
+
+static int hex_value(char c)
+{
+    return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+/* Percent decoding of what gate_uri let through, into the arena; NULL when out of memory. */
+static const char *decode(struct arena *arena, const char *text, size_t length, bool plus_is_space)
+{
+    char *out = arena_strndup(arena, text, length);
+    if (out == NULL)
+        return NULL;
+    size_t to = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i] == '+' && plus_is_space ? ' ' : text[i];
+        if (c == '%' && length - i > 2) {
+            c = (char)(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
+            i += 2;
+        }
+        out[to++] = c;
+    }
+    out[to] = '\0';
+    return out;
+}
+
+/* Compares segment by segment; the parameters' segments go to params and lengths. */
+static bool matches(const char *pattern, const char *path, const char *end, const char **params, size_t *lengths)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < CALL_PARAMS_MAX; i++)
+        lengths[i] = 0;
+    while (*pattern != '\0' && path < end) {
+        if (*pattern == '{') {
+            const char *slash = memchr(path, '/', (size_t)(end - path));
+            const char *stop = slash == NULL ? end : slash;
+            params[found] = path;
+            lengths[found++] = (size_t)(stop - path);
+            pattern = strchr(pattern, '}') + 1;
+            path = stop;
+        } else if (*pattern++ != *path++) {
+            return false;
+        }
+    }
+    return *pattern == '\0' && path == end;
+}
+
+static enum status read_query(struct call *call, const char *text, struct error *err)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "&"), name_length = strcspn(text, "=&");
+        if (call->query_len == CALL_QUERY_MAX)
+            return error_set(err, STATUS_INVALID, "bad_request", "", "more than %d query parameters", CALL_QUERY_MAX);
+        if (name_length == 0 || name_length == length)
+            return error_set(err, STATUS_INVALID, "bad_request", "", "the query must be name=value&name=value");
+        struct query_item *item = &call->query[call->query_len++];
+        item->name = decode(&call->arena, text, name_length, true);
+        item->value = decode(&call->arena, text + name_length + 1, length - name_length - 1, true);
+        if (item->name == NULL || item->value == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        text += length;
+        text += *text == '&';
+    }
+    return STATUS_OK;
+}
+
+/* "GET, PATCH, DELETE" of the methods that the path has. */
+static enum status refuse_method(struct call *call, const char *path, const char *end, struct error *err)
+{
+    char        allow[64] = "";
+    const char *params[CALL_PARAMS_MAX];
+    size_t      lengths[CALL_PARAMS_MAX], used = 0;
+    for (const struct route *route = route_table; route < route_table + route_table_len; route++)
+        if (matches(route->path, path, end, params, lengths))
+            used += (size_t)snprintf(allow + used, sizeof allow - used, "%s%s", used > 0 ? ", " : "", route->method);
+    if (used == 0)
+        return error_set(err, STATUS_NOT_FOUND, "not_found", "", "there is no such path");
+    call->reply.allow = arena_strndup(&call->arena, allow, used);
+    return error_set(err, STATUS_INVALID, "method_not_allowed", "", "this path has %s", allow);
+}
+
+enum status route_find(struct call *call, const char *method, struct error *err)
+{
+    TRY(gate_uri(call->uri, err));
+    const char *path = call->uri, *end = path + strcspn(path, "?");
+    size_t      lengths[CALL_PARAMS_MAX] = {0};
+    const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    for (const struct route *route = route_table; route < route_table + route_table_len; route++)
+        if (strcmp(route->method, wanted) == 0 && matches(route->path, path, end, call->params, lengths)) {
+            call->route = route;
+            break;
+        }
+    if (call->route == NULL)
+        return refuse_method(call, path, end, err);
+    for (size_t i = 0; i < CALL_PARAMS_MAX && lengths[i] > 0; i++) {
+        call->params[i] = decode(&call->arena, call->params[i], lengths[i], false);
+        if (call->params[i] == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    }
+    return read_query(call, *end == '?' ? end + 1 : end, err);
+}
+
+void route_dump(FILE *stream)
+{
+    static const char *const bodies[] = {"-", "json", "json?", "json,csv", "npy", "json,npy"};
+    for (const struct route *route = route_table; route < route_table + route_table_len; route++) {
+        fprintf(stream, "%-6s %-46s %-8s ", route->method, route->path, bodies[route->body]);
+        if (route->flags & ROUTE_PUBLIC)
+            fprintf(stream, "public");
+        const char *before = "";
+        for (unsigned scope = SCOPE_AGENT; scope < SCOPE_COUNT; scope++)
+            if (route->scopes & 1u << scope) {
+                fprintf(stream, "%s%s", before, scope_names[scope]);
+                before = ",";
+            }
+        fputc('\n', stream);
+    }
+}

@@ -1,0 +1,54 @@
+/* The table of routes, and the pure function from a method and a raw address to a row of it. */
+#ifndef GNOMON_API_CORE_ROUTE_H
+#define GNOMON_API_CORE_ROUTE_H
+
+#include "api/core/call.h"
+
+#include <stdio.h>
+
+enum body_kind {
+    BODY_NONE,
+    BODY_JSON,
+    BODY_OPTIONAL, /* JSON or nothing, which is {} */
+    BODY_IMPORT,   /* JSON or CSV */
+    BODY_NPY,      /* streamed: the handler gets it in pieces */
+    BODY_VECTOR    /* a JSON array or .npy, whole */
+};
+enum route_flags {
+    ROUTE_PUBLIC = 1,  /* no token */
+    ROUTE_QUICK = 2,   /* never waits: answered on the thread that reads */
+    ROUTE_CHANGES = 4, /* takes an Idempotency-Key */
+    ROUTE_GLOBAL = 8,  /* not for tokens bound to one study, federation or game */
+    ROUTE_HEALTH = 16  /* also on the health listener, without a token there */
+};
+/* What runs beside what: see workers.h and server.c, where the limits are. */
+enum route_lane {
+    LANE_SHORT,   /* everything else */
+    LANE_READ,    /* reads a study from end to end */
+    LANE_COMPUTE, /* may wait for a slot or for the study's model */
+    LANE_ONCE,    /* computes all that it needs each time */
+    LANE_COUNT
+};
+
+struct route {
+    const char        *method, *path; /* "/v1/studies/{study}/trials/{number}"; {study} is checked against the token */
+    unsigned           scopes;        /* 1u << SCOPE_... of those that may */
+    unsigned           flags;
+    enum body_kind     body;
+    enum route_lane    lane;
+    const struct form *form; /* or NULL: no members, no query */
+    enum status (*handle)(struct call *call, struct error *err);
+    bool (*cached)(struct call *call); /* or NULL: answers without waiting when it can */
+};
+
+extern const struct route route_table[]; /* handlers/route_table.c */
+extern const size_t       route_table_len;
+
+/* Fills the call's route, params and query from its uri.  HEAD finds GET.
+ * Errors: NOT_FOUND "not_found"; INVALID "bad_request"; INVALID "method_not_allowed" with call->reply.allow set. */
+MUST_CHECK enum status route_find(struct call *call, const char *method, struct error *err);
+
+/* One line each: method, path, scopes, body. */
+void route_dump(FILE *stream);
+
+#endif

@@ -1,0 +1,61 @@
+/* See schema.h. */
+#include "api/core/schema.h"
+
+#include "service/codec/codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void schema_read(const struct member *members, const json_t *json, void *out, struct problems *problems)
+{
+    struct error   error;
+    struct reading in = {.err = &error, .problems = problems};
+    if (codec_read_object(&in, members, json, "", out) != STATUS_OK) // of what none of these readers refuses
+        problems_add(problems, &error);
+}
+
+static const struct member *find_member(const struct member *members, const char *name)
+{
+    while (members->name != NULL && strcmp(members->name, name) != 0)
+        members++;
+    return members->name == NULL ? NULL : members;
+}
+
+/* The value of a query item as the JSON its member expects; null when it cannot be that, NULL when out of memory. */
+static json_t *query_value(const struct member *member, const char *text)
+{
+    char     *end;
+    long long number;
+    if (member->read == codec_read_integer) {
+        number = strtoll(text, &end, 10);
+        return strspn(text, "0123456789") == strlen(text) && end != text && strlen(text) < 17 ? json_integer(number)
+                                                                                              : json_null();
+    }
+    if (member->read == codec_read_bool)
+        return strcmp(text, "true") == 0 ? json_true() : strcmp(text, "false") == 0 ? json_false() : json_null();
+    return codec_is_utf8(text, strlen(text)) ? json_string(text) : json_null();
+}
+
+json_t *schema_query(const struct member *members, const struct query_item *items, size_t len,
+                     struct problems *problems)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < len && object != NULL; i++) {
+        struct error         error;
+        const struct member *member = members == NULL ? NULL : find_member(members, items[i].name);
+        json_t              *value = member == NULL ? json_null() : query_value(member, items[i].value);
+        const char          *wrong = member == NULL                                  ? "unknown query parameter"
+                                     : json_object_get(object, member->name) != NULL ? "repeated query parameter"
+                                     : json_is_null(value)                           ? "not a valid value of"
+                                                                                     : NULL;
+        if (wrong != NULL) {
+            (void)error_set(&error, STATUS_INVALID, "bad_request", "", "%s: %.64s", wrong, items[i].name);
+            problems_add(problems, &error);
+        } else if (value == NULL || json_object_set(object, member->name, value) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+        json_decref(value);
+    }
+    return object;
+}

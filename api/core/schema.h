@@ -1,0 +1,24 @@
+/* Bodies and query strings read into structs by tables of members.
+ * Every problem is collected with the pointer of its culprit, not only the first; what is deeper than the tables reach
+ * is handed on as json_t.  Strings are borrowed from the JSON document. */
+#ifndef GNOMON_API_CORE_SCHEMA_H
+#define GNOMON_API_CORE_SCHEMA_H
+
+#include "service/codec/codec_read.h"
+
+#define AT(type, member) .name = #member, .offset = offsetof(struct type, member)
+
+/* Fills out (zeroed by the caller) from the members of json. */
+void schema_read(const struct member *members, const json_t *json, void *out, struct problems *problems);
+
+/* One name=value of a query string, decoded. */
+struct query_item {
+    const char *name, *value;
+};
+
+/* The query as an object that schema_read accepts: numbers and booleans by the reader of their member.  Unknown and
+ * repeated names, and values that are not of their kind, are problems "bad_request".  NULL when out of memory. */
+json_t *schema_query(const struct member *members, const struct query_item *items, size_t len,
+                     struct problems *problems);
+
+#endif

@@ -1,0 +1,275 @@
+/* Studies as documents: export and import, JSON and CSV. */
+#include "api/handlers/handlers.h"
+#include "api/core/reply.h"
+#include "api/handlers/show.h"
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_transfer.h"
+#include "service/codec/codec_read.h"
+#include "service/study/study.h"
+#include "service/study/observe.h"
+#include "service/study/trial_csv.h"
+#include "service/study/study_document.h"
+
+#include <string.h>
+
+static const char *const formats[] = {"json", "csv", NULL};
+
+struct export_get_input {
+    const char *format;
+};
+static const struct member export_get_query[] = {
+    {AT(export_get_input, format), .read = codec_read_name, .names = formats},
+    {.name = NULL},
+};
+const struct form form_export_get = {.query = export_get_query, .bytes = sizeof(struct export_get_input)};
+
+/* ---- export ---- */
+
+/* What would create the study again, with the data of the earlier studies that it learns from. */
+static json_t *study_json(const struct study *study, const struct meta_sources *meta)
+{
+    json_t *json = codec_spec_json(&study->spec), *algorithm = json_object_get(json, "algorithm");
+    if (meta->len > 0 && codec_meta_write_whole(&study->spec, meta->studies, meta->len, algorithm) != 0)
+        json_decref(json), json = NULL;
+    json_t *labels = study->labels == NULL ? json_object() : json_loads(study->labels, 0, NULL);
+    json_t *budget =
+        study->budget_trials == 0 ? json_null() : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials);
+    json_t *own = json_pack("{s:s, s:o, s:o, s:s?}", "name", study->name, "labels", labels, "budget", budget, "notes",
+                            study->notes == NULL ? "" : study->notes);
+    if (json == NULL || own == NULL || json_object_update(own, json) != 0) {
+        json_decref(own);
+        own = NULL;
+    }
+    json_decref(json);
+    return own;
+}
+
+static json_t *render_export(struct call *call, const void *result)
+{
+    const struct transfer *shown = result;
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "id", shown->study.id, "study",
+                     study_json(&shown->study, &shown->meta), "events", show_events(&shown->events), "trials",
+                     show_trials(call, &shown->study.spec, shown->trials, shown->len));
+}
+
+static enum status show_csv(struct call *call, struct error *err)
+{
+    const char *text;
+    size_t      length;
+    TRY(export_csv(call->app, &call->caller, call->params[0], &text, &length, err));
+    reply_text(call, "text/csv; charset=utf-8", text, length);
+    return STATUS_OK;
+}
+
+enum status handle_export_get(struct call *call, struct error *err)
+{
+    const struct export_get_input *input = call->input;
+    if (input->format != NULL && strcmp(input->format, "csv") == 0)
+        return show_csv(call, err);
+    return transfer_read(call->app, &call->caller, call->params[0],
+                         CALL_RESULT(call, struct transfer, 200, render_export), err);
+}
+
+/* ---- import ---- */
+
+struct import_post_input {
+    const json_t *observations, *trials, *ignored;
+    const char   *id;
+    bool          dry_run;
+};
+static const struct member import_post_query[] = {
+    {AT(import_post_input, dry_run), .read = codec_read_bool},
+    {.name = NULL},
+};
+static const struct member import_post_body[] = {
+    {AT(import_post_input, observations), .read = codec_read_kept},
+    {AT(import_post_input, trials), .read = codec_read_kept},
+    {AT(import_post_input, id), .read = codec_read_text, .min = 1, .max = 64},
+    {.name = "format", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
+    {.name = "study", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
+    {.name = "events", .offset = offsetof(struct import_post_input, ignored), .read = codec_read_kept},
+    {.name = NULL},
+};
+const struct form form_import_post = {
+    .query = import_post_query, .body = import_post_body, .bytes = sizeof(struct import_post_input)};
+
+struct shown_import {
+    struct observe_reply reply;
+    bool                 dry_run;
+};
+
+static json_t *render_import(struct call *call, const void *result)
+{
+    (void)call;
+    const struct shown_import *shown = result;
+    return json_pack("{s:I, s:I, s:I, s:I, s:b}", "imported", (json_int_t)shown->reply.accepted, "queued",
+                     (json_int_t)shown->reply.queued, "duplicates", (json_int_t)shown->reply.duplicates, "skipped",
+                     (json_int_t)shown->reply.skipped, "dry_run", shown->dry_run);
+}
+
+static enum status read_state(const json_t *trial, const char *where, enum outcome *out, struct error *err)
+{
+    const char *state = json_string_value(json_object_get(trial, "state"));
+    char        path[CODEC_PATH_MAX];
+    if (state != NULL && transfer_outcome(state, out))
+        return STATUS_OK;
+    codec_read_path(path, where, "state");
+    return state == NULL ? error_set(err, STATUS_INVALID, "missing_member", where, "a trial has a state")
+                         : error_set(err, STATUS_INVALID, "unknown_value", path, "is not a state of trials");
+}
+
+/* A trial of an export as the observation that reports it; one without a result as a failed one. */
+static json_t *trial_observation(const json_t *trial, enum outcome outcome)
+{
+    static const char *const place[] = {"point", "sites", "candidate", "external_id", NULL};
+    static const char *const one[] = {"value", "stddev", NULL};
+    static const char *const several[] = {"values", "stddevs", NULL};
+    static const char *const graph[] = {"values", NULL};
+    static const char *const none[] = {"reason", NULL};
+    bool                     is_graph = json_is_array(json_object_get(trial, "sites"));
+    bool                     is_several = json_object_size(json_object_get(trial, "values")) > 1;
+    const char *const       *result = is_graph ? graph : is_several ? several : one;
+    const char *const       *lists[] = {place, outcome == OUTCOME_VALUE ? result : none};
+    const char              *state = outcome == OUTCOME_INFEASIBLE ? "infeasible" : "failed";
+    json_t *observation = outcome == OUTCOME_VALUE ? json_object() : json_pack("{s:s}", "state", state);
+    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++)
+        for (const char *const *name = lists[l]; *name != NULL; name++) {
+            json_t *member = json_object_get(trial, *name);
+            if (member != NULL && !json_is_null(member) && json_object_set(observation, *name, member) != 0) {
+                json_decref(observation);
+                return NULL;
+            }
+        }
+    return observation;
+}
+
+struct batch {
+    struct observation *items;
+    size_t              len;
+    struct origin       origin;
+    const char         *source;
+};
+
+static enum status read_curve(struct call *call, const json_t *json, const char *where, struct observation *item,
+                              struct error *err)
+{
+    char   path[CODEC_PATH_MAX], list[CODEC_PATH_MAX];
+    size_t len = json_array_size(json);
+    codec_read_path(list, where, "curve");
+    if (json == NULL || json_is_null(json))
+        return STATUS_OK;
+    struct curve_point *curve = ARENA_NEW(&call->arena, struct curve_point, len + 1);
+    if (curve == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        const json_t *point = json_array_get(json, i), *value = json_object_get(point, "value");
+        double        step = 0;
+        codec_read_path_item(path, list, i);
+        bool is_read = codec_read_is_integral(json_object_get(point, "step"), &step) && json_is_number(value);
+        if (!is_read || step < (i == 0 ? 1 : (double)curve[i - 1].step + 1))
+            return error_set(err, STATUS_INVALID, is_read ? "step_out_of_order" : "wrong_type", path,
+                             "must have a value and a step that is larger than the one before");
+        curve[i] = (struct curve_point){.step = (int64_t)step, .value = json_number_value(value) + 0.0};
+    }
+    item->curve = curve;
+    item->curve_len = len;
+    if (item->outcome == OUTCOME_STOPPED && len > 0)
+        item->value = curve[len - 1].value;
+    return json_is_array(json) ? STATUS_OK : error_set(err, STATUS_INVALID, "wrong_type", list, "must be an array");
+}
+
+/* What an observation does not have: see trial_observation. */
+static enum status complete_item(struct call *call, const json_t *trial, const char *where, struct observation *item,
+                                 struct error *err)
+{
+    double        number = 0;
+    const json_t *json = json_object_get(trial, "number"), *worker = json_object_get(trial, "worker");
+    char          path[CODEC_PATH_MAX];
+    TRY(read_state(trial, where, &item->outcome, err));
+    codec_read_path(path, where, "number");
+    if (json != NULL && (!codec_read_is_integral(json, &number) || number < 1))
+        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the number of a trial");
+    codec_read_path(path, where, "worker");
+    if (worker != NULL && (!json_is_string(worker) || json_string_length(worker) > TRANSFER_WORKER_MAX))
+        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the name of a worker");
+    item->number = (int64_t)number;
+    item->worker = json_string_value(worker);
+    return read_curve(call, json_object_get(trial, "curve"), where, item, err);
+}
+
+static enum status read_export(struct call *call, const struct spec *spec, const json_t *trials, struct batch *batch,
+                               struct error *err)
+{
+    const struct import_post_input *input = call->input;
+    char                            path[CODEC_PATH_MAX];
+    json_auto_t                    *list = json_array();
+    enum outcome                    outcome;
+    if (!json_is_array(trials))
+        return error_set(err, STATUS_INVALID, "wrong_type", "/trials", "must be an array");
+    if (json_array_size(trials) > TRANSFER_MAX)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/trials", "at most %d at once: send them in parts",
+                         TRANSFER_MAX);
+    batch->len = json_array_size(trials);
+    batch->source = input->id == NULL ? "" : input->id;
+    batch->origin = (struct origin){.where = "/trials"};
+    for (size_t i = 0; i < batch->len; i++) {
+        codec_read_path_item(path, "/trials", i);
+        TRY(read_state(json_array_get(trials, i), path, &outcome, err));
+        if (json_array_append_new(list, trial_observation(json_array_get(trials, i), outcome)) != 0)
+            return app_no_memory(err);
+    }
+    TRY(show_read_observations(call, spec, list, "/trials", &batch->items, err));
+    for (size_t i = 0; i < batch->len; i++) {
+        codec_read_path_item(path, "/trials", i);
+        TRY(complete_item(call, json_array_get(trials, i), path, &batch->items[i], err));
+    }
+    return STATUS_OK;
+}
+
+/* A quoted cell may go over several lines: the item knows its own. */
+static enum status keep_lines(struct call *call, struct batch *batch, struct error *err)
+{
+    size_t *lines = ARENA_NEW(&call->arena, size_t, batch->len + 1);
+    if (lines == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < batch->len; i++)
+        lines[i] = batch->items[i].line;
+    batch->origin = (struct origin){.where = "/lines", .indexes = lines};
+    return STATUS_OK;
+}
+
+static enum status read_batch(struct call *call, const struct spec *spec, struct batch *batch, struct error *err)
+{
+    const struct import_post_input *input = call->input;
+    if (call->is_csv) {
+        TRY(import_csv(spec, call->body, call->body_bytes, &call->arena, &batch->items, &batch->len, err));
+        return keep_lines(call, batch, err);
+    }
+    if ((input->observations == NULL) == (input->trials == NULL))
+        return error_set(err, STATUS_INVALID, "missing_member", "/observations",
+                         "there must be either observations or the trials of an export");
+    if (input->trials != NULL)
+        return read_export(call, spec, input->trials, batch, err);
+    TRY(show_check_list(input->observations, "/observations", TRANSFER_MAX, err));
+    batch->len = json_array_size(input->observations);
+    batch->origin = (struct origin){.where = "/observations"};
+    return show_read_observations(call, spec, input->observations, "/observations", &batch->items, err);
+}
+
+enum status handle_import_post(struct call *call, struct error *err)
+{
+    const struct import_post_input *input = call->input;
+    struct shown_import            *shown = CALL_RESULT(call, struct shown_import, 200, render_import);
+    struct batch                    batch = {.source = ""};
+    struct study                    study;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    TRY(read_batch(call, &study.spec, &batch, err));
+    TRY(transfer_identify(&study.spec, batch.source, batch.items, batch.len, &call->arena, err));
+    shown->dry_run = call->caller.dry_run = input->dry_run;
+    call->caller.import_source = batch.source;
+    if (batch.len == 0)
+        return STATUS_OK;
+    enum status status = show_observe(call, batch.items, batch.len, &batch.origin, &shown->reply, err);
+    bool is_undone = status == STATUS_CONFLICT && input->dry_run && err != NULL && strcmp(err->code, "dry_run") == 0;
+    return is_undone ? STATUS_OK : status;
+}

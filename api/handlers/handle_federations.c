@@ -1,0 +1,225 @@
+/* Federations: the resource, its agents, its shared features.  Rounds are in handle_rounds.c. */
+#include "api/handlers/handle_federations.h"
+#include "api/handlers/handlers.h"
+#include "api/core/reply.h"
+#include "api/handlers/show.h"
+#include "api/core/json_text.h"
+#include "service/base/text.h"
+#include "service/codec/codec_federation.h"
+#include "service/app/steady.h"
+
+#include <string.h>
+
+struct federations_post_input {
+    const char   *name;
+    const json_t *metrics, *space, *algorithm, *seats, *minimum_agents, *rounds, *round_seconds, *weights, *privacy;
+};
+static const struct member federations_post_body[] = {
+    {AT(federations_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
+    {AT(federations_post_input, metrics), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, space), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, algorithm), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, seats), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, minimum_agents), .read = codec_read_kept},
+    {AT(federations_post_input, rounds), .read = codec_read_kept, .required = true},
+    {AT(federations_post_input, round_seconds), .read = codec_read_kept},
+    {AT(federations_post_input, weights), .read = codec_read_kept},
+    {AT(federations_post_input, privacy), .read = codec_read_kept},
+    {.name = NULL},
+};
+const struct form form_federations_post = {.body = federations_post_body,
+                                           .bytes = sizeof(struct federations_post_input)};
+
+/* A federation is larger than a call's room for a result. */
+struct shown {
+    struct federation *federation;
+};
+
+static json_t *render_federation(struct call *call, const void *result)
+{
+    const struct federation *federation = ((const struct shown *)result)->federation;
+    call->reply.etag = reply_etag(call, federation->version);
+    if (call->reply.http == 201)
+        call->reply.location = text_format(&call->arena, "/v1/federations/%s", federation->id);
+    return codec_federation_json(federation, steady_shift_ms(call->app));
+}
+
+static enum status show_federation(struct call *call, int http, struct federation **out, struct error *err)
+{
+    struct shown *shown = CALL_RESULT(call, struct shown, http, render_federation);
+    *out = shown->federation = arena_zalloc(&call->arena, 1, sizeof *shown->federation);
+    return *out == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status read_new(struct call *call, struct federation_new *new, struct error *err)
+{
+    json_t *members = json_copy(call->json);
+    if (members == NULL || json_object_del(members, "name") != 0) {
+        json_decref(members);
+        return app_no_memory(err);
+    }
+    enum status status = codec_federation(members, &call->arena, &new->spec, err);
+    json_decref(members);
+    TRY(status);
+    size_t  length;
+    json_t *spec = codec_federation_spec_json(&new->spec);
+    new->spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
+    json_decref(spec);
+    return new->spec_text == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+enum status handle_federations_post(struct call *call, struct error *err)
+{
+    const struct federations_post_input *input = call->input;
+    struct federation_new new = {.name = input->name};
+    struct federation *federation;
+    TRY(read_new(call, &new, err));
+    TRY(show_federation(call, 201, &federation, err));
+    return federation_create(call->app, &call->caller, &new, federation, err);
+}
+
+/* ---- list, one ---- */
+
+static const char *const states[] = {"active", "paused", "completed", NULL};
+
+struct federations_get_input {
+    const char *state, *cursor;
+    int64_t     limit;
+};
+static const struct member federations_get_query[] = {
+    {AT(federations_get_input, state), .read = codec_read_name, .names = states},
+    {AT(federations_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(federations_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    {.name = NULL},
+};
+const struct form form_federations_get = {.query = federations_get_query,
+                                          .bytes = sizeof(struct federations_get_input)};
+
+static json_t *render_federations(struct call *call, const void *result)
+{
+    const struct federation_page *page = result;
+    json_t                       *list = json_array();
+    int                           failed = 0;
+    for (size_t i = 0; i < page->len; i++)
+        failed |= json_array_append_new(list, codec_federation_json(&page->federations[i], steady_shift_ms(call->app)));
+    if (failed != 0)
+        json_decref(list);
+    return failed != 0 ? NULL : show_page("federations", list, page->next_cursor);
+}
+
+enum status handle_federations_get(struct call *call, struct error *err)
+{
+    const struct federations_get_input *input = call->input;
+    const struct federation_filter      filter = {input->state, input->cursor, input->limit};
+    return federation_list(call->app, &call->caller, &filter,
+                           CALL_RESULT(call, struct federation_page, 200, render_federations), err);
+}
+
+enum status handle_federation_get(struct call *call, struct error *err)
+{
+    struct federation *federation;
+    TRY(show_federation(call, 200, &federation, err));
+    return federation_find(call->app, &call->caller, call->params[0], federation, err);
+}
+
+static enum status move(struct call *call, enum federation_verb verb, struct error *err)
+{
+    struct federation *federation;
+    TRY(show_federation(call, 200, &federation, err));
+    return federation_move(call->app, &call->caller, call->params[0], verb, federation, err);
+}
+
+enum status handle_federation_pause(struct call *call, struct error *err)
+{
+    return move(call, FEDERATION_PAUSE, err);
+}
+
+enum status handle_federation_resume(struct call *call, struct error *err)
+{
+    return move(call, FEDERATION_RESUME, err);
+}
+
+enum status handle_federation_complete(struct call *call, struct error *err)
+{
+    return move(call, FEDERATION_COMPLETE, err);
+}
+
+enum status handle_federation_delete(struct call *call, struct error *err)
+{
+    call->reply.http = 204;
+    return federation_delete(call->app, &call->caller, call->params[0], err);
+}
+
+/* ---- agents ---- */
+
+struct agents_post_input {
+    const char *name;
+};
+static const struct member agents_post_body[] = {
+    {AT(agents_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
+    {.name = NULL},
+};
+const struct form form_agents_post = {.body = agents_post_body, .bytes = sizeof(struct agents_post_input)};
+
+static json_t *agent_json(const struct federation_agent *agent)
+{
+    return json_pack("{s:I, s:s, s:I, s:s?, s:s?, s:o}", "agent", (json_int_t)agent->seat, "name", agent->name,
+                     "region", (json_int_t)agent->region, "token_id",
+                     agent->token_id[0] == '\0' ? NULL : agent->token_id, "study", agent->study, "created_at",
+                     codec_time_json(agent->created_ms));
+}
+
+static json_t *render_agent(struct call *call, const void *result)
+{
+    const struct federation_agent *agent = result;
+    json_t                        *json = agent_json(agent);
+    json_t                        *token = call->for_store ? json_null() : json_string(agent->token.secret);
+    if (json_object_set_new(json, "token", token) == 0)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+enum status handle_agents_post(struct call *call, struct error *err)
+{
+    const struct agents_post_input *input = call->input;
+    return federation_register(call->app, &call->caller, call->params[0], input->name,
+                               CALL_RESULT(call, struct federation_agent, 201, render_agent), err);
+}
+
+enum status handle_agent_token(struct call *call, struct error *err)
+{
+    int64_t seat;
+    TRY(handle_federation_number(call, 1, "agent_not_found", &seat, err));
+    return federation_renew(call->app, &call->caller, call->params[0], seat,
+                            CALL_RESULT(call, struct federation_agent, 201, render_agent), err);
+}
+
+static json_t *render_agents(struct call *call, const void *result)
+{
+    (void)call;
+    const struct federation_agent_page *page = result;
+    json_t                             *list = json_array();
+    int                                 failed = 0;
+    for (size_t i = 0; i < page->len; i++)
+        failed |= json_array_append_new(list, agent_json(&page->agents[i]));
+    if (failed != 0)
+        json_decref(list);
+    return failed != 0 ? NULL : show_page("agents", list, page->next_cursor);
+}
+
+enum status handle_agents_get(struct call *call, struct error *err)
+{
+    const struct page_input *input = call->input;
+    return federation_agents(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+                             CALL_RESULT(call, struct federation_agent_page, 200, render_agents), err);
+}
+
+/* ---- features ---- */
+
+enum status handle_features_get(struct call *call, struct error *err)
+{
+    struct federation_file file;
+    TRY(federation_features(call->app, &call->caller, call->params[0], &file, err));
+    return handle_federation_file(call, &file, "", "features", err);
+}

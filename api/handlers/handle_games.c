@@ -1,0 +1,412 @@
+/* Games: create, list, read, complete, delete; an agent's action, reports, rounds. */
+#include "api/handlers/handlers.h"
+#include "api/handlers/show.h"
+#include "api/core/json_text.h"
+#include "service/base/text.h"
+#include "service/codec/codec_game.h"
+#include "service/codec/codec_read.h"
+#include "service/game/games.h"
+#include "service/base/random.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double payoff_max = 1e100;
+
+/* ---- one game ---- */
+
+static json_t *open_round_json(const struct game_row *game)
+{
+    json_t *reported = json_array();
+    if (game->state != GAMES_ACTIVE) {
+        json_decref(reported);
+        return json_null();
+    }
+    for (size_t a = 0; a < game->spec->problem.agents_len; a++)
+        if (game->is_in[a] && json_array_append_new(reported, json_string(game->spec->names[a])) != 0) {
+            json_decref(reported);
+            return NULL;
+        }
+    return json_pack("{s:I, s:o}", "number", (json_int_t)game->rounds + 1, "reported", reported);
+}
+
+/* What a list shows: nothing whose size is the client's. */
+static json_t *summary_json(const struct game_row *game)
+{
+    return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:I, s:o, s:o}", "id", game->id, "name", game->name, "state",
+                     games_state_names[game->state], "reason", game->reason, "budget",
+                     game->budget_rounds == 0 ? json_null()
+                                              : json_pack("{s:I}", "rounds", (json_int_t)game->budget_rounds),
+                     "rounds", (json_int_t)game->rounds, "created_at", codec_time_json(game->created_ms), "updated_at",
+                     codec_time_json(game->updated_ms));
+}
+
+static json_t *game_json(const struct game_row *game)
+{
+    json_t *spec = codec_game_spec_json(game->spec, game->viewer), *own = summary_json(game);
+    bool    good = own != NULL && spec != NULL && json_object_set_new(own, "open_round", open_round_json(game)) == 0 &&
+                json_object_update(own, spec) == 0;
+    json_decref(spec);
+    if (good)
+        return own;
+    json_decref(own);
+    return NULL;
+}
+
+static json_t *render_game(struct call *call, const void *result)
+{
+    const struct game_row *game = result;
+    if (call->reply.http == 201)
+        call->reply.location = text_format(&call->arena, "/v1/games/%s", game->id);
+    return game_json(game);
+}
+
+/* ---- create ---- */
+
+struct games_post_input {
+    const char   *name;
+    const json_t *payoffs, *total, *agents, *model, *strategy, *seed;
+    int64_t       rounds;
+};
+static const struct member budget_fields[] = {
+    {AT(games_post_input, rounds), .read = codec_read_integer, .required = true, .min = 1, .max = GAME_ROUNDS_MAX},
+    {.name = NULL},
+};
+static const struct member games_post_body[] = {
+    {AT(games_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
+    {AT(games_post_input, payoffs), .read = codec_read_kept},
+    {AT(games_post_input, total), .read = codec_read_kept},
+    {AT(games_post_input, agents), .read = codec_read_kept, .required = true},
+    {AT(games_post_input, model), .read = codec_read_kept},
+    {AT(games_post_input, strategy), .read = codec_read_kept},
+    {AT(games_post_input, seed), .read = codec_read_kept},
+    {.name = "budget", .read = codec_read_inside, .nullable = true, .members = budget_fields},
+    {.name = NULL},
+};
+const struct form form_games_post = {.body = games_post_body, .bytes = sizeof(struct games_post_input)};
+
+/* The members that the codec reads, and a seed within 2^53 for a game that brings none. */
+static enum status read_spec(struct call *call, struct game_spec **spec, struct error *err)
+{
+    static const char *const members[] = {"payoffs", "total", "agents", "model", "strategy", "seed"};
+    uint64_t                 seed;
+    TRY(random_bytes(&seed, sizeof seed, err));
+    json_t *own = json_object();
+    int     failed = 0;
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        json_t *member = json_object_get(call->json, members[i]);
+        failed |= member != NULL && json_object_set(own, members[i], member) != 0;
+    }
+    enum status status = failed ? app_no_memory(err) : codec_game_spec(own, seed >> 11, &call->arena, spec, err);
+    json_decref(own);
+    return status;
+}
+
+enum status handle_games_post(struct call *call, struct error *err)
+{
+    const struct games_post_input *input = call->input;
+    struct game_new new = {.name = input->name, .budget_rounds = input->rounds};
+    size_t length;
+    TRY(read_spec(call, &new.spec, err));
+    json_t *spec = codec_game_spec_json(new.spec, new.spec->problem.agents_len);
+    new.spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
+    json_decref(spec);
+    if (new.spec_text == NULL)
+        return app_no_memory(err);
+    return games_create(call->app, &call->caller, &new, CALL_RESULT(call, struct game_row, 201, render_game), err);
+}
+
+/* ---- list, read, end ---- */
+
+static json_t *render_games(struct call *call, const void *result)
+{
+    (void)call;
+    const struct game_page *page = result;
+    json_t                 *list = json_array();
+    int                     failed = 0;
+    for (size_t i = 0; i < page->len; i++)
+        failed |= json_array_append_new(list, summary_json(&page->games[i]));
+    if (failed != 0)
+        json_decref(list);
+    return failed != 0 ? NULL : show_page("games", list, page->next_cursor);
+}
+
+enum status handle_games_get(struct call *call, struct error *err)
+{
+    const struct page_input *input = call->input;
+    return games_list(call->app, &call->caller, input->cursor, input->limit,
+                      CALL_RESULT(call, struct game_page, 200, render_games), err);
+}
+
+enum status handle_game_get(struct call *call, struct error *err)
+{
+    return games_find(call->app, &call->caller, call->params[0], CALL_RESULT(call, struct game_row, 200, render_game),
+                      err);
+}
+
+enum status handle_game_complete(struct call *call, struct error *err)
+{
+    return games_complete(call->app, &call->caller, call->params[0],
+                          CALL_RESULT(call, struct game_row, 200, render_game), err);
+}
+
+enum status handle_game_delete(struct call *call, struct error *err)
+{
+    call->reply.http = 204;
+    return games_delete(call->app, &call->caller, call->params[0], err);
+}
+
+/* ---- a token for one agent ---- */
+
+struct game_token_input {
+    int64_t expires_in_seconds;
+};
+static const struct member game_token_body[] = {
+    {AT(game_token_input, expires_in_seconds), .read = codec_read_integer, .nullable = true, .min = 1,
+     .max = 3153600000.0, .fallback = 90 * 86400},
+    {.name = NULL},
+};
+const struct form form_game_token_post = {.body = game_token_body, .bytes = sizeof(struct game_token_input)};
+
+static json_t *render_token(struct call *call, const void *result)
+{
+    const struct token *token = result;
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s?}", "id", token->id, "name", token->name, "scope",
+                     scope_names[token->scope], "resource", token->resource, "agent", token->agent, "created_at",
+                     codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms), "token",
+                     call->for_store ? NULL : token->secret);
+}
+
+enum status handle_game_token_post(struct call *call, struct error *err)
+{
+    const struct game_token_input *input = call->input;
+    return games_token(call->app, &call->caller, call->params[0], call->params[1], input->expires_in_seconds * 1000,
+                       CALL_RESULT(call, struct token, 201, render_token), err);
+}
+
+/* ---- suggest ---- */
+
+static json_t *render_turn(struct call *call, const void *result)
+{
+    (void)call;
+    const struct game_turn *turn = result;
+    return json_pack("{s:I, s:s, s:o}", "round", (json_int_t)turn->round, "agent", turn->spec->names[turn->agent],
+                     "action",
+                     codec_game_action_json(turn->spec, turn->agent, (int64_t)turn->action.row, turn->action.point));
+}
+
+enum status handle_game_suggest_post(struct call *call, struct error *err)
+{
+    return games_suggest(call->app, &call->caller, call->params[0], call->params[1],
+                         CALL_RESULT(call, struct game_turn, 200, render_turn), err);
+}
+
+/* ---- observe ---- */
+
+/* The whole round, or what one agent did. */
+struct game_observe_input {
+    int64_t       round;
+    const json_t *actions, *payoffs, *action, *payoff;
+    const char   *agent;
+};
+static const struct member game_observe_body[] = {
+    {AT(game_observe_input, round), .read = codec_read_integer, .required = true, .min = 1, .max = GAME_ROUNDS_MAX},
+    {AT(game_observe_input, actions), .read = codec_read_kept},
+    {AT(game_observe_input, payoffs), .read = codec_read_kept},
+    {AT(game_observe_input, agent), .read = codec_read_text, .min = 1, .max = GAMES_NAME_MAX},
+    {AT(game_observe_input, action), .read = codec_read_kept},
+    {AT(game_observe_input, payoff), .read = codec_read_kept},
+    {.name = NULL},
+};
+const struct form form_game_observe_post = {.body = game_observe_body, .bytes = sizeof(struct game_observe_input)};
+
+static enum status find_agent(const struct game_spec *spec, const char *name, const char *where, size_t *out,
+                              struct error *err)
+{
+    *out = games_agent(spec, name);
+    if (*out == spec->problem.agents_len)
+        return error_set(err, STATUS_INVALID, "unknown_agent", where, "no agent of the game has this name");
+    return STATUS_OK;
+}
+
+static enum status read_payoff(struct call *call, const json_t *json, const char *where, struct game_report *report,
+                               size_t agent, struct error *err)
+{
+    double *payoff = &report->plays[agent].payoff;
+    if (!codec_read_is_finite(json, payoff) || fabs(*payoff) > payoff_max)
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number within 1e100");
+    report->where[agent] = arena_strndup(&call->arena, where, strlen(where));
+    return report->where[agent] == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status read_own(struct call *call, const struct game_spec *spec, struct game_report *report,
+                            struct error *err)
+{
+    const struct game_observe_input *input = call->input;
+    const char                      *name = input->agent;
+    size_t                           agent;
+    if (name == NULL && call->caller.agent[0] != '\0')
+        name = call->caller.agent;
+    if (name == NULL)
+        return error_set(err, STATUS_INVALID, "missing_member", "/actions", "either actions or agent is needed");
+    TRY(find_agent(spec, name, "/agent", &agent, err));
+    if (input->action == NULL)
+        return error_set(err, STATUS_INVALID, "missing_member", "/action", "is required");
+    if (input->payoff != NULL)
+        TRY(read_payoff(call, input->payoff, "/payoff", report, agent, err));
+    return codec_game_action(spec, agent, input->action, "/action", &call->arena, &report->plays[agent], err);
+}
+
+/* Every problem of both objects is collected. */
+static enum status keep(struct call *call, enum status status, const struct error *problem)
+{
+    if (status == STATUS_INVALID)
+        problems_add(&call->problems, problem);
+    return status == STATUS_INVALID ? STATUS_OK : status;
+}
+
+static enum status read_named(struct call *call, const struct game_spec *spec, const json_t *json, bool are_payoffs,
+                              struct game_report *report, struct error *err)
+{
+    const char *where = are_payoffs ? "/payoffs" : "/actions", *name;
+    char        path[CODEC_PATH_MAX];
+    json_t     *value;
+    size_t      agent;
+    if (!json_is_object(json))
+        return keep(call, error_set(err, STATUS_INVALID, "wrong_type", where, "must be an object"), err);
+    json_object_foreach ((json_t *)(uintptr_t)json, name, value) {
+        codec_read_path(path, where, name);
+        enum status status = find_agent(spec, name, path, &agent, err);
+        if (status == STATUS_OK && are_payoffs)
+            status = read_payoff(call, value, path, report, agent, err);
+        else if (status == STATUS_OK)
+            status = codec_game_action(spec, agent, value, path, &call->arena, &report->plays[agent], err);
+        TRY(keep(call, status, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status read_whole(struct call *call, const struct game_spec *spec, struct game_report *report,
+                              struct error *err)
+{
+    const struct game_observe_input *input = call->input;
+    char                             path[CODEC_PATH_MAX];
+    TRY(read_named(call, spec, input->actions, false, report, err));
+    if (input->payoffs != NULL)
+        TRY(read_named(call, spec, input->payoffs, true, report, err));
+    for (size_t a = 0; a < spec->problem.agents_len && json_is_object(input->actions); a++)
+        if (json_object_get(input->actions, spec->names[a]) == NULL) {
+            codec_read_path(path, "/actions", spec->names[a]);
+            TRY(keep(call, error_set(err, STATUS_INVALID, "missing_member", path, "is required"), err));
+        }
+    return problems_first(&call->problems, err);
+}
+
+static enum status read_report(struct call *call, const struct game_spec *spec, struct game_report *report,
+                               struct error *err)
+{
+    const struct game_observe_input *input = call->input;
+    bool                             is_whole = input->actions != NULL || input->payoffs != NULL;
+    *report = (struct game_report){.round = input->round};
+    for (size_t a = 0; a < GAME_AGENTS_MAX; a++)
+        report->plays[a] = (struct game_play){.row = -1, .payoff = NAN};
+    if (is_whole && (input->agent != NULL || input->action != NULL || input->payoff != NULL))
+        return error_set(err, STATUS_INVALID, "bad_combination", "/agent",
+                         "a report is of the whole round or of one agent");
+    if (is_whole && input->actions == NULL)
+        return error_set(err, STATUS_INVALID, "missing_member", "/actions", "is required");
+    return is_whole ? read_whole(call, spec, report, err) : read_own(call, spec, report, err);
+}
+
+/* Of the agents for whom known says so. */
+static json_t *actions_json(const struct game_spec *spec, const struct game_play *plays)
+{
+    json_t *object = json_object();
+    for (size_t a = 0; a < spec->problem.agents_len && object != NULL; a++)
+        if (json_object_set_new(object, spec->names[a],
+                                codec_game_action_json(spec, a, plays[a].row, plays[a].point)) != 0)
+            json_decref(object), object = NULL;
+    return object;
+}
+
+static json_t *payoffs_json(const struct game_spec *spec, const struct game_play *plays)
+{
+    json_t *object = json_object();
+    for (size_t a = 0; a < spec->problem.agents_len && object != NULL; a++)
+        if (json_object_set_new(object, spec->names[a], codec_number(plays[a].payoff)) != 0)
+            json_decref(object), object = NULL;
+    return object;
+}
+
+static json_t *waiting_json(const struct game_reported *reported)
+{
+    json_t *list = json_array();
+    for (size_t a = 0; a < reported->spec->problem.agents_len && list != NULL; a++)
+        if (!reported->plays[a].is_in && json_array_append_new(list, json_string(reported->spec->names[a])) != 0)
+            json_decref(list), list = NULL;
+    return list;
+}
+
+/* Of an open round nothing is shown but who is missing. */
+static json_t *render_reported(struct call *call, const void *result)
+{
+    (void)call;
+    const struct game_reported *reported = result;
+    bool                        is_closed = reported->is_closed;
+    return json_pack("{s:I, s:b, s:b, s:o, s:o, s:o}", "round", (json_int_t)reported->round, "closed", is_closed,
+                     "duplicate", reported->is_duplicate, "waiting_for", waiting_json(reported), "actions",
+                     is_closed ? actions_json(reported->spec, reported->plays) : json_null(), "payoffs",
+                     is_closed ? payoffs_json(reported->spec, reported->plays) : json_null());
+}
+
+enum status handle_game_observe_post(struct call *call, struct error *err)
+{
+    struct game_row    game;
+    struct game_report report;
+    TRY(games_find(call->app, &call->caller, call->params[0], &game, err));
+    TRY(read_report(call, game.spec, &report, err));
+    return games_observe(call->app, &call->caller, call->params[0], &report,
+                         CALL_RESULT(call, struct game_reported, 200, render_reported), err);
+}
+
+/* ---- rounds ---- */
+
+static json_t *numbers_json(const struct game_spec *spec, const double *values)
+{
+    json_t *object = json_object();
+    for (size_t a = 0; a < spec->problem.agents_len && object != NULL; a++)
+        if (json_object_set_new(object, spec->names[a], codec_number(values[a])) != 0)
+            json_decref(object), object = NULL;
+    return object;
+}
+
+static json_t *round_json(const struct game_spec *spec, const struct game_round *round)
+{
+    int64_t at_ms = 0;
+    for (size_t a = 0; a < spec->problem.agents_len; a++)
+        at_ms = round->plays[a].at_ms > at_ms ? round->plays[a].at_ms : at_ms;
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "number", (json_int_t)round->number, "actions",
+                     actions_json(spec, round->plays), "payoffs", payoffs_json(spec, round->plays), "mean_payoffs",
+                     numbers_json(spec, round->mean), "mean_regrets", numbers_json(spec, round->regret), "reported_at",
+                     codec_time_json(at_ms));
+}
+
+static json_t *render_rounds(struct call *call, const void *result)
+{
+    (void)call;
+    const struct game_rounds *rounds = result;
+    json_t                   *list = json_array();
+    int                       failed = 0;
+    for (size_t i = 0; i < rounds->len; i++)
+        failed |= json_array_append_new(list, round_json(rounds->spec, &rounds->rounds[i]));
+    if (failed != 0)
+        json_decref(list);
+    return failed != 0 ? NULL : show_page("rounds", list, rounds->next_cursor);
+}
+
+enum status handle_game_rounds_get(struct call *call, struct error *err)
+{
+    const struct page_input *input = call->input;
+    return games_rounds(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+                        CALL_RESULT(call, struct game_rounds, 200, render_rounds), err);
+}

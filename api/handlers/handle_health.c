@@ -1,0 +1,148 @@
+/* For machines and operators: health, what this server can do, and the contract. */
+#include "api/handlers/handlers.h"
+#include "api/core/reply.h"
+#include "engine/registry.h"
+#include "service/model/spec.h"
+#include "service/base/version.h"
+
+#include <math.h>
+#include <string.h>
+
+static const unsigned char openapi[] = {
+#include "openapi.inc"
+};
+
+static const char page[] =
+    "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>gnomon</title>"
+    "<meta name=\"viewport\" content=\"width=device-width\">"
+    "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem}"
+    "code{background:#8882;padding:.1em .3em}</style>"
+    "<h1>gnomon " GNOMON_VERSION "</h1>"
+    "<p>Bayesian optimisation as an HTTP service: a study asks for points (<code>suggest</code>) and is told what came "
+    "of them (<code>observe</code>). It can optimise over a data set that it never sees.</p>"
+    "<ul><li><a href=\"/openapi.yaml\">/openapi.yaml</a>: every request and reply</li>"
+    "<li><a href=\"/v1/meta\">/v1/meta</a>: limits, algorithms and their options</li>"
+    "<li><a href=\"/livez\">/livez</a>, <a href=\"/readyz\">/readyz</a>: health</li></ul>"
+    "<p>Requests carry <code>Authorization: Bearer &lt;token&gt;</code>; <code>gnomon token create</code> makes one. "
+    "The README has a walk of five minutes.</p></html>\n";
+
+enum status handle_root_get(struct call *call, struct error *err)
+{
+    (void)err;
+    reply_text(call, "text/html; charset=utf-8", page, sizeof page - 1);
+    return STATUS_OK;
+}
+
+enum status handle_openapi_get(struct call *call, struct error *err)
+{
+    (void)err;
+    reply_text(call, "application/yaml", (const char *)openapi, sizeof openapi);
+    return STATUS_OK;
+}
+
+enum status handle_livez_get(struct call *call, struct error *err)
+{
+    (void)err;
+    reply_text(call, "application/json", "{\"status\":\"ok\"}", 15);
+    return STATUS_OK;
+}
+
+enum status handle_readyz_get(struct call *call, struct error *err)
+{
+    struct db_stats store;
+    db_stats(call->app->db, &store);
+    const char *text = atomic_load(call->draining) ? "{\"status\":\"draining\"}"
+                       : store.is_damaged          ? "{\"status\":\"store_corrupt\"}"
+                       : store.is_failing          ? "{\"status\":\"checkpoint_failed\"}"
+                                                   : NULL;
+    if (text == NULL)
+        return handle_livez_get(call, err);
+    call->reply.http = 503;
+    reply_text(call, "application/json", text, strlen(text));
+    return STATUS_OK;
+}
+
+/* ---- meta ---- */
+
+static json_t *number_json(const struct option *option, double value)
+{
+    if (!isfinite(value))
+        return json_null();
+    return option->kind == OPTION_INT ? json_integer((json_int_t)value) : json_real(value);
+}
+
+static json_t *choices_json(const struct option *option)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; option->choices[i] != NULL; i++)
+        (void)json_array_append_new(list, json_string(option->choices[i]));
+    return list;
+}
+
+/* What the option is, and where that is not said there, what each choice is. */
+static json_t *description_json(const struct option *option)
+{
+    json_t *text = json_string(option->help);
+    for (size_t i = 0; option->choice_help != NULL && option->choices[i] != NULL; i++) {
+        json_t *before = text;
+        text = json_sprintf("%s; %s: %s", json_string_value(before), option->choices[i], option->choice_help(i));
+        json_decref(before);
+    }
+    return text;
+}
+
+static json_t *option_json(const struct option *option)
+{
+    static const char *const types[] = {
+        [OPTION_REAL] = "number", [OPTION_INT] = "integer", [OPTION_CHOICE] = "string", [OPTION_BOOL] = "boolean"};
+    bool    is_choice = option->kind == OPTION_CHOICE, is_number = !is_choice && option->kind != OPTION_BOOL;
+    json_t *fallback = isnan(option->fallback) ? json_null()
+                       : is_choice             ? json_string(option->choices[(size_t)option->fallback])
+                       : is_number             ? number_json(option, option->fallback)
+                                               : json_boolean(option->fallback != 0);
+    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name", option->name, "type", types[option->kind],
+                     "required", option->required, "minimum",
+                     is_number ? number_json(option, option->min) : json_null(), "maximum",
+                     is_number ? number_json(option, option->max) : json_null(), "default", fallback, "enum",
+                     is_choice ? choices_json(option) : json_null(), "description", description_json(option));
+}
+
+static json_t *policy_json(const struct policy *policy)
+{
+    json_t *spaces = json_array(), *options = json_array();
+    if (policy->spaces & SPACE_PARAMETERS)
+        (void)json_array_append_new(spaces, json_string("parameters"));
+    if (policy->spaces & SPACE_CANDIDATES)
+        (void)json_array_append_new(spaces, json_string("candidates"));
+    if (policy->spaces & SPACE_IMAGE)
+        (void)json_array_append_new(spaces, json_string("image"));
+    if (policy->spaces & SPACE_GRAPH)
+        (void)json_array_append_new(spaces, json_string("graph"));
+    for (const struct option *option = policy->options; option != NULL && option->name != NULL; option++)
+        (void)json_array_append_new(options, option_json(option));
+    return json_pack("{s:s, s:s, s:o, s:o}", "name", policy->name, "help", policy->help, "spaces", spaces, "options",
+                     options);
+}
+
+static json_t *render_meta(struct call *call, const void *result)
+{
+    (void)result;
+    size_t                      len;
+    const struct policy *const *policies = policy_list(&len);
+    json_t                     *list = json_array();
+    for (size_t i = 0; i < len; i++)
+        (void)json_array_append_new(list, policy_json(policies[i]));
+    json_t *limits = json_pack(
+        "{s:I, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "body_bytes", (json_int_t)call->body_limit,
+        "json_depth", 32, "json_tokens", 400000, "json_containers", 60000, "parameters", SPACE_PARAMS_MAX,
+        "candidate_rows", SPACE_CANDIDATES_MAX, "candidate_columns", SPACE_COLUMNS_MAX, "observations", 10000,
+        "suggestions", 100, "page_items", 1000, "image_numbers", SPACE_IMAGE_MAX, "latent_numbers", SPACE_LATENT_MAX);
+    return json_pack("{s:s, s:o, s:o}", "version", GNOMON_VERSION, "limits", limits, "policies", list);
+}
+
+enum status handle_meta_get(struct call *call, struct error *err)
+{
+    (void)err;
+    (void)call_result(call, 200, render_meta, 0);
+    return STATUS_OK;
+}

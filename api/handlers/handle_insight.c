@@ -1,0 +1,171 @@
+/* What the model says about the function: importances, slices, residuals. */
+#include "api/handlers/handlers.h"
+#include "api/handlers/show.h"
+#include "service/codec/codec_trial.h"
+#include "service/codec/codec_space.h"
+#include "service/study/insight.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Appends to a list that may already have failed (NULL). */
+static void append(json_t **list, json_t *item)
+{
+    if (*list == NULL)
+        json_decref(item);
+    else if (json_array_append_new(*list, item) != 0)
+        json_decref(*list), *list = NULL;
+}
+
+struct metric_input {
+    const char *metric;
+};
+static const struct member metric_query[] = {
+    {AT(metric_input, metric), .read = codec_read_text, .min = 1, .max = 128},
+    {.name = NULL},
+};
+const struct form form_metric = {.query = metric_query, .bytes = sizeof(struct metric_input)};
+
+/* ---- importances ---- */
+
+static json_t *importance_json(const struct param *param, const struct sensitivity_index *index, bool is_constant)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", param->name, "first_order",
+                     codec_number(is_constant ? NAN : index->first), "first_order_error",
+                     codec_number(is_constant ? NAN : index->first_error), "total",
+                     codec_number(is_constant ? NAN : index->total), "total_error",
+                     codec_number(is_constant ? NAN : index->total_error));
+}
+
+static json_t *render_importances(struct call *call, const void *result)
+{
+    (void)call;
+    const struct importances        *shown = result;
+    const struct sensitivity_result *r = &shown->result;
+    const struct space              *space = &shown->study.spec.space;
+    json_t                          *list = json_array();
+    for (size_t i = 0; i < space->params_len; i++)
+        append(&list, importance_json(&space->params[i], &r->index[i], r->is_constant));
+    return show_of_metric(
+        &shown->study.spec, shown->metric,
+        json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant", r->is_constant,
+                  "first_order_sum", codec_number(r->is_constant ? NAN : r->sum), "first_order_sum_error",
+                  codec_number(r->is_constant ? NAN : r->sum_error), "mean", codec_number(r->mean), "sd",
+                  codec_number(r->sd), "samples", (json_int_t)r->samples, "evaluations", (json_int_t)r->evaluations,
+                  "revision", (json_int_t)shown->revision, "observations", (json_int_t)shown->observations));
+}
+
+enum status handle_importances_get(struct call *call, struct error *err)
+{
+    const struct metric_input *input = call->input;
+    return insight_importances(call->app, &call->caller, call->params[0], input->metric,
+                               CALL_RESULT(call, struct importances, 200, render_importances), err);
+}
+
+/* ---- slices ---- */
+
+struct slice_get_input {
+    const char *x, *y, *at, *metric;
+    int64_t     points;
+};
+static const struct member slice_get_query[] = {
+    {AT(slice_get_input, x), .read = codec_read_text, .required = true, .min = 1, .max = 128},
+    {AT(slice_get_input, y), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(slice_get_input, points), .read = codec_read_integer, .min = 2, .max = SLICE_AXIS_MAX},
+    {AT(slice_get_input, at), .read = codec_read_text, .min = 1, .max = 16},
+    {AT(slice_get_input, metric), .read = codec_read_text, .min = 1, .max = 128},
+    {.name = NULL},
+};
+const struct form form_slice_get = {.query = slice_get_query, .bytes = sizeof(struct slice_get_input)};
+
+static json_t *grid_json(const struct slice *slice, size_t axis)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < slice->len[axis]; k++)
+        append(&list, codec_space_value_json(&slice->study.spec, slice->param[axis], slice->grid[axis][k]));
+    return list;
+}
+
+/* A list for one parameter; a list of lists, one for each value of x, for two. */
+static json_t *values_json(const struct slice *slice, const double *values)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < slice->len[0]; k++) {
+        json_t *row = slice->axes == 1 ? codec_number(values[k]) : json_array();
+        for (size_t l = 0; slice->axes == 2 && l < slice->len[1]; l++)
+            append(&row, codec_number(values[k * slice->len[1] + l]));
+        append(&list, row);
+    }
+    return list;
+}
+
+static json_t *render_slice(struct call *call, const void *result)
+{
+    (void)call;
+    const struct slice *slice = result;
+    const struct spec  *spec = &slice->study.spec;
+    json_t             *names = json_array(), *grid = json_array();
+    json_t             *fixed = codec_point_json(spec, slice->point);
+    for (size_t a = 0; a < slice->axes; a++) {
+        const char *name = spec->space.params[slice->param[a]].name;
+        append(&names, json_string(name));
+        append(&grid, grid_json(slice, a));
+        json_object_del(fixed, name);
+    }
+    return show_of_metric(spec, slice->metric,
+                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid,
+                                    "mean", values_json(slice, slice->mean), "sd", values_json(slice, slice->sd),
+                                    "fixed", fixed, "trial", (json_int_t)slice->trial, "revision",
+                                    (json_int_t)slice->revision, "observations", (json_int_t)slice->observations));
+}
+
+static enum status read_at(const char *text, int64_t *trial, struct error *err)
+{
+    *trial = 0;
+    if (text == NULL || strcmp(text, "best") == 0)
+        return STATUS_OK;
+    if (strspn(text, "0123456789") == strlen(text))
+        *trial = strtoll(text, NULL, 10);
+    return *trial > 0 ? STATUS_OK
+                      : error_set(err, STATUS_INVALID, "unknown_value", "/at", "must be best or the number of a trial");
+}
+
+enum status handle_slice_get(struct call *call, struct error *err)
+{
+    const struct slice_get_input *input = call->input;
+    struct slice_request request = {.x = input->x, .y = input->y, .points = input->points, .metric = input->metric};
+    TRY(read_at(input->at, &request.trial, err));
+    return insight_slice(call->app, &call->caller, call->params[0], &request,
+                         CALL_RESULT(call, struct slice, 200, render_slice), err);
+}
+
+/* ---- residuals ---- */
+
+static json_t *render_residuals(struct call *call, const void *result)
+{
+    (void)call;
+    const struct residuals *shown = result;
+    json_t                 *list = json_array();
+    for (size_t i = 0; i < shown->len; i++) {
+        const struct residual *item = &shown->items[i];
+        append(&list,
+               json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
+                         codec_number(item->value), "mean", codec_number(item->mean), "sd", codec_number(item->sd), "z",
+                         codec_number(item->z), "log_density", codec_number(item->log_density)));
+    }
+    return show_of_metric(&shown->study.spec, shown->metric,
+                          json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary",
+                                    "trials", (json_int_t)shown->len, "mean_log_density",
+                                    codec_number(shown->log_density), "rms", codec_number(shown->rms), "coverage_68",
+                                    codec_number(shown->coverage_68), "coverage_95", codec_number(shown->coverage_95),
+                                    "revision", (json_int_t)shown->revision, "observations",
+                                    (json_int_t)shown->observations));
+}
+
+enum status handle_residuals_get(struct call *call, struct error *err)
+{
+    const struct metric_input *input = call->input;
+    return insight_residuals(call->app, &call->caller, call->params[0], input->metric,
+                             CALL_RESULT(call, struct residuals, 200, render_residuals), err);
+}

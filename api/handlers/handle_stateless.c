@@ -1,0 +1,179 @@
+/* POST /v1/suggest: specification and observations in, points out, nothing kept. */
+#include "api/handlers/handlers.h"
+#include "api/handlers/show.h"
+#include "service/codec/codec_trial.h"
+#include "service/codec/codec_read.h"
+#include "service/study/stateless.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { OBSERVATIONS_MAX = 10000, PENDING_MAX = 1000, MATRIX_MAX = 1000000 };
+
+struct stateless_post_input {
+    const json_t *metrics, *space, *algorithm, *seed, *observations, *pending, *fixed;
+    int64_t       count;
+};
+static const struct member stateless_post_body[] = {
+    {AT(stateless_post_input, metrics), .read = codec_read_kept, .required = true},
+    {AT(stateless_post_input, space), .read = codec_read_kept, .required = true},
+    {AT(stateless_post_input, algorithm), .read = codec_read_kept},
+    {AT(stateless_post_input, seed), .read = codec_read_kept},
+    {AT(stateless_post_input, observations), .read = codec_read_kept},
+    {AT(stateless_post_input, pending), .read = codec_read_kept},
+    {AT(stateless_post_input, fixed), .read = codec_read_kept},
+    {AT(stateless_post_input, count), .read = codec_read_integer, .min = 1, .max = 100, .fallback = 1},
+    {.name = NULL},
+};
+const struct form form_stateless_post = {.body = stateless_post_body, .bytes = sizeof(struct stateless_post_input)};
+
+struct shown_suggestions {
+    struct stateless_request request;
+    struct trial_page        page;
+};
+
+/* Of a trial, what means something without a study. */
+static json_t *suggestion_json(const struct spec *spec, const struct trial *trial)
+{
+    json_t     *json = codec_trial_json(spec, trial, 0);
+    bool        is_graph = spec->space.kind == SPACE_GRAPH;
+    const char *place = is_graph ? "sites" : trial->point != NULL ? "point" : "candidate";
+    json_t *own = json_pack("{s:O, s:O}", place, json_object_get(json, place), "model", json_object_get(json, "model"));
+    json_decref(json);
+    return own;
+}
+
+static json_t *render_suggestions(struct call *call, const void *result)
+{
+    (void)call;
+    const struct shown_suggestions *shown = result;
+    json_t                         *list = json_array();
+    int                             failed = 0;
+    for (size_t i = 0; i < shown->page.len; i++)
+        failed |= json_array_append_new(list, suggestion_json(&shown->request.spec, &shown->page.trials[i]));
+    if (failed != 0)
+        json_decref(list);
+    return failed != 0 ? NULL : json_pack("{s:o}", "suggestions", list);
+}
+
+/* ---- the matrix ---- */
+
+static enum status read_row(const json_t *row, size_t index, size_t columns, double *out, struct error *err)
+{
+    char where[CODEC_PATH_MAX], path[CODEC_PATH_MAX];
+    codec_read_path_item(where, "/space/matrix", index);
+    if (!json_is_array(row) || json_array_size(row) != columns)
+        return error_set(err, STATUS_INVALID, "wrong_shape", where, "every row must have %zu numbers", columns);
+    for (size_t i = 0; i < columns; i++) {
+        if (codec_read_is_finite(json_array_get(row, i), &out[i]))
+            continue;
+        codec_read_path_item(path, where, i);
+        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be a number");
+    }
+    return STATUS_OK;
+}
+
+static enum status read_matrix(struct call *call, const json_t *matrix, double **rows, struct error *err)
+{
+    size_t len = json_array_size(matrix), columns = json_array_size(json_array_get(matrix, 0));
+    if (len < 1 || columns < 1 || columns > SPACE_COLUMNS_MAX || len > MATRIX_MAX / columns)
+        return error_set(err, STATUS_INVALID, "wrong_shape", "/space/matrix",
+                         "must be an array of arrays of numbers, at most %d of them", MATRIX_MAX);
+    *rows = ARENA_NEW(&call->arena, double, len *columns);
+    if (*rows == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++)
+        TRY(read_row(json_array_get(matrix, i), i, columns, *rows + i * columns, err));
+    return STATUS_OK;
+}
+
+static enum status check_members(const json_t *space, struct error *err)
+{
+    const char *name;
+    json_t     *value;
+    char        path[CODEC_PATH_MAX];
+    json_object_foreach ((json_t *)(uintptr_t)space, name, value) {
+        if (strcmp(name, "type") == 0 || strcmp(name, "matrix") == 0)
+            continue;
+        codec_read_path(path, "/space", name);
+        return error_set(err, STATUS_INVALID, "unknown_member", path, "there is no such member");
+    }
+    return STATUS_OK;
+}
+
+/* A space of candidates brings its matrix, and its shape is the matrix's. */
+static enum status read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
+{
+    const char *type = json_string_value(json_object_get(space, "type"));
+    double     *rows;
+    if (type == NULL || strcmp(type, "candidates") != 0)
+        return show_read_spec(call, space, spec, err);
+    const json_t *matrix = json_object_get(space, "matrix");
+    TRY(check_members(space, err));
+    TRY(read_matrix(call, matrix, &rows, err));
+    json_t *shape = json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)json_array_size(matrix),
+                              "columns", (json_int_t)json_array_size(json_array_get(matrix, 0)), "private", 0);
+    enum status status = shape == NULL ? app_no_memory(err) : show_read_spec(call, shape, spec, err);
+    json_decref(shape);
+    spec->space.rows = rows;
+    return status;
+}
+
+/* ---- what is known ---- */
+
+static enum status read_observations(struct call *call, const json_t *list, struct stateless_request *request,
+                                     struct error *err)
+{
+    struct observation *items;
+    char                path[CODEC_PATH_MAX];
+    if (list == NULL || (json_is_array(list) && json_array_size(list) == 0))
+        return STATUS_OK;
+    TRY(show_check_list(list, "/observations", OBSERVATIONS_MAX, err));
+    TRY(show_read_observations(call, &request->spec, list, "/observations", &items, err));
+    request->observations = items;
+    request->observations_len = json_array_size(list);
+    for (size_t i = 0; i < request->observations_len; i++) {
+        codec_read_path_item(path, "/observations", i);
+        if (items[i].trial > 0)
+            return error_set(err, STATUS_INVALID, "bad_combination", path, "there are no trials here: give the point");
+    }
+    return STATUS_OK;
+}
+
+static enum status read_pending(struct call *call, const json_t *list, struct stateless_request *request,
+                                struct error *err)
+{
+    double  *points;
+    int64_t *rows;
+    if (list == NULL || (json_is_array(list) && json_array_size(list) == 0))
+        return STATUS_OK;
+    TRY(show_check_list(list, "/pending", PENDING_MAX, err));
+    request->pending_len = json_array_size(list);
+    if (request->spec.space.kind != SPACE_CANDIDATES) {
+        TRY(show_read_points(call, &request->spec, list, "/pending", &points, err));
+        request->pending = points;
+        return STATUS_OK;
+    }
+    TRY(show_read_rows(call, &request->spec, list, "/pending", &rows, err));
+    size_t *indexes = ARENA_NEW(&call->arena, size_t, request->pending_len);
+    if (indexes == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < request->pending_len; i++)
+        indexes[i] = (size_t)rows[i];
+    request->pending_rows = indexes;
+    return STATUS_OK;
+}
+
+enum status handle_stateless_post(struct call *call, struct error *err)
+{
+    const struct stateless_post_input *input = call->input;
+    struct shown_suggestions          *shown = CALL_RESULT(call, struct shown_suggestions, 200, render_suggestions);
+    struct stateless_request          *request = &shown->request;
+    request->count = input->count;
+    TRY(read_spec(call, input->space, &request->spec, err));
+    TRY(read_observations(call, input->observations, request, err));
+    TRY(read_pending(call, input->pending, request, err));
+    if (input->fixed != NULL)
+        TRY(show_read_fixed(call, &request->spec, input->fixed, &request->fixed, err));
+    return trial_suggest_stateless(call->app, &call->caller, request, &shown->page, err);
+}

@@ -1,0 +1,225 @@
+/* Studies: create, list, read, edit, change state, delete. */
+#include "api/handlers/handlers.h"
+#include "api/core/reply.h"
+#include "api/handlers/show.h"
+#include "api/core/json_text.h"
+#include "service/app/study_cache.h"
+#include "service/base/text.h"
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_study.h"
+#include "service/study/study.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct studies_post_input {
+    const char   *name, *notes;
+    const json_t *metrics, *space, *algorithm, *stopping, *seed, *lease_seconds, *labels, *stop_when, *shareable;
+    int64_t       trials;
+};
+static const struct member budget_fields[] = {
+    {AT(studies_post_input, trials), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
+    {.name = NULL},
+};
+static const struct member studies_post_body[] = {
+    {AT(studies_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
+    {AT(studies_post_input, metrics), .read = codec_read_kept, .required = true},
+    {AT(studies_post_input, space), .read = codec_read_kept, .required = true},
+    {AT(studies_post_input, algorithm), .read = codec_read_kept},
+    {AT(studies_post_input, stopping), .read = codec_read_kept},
+    {AT(studies_post_input, seed), .read = codec_read_kept},
+    {.name = "budget", .read = codec_read_inside, .nullable = true, .members = budget_fields},
+    {AT(studies_post_input, labels), .read = codec_read_kept},
+    {AT(studies_post_input, notes), .read = codec_read_text, .max = 10000},
+    {AT(studies_post_input, lease_seconds), .read = codec_read_kept},
+    {AT(studies_post_input, stop_when), .read = codec_read_kept},
+    {AT(studies_post_input, shareable), .read = codec_read_kept},
+    {.name = NULL},
+};
+const struct form form_studies_post = {.body = studies_post_body, .bytes = sizeof(struct studies_post_input)};
+
+static json_t *render_study(struct call *call, const void *result)
+{
+    const struct study *study = result;
+    call->reply.etag = reply_etag(call, study->version);
+    if (call->reply.http == 201)
+        call->reply.location = text_format(&call->arena, "/v1/studies/%s", study->id);
+    return codec_study_json(study);
+}
+
+enum status handle_studies_post(struct call *call, struct error *err)
+{
+    const struct studies_post_input *input = call->input;
+    struct study_new new = {
+        .name = input->name, .notes = input->notes == NULL ? "" : input->notes, .budget_trials = input->trials};
+    size_t length;
+    if (input->labels != NULL)
+        TRY(codec_labels(input->labels, &call->arena, &new.labels, err));
+    TRY(show_read_spec(call, input->space, &new.spec, err));
+    json_t *spec = codec_spec_json(&new.spec);
+    new.spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
+    json_decref(spec);
+    if (new.spec_text == NULL)
+        return app_no_memory(err);
+    return study_create(call->app, &call->caller, &new, CALL_RESULT(call, struct study, 201, render_study), err);
+}
+
+/* ---- list ---- */
+
+static const char *const states[] = {"awaiting_candidates", "active", "paused", "completed", NULL};
+
+struct studies_get_input {
+    const char *state, *name, *label, *cursor;
+    int64_t     limit;
+};
+static const struct member studies_get_query[] = {
+    {AT(studies_get_input, state), .read = codec_read_name, .names = states},
+    {AT(studies_get_input, name), .read = codec_read_text, .min = 1, .max = 200},
+    {AT(studies_get_input, label), .read = codec_read_text, .min = 2, .max = 321},
+    {AT(studies_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(studies_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    {.name = NULL},
+};
+const struct form form_studies_get = {.query = studies_get_query, .bytes = sizeof(struct studies_get_input)};
+
+static json_t *render_studies(struct call *call, const void *result)
+{
+    (void)call;
+    const struct study_page *page = result;
+    json_t                  *list = json_array();
+    int                      failed = 0;
+    for (size_t i = 0; i < page->len; i++)
+        failed |= json_array_append_new(list, codec_study_json(&page->studies[i]));
+    if (failed != 0)
+        json_decref(list);
+    return failed != 0 ? NULL : show_page("studies", list, page->next_cursor);
+}
+
+enum status handle_studies_get(struct call *call, struct error *err)
+{
+    const struct studies_get_input *input = call->input;
+    struct study_filter             filter = {
+                    .state = input->state, .name_part = input->name, .cursor = input->cursor, .limit = input->limit};
+    const char *colon = input->label == NULL ? NULL : strchr(input->label, ':');
+    if (input->label != NULL && (colon == NULL || colon == input->label))
+        return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter label: must be key:value");
+    if (colon != NULL) {
+        filter.label_key = arena_strndup(&call->arena, input->label, (size_t)(colon - input->label));
+        filter.label_value = colon + 1;
+        if (filter.label_key == NULL)
+            return app_no_memory(err);
+    }
+    return study_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct study_page, 200, render_studies),
+                      err);
+}
+
+/* ---- one ---- */
+
+static void show_view(struct call *call, const struct study_view *view)
+{
+    call->reply.etag = reply_etag(call, view->version);
+    reply_text(call, "application/json", view->json, view->json_bytes);
+}
+
+bool handle_study_get_cached(struct call *call)
+{
+    struct study_view view;
+    if (!study_cache_get(call->app, call->params[0], &call->arena, &view))
+        return false;
+    show_view(call, &view);
+    return true;
+}
+
+enum status handle_study_get(struct call *call, struct error *err)
+{
+    struct study      study;
+    struct study_view view;
+    uint64_t          generation = study_cache_generation(call->app);
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    json_t *json = codec_study_json(&study);
+    view.json = json == NULL ? NULL : write_json(json, &call->arena, &view.json_bytes);
+    view.version = study.version;
+    json_decref(json);
+    if (view.json == NULL)
+        return app_no_memory(err);
+    study_cache_put(call->app, study.id, &view, generation);
+    show_view(call, &view);
+    return STATUS_OK;
+}
+
+/* ---- edit ---- */
+
+struct study_patch_input {
+    const char   *name, *notes;
+    const json_t *labels;
+    int64_t       trials; /* -1: stays; 0: none */
+};
+static const struct member patch_budget_fields[] = {
+    {AT(study_patch_input, trials), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000,
+     .fallback = -1},
+    {.name = NULL},
+};
+static const struct member study_patch_body[] = {
+    {AT(study_patch_input, name), .read = codec_read_text, .min = 1, .max = 200},
+    {AT(study_patch_input, labels), .read = codec_read_kept},
+    {.name = "budget", .read = codec_read_inside, .nullable = true, .members = patch_budget_fields},
+    {AT(study_patch_input, notes), .read = codec_read_text, .max = 10000},
+    {.name = NULL},
+};
+const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_patch_input)};
+
+static enum status read_if_match(const struct call *call, int64_t *version, struct error *err)
+{
+    const char *text = call->if_match;
+    if (text == NULL)
+        return error_set(err, STATUS_INVALID, "precondition_required", "", "If-Match must name the ETag that was read");
+    size_t digits = strspn(text + (*text == '"'), "0123456789");
+    if (*text != '"' || digits == 0 || digits > 15 || strcmp(text + 1 + digits, "\"") != 0)
+        return error_set(err, STATUS_STALE, "stale_version", "", "If-Match is not an ETag of this study");
+    *version = strtoll(text + 1, NULL, 10);
+    return STATUS_OK;
+}
+
+enum status handle_study_patch(struct call *call, struct error *err)
+{
+    const struct study_patch_input *input = call->input;
+    struct study_edit               edit = {.name = input->name, .notes = input->notes, .budget_trials = input->trials};
+    TRY(read_if_match(call, &edit.version, err));
+    if (input->labels != NULL)
+        TRY(codec_labels(input->labels, &call->arena, &edit.labels, err));
+    return study_patch(call->app, &call->caller, call->params[0], &edit,
+                       CALL_RESULT(call, struct study, 200, render_study), err);
+}
+
+static enum status move(struct call *call, enum study_verb verb, struct error *err)
+{
+    return study_move(call->app, &call->caller, call->params[0], verb,
+                      CALL_RESULT(call, struct study, 200, render_study), err);
+}
+
+enum status handle_study_pause(struct call *call, struct error *err)
+{
+    return move(call, STUDY_PAUSE, err);
+}
+
+enum status handle_study_resume(struct call *call, struct error *err)
+{
+    return move(call, STUDY_RESUME, err);
+}
+
+enum status handle_study_complete(struct call *call, struct error *err)
+{
+    return move(call, STUDY_COMPLETE, err);
+}
+
+enum status handle_study_reopen(struct call *call, struct error *err)
+{
+    return move(call, STUDY_REOPEN, err);
+}
+
+enum status handle_study_delete(struct call *call, struct error *err)
+{
+    call->reply.http = 204;
+    return study_delete(call->app, &call->caller, call->params[0], err);
+}

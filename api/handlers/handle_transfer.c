@@ -1,0 +1,56 @@
+/* What a study has learnt about the earlier studies that it was given. */
+#include "api/handlers/handlers.h"
+#include "api/handlers/show.h"
+#include "service/session/transfer_snapshot.h"
+
+static void append(json_t **list, json_t *item)
+{
+    if (*list == NULL)
+        json_decref(item);
+    else if (json_array_append_new(*list, item) != 0)
+        json_decref(*list), *list = NULL;
+}
+
+static json_t *numbers_json(const double *values, size_t len)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < len; i++)
+        append(&list, codec_number(values[i]));
+    return list;
+}
+
+static json_t *sources_json(const struct meta_sources *sources)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < sources->len; i++) {
+        const struct meta_source *source = &sources->sources[i];
+        append(&list,
+               json_pack("{s:s?, s:s, s:I, s:I, s:o}", "study", source->study, "name", sources->studies[i].name,
+                         "observations", (json_int_t)sources->studies[i].n, "skipped", (json_int_t)source->skipped,
+                         "revision", source->study == NULL ? json_null() : json_integer(source->revision)));
+    }
+    return list;
+}
+
+static json_t *render_meta(struct call *call, const void *result)
+{
+    (void)call;
+    const struct meta_page *page = result;
+    json_t                 *list = json_array();
+    for (size_t i = 0; i < page->len; i++) {
+        const struct meta_item *item = &page->items[i];
+        append(&list, json_pack("{s:I, s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "observations",
+                                (json_int_t)item->rounds, "nu", codec_number(item->nu), "weights",
+                                numbers_json(item->weights, page->sources.len), "gaps",
+                                numbers_json(item->gaps, page->sources.len)));
+    }
+    return json_pack("{s:o, s:o, s:s?}", "studies", sources_json(&page->sources), "suggestions", list, "next_cursor",
+                     page->next_cursor);
+}
+
+enum status handle_study_meta_get(struct call *call, struct error *err)
+{
+    const struct page_input *input = call->input;
+    return meta_history(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+                        CALL_RESULT(call, struct meta_page, 200, render_meta), err);
+}

@@ -1,0 +1,462 @@
+/* The two calls that everyone uses, and what surrounds them. */
+#include "api/handlers/handlers.h"
+#include "api/core/reply.h"
+#include "api/handlers/show.h"
+#include "service/base/npy.h"
+#include "service/codec/codec_trial.h"
+#include "service/app/steady.h"
+#include "service/study/study.h"
+#include "service/study/observe.h"
+#include "service/study/suggest.h"
+#include "service/study/trial_pareto.h"
+#include "service/study/trial_report.h"
+#include "service/study/trial.h"
+
+#include <float.h>
+#include <string.h>
+
+enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000, SUGGESTIONS_MAX = 100 };
+
+/* ---- suggest ---- */
+
+struct suggest_post_input {
+    int64_t       count, deadline_ms;
+    const char   *worker;
+    const json_t *fixed;
+};
+static const struct member suggest_post_body[] = {
+    {AT(suggest_post_input, count), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
+    {AT(suggest_post_input, worker), .read = codec_read_text, .max = 128},
+    {AT(suggest_post_input, fixed), .read = codec_read_kept},
+    {AT(suggest_post_input, deadline_ms), .read = codec_read_integer, .min = 1, .max = 60000},
+    {.name = NULL},
+};
+const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct suggest_post_input)};
+
+static json_t *render_suggest(struct call *call, const void *result)
+{
+    const struct suggest_reply *reply = result;
+    return json_pack("{s:o, s:I}", "trials", show_trials(call, &reply->spec, reply->trials, reply->len), "revision",
+                     (json_int_t)reply->revision);
+}
+
+enum status handle_suggest_post(struct call *call, struct error *err)
+{
+    const struct suggest_post_input *input = call->input;
+    struct suggest_request           request = {
+                  .count = input->count, .deadline_ms = input->deadline_ms, .worker = input->worker == NULL ? "" : input->worker};
+    struct study study;
+    if (input->fixed != NULL) {
+        TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+        TRY(show_read_fixed(call, &study.spec, input->fixed, &request.fixed, err));
+    }
+    bool is_taken;
+    TRY(handle_suggest_behind(call, &request, &is_taken, err));
+    if (is_taken)
+        return STATUS_OK;
+    return trial_suggest(call->app, &call->caller, call->params[0], &request,
+                         CALL_RESULT(call, struct suggest_reply, 200, render_suggest), err);
+}
+
+/* ---- observe ---- */
+
+/* One observation as such, or a list of them: what an observation may hold is codec_observation's business, so its
+ * members are only admitted here. */
+struct observe_post_input {
+    const json_t *observations, *any;
+};
+#define ADMITTED(member)                                                                            \
+    {                                                                                               \
+        .name = member, .offset = offsetof(struct observe_post_input, any), .read = codec_read_kept \
+    }
+static const struct member observe_post_body[] = {
+    {AT(observe_post_input, observations), .read = codec_read_kept},
+    ADMITTED("trial"),
+    ADMITTED("lease"),
+    ADMITTED("point"),
+    ADMITTED("candidate"),
+    ADMITTED("sites"),
+    ADMITTED("values"),
+    ADMITTED("stddevs"),
+    ADMITTED("state"),
+#define X(name, ...) ADMITTED(#name),
+    TRIAL_NUMBERS(X) TRIAL_TEXTS(X)
+#undef X
+        {.name = NULL},
+};
+const struct form form_observe_post = {.body = observe_post_body, .bytes = sizeof(struct observe_post_input)};
+
+static json_t *render_observe(struct call *call, const void *result)
+{
+    (void)call;
+    const struct observe_reply *reply = result;
+    return json_pack("{s:I, s:I, s:I, s:o}", "accepted", (json_int_t)reply->accepted, "duplicates",
+                     (json_int_t)reply->duplicates, "revision", (json_int_t)reply->revision, "best",
+                     show_best(reply->best_trial, reply->best_value));
+}
+
+enum status handle_observe_post(struct call *call, struct error *err)
+{
+    const struct observe_post_input *input = call->input;
+    bool                             in_batch = input->observations != NULL;
+    struct observation              *items, one;
+    struct study                     study;
+    if (in_batch && input->any != NULL)
+        return error_set(err, STATUS_INVALID, "unknown_member", "/observations", "must be the only member");
+    if (in_batch)
+        TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    if (in_batch)
+        TRY(show_read_observations(call, &study.spec, input->observations, "/observations", &items, err));
+    else
+        TRY(codec_observation(&study.spec, call->json, "", &call->arena, &one, err));
+    return show_observe(call, in_batch ? items : &one, in_batch ? json_array_size(input->observations) : 1,
+                        &(struct origin){.where = in_batch ? "/observations" : ""},
+                        CALL_RESULT(call, struct observe_reply, 200, render_observe), err);
+}
+
+/* ---- trials ---- */
+
+struct shown_trials {
+    struct study      study;
+    struct trial_page page;
+};
+
+static json_t *render_queued(struct call *call, const void *result)
+{
+    const struct shown_trials *shown = result;
+    return json_pack("{s:o}", "trials", show_trials(call, &shown->study.spec, shown->page.trials, shown->page.len));
+}
+
+struct trials_post_input {
+    const json_t *points, *candidates, *macro_actions, *sites;
+    const char   *metric;
+};
+static const struct member trials_post_body[] = {
+    {AT(trials_post_input, points), .read = codec_read_kept},
+    {AT(trials_post_input, candidates), .read = codec_read_kept},
+    {AT(trials_post_input, macro_actions), .read = codec_read_kept},
+    {.name = NULL},
+};
+static const struct member predict_post_body[] = {
+    {AT(trials_post_input, points), .read = codec_read_kept},
+    {AT(trials_post_input, candidates), .read = codec_read_kept},
+    {AT(trials_post_input, sites), .read = codec_read_kept},
+    {AT(trials_post_input, metric), .read = codec_read_text, .min = 1, .max = 128},
+    {.name = NULL},
+};
+const struct form form_trials_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
+const struct form form_predict_post = {.body = predict_post_body, .bytes = sizeof(struct trials_post_input)};
+
+/* Exactly one of the lists: *points or *rows is set, [*len]; the macro-actions of a graph are its points, its sites the
+ * rows. */
+static enum status read_places(struct call *call, const struct spec *spec, double **points, int64_t **rows, size_t *len,
+                               struct error *err)
+{
+    const struct trials_post_input *input = call->input;
+    const json_t *lists[] = {input->points, input->candidates, input->macro_actions, input->sites}, *list = NULL;
+    static const char *const names[] = {"/points", "/candidates", "/macro_actions", "/sites"};
+    size_t                   which = 0, given = 0;
+    *points = NULL;
+    *rows = NULL;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        which = lists[i] != NULL ? i : which;
+        given += lists[i] != NULL;
+    }
+    list = lists[which];
+    if (given != 1)
+        return error_set(err, STATUS_INVALID, "missing_member", "/points",
+                         "there must be exactly one list: points, candidates, or what a graph has");
+    TRY(show_check_list(list, names[which], LIST_MAX, err));
+    *len = json_array_size(list);
+    if (list == input->sites)
+        return show_read_sites(call, spec, list, names[which], rows, err);
+    if (list == input->candidates)
+        return show_read_rows(call, spec, list, names[which], rows, err);
+    if ((list == input->macro_actions) != (spec->space.kind == SPACE_GRAPH))
+        return error_set(err, STATUS_INVALID, "wrong_space", names[which], "the space has no such points");
+    return show_read_points(call, spec, list, names[which], points, err);
+}
+
+enum status handle_trials_post(struct call *call, struct error *err)
+{
+    struct shown_trials *shown = CALL_RESULT(call, struct shown_trials, 201, render_queued);
+    double              *points;
+    int64_t             *rows;
+    size_t               len;
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    TRY(read_places(call, &shown->study.spec, &points, &rows, &len, err));
+    return trial_queue(call->app, &call->caller, call->params[0], points, rows, len, &shown->page, err);
+}
+
+static const char *const trial_states[] = {"queued",     "running",   "completed", "failed",
+                                           "infeasible", "abandoned", "stopped",   NULL};
+struct trials_get_input {
+    const char *state, *cursor;
+    int64_t     limit;
+};
+static const struct member trials_get_query[] = {
+    {AT(trials_get_input, state), .read = codec_read_name, .names = trial_states},
+    {AT(trials_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(trials_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    {.name = NULL},
+};
+const struct form form_trials_get = {.query = trials_get_query, .bytes = sizeof(struct trials_get_input)};
+
+static json_t *render_trials(struct call *call, const void *result)
+{
+    const struct shown_trials *shown = result;
+    const struct trial_page   *page = &shown->page;
+    return show_page("trials", show_trials(call, &shown->study.spec, page->trials, page->len), page->next_cursor);
+}
+
+enum status handle_trials_get(struct call *call, struct error *err)
+{
+    const struct trials_get_input *input = call->input;
+    const struct trial_filter      filter = {.state = input->state, .cursor = input->cursor, .limit = input->limit};
+    struct shown_trials           *shown = CALL_RESULT(call, struct shown_trials, 200, render_trials);
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    return trial_list(call->app, &call->caller, call->params[0], &filter, &shown->page, err);
+}
+
+struct shown_trial {
+    struct study study;
+    struct trial trial;
+};
+
+static json_t *render_trial(struct call *call, const void *result)
+{
+    const struct shown_trial *shown = result;
+    return codec_trial_json(&shown->study.spec, &shown->trial, steady_shift_ms(call->app));
+}
+
+/* What the calls about one trial begin with. */
+static enum status begin_trial(struct call *call, struct shown_trial **shown, int64_t *number, struct error *err)
+{
+    *shown = CALL_RESULT(call, struct shown_trial, 200, render_trial);
+    TRY(study_find(call->app, &call->caller, call->params[0], &(*shown)->study, err));
+    return handle_number(call, 1, number, err);
+}
+
+static const char *const trial_formats[] = {"json", "npy", NULL};
+struct trial_get_input {
+    const char *format;
+};
+static const struct member trial_get_query[] = {
+    {AT(trial_get_input, format), .read = codec_read_name, .names = trial_formats},
+    {.name = NULL},
+};
+const struct form form_trial_get = {.query = trial_get_query, .bytes = sizeof(struct trial_get_input)};
+
+/* The point alone, as a matrix of height rows. */
+static enum status show_npy(struct call *call, const struct shown_trial *shown, struct error *err)
+{
+    const struct space *space = &shown->study.spec.space;
+    unsigned char       header[128];
+    if (space->kind != SPACE_IMAGE)
+        return error_set(err, STATUS_CONFLICT, "wrong_space", "", "only points of images are given as npy");
+    size_t length = npy_write_header(space->height, space->width * space->channels, NPY_F8, header);
+    size_t bytes = space_point_len(space) * sizeof *shown->trial.point;
+    char  *text = arena_alloc(&call->arena, length + bytes, 1);
+    if (text == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    memcpy(text, header, length);
+    memcpy(text + length, shown->trial.point, bytes);
+    call->render = NULL; // this is the reply, not what the trial looks like as JSON
+    reply_text(call, "application/x-npy", text, length + bytes);
+    return STATUS_OK;
+}
+
+enum status handle_trial_get(struct call *call, struct error *err)
+{
+    const struct trial_get_input *input = call->input;
+    struct shown_trial           *shown;
+    int64_t                       number;
+    TRY(begin_trial(call, &shown, &number, err));
+    TRY(trial_find(call->app, &call->caller, call->params[0], number, &shown->trial, err));
+    return input->format != NULL && strcmp(input->format, "npy") == 0 ? show_npy(call, shown, err) : STATUS_OK;
+}
+
+#define LEASE(type)                                                                      \
+    {                                                                                    \
+        AT(type, lease), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0 \
+    }
+struct trial_heartbeat_input {
+    int64_t lease;
+};
+static const struct member trial_heartbeat_body[] = {LEASE(trial_heartbeat_input), {.name = NULL}};
+const struct form form_trial_heartbeat = {.body = trial_heartbeat_body, .bytes = sizeof(struct trial_heartbeat_input)};
+
+enum status handle_trial_heartbeat(struct call *call, struct error *err)
+{
+    const struct trial_heartbeat_input *input = call->input;
+    struct held_trial                   held = {.lease = input->lease};
+    struct shown_trial                 *shown;
+    TRY(begin_trial(call, &shown, &held.number, err));
+    return trial_heartbeat(call->app, &call->caller, call->params[0], held, &shown->trial, err);
+}
+
+struct trial_abandon_input {
+    int64_t     lease;
+    const char *reason;
+};
+static const struct member trial_abandon_body[] = {
+    LEASE(trial_abandon_input),
+    {AT(trial_abandon_input, reason), .read = codec_read_text, .max = 1000},
+    {.name = NULL},
+};
+const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = sizeof(struct trial_abandon_input)};
+
+enum status handle_trial_abandon(struct call *call, struct error *err)
+{
+    const struct trial_abandon_input *input = call->input;
+    struct held_trial                 held = {.lease = input->lease};
+    struct shown_trial               *shown;
+    TRY(begin_trial(call, &shown, &held.number, err));
+    return trial_abandon(call->app, &call->caller, call->params[0], held, input->reason, &shown->trial, err);
+}
+
+enum status handle_trial_retry(struct call *call, struct error *err)
+{
+    struct shown_trial *shown;
+    int64_t             number;
+    TRY(begin_trial(call, &shown, &number, err));
+    return trial_retry(call->app, &call->caller, call->params[0], number, &shown->trial, err);
+}
+
+struct trial_report_input {
+    int64_t lease, step;
+    double  value;
+};
+static const struct member trial_report_body[] = {
+    LEASE(trial_report_input),
+    {AT(trial_report_input, step), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
+    {AT(trial_report_input, value), .read = codec_read_number, .required = true, .min = -DBL_MAX, .max = DBL_MAX},
+    {.name = NULL},
+};
+const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct trial_report_input)};
+
+static json_t *render_report(struct call *call, const void *result)
+{
+    (void)call;
+    const struct report_reply *reply = result;
+    return json_pack("{s:s, s:s, s:o}", "decision", reply->stop ? "stop" : "continue", "reason", reply->reason,
+                     "next_check_step", reply->next_step == 0 ? json_null() : json_integer(reply->next_step));
+}
+
+enum status handle_trial_report(struct call *call, struct error *err)
+{
+    const struct trial_report_input *input = call->input;
+    struct report_request            request = {.held.lease = input->lease, .step = input->step, .value = input->value};
+    struct report_reply             *reply = CALL_RESULT(call, struct report_reply, 200, render_report);
+    TRY(handle_number(call, 1, &request.held.number, err));
+    return trial_report(call->app, &call->caller, call->params[0], &request, reply, err);
+}
+
+/* ---- insight ---- */
+
+static json_t *render_best(struct call *call, const void *result)
+{
+    const struct shown_trial *shown = result;
+    return json_pack("{s:o}", "trial", shown->trial.number == 0 ? json_null() : render_trial(call, result));
+}
+
+enum status handle_best_get(struct call *call, struct error *err)
+{
+    struct shown_trial *shown = CALL_RESULT(call, struct shown_trial, 200, render_best);
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    if (shown->study.best_trial == 0)
+        return STATUS_OK;
+    return trial_find(call->app, &call->caller, call->params[0], shown->study.best_trial, &shown->trial, err);
+}
+
+static json_t *render_pareto(struct call *call, const void *result)
+{
+    (void)call;
+    const struct pareto_reply *reply = result;
+    const struct spec         *spec = &reply->study.spec;
+    json_t                    *reference = reply->len == 0 ? json_null() : json_object();
+    int                        failed = 0;
+    for (size_t k = 0; k < spec->metrics_len && reply->len > 0; k++)
+        if (spec->kinds[k] == METRIC_OBJECTIVE)
+            failed |= json_object_set_new(reference, spec->metrics[k].name, codec_number(reply->reference[k]));
+    if (failed != 0) {
+        json_decref(reference);
+        return NULL;
+    }
+    return json_pack("{s:o, s:o, s:o}", "trials", show_trials(call, spec, reply->trials, reply->len), "hypervolume",
+                     codec_number(reply->hypervolume), "reference", reference);
+}
+
+enum status handle_pareto_get(struct call *call, struct error *err)
+{
+    return trial_pareto(call->app, &call->caller, call->params[0],
+                        CALL_RESULT(call, struct pareto_reply, 200, render_pareto), err);
+}
+
+static json_t *render_history(struct call *call, const void *result)
+{
+    (void)call;
+    const struct history_page *page = result;
+    json_t                    *list = json_array();
+    int                        failed = 0;
+    for (size_t i = 0; i < page->len; i++) {
+        const struct history_item *item = &page->items[i];
+        failed |= json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial,
+                                                        "value", codec_number(item->value), "best",
+                                                        codec_number(item->best), "at", codec_time_json(item->at_ms)));
+    }
+    if (failed != 0)
+        json_decref(list);
+    return failed != 0 ? NULL : show_page("history", list, page->next_cursor);
+}
+
+enum status handle_history_get(struct call *call, struct error *err)
+{
+    const struct page_input *input = call->input;
+    return trial_history(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+                         CALL_RESULT(call, struct history_page, 200, render_history), err);
+}
+
+struct shown_predictions {
+    struct predict_reply reply;
+    struct study         study;
+    size_t               len;
+};
+
+static json_t *render_predictions(struct call *call, const void *result)
+{
+    (void)call;
+    const struct shown_predictions *shown = result;
+    const struct predict_reply     *reply = &shown->reply;
+    json_t                         *list = json_array();
+    int                             failed = 0;
+    for (size_t i = 0; i < shown->len; i++)
+        failed |= json_array_append_new(
+            list, json_pack("{s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "sd", codec_number(reply->sd[i]),
+                            "feasible", reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
+    if (failed != 0) {
+        json_decref(list);
+        return NULL;
+    }
+    return show_of_metric(&shown->study.spec, reply->metric,
+                          json_pack("{s:o, s:I, s:I}", "predictions", list, "revision", (json_int_t)reply->revision,
+                                    "observations", (json_int_t)reply->observations));
+}
+
+enum status handle_predict_post(struct call *call, struct error *err)
+{
+    const struct trials_post_input *input = call->input;
+    struct shown_predictions       *shown = CALL_RESULT(call, struct shown_predictions, 200, render_predictions);
+    double                         *points;
+    int64_t                        *rows;
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    TRY(read_places(call, &shown->study.spec, &points, &rows, &shown->len, err));
+    size_t *indexes = ARENA_NEW(&call->arena, size_t, shown->len);
+    if (indexes == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < shown->len; i++)
+        indexes[i] = rows == NULL ? 0 : (size_t)rows[i];
+    const struct predict_request request = {points, rows == NULL ? NULL : indexes, shown->len, input->metric};
+    return trial_predict(call->app, &call->caller, call->params[0], &request, &shown->reply, err);
+}

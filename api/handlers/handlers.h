@@ -1,0 +1,56 @@
+/* The handlers, by route.  Each reads its input, calls the service, and says how the result is shown. */
+#ifndef GNOMON_API_HANDLERS_HANDLERS_H
+#define GNOMON_API_HANDLERS_HANDLERS_H
+
+#include "api/core/call.h"
+
+/* clang-format off */
+#define HANDLER_LIST(X)                                                                          \
+    X(root_get) X(livez_get) X(readyz_get) X(metrics_get) X(openapi_get) X(meta_get)             \
+    X(tokens_post) X(tokens_get) X(token_delete) X(whoami_get) X(events_get)                     \
+    X(studies_post) X(studies_get) X(study_get) X(study_patch) X(study_delete)                   \
+    X(study_pause) X(study_resume) X(study_complete) X(study_reopen)                             \
+    X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
+    X(trial_abandon) X(trial_retry) X(trial_report) X(best_get) X(pareto_get) X(history_get) X(predict_post) X(stateless_post)  \
+    X(export_get) X(import_post) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
+    X(importances_get) X(slice_get) X(residuals_get) X(study_meta_get)                                          \
+    X(federations_post) X(federations_get) X(federation_get) X(federation_pause)                 \
+    X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post) X(agent_token) \
+    X(agents_get) X(features_get) X(message_put) X(broadcast_get) X(rounds_get)                  \
+    X(federation_privacy_get)                                                                    \
+    X(operations_get) X(operations_delete)                                                       \
+    X(games_post) X(games_get) X(game_get) X(game_complete) X(game_delete) X(game_token_post)    \
+    X(game_suggest_post) X(game_observe_post) X(game_rounds_get)
+
+#define FORM_LIST(X)                                                                             \
+    X(tokens_post) X(page) X(events_get) X(studies_post) X(studies_get) X(study_patch)           \
+    X(nothing) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
+    X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
+    X(slice_get) X(metric) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
+    X(trial_report) X(trial_heartbeat) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
+/* clang-format on */
+
+#define X(name) MUST_CHECK enum status handle_##name(struct call *call, struct error *err);
+HANDLER_LIST(X)
+#undef X
+#define X(name) extern const struct form form_##name;
+FORM_LIST(X)
+#undef X
+
+struct page_input { /* of form_page */
+    const char *cursor;
+    int64_t     limit;
+};
+
+/* A suggest that goes on behind its request, if the client prefers that ("respond-async", "wait=10"): *taken. */
+struct suggest_request;
+MUST_CHECK enum status handle_suggest_behind(struct call *call, const struct suggest_request *request, bool *taken,
+                                             struct error *err);
+
+/* GET of a study from memory: false when it is not there. */
+bool handle_study_get_cached(struct call *call);
+
+/* A path parameter that must be a positive number.  NOT_FOUND otherwise. */
+MUST_CHECK enum status handle_number(struct call *call, size_t param, int64_t *out, struct error *err);
+
+#endif

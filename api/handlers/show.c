@@ -1,0 +1,216 @@
+/* See show.h. */
+#include "api/handlers/show.h"
+
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_trial.h"
+#include "service/codec/codec_graph.h"
+#include "service/codec/codec_read.h"
+#include "service/base/random.h"
+#include "service/app/steady.h"
+#include "service/study/observe.h"
+
+#include <stdio.h>
+
+json_t *show_page(const char *name, json_t *list, const char *next_cursor)
+{
+    return json_pack("{s:o, s:s?}", name, list, "next_cursor", next_cursor);
+}
+
+json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len)
+{
+    json_t *list = json_array();
+    int64_t shift_ms = steady_shift_ms(call->app);
+    for (size_t i = 0; i < len; i++)
+        if (json_array_append_new(list, codec_trial_json(spec, &trials[i], shift_ms)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static json_t *event_json(const struct event_row *event)
+{
+    return json_pack("{s:I, s:o, s:s, s:s?, s:o, s:o, s:s, s:s?}", "seq", (json_int_t)event->seq, "at",
+                     codec_time_json(event->at_ms), "kind", event->kind, "study", event->study, "revision",
+                     event->revision == 0 ? json_null() : json_integer(event->revision), "trial",
+                     event->trial == 0 ? json_null() : json_integer(event->trial), "actor", event->actor, "detail",
+                     event->detail);
+}
+
+json_t *show_events(const struct event_page *page)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < page->len; i++)
+        if (json_array_append_new(list, event_json(&page->events[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object)
+{
+    json_t *own = json_pack("{s:s, s:s}", "metric", spec->metrics[metric].name, "quantity",
+                            spec_is_margin(spec, metric) ? "margin" : "value");
+    if (object != NULL && (own == NULL || json_object_update(object, own) != 0)) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(own);
+    return object;
+}
+
+json_t *show_best(int64_t trial, double value)
+{
+    return trial == 0 ? json_null() : json_pack("{s:I, s:o}", "trial", (json_int_t)trial, "value", codec_number(value));
+}
+
+/* A fresh seed within 2^53, for a study that brings none. */
+static enum status random_seed(uint64_t *seed, struct error *err)
+{
+    TRY(random_bytes(seed, sizeof *seed, err));
+    *seed >>= 11;
+    return STATUS_OK;
+}
+
+enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
+{
+    static const char *const members[] = {"metrics", "algorithm",     "stopping", "stop_when",
+                                          "seed",    "lease_seconds", "shareable"};
+    uint64_t                 seed;
+    TRY(random_seed(&seed, err));
+    json_t *own = json_object();
+    int     failed = json_object_set(own, "space", (json_t *)(uintptr_t)space);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        json_t *member = json_object_get(call->json, members[i]);
+        failed |= member != NULL && json_object_set(own, members[i], member) != 0;
+    }
+    enum status status = failed ? app_no_memory(err) : codec_spec(own, seed, &call->arena, spec, err);
+    json_decref(own);
+    return status;
+}
+
+enum status show_check_list(const json_t *list, const char *where, size_t max, struct error *err)
+{
+    if (!json_is_array(list))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    if (json_array_size(list) < 1 || json_array_size(list) > max)
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "must have 1 to %zu items", max);
+    return STATUS_OK;
+}
+
+static enum status keep(struct call *call, enum status status, const struct error *problem)
+{
+    if (status == STATUS_INVALID)
+        problems_add(&call->problems, problem);
+    return status == STATUS_INVALID ? STATUS_OK : status;
+}
+
+enum status show_read_points(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+                             double **points, struct error *err)
+{
+    size_t point_len = space_point_len(&spec->space), len = json_array_size(list);
+    char   path[CODEC_PATH_MAX];
+    if (spec->space.kind == SPACE_CANDIDATES)
+        return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has candidates, not points");
+    if (len > trial_points_max(&spec->space))
+        return error_set(err, STATUS_INVALID, "out_of_range", where,
+                         "at most %zu points of this size are taken at once", trial_points_max(&spec->space));
+    *points = ARENA_NEW(&call->arena, double, len *point_len);
+    if (*points == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        codec_read_path_item(path, where, i);
+        TRY(keep(call, codec_point(spec, json_array_get(list, i), false, path, *points + i * point_len, err), err));
+    }
+    return problems_first(&call->problems, err);
+}
+
+enum status show_read_rows(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+                           int64_t **rows, struct error *err)
+{
+    size_t len = json_array_size(list);
+    char   path[CODEC_PATH_MAX];
+    if (spec->space.kind != SPACE_CANDIDATES)
+        return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has parameters, not candidates");
+    *rows = ARENA_NEW(&call->arena, int64_t, len);
+    if (*rows == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        double row;
+        codec_read_path_item(path, where, i);
+        if (!codec_read_is_integral(json_array_get(list, i), &row))
+            TRY(keep(call, error_set(err, STATUS_INVALID, "wrong_type", path, "must be an integer"), err));
+        else if (row < 0 || row >= (double)spec->space.rows_len)
+            TRY(keep(call,
+                     error_set(err, STATUS_INVALID, "out_of_range", path, "there are %zu rows", spec->space.rows_len),
+                     err));
+        else
+            (*rows)[i] = (int64_t)row;
+    }
+    return problems_first(&call->problems, err);
+}
+
+enum status show_read_sites(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+                            int64_t **sites, struct error *err)
+{
+    size_t   len = json_array_size(list);
+    uint32_t site = 0;
+    char     path[CODEC_PATH_MAX];
+    if (spec->space.kind != SPACE_GRAPH)
+        return error_set(err, STATUS_INVALID, "wrong_space", where, "the space is not a graph");
+    *sites = ARENA_NEW(&call->arena, int64_t, len);
+    if (*sites == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        codec_read_path_item(path, where, i);
+        TRY(keep(call, codec_graph_site(spec, json_array_get(list, i), path, &site, err), err));
+        (*sites)[i] = site;
+    }
+    return problems_first(&call->problems, err);
+}
+
+enum status show_read_fixed(struct call *call, const struct spec *spec, const json_t *json, const double **fixed,
+                            struct error *err)
+{
+    double *point = ARENA_NEW(&call->arena, double, spec->space.params_len + 1);
+    if (point == NULL)
+        return app_no_memory(err);
+    if (spec->space.kind != SPACE_PARAMETERS)
+        return error_set(err, STATUS_INVALID, "wrong_space", "/fixed", "the space has no parameters to fix");
+    *fixed = point;
+    return codec_fixed(spec, json, &call->arena, point, err);
+}
+
+enum status show_read_observations(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+                                   struct observation **items, struct error *err)
+{
+    size_t len = json_array_size(list);
+    char   path[CODEC_PATH_MAX];
+    *items = ARENA_NEW(&call->arena, struct observation, len);
+    if (*items == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        codec_read_path_item(path, where, i);
+        TRY(keep(call, codec_observation(spec, json_array_get(list, i), path, &call->arena, &(*items)[i], err), err));
+    }
+    return problems_first(&call->problems, err);
+}
+
+enum status show_observe(struct call *call, const struct observation *items, size_t len, const struct origin *origin,
+                         struct observe_reply *out, struct error *err)
+{
+    enum status status =
+        trial_observe(call->app, &call->caller, call->params[0], items, len, origin->where[0] != '\0', out, err);
+    for (size_t i = 0; status != STATUS_OK && i < out->errors_len; i++) {
+        struct item_error *refused = &out->errors[i];
+        struct error       problem = refused->error;
+        size_t             index = origin->indexes == NULL ? refused->item : origin->indexes[refused->item];
+        if (origin->where[0] != '\0')
+            snprintf(problem.path, sizeof problem.path, "%s/%zu%.90s", origin->where, index, refused->error.path);
+        problems_add(&call->problems, &problem);
+        if (i == 0 && err != NULL)
+            *err = problem;
+    }
+    return status;
+}

@@ -1,0 +1,53 @@
+/* What several handlers read and show: pages, points, rows, trials. */
+#ifndef GNOMON_API_HANDLERS_SHOW_H
+#define GNOMON_API_HANDLERS_SHOW_H
+
+#include "api/core/call.h"
+#include "service/codec/codec.h"
+#include "service/study/events.h"
+#include "service/study/observe.h"
+
+/* {"<name>":[...],"next_cursor":...}; takes the list. */
+json_t *show_page(const char *name, json_t *list, const char *next_cursor);
+json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);
+json_t *show_events(const struct event_page *page);
+/* Adds "metric" and "quantity" to what is said of a metric: the value, or of a constraint with two bounds what is left to
+ * the nearer one.  Takes the object, which may be NULL. */
+json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object);
+/* {"trial","value"} or null */
+json_t *show_best(int64_t trial, double value);
+
+/* {"metrics","algorithm","seed","lease_seconds"} of the call's body, and a space -> spec; a random seed when there is none. */
+MUST_CHECK enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err);
+
+/* An array of points -> [len][params_len], or of row numbers -> [len], every problem collected.
+ * Errors: INVALID (the first problem), NO_MEMORY. */
+MUST_CHECK enum status show_read_points(struct call *call, const struct spec *spec, const json_t *list,
+                                        const char *where, double **points, struct error *err);
+MUST_CHECK enum status show_read_rows(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+                                      int64_t **rows, struct error *err);
+
+/* The ids of sites -> their numbers [len]. */
+MUST_CHECK enum status show_read_sites(struct call *call, const struct spec *spec, const json_t *list,
+                                       const char *where, int64_t **sites, struct error *err);
+/* The member "fixed" -> [params_len], NaN where free. */
+MUST_CHECK enum status show_read_fixed(struct call *call, const struct spec *spec, const json_t *json,
+                                       const double **fixed, struct error *err);
+
+/* An array of observations, every problem collected.  where: "/observations". */
+MUST_CHECK enum status show_read_observations(struct call *call, const struct spec *spec, const json_t *list,
+                                              const char *where, struct observation **items, struct error *err);
+
+/* Checks that list is an array of 1 to max items. */
+MUST_CHECK enum status show_check_list(const json_t *list, const char *where, size_t max, struct error *err);
+
+/* Where the items of a refused batch come from: a pointer such as "/observations/<indexes[i] or i>". */
+struct origin {
+    const char   *where;
+    const size_t *indexes;
+};
+/* trial_observe; what it refused becomes the call's problems. */
+MUST_CHECK enum status show_observe(struct call *call, const struct observation *items, size_t len,
+                                    const struct origin *origin, struct observe_reply *out, struct error *err);
+
+#endif

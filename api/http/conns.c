@@ -1,0 +1,216 @@
+/* See conns.h. */
+#define _GNU_SOURCE /* POLLRDHUP */
+#include "api/http/conns.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TICK_MS = 1000, FAILURE_SLOTS = 256, FAILURE_WINDOW_MS = 60000 };
+
+struct failures {
+    struct address key;
+    int64_t        since_ms;
+    unsigned       count;
+};
+
+struct conns {
+    pthread_mutex_t lock;
+    pthread_cond_t  stop;
+    pthread_t       thread;
+    bool            stopping;
+    atomic_bool     wants_trim;
+    struct conn     head; /* of a ring */
+    size_t          per_address;
+    int64_t (*now_ms)(void);
+    _Atomic uint64_t *reaped;
+    struct failures   failures[FAILURE_SLOTS];
+};
+
+static void reap(struct conns *conns, int64_t now_ms)
+{
+    for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
+        int64_t deadline_ms = atomic_load(&conn->deadline_ms);
+        if (deadline_ms == 0 || now_ms < deadline_ms)
+            continue;
+        const char *farewell = atomic_load(&conn->farewell);
+        if (farewell != NULL)
+            (void)send(conn->fd, farewell, strlen(farewell), MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)shutdown(conn->fd, SHUT_RDWR);
+        atomic_store(&conn->deadline_ms, 0);
+        atomic_fetch_add(conns->reaped, 1);
+    }
+}
+
+/* The lock keeps the descriptor from being closed, and so from being another's. */
+static void look_after(struct conns *conns)
+{
+    for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
+        struct pollfd end = {.fd = conn->fd, .events = POLLRDHUP};
+        if (conn->has_left != NULL && poll(&end, 1, 0) > 0)
+            atomic_store(conn->has_left, true);
+    }
+}
+
+/* The lock is held, but not meanwhile. */
+static void trim(struct conns *conns)
+{
+    if (!atomic_exchange(&conns->wants_trim, false))
+        return;
+    pthread_mutex_unlock(&conns->lock);
+    (void)malloc_trim(0);
+    pthread_mutex_lock(&conns->lock);
+}
+
+static void *watch(void *arg)
+{
+    struct conns *conns = arg;
+    pthread_mutex_lock(&conns->lock);
+    while (!conns->stopping) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += TICK_MS / 1000;
+        (void)pthread_cond_timedwait(&conns->stop, &conns->lock, &until);
+        reap(conns, conns->now_ms());
+        look_after(conns);
+        trim(conns);
+    }
+    pthread_mutex_unlock(&conns->lock);
+    return NULL;
+}
+
+static void init_locks(struct conns *conns)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&conns->stop, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&conns->lock, NULL);
+}
+
+enum status conns_start(size_t per_address, int64_t (*now_ms)(void), _Atomic uint64_t *reaped, struct conns **out,
+                        struct error *err)
+{
+    struct conns *conns = calloc(1, sizeof *conns);
+    *out = NULL;
+    if (conns == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    conns->head.next = conns->head.before = &conns->head;
+    conns->per_address = per_address;
+    conns->now_ms = now_ms;
+    conns->reaped = reaped;
+    init_locks(conns);
+    if (pthread_create(&conns->thread, NULL, watch, conns) != 0) {
+        free(conns);
+        return error_set(err, STATUS_BUSY, "threads", "", "cannot start a thread");
+    }
+    *out = conns;
+    return STATUS_OK;
+}
+
+void conns_stop(struct conns *conns)
+{
+    if (conns == NULL)
+        return;
+    pthread_mutex_lock(&conns->lock);
+    conns->stopping = true;
+    pthread_cond_signal(&conns->stop);
+    pthread_mutex_unlock(&conns->lock);
+    pthread_join(conns->thread, NULL);
+    pthread_cond_destroy(&conns->stop);
+    pthread_mutex_destroy(&conns->lock);
+    free(conns);
+}
+
+bool conns_may_accept(struct conns *conns, const struct sockaddr *from)
+{
+    struct address address = address_of(from), key = address_key(&address);
+    size_t         count = 0;
+    if (conns->per_address == 0 || address_is_none(&key))
+        return true;
+    pthread_mutex_lock(&conns->lock);
+    for (struct conn *conn = conns->head.next; conn != &conns->head; conn = conn->next) {
+        struct address other = address_key(&conn->address);
+        count += address_equal(&other, &key);
+    }
+    pthread_mutex_unlock(&conns->lock);
+    return count < conns->per_address;
+}
+
+struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms)
+{
+    struct conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL)
+        return NULL;
+    conn->fd = fd;
+    conn->address = address_of(from);
+    atomic_init(&conn->deadline_ms, deadline_ms);
+    pthread_mutex_lock(&conns->lock);
+    conn->next = conns->head.next;
+    conn->before = &conns->head;
+    conn->next->before = conns->head.next = conn;
+    pthread_mutex_unlock(&conns->lock);
+    return conn;
+}
+
+void conns_remove(struct conns *conns, struct conn *conn)
+{
+    if (conn == NULL)
+        return;
+    pthread_mutex_lock(&conns->lock);
+    conn->next->before = conn->before;
+    conn->before->next = conn->next;
+    pthread_mutex_unlock(&conns->lock);
+    free(conn);
+}
+
+void conns_trim(struct conns *conns)
+{
+    atomic_store(&conns->wants_trim, true);
+}
+
+void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left)
+{
+    pthread_mutex_lock(&conns->lock);
+    conn->has_left = has_left;
+    pthread_mutex_unlock(&conns->lock);
+}
+
+/* One slot per hash: a newer address takes the slot of an older one. */
+static struct failures *slot_of(struct conns *conns, const struct address *key)
+{
+    uint32_t hash = 2166136261u; // FNV-1a
+    for (size_t i = 0; i < sizeof key->bytes; i++)
+        hash = (hash ^ key->bytes[i]) * 16777619u;
+    return &conns->failures[hash % FAILURE_SLOTS];
+}
+
+void conns_count_failure(struct conns *conns, const struct address *address)
+{
+    struct address key = address_key(address);
+    if (address_is_none(&key))
+        return;
+    pthread_mutex_lock(&conns->lock);
+    struct failures *slot = slot_of(conns, &key);
+    int64_t          now_ms = conns->now_ms();
+    if (!address_equal(&slot->key, &key) || now_ms - slot->since_ms >= FAILURE_WINDOW_MS)
+        *slot = (struct failures){.key = key, .since_ms = now_ms};
+    slot->count++;
+    pthread_mutex_unlock(&conns->lock);
+}
+
+bool conns_is_blocked(struct conns *conns, const struct address *address)
+{
+    struct address key = address_key(address);
+    pthread_mutex_lock(&conns->lock);
+    const struct failures *slot = slot_of(conns, &key);
+    bool                   blocked = slot->count >= CONNS_FAILURES_MAX && address_equal(&slot->key, &key) &&
+                   conns->now_ms() - slot->since_ms < FAILURE_WINDOW_MS;
+    pthread_mutex_unlock(&conns->lock);
+    return blocked;
+}

@@ -1,0 +1,57 @@
+/* Open connections: the deadline of the phase each is in, the thread that cuts those that are late, and how many one
+ * address may have.  Also counts failed authentications by address.  Knows nothing of HTTP.
+ * Invariant: a descriptor is in the list from when the library announces it until before the library closes it, both
+ * under one lock, so shutdown(2) never meets a descriptor that means something else by now. */
+#ifndef GNOMON_API_HTTP_CONNS_H
+#define GNOMON_API_HTTP_CONNS_H
+
+#include "api/core/address.h"
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct conn {
+    struct conn          *next, *before;
+    int                   fd;
+    struct address        address;     /* of the other end */
+    _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
+    _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
+    char                  text[768]; /* for the farewell, written once */
+    atomic_bool          *has_left;  /* see conns_watch */
+    struct arena          spare;     /* kept for the next request, or empty; to be given back before conns_remove */
+};
+
+struct conns;
+
+/* per_address 0: no limit.  Starts the thread.  reaped counts what it cut. */
+MUST_CHECK enum status conns_start(size_t per_address, int64_t (*now_ms)(void), _Atomic uint64_t *reaped,
+                                   struct conns **out, struct error *err);
+void                   conns_stop(struct conns *conns);
+
+/* False when the address has its share already. */
+bool conns_may_accept(struct conns *conns, const struct sockaddr *from);
+
+/* NULL when out of memory: the connection is then to be cut by the caller. */
+struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *from, int64_t deadline_ms);
+void         conns_remove(struct conns *conns, struct conn *conn);
+
+/* Soon, memory that nobody uses goes back to the system: what a large reply took would stay.  It takes too long for the
+ * threads that serve connections. */
+void conns_trim(struct conns *conns);
+
+/* From now on *has_left becomes true, within about a second, when the client has closed the connection: the library does
+ * not look at one that is suspended.  A client that closes only its own direction counts as gone: nothing that is
+ * waiting for an answer does, and the two cannot be told apart.  NULL: it is not looked at any more. */
+void conns_watch(struct conns *conns, struct conn *conn, atomic_bool *has_left);
+
+/* Failed authentications within a minute. */
+enum { CONNS_FAILURES_MAX = 10 };
+void conns_count_failure(struct conns *conns, const struct address *address);
+bool conns_is_blocked(struct conns *conns, const struct address *address);
+
+#endif

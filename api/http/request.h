@@ -1,0 +1,53 @@
+/* The life of one request, as callbacks of the HTTP library.  Internal to the server; see server.h for the design. */
+#ifndef GNOMON_API_HTTP_REQUEST_H
+#define GNOMON_API_HTTP_REQUEST_H
+
+#include "api/core/call.h"
+#include "api/http/conns.h"
+#include "service/base/workers.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+struct request;
+
+/* What all requests share. */
+struct requests {
+    struct app      *app;
+    struct workers  *workers;
+    struct conns    *conns;
+    struct networks  trusted; /* proxies */
+    struct traffic   traffic;
+    atomic_bool      draining;
+    int64_t          body_limit, bodies_limit;
+    int64_t          idle_ms, body_ms, upload_ms, write_ms;
+    uint64_t         id_key;
+    _Atomic uint64_t id_next;
+    _Atomic int64_t  message_ms; /* when the library last said something */
+    pthread_mutex_t  lock;
+    struct request  *running; /* those that a worker has, linked */
+};
+
+/* One listener: what the callbacks get as their closure. */
+struct listener {
+    struct requests   *shared;
+    enum listener_kind kind;
+    struct MHD_Daemon *daemon;
+};
+
+/* MHD_OPTION_URI_LOG_CALLBACK, the access handler, MHD_OPTION_NOTIFY_COMPLETED; cls is the listener. */
+void           *request_begin(void *cls, const char *uri, struct MHD_Connection *connection);
+enum MHD_Result request_continue(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+                                 const char *version, const char *data, size_t *data_length, void **context);
+void request_end(void *cls, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code);
+
+/* From the library's log, before it answers one of the calling thread's connections with an error of its own. */
+void request_on_library_error(unsigned http);
+
+/* Frees what was kept for the connection's next request. */
+void request_forget(struct conn *conn);
+
+/* Takes every running request from its worker and resumes its connection, which gets 503. */
+void request_abandon_all(struct requests *requests);
+
+#endif

@@ -1,0 +1,126 @@
+/* See request_job.h. */
+#include "api/http/request_job.h"
+
+#include "api/core/dispatch.h"
+#include "api/core/reply.h"
+
+#include <stdio.h>
+
+static bool unlink_running(struct request *request)
+{
+    struct requests *shared = request->shared;
+    pthread_mutex_lock(&shared->lock);
+    bool linked = !request->abandoned;
+    if (linked) {
+        if (request->before != NULL)
+            request->before->next = request->next;
+        else
+            shared->running = request->next;
+        if (request->next != NULL)
+            request->next->before = request->before;
+    }
+    pthread_mutex_unlock(&shared->lock);
+    return linked;
+}
+
+static bool is_abandoned(struct request *request)
+{
+    pthread_mutex_lock(&request->shared->lock);
+    bool abandoned = request->abandoned;
+    pthread_mutex_unlock(&request->shared->lock);
+    return abandoned;
+}
+
+static void link_running(struct request *request)
+{
+    struct requests *shared = request->shared;
+    pthread_mutex_lock(&shared->lock);
+    request->before = NULL;
+    request->next = shared->running;
+    if (request->next != NULL)
+        request->next->before = request;
+    shared->running = request;
+    pthread_mutex_unlock(&shared->lock);
+}
+
+void request_abandon_all(struct requests *requests)
+{
+    for (;;) {
+        pthread_mutex_lock(&requests->lock);
+        struct request *request = requests->running;
+        if (request != NULL) {
+            request->abandoned = true;
+            atomic_store(&request->call.has_left, true); // ends what it computes
+            requests->running = request->next;
+            if (request->next != NULL)
+                request->next->before = NULL;
+        }
+        pthread_mutex_unlock(&requests->lock);
+        if (request == NULL)
+            return;
+        MHD_resume_connection(request->connection);
+    }
+}
+
+/* What others did never counts against a token that is in force: only after it turned out to be none is it asked how
+ * many such there were from the address. */
+enum status request_authorise(struct request *request, bool cached_only, struct error *err)
+{
+    struct requests *shared = request->shared;
+    enum status      status = dispatch_authorise(&request->call, cached_only, err);
+    if (status != STATUS_UNAUTHORISED || request->call.token == NULL)
+        return status;
+    atomic_fetch_add(&shared->traffic.refused_auth, 1);
+    if (conns_is_blocked(shared->conns, &request->call.address))
+        return error_set(err, STATUS_UNAUTHORISED, "too_many_requests", "",
+                         "too many invalid tokens from this address");
+    conns_count_failure(shared->conns, &request->call.address);
+    return status;
+}
+
+/* On a worker.  CHECK asks for the token and, for an upload, runs the handler without bytes: what is wrong is known
+ * before any of the body is read. */
+static void run_job(void *arg)
+{
+    struct request *request = arg;
+    struct call    *call = &request->call;
+    struct error    error;
+    atomic_fetch_sub(&request->shared->traffic.queued, 1);
+    if (is_abandoned(request))
+        request->failed = true;
+    else if (request->stage == STAGE_CHECK && request_authorise(request, false, &error) != STATUS_OK) {
+        request->failed = true;
+        reply_problem(call, &error);
+    } else if (request->stage != STAGE_CHECK || request_is_streamed(request)) {
+        request->failed = !dispatch_run(call);
+    }
+    if (unlink_running(request))
+        MHD_resume_connection(request->connection);
+    if (request_let_go(request))
+        request_free(request);
+}
+
+enum MHD_Result request_submit(struct request *request, enum stage stage)
+{
+    struct requests *shared = request->shared;
+    struct error     error;
+    request->stage = stage;
+    request->call.until_ms = app_until(shared->app, shared->app->monotonic_ms());
+    request_set_deadline(request, 0);
+    atomic_fetch_add(&request->refs, 1);
+    atomic_fetch_add(&shared->traffic.queued, 1);
+    request_suspend(request);
+    link_running(request);
+    struct workers_job job = {run_job, request, stage == STAGE_WORK ? request->call.route->lane : LANE_SHORT, ""};
+    snprintf(job.owner, sizeof job.owner, "%s", request->call.caller.token_id);
+    if (workers_submit(shared->workers, &job, &error) == STATUS_OK)
+        return MHD_YES;
+    atomic_fetch_sub(&shared->traffic.queued, 1);
+    if (unlink_running(request)) {
+        request->failed = true;
+        reply_problem(&request->call, &error);
+        MHD_resume_connection(request->connection);
+    }
+    (void)request_let_go(request); /* the connection's own hold remains */
+    return MHD_YES;
+}

@@ -1,0 +1,13 @@
+/* What a worker does for a request. */
+#ifndef GNOMON_API_HTTP_REQUEST_JOB_H
+#define GNOMON_API_HTTP_REQUEST_JOB_H
+
+#include "api/http/request_life.h"
+
+/* Suspends the connection until a worker has done what the stage asks for; it then has a reply. */
+enum MHD_Result request_submit(struct request *request, enum stage stage);
+
+/* Who the caller is.  BUSY with cached_only: a worker has to ask the store. */
+MUST_CHECK enum status request_authorise(struct request *request, bool cached_only, struct error *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* See request_life.h. */
+#include "api/http/request_life.h"
+
+#include "api/core/gate.h"
+#include "api/core/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ARENA_LIMIT_BYTES = 512 << 20, LARGE_BYTES = 4 << 20 };
+
+int64_t request_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void request_set_deadline(struct request *request, int64_t deadline_ms)
+{
+    if (request->conn != NULL)
+        atomic_store_explicit(&request->conn->deadline_ms, deadline_ms, memory_order_relaxed);
+}
+
+void request_set_farewell(struct request *request, const char *text)
+{
+    if (request->conn != NULL)
+        atomic_store(&request->conn->farewell, text);
+}
+
+bool request_is_streamed(const struct request *request)
+{
+    return request->call.route != NULL && request->call.route->body == BODY_NPY;
+}
+
+/* Distinct within a process and not guessable from the one before: a counter through a mixing function with a key. */
+static void set_id(struct request *request)
+{
+    struct requests *shared = request->shared;
+    uint64_t         x = shared->id_key + 0x9e3779b97f4a7c15u * atomic_fetch_add(&shared->id_next, 1);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+    for (int i = 0; i < 16; i++, x >>= 4)
+        request->call.request_id[i] = "0123456789abcdef"[x & 15];
+}
+
+/* A connection keeps the first block of its last request's arena: most requests need no more. */
+static struct request *take_request(struct conn *conn)
+{
+    struct request *request = malloc(sizeof *request);
+    struct arena    arena;
+    arena_init(&arena, ARENA_LIMIT_BYTES);
+    if (conn != NULL && conn->spare.last != NULL) {
+        arena = conn->spare;
+        conn->spare = (struct arena){0};
+    }
+    if (request == NULL || arena_alloc(&arena, 0, 1) == NULL) {
+        arena_fini(&arena);
+        free(request);
+        return NULL;
+    }
+    memset(request, 0, offsetof(struct request, call.result));
+    request->call.arena = arena;
+    request->empty = arena_mark(&arena);
+    request->conn = conn;
+    return request;
+}
+
+void request_free(struct request *request)
+{
+    arena_fini(&request->call.arena);
+    free(request);
+}
+
+void request_forget(struct conn *conn)
+{
+    if (conn != NULL)
+        arena_fini(&conn->spare);
+}
+
+/* Requests whose head the library's thread has begun to read. */
+static _Thread_local struct request *reading;
+
+struct request *request_reading(void)
+{
+    return reading;
+}
+
+static void link_reading(struct request *request)
+{
+    request->next = reading;
+    if (reading != NULL)
+        reading->before = request;
+    reading = request;
+}
+
+void request_head_read(struct request *request)
+{
+    if (request->before != NULL)
+        request->before->next = request->next;
+    else
+        reading = request->next;
+    if (request->next != NULL)
+        request->next->before = request->before;
+    request->next = request->before = NULL;
+}
+
+/* The library would split the query next, which nobody reads; of five hundred parameters it runs out of memory and then
+ * never answers.  The address lies in its read buffer, which it is about to write to itself. */
+static void hide_query(const char *uri)
+{
+    char *query = strchr(uri, '?');
+    if (query != NULL)
+        query[1] = '\0';
+}
+
+void *request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+    struct listener                *listener = cls;
+    struct requests                *shared = listener->shared;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct request                 *request = take_request(info == NULL ? NULL : info->socket_context);
+    if (request == NULL)
+        return NULL;
+    request->shared = shared;
+    request->connection = connection;
+    request->started_us = request_now_us();
+    atomic_init(&request->refs, 1);
+    struct call *call = &request->call;
+    call->app = shared->app;
+    call->traffic = &shared->traffic;
+    call->draining = &shared->draining;
+    call->listener = listener->kind;
+    call->body_limit = shared->body_limit;
+    call->body = "";
+    call->caller.arena = call->problems.arena = &call->arena;
+    if (request->conn != NULL)
+        call->address = request->conn->address;
+    request->uri_length = strlen(uri);
+    call->uri = arena_strndup(&call->arena, uri, strnlen(uri, GATE_URI_MAX + 1));
+    set_id(request);
+    atomic_fetch_add(&call->traffic->in_flight, 1);
+    link_reading(request);
+    hide_query(uri);
+    return request;
+}
+
+void request_free_body(struct request *request)
+{
+    atomic_fetch_sub(&request->shared->traffic.body_bytes, (int64_t)request->room);
+    free(request->body);
+    request->body = NULL;
+    request->room = 0;
+}
+
+bool request_let_go(struct request *request)
+{
+    if (atomic_fetch_sub(&request->refs, 1) > 1)
+        return false;
+    request_free_body(request);
+    return true;
+}
+
+static bool is_watched(const struct request *request)
+{
+    return request->conn != NULL && request->is_suspended && request->stage == STAGE_WORK &&
+           request->call.route->lane != LANE_SHORT;
+}
+
+void request_suspend(struct request *request)
+{
+    request->is_suspended = true;
+    request->suspended_ms = request->shared->app->monotonic_ms();
+    atomic_fetch_add(&request->shared->traffic.suspended, 1);
+    if (is_watched(request))
+        conns_watch(request->shared->conns, request->conn, &request->call.has_left);
+    MHD_suspend_connection(request->connection);
+}
+
+void request_resumed(struct request *request)
+{
+    if (is_watched(request))
+        conns_watch(request->shared->conns, request->conn, NULL);
+    if (request->is_suspended)
+        atomic_fetch_sub(&request->shared->traffic.suspended, 1);
+    request->is_suspended = false;
+}
+
+void request_end(void *cls, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code)
+{
+    (void)cls, (void)connection, (void)code;
+    struct request *request = *context;
+    *context = NULL;
+    if (request == NULL)
+        return;
+    if (request->stage == STAGE_HEAD)
+        request_head_read(request);
+    request_resumed(request);
+    request_set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
+    atomic_fetch_sub(&request->shared->traffic.in_flight, 1);
+    if (!request_let_go(request))
+        return;
+    bool was_large = request->call.arena.taken_bytes > LARGE_BYTES;
+    if (request->conn != NULL && request->conn->spare.last == NULL) {
+        arena_release(&request->call.arena, request->empty);
+        request->conn->spare = request->call.arena;
+        arena_init(&request->call.arena, 0);
+    }
+    struct conns *conns = request->shared->conns;
+    request_free(request);
+    if (was_large)
+        conns_trim(conns);
+}

@@ -1,0 +1,54 @@
+/* What is known of a request while it lives: who holds it, what it waits for, when it is late.
+ * A request belongs to its connection's thread, or, while it is linked in requests->running, to a worker.  Whoever
+ * unlinks it resumes the connection.  It is freed when both have let go (refs). */
+#ifndef GNOMON_API_HTTP_REQUEST_LIFE_H
+#define GNOMON_API_HTTP_REQUEST_LIFE_H
+
+#include "api/http/request.h"
+
+/* 50 KB/s: what a client must send or take. */
+enum { REQUEST_RATE_BYTES_PER_MS = 50 };
+
+/* See request.c. */
+enum stage { STAGE_HEAD, STAGE_CHECK, STAGE_BODY, STAGE_PIECE, STAGE_WORK, STAGE_DISCARD, STAGE_SENT };
+
+struct request {
+    struct requests       *shared;
+    struct conn           *conn;
+    struct MHD_Connection *connection;
+    struct request        *next, *before; /* in requests->running, or before that in reading */
+    enum stage             stage;
+    atomic_int             refs;
+    bool                   is_suspended, abandoned, expects; /* Expect: 100-continue */
+    bool                   failed;                           /* the last job's reply is an error */
+    char                  *body;
+    size_t                 room;                          /* of body, accounted in traffic.body_bytes */
+    int64_t                declared, received, discarded; /* bytes; declared -1: chunked */
+    int64_t                started_us, body_deadline_ms, suspended_ms;
+    size_t                 uri_length; /* of what call.uri has the start of */
+    struct arena_mark      empty, before_pieces;
+    struct call            call; /* last: see struct call */
+};
+
+int64_t request_now_us(void);
+bool    request_is_streamed(const struct request *request);
+
+/* When the connection is cut, and what the client is told then; 0, NULL: neither. */
+void request_set_deadline(struct request *request, int64_t deadline_ms);
+void request_set_farewell(struct request *request, const char *text);
+
+/* The requests of the calling thread whose head the library has begun to read, linked; and one of them is read. */
+struct request *request_reading(void);
+void            request_head_read(struct request *request);
+
+/* The library leaves the connection alone until it is resumed, which a worker does. */
+void request_suspend(struct request *request);
+void request_resumed(struct request *request);
+
+void request_free_body(struct request *request);
+
+/* True for the last one to let go, who frees it. */
+bool request_let_go(struct request *request);
+void request_free(struct request *request);
+
+#endif

@@ -1,0 +1,148 @@
+/* See request_reply.h. */
+#include "api/http/request_reply.h"
+
+#include "api/core/reply.h"
+#include "api/core/route.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add_headers(const struct request *request, const struct reply *reply, struct MHD_Response *response)
+{
+    char seconds[16] = "";
+    if (reply->retry_after_s > 0)
+        snprintf(seconds, sizeof seconds, "%d", reply->retry_after_s);
+    const struct {
+        const char *name, *value;
+    } headers[] = {
+        {"Cache-Control", "no-store"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Request-Id", request->call.request_id},
+        {"Content-Type", reply->type},
+        {"Location", reply->location},
+        {"ETag", reply->etag},
+        {"Allow", reply->allow},
+        {"Retry-After", *seconds != '\0' ? seconds : NULL},
+        {"WWW-Authenticate", reply->http == 401 ? "Bearer" : NULL},
+        {"Idempotent-Replayed", reply->replayed ? "true" : NULL},
+        {"Content-Security-Policy", reply->type != NULL && strncmp(reply->type, "text/html", 9) == 0
+                                        ? "default-src 'none'; style-src 'unsafe-inline'"
+                                        : NULL},
+        {"Connection", reply->close ? "close" : NULL},
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        if (headers[i].value != NULL)
+            (void)MHD_add_response_header(response, headers[i].name, headers[i].value);
+}
+
+static enum MHD_Result queue(struct request *request, int http, struct MHD_Response *response, int64_t length)
+{
+    const struct route *route = request->call.route;
+    struct requests    *shared = request->shared;
+    request->stage = STAGE_SENT;
+    request_set_farewell(request, NULL);
+    request_set_deadline(request, shared->app->monotonic_ms() + shared->write_ms + length / REQUEST_RATE_BYTES_PER_MS);
+    traffic_count(&shared->traffic, route == NULL ? TRAFFIC_ROUTES_MAX : (size_t)(route - route_table), http,
+                  request_now_us() - request->started_us);
+    enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)http, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+enum MHD_Result request_send(struct request *request)
+{
+    struct reply *reply = &request->call.reply;
+    reply->close |= atomic_load(&request->shared->draining);
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        reply->length, reply->length == 0 ? (void *)"" : (void *)(uintptr_t)reply->bytes, MHD_RESPMEM_PERSISTENT);
+    if (response == NULL)
+        return MHD_NO;
+    add_headers(request, reply, response);
+    return queue(request, reply->http, response, (int64_t)reply->length);
+}
+
+/* The worker may still have the call: nothing of it is touched but what it does not write. */
+enum MHD_Result request_send_abandoned(struct request *request)
+{
+    static const char    text[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
+                                  "\"code\":\"draining\",\"detail\":\"the service is stopping\"}";
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+    if (response == NULL)
+        return MHD_NO;
+    const struct reply reply = {.http = 503, .type = "application/problem+json", .retry_after_s = 1, .close = true};
+    add_headers(request, &reply, response);
+    return queue(request, reply.http, response, sizeof text);
+}
+
+const char *request_reply_bytes(struct request *request)
+{
+    const struct reply *reply = &request->call.reply;
+    struct conn        *conn = request->conn;
+    if (conn == NULL)
+        return NULL;
+    int length = snprintf(conn->text, sizeof conn->text,
+                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"
+                          "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                          reply->http, reply_title(reply->http), reply->type, request->call.request_id, reply->length,
+                          reply->bytes);
+    return length > 0 && (size_t)length < sizeof conn->text ? conn->text : NULL;
+}
+
+/* ---- the library's own errors ---- */
+
+/* Whose head it is: one that is complete but was not given to us yet can be no other's; of those still coming in, the
+ * only one. */
+static struct request *find_culprit(unsigned http)
+{
+    struct request *complete = NULL, *partial = NULL;
+    size_t          partials = 0;
+    for (struct request *at = request_reading(); at != NULL; at = at->next) {
+        if (MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_HTTP_STATUS) != NULL)
+            continue; // was answered before
+        if (MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) != NULL) {
+            complete = at;
+        } else {
+            partial = at;
+            partials++;
+        }
+    }
+    return complete != NULL ? complete : http == 431 && partials == 1 ? partial : NULL;
+}
+
+/* The library's answers are HTML, and a bad Content-Length gets its head twice.  So ours is sent past it, and what it
+ * sends then goes nowhere.  What has arrived is taken, lest the end of the connection overtakes the answer. */
+static void answer_past_library(struct request *request)
+{
+    int         fd = request->conn->fd;
+    const char *bytes = request_reply_bytes(request);
+    char        scratch[4096];
+    if (bytes != NULL)
+        (void)send(fd, bytes, strlen(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
+    for (int i = 0; i < 64 && recv(fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
+        continue;
+    (void)shutdown(fd, SHUT_RDWR);
+    traffic_count(&request->shared->traffic, TRAFFIC_ROUTES_MAX, request->call.reply.http,
+                  request_now_us() - request->started_us);
+}
+
+void request_on_library_error(unsigned http)
+{
+    static const struct {
+        unsigned    http;
+        enum status status;
+        const char *code, *text;
+    } errors[] = {
+        {400, STATUS_INVALID, "bad_request", "Content-Length is not a number"},
+        {413, STATUS_TOO_LARGE, "body_too_large", "no body is that large"},
+        {431, STATUS_INVALID, "headers_too_large", "the headers are too large"},
+    };
+    struct request *request = find_culprit(http);
+    for (size_t i = 0; request != NULL && request->conn != NULL && i < sizeof errors / sizeof errors[0]; i++)
+        if (errors[i].http == http) {
+            struct error error;
+            (void)error_set(&error, errors[i].status, errors[i].code, "", "%s", errors[i].text);
+            reply_problem(&request->call, &error);
+            answer_past_library(request);
+        }
+}

@@ -1,0 +1,16 @@
+/* What the client is sent. */
+#ifndef GNOMON_API_HTTP_REQUEST_REPLY_H
+#define GNOMON_API_HTTP_REQUEST_REPLY_H
+
+#include "api/http/request_life.h"
+
+/* The call's reply. */
+enum MHD_Result request_send(struct request *request);
+
+/* That the service is stopping. */
+enum MHD_Result request_send_abandoned(struct request *request);
+
+/* The reply as bytes of the protocol; NULL when there is no room for it. */
+const char *request_reply_bytes(struct request *request);
+
+#endif

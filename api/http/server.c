@@ -1,0 +1,308 @@
+/* See server.h.  Starts and stops; what happens to a request is in request.c. */
+#define _GNU_SOURCE /* struct ucred */
+#include "api/http/server.h"
+
+#include "api/http/request.h"
+#include "api/core/route.h"
+#include "service/base/log.h"
+#include "service/base/random.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LISTENERS = 3,
+    MEMORY_PER_CONNECTION = 32 << 10,
+    INACTIVITY_S = 15,
+    BACKLOG = 512,
+    THREADS = 2,
+    POLL_MS = 5,
+    LAST_REPLIES_MS = 5000
+};
+
+struct server {
+    struct requests       requests;
+    struct listener       listeners[LISTENERS]; /* by kind; daemon NULL: not there */
+    struct server_options options;
+    bool                  drained;
+};
+
+static void set_defaults(struct server_options *options)
+{
+    struct server_options *o = options;
+    const struct {
+        int64_t *value, fallback;
+    } rows[] = {
+        {&o->body_limit, 8 << 20}, {&o->bodies_limit, 256 << 20}, {&o->idle_ms, 10000},  {&o->body_ms, 30000},
+        {&o->upload_ms, 600000},   {&o->write_ms, 30000},         {&o->drain_ms, 20000},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (*rows[i].value == 0)
+            *rows[i].value = rows[i].fallback;
+    o->host = o->host == NULL ? "127.0.0.1" : o->host;
+    o->port = o->port == NULL ? "8080" : o->port;
+    o->health_host = o->health_host == NULL ? o->host : o->health_host;
+    o->workers = o->workers == 0 ? 64 : o->workers;
+    o->queue = o->queue == 0 ? 256 : o->queue;
+    o->connections = o->connections == 0 ? 512 : o->connections;
+    o->per_address = o->per_address == 0 ? 64 : o->per_address;
+}
+
+/* ---- connections ---- */
+
+static enum MHD_Result may_accept(void *cls, const struct sockaddr *from, socklen_t length)
+{
+    struct listener *listener = cls;
+    struct address   address = address_of(from);
+    (void)length;
+    bool may = listener->kind != LISTENER_MAIN || networks_have(&listener->shared->trusted, &address) ||
+               conns_may_accept(listener->shared->conns, from);
+    return may ? MHD_YES : MHD_NO;
+}
+
+static bool is_own_user(int fd)
+{
+    struct ucred peer;
+    socklen_t    length = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct listener *listener = cls;
+    struct requests *shared = listener->shared;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        request_forget(*context);
+        conns_remove(shared->conns, *context);
+        atomic_fetch_sub(&shared->traffic.connections, 1);
+        return;
+    }
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    const union MHD_ConnectionInfo *from = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *context = conns_add(shared->conns, fd, from == NULL ? NULL : from->client_addr,
+                         shared->app->monotonic_ms() + shared->idle_ms);
+    atomic_fetch_add(&shared->traffic.connections, 1);
+    if (*context == NULL || (listener->kind == LISTENER_LOCAL && !is_own_user(fd)))
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* The library's own messages say little and clients can provoke them: one a minute is enough to notice.  But one of them
+ * comes just before an answer of its own. */
+static void on_message(void *cls, const char *format, va_list args)
+{
+    static const char announcement[] = "Error processing request (HTTP response code is %u";
+    struct listener  *listener = cls;
+    va_list           again;
+    if (strncmp(format, announcement, sizeof announcement - 1) == 0) {
+        va_copy(again, args);
+        request_on_library_error(va_arg(again, unsigned));
+        va_end(again);
+    }
+    char    text[200];
+    int64_t now_ms = listener->shared->app->monotonic_ms();
+    int64_t last_ms = atomic_load(&listener->shared->message_ms);
+    if (last_ms != 0 && now_ms - last_ms < 60000)
+        return;
+    atomic_store(&listener->shared->message_ms, now_ms);
+    vsnprintf(text, sizeof text, format, args);
+    text[strcspn(text, "\n")] = '\0';
+    log_event(LOG_WARNING, "http_library", "text=\"%s\"", text);
+}
+
+/* ---- listening ---- */
+
+static enum status open_socket(const char *host, const char *port, int *fd, struct error *err)
+{
+    struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    int              on = 1, problem = getaddrinfo(host, port, &hints, &found);
+    if (problem != 0)
+        return error_set(err, STATUS_INVALID, "address", "", "%s:%s: %s", host, port, gai_strerror(problem));
+    *fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool good = *fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                bind(*fd, found->ai_addr, found->ai_addrlen) == 0 && listen(*fd, BACKLOG) == 0;
+    int reason = errno;
+    freeaddrinfo(found);
+    if (good)
+        return STATUS_OK;
+    if (*fd >= 0)
+        close(*fd);
+    return error_set(err, reason == EADDRINUSE ? STATUS_CONFLICT : STATUS_INTERNAL,
+                     reason == EADDRINUSE ? "address_in_use" : "listen", "", "%s:%s: %s", host, port, strerror(reason));
+}
+
+/* Takes fd, also on failure. */
+static enum status listen_on(struct server *server, enum listener_kind kind, int fd, struct error *err)
+{
+    struct listener      *listener = &server->listeners[kind];
+    bool                  is_main = kind == LISTENER_MAIN;
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, listener}, /* first, so that it hears of the others */
+        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_PER_CONNECTION, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, INACTIVITY_S, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, is_main ? (intptr_t)server->options.connections : 64, NULL},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)request_begin, listener},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)request_end, listener},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, listener},
+        {is_main ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, THREADS, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    *listener = (struct listener){.shared = &server->requests, .kind = kind};
+    listener->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+                         may_accept, listener, request_continue, listener, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    if (listener->daemon != NULL)
+        return STATUS_OK;
+    close(fd);
+    return error_set(err, STATUS_INTERNAL, "listen", "", "the HTTP listener did not start");
+}
+
+static enum status start_listeners(struct server *server, struct error *err)
+{
+    const struct server_options *options = &server->options;
+    int                          fd;
+    TRY(open_socket(options->host, options->port, &fd, err));
+    TRY(listen_on(server, LISTENER_MAIN, fd, err));
+    if (options->health_port != NULL) {
+        TRY(open_socket(options->health_host, options->health_port, &fd, err));
+        TRY(listen_on(server, LISTENER_HEALTH, fd, err));
+    }
+    return options->local_fd < 0 ? STATUS_OK : listen_on(server, LISTENER_LOCAL, options->local_fd, err);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Half of the threads are never kept by those who wait for a slot or for a model, and fewer go through whole studies
+ * than the store has readers.  All that one token may have together is less than there is.  64 workers of one study may
+ * ask at once; of what computes everything anew, a small multiple of the slots. */
+static enum status start_workers(struct server *server, struct error *err)
+{
+    size_t                    all = server->options.workers, queue = server->options.queue, half = (all + 1) / 2;
+    size_t                    slots = server->requests.app->options.compute_slots;
+    const struct workers_lane lanes[LANE_COUNT] = {
+        [LANE_SHORT] = {all, (5 * all + 7) / 8, queue, queue},
+        [LANE_READ] = {least(3, half), least(2, half), 64, 32},
+        [LANE_COMPUTE] = {half, (half + 1) / 2, queue, 64},
+        [LANE_ONCE] = {least(2 * slots, half), least(slots, half), least(32 * slots, queue), least(16 * slots, queue)},
+    };
+    return workers_start(all, lanes, LANE_COUNT, &server->requests.workers, err);
+}
+
+static enum status start_parts(struct server *server, struct error *err)
+{
+    struct requests             *requests = &server->requests;
+    const struct server_options *options = &server->options;
+    TRY(random_bytes(&requests->id_key, sizeof requests->id_key, err));
+    TRY(conns_start(options->per_address < 0 ? 0 : (size_t)options->per_address, requests->app->monotonic_ms,
+                    &requests->traffic.reaped, &requests->conns, err));
+    TRY(start_workers(server, err));
+    return start_listeners(server, err);
+}
+
+enum status server_start(struct app *app, const struct server_options *options, struct server **out, struct error *err)
+{
+    *out = NULL;
+    struct server *server = calloc(1, sizeof *server);
+    if (server == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    server->options = *options;
+    set_defaults(&server->options);
+    options = &server->options;
+    struct requests *requests = &server->requests;
+    requests->app = app;
+    if (options->trusted != NULL)
+        requests->trusted = *options->trusted;
+    requests->body_limit = options->body_limit;
+    requests->bodies_limit = options->bodies_limit;
+    requests->idle_ms = options->idle_ms;
+    requests->body_ms = options->body_ms;
+    requests->upload_ms = options->upload_ms;
+    requests->write_ms = options->write_ms;
+    pthread_mutex_init(&requests->lock, NULL);
+    enum status status = start_parts(server, err);
+    if (status != STATUS_OK)
+        server_stop(server);
+    else
+        *out = server;
+    return status;
+}
+
+static int port_of(const struct server *server, enum listener_kind kind)
+{
+    struct MHD_Daemon          *daemon = server->listeners[kind].daemon;
+    const union MHD_DaemonInfo *info = daemon == NULL ? NULL : MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
+    struct sockaddr_storage     address;
+    socklen_t                   length = sizeof address;
+    char                        port[16];
+    if (info == NULL || getsockname(info->listen_fd, (struct sockaddr *)&address, &length) != 0 ||
+        getnameinfo((struct sockaddr *)&address, length, NULL, 0, port, sizeof port, NI_NUMERICSERV) != 0)
+        return 0;
+    return atoi(port);
+}
+
+int server_port(const struct server *server)
+{
+    return port_of(server, LISTENER_MAIN);
+}
+
+int server_health_port(const struct server *server)
+{
+    return port_of(server, LISTENER_HEALTH);
+}
+
+/* ---- the end ---- */
+
+static void wait_for_none(struct server *server, _Atomic int64_t *count, int64_t limit_ms)
+{
+    int64_t (*now_ms)(void) = server->requests.app->monotonic_ms;
+    int64_t until_ms = now_ms() + limit_ms;
+    while (atomic_load(count) > 0 && now_ms() < until_ms)
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+}
+
+static void quiesce(struct listener *listener)
+{
+    int fd = listener->daemon == NULL ? -1 : MHD_quiesce_daemon(listener->daemon);
+    if (fd >= 0)
+        close(fd);
+}
+
+void server_drain(struct server *server)
+{
+    struct requests *requests = &server->requests;
+    struct traffic  *traffic = &requests->traffic;
+    if (server->drained)
+        return;
+    server->drained = true;
+    atomic_store(&requests->draining, true);
+    quiesce(&server->listeners[LISTENER_MAIN]);
+    quiesce(&server->listeners[LISTENER_LOCAL]);
+    wait_for_none(server, &traffic->in_flight, server->options.drain_ms);
+    request_abandon_all(requests);
+    wait_for_none(server, &traffic->suspended, INT64_MAX / 2); /* stopping with a suspended connection aborts */
+    wait_for_none(server, &traffic->in_flight, LAST_REPLIES_MS);
+}
+
+void server_stop(struct server *server)
+{
+    if (server == NULL)
+        return;
+    server_drain(server);
+    quiesce(&server->listeners[LISTENER_HEALTH]);
+    for (size_t i = 0; i < LISTENERS; i++)
+        if (server->listeners[i].daemon != NULL)
+            MHD_stop_daemon(server->listeners[i].daemon);
+    workers_stop(server->requests.workers);
+    conns_stop(server->requests.conns);
+    pthread_mutex_destroy(&server->requests.lock);
+    free(server);
+}

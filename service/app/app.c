@@ -1,0 +1,21 @@
+/* See app.h. */
+#include "service/app/app.h"
+
+int64_t app_until(const struct app *app, int64_t from_ms)
+{
+    return app->options.compute_ms > 0 ? from_ms + app->options.compute_ms : 0;
+}
+
+enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err)
+{
+    if (caller->has_left != NULL && caller->has_left(caller->left_arg))
+        return error_set(err, STATUS_BUSY, "stopped", "", "nobody waits for the answer any more");
+    if (caller->until_ms > 0 && app->monotonic_ms() >= caller->until_ms)
+        return error_set(err, STATUS_BUSY, "deadline_exceeded", "", "there was no answer in the time that there is");
+    return STATUS_OK;
+}
+
+enum status app_no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the request needs more memory than it may have");
+}

@@ -1,0 +1,72 @@
+/* The process-wide state, made by main/app_open.c and passed down.
+ * Nothing here is reachable except through a struct app pointer. */
+#ifndef GNOMON_SERVICE_APP_APP_H
+#define GNOMON_SERVICE_APP_APP_H
+
+#include "db/db.h"
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
+#include "service/model/caller.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct session_cache; /* service/session.h */
+struct token_cache;   /* service/token.h */
+struct study_cache;   /* service/app/study_cache.h */
+struct operations;    /* service/operation.h */
+struct slots;         /* limits how many computations run at once: service/app/slots.h */
+
+enum { APP_DRAWS = 2 }; /* slots of those without a model */
+struct app_options {
+    const char *folder;
+    const char *synchronous;
+    size_t      sessions_bytes; /* all fitted models together */
+    size_t      session_bytes;  /* one of them */
+    size_t      compute_slots;
+    int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
+    int64_t (*now_ms)(void), (*boot_ms)(void); /* NULL: the system's clocks, see struct app */
+};
+
+struct app_counters { /* monotonic; read by /metrics */
+    _Atomic uint64_t suggestions, observations, fallbacks, impossible_points, session_hits, session_misses,
+        session_evictions;
+    _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
+};
+
+struct steady { /* service/steady.h */
+    int64_t         offset_ms;
+    _Atomic int64_t shift_ms;
+    char            boot[40];
+    int64_t         noted_ms, noted_wall_ms; /* of the writer */
+};
+
+struct app {
+    struct app_options    options;
+    struct db            *db;
+    struct session_cache *sessions;
+    struct token_cache   *tokens;
+    struct study_cache   *studies;
+    struct operations    *operations;
+    struct slots         *compute;
+    struct slots         *plans; /* the same for those that plan ahead, so that nobody else waits for them */
+    struct slots         *draws; /* ... and for those without a model, which take next to no time */
+    struct app_counters   counters;
+    int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */
+    int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */
+    int64_t (*boot_ms)(void);      /* CLOCK_BOOTTIME; under steady_ms, which leases and deadlines count on */
+    struct steady steady;
+};
+
+/* The until_ms of what began at from_ms. */
+int64_t app_until(const struct app *app, int64_t from_ms);
+
+/* Asked by whatever waits or computes for a while: BUSY "stopped" when nobody waits for it any more, BUSY
+ * "deadline_exceeded" when it took too long. */
+MUST_CHECK enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err);
+
+enum status app_no_memory(struct error *err); /* NO_MEMORY, in words */
+
+#endif

@@ -1,0 +1,398 @@
+/* Tokens: gno_<id>_<secret>.  The store has the SHA-256 of the whole; a fast hash is right for 256 random bits.
+ * The cache holds what was looked up; revoking takes it out, so a revoked token is refused at once.
+ * Invariant: the bit of the id of every token that is not revoked is set; any other id is refused without a look-up.
+ * Bits stay when tokens go; this process alone makes tokens while it has the store. */
+#include "service/app/token.h"
+
+#include "service/app/app_transact.h"
+#include "service/base/text.h"
+#include "service/base/digest.h"
+#include "service/base/random.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 1024, KNOWN_BITS = 1 << 23, ID_CHARACTERS = 8, SECRET_BYTES = 32, LIST_MAX = 1000 };
+
+/* ---- the cache ---- */
+
+struct cached {
+    char          id[16];
+    unsigned char hash[SHA256_BYTES];
+    enum scope    scope;
+    char          resource[24], agent[64];
+    int64_t       expires_ms;
+};
+struct token_cache {
+    pthread_rwlock_t lock;
+    uint64_t         generation;
+    struct cached    slots[SLOTS];
+    unsigned char    known[KNOWN_BITS / 8]; /* by hash of the id */
+};
+
+struct token_cache *token_cache_new(void)
+{
+    struct token_cache *cache = calloc(1, sizeof *cache);
+    if (cache != NULL)
+        pthread_rwlock_init(&cache->lock, NULL);
+    return cache;
+}
+
+void token_cache_free(struct token_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    pthread_rwlock_destroy(&cache->lock);
+    free(cache);
+}
+
+static struct cached *slot_of(struct token_cache *cache, const char *id)
+{
+    return &cache->slots[text_hash(id) % SLOTS];
+}
+
+static void cache_know(struct token_cache *cache, const char *id)
+{
+    uint32_t bit = text_hash(id) % KNOWN_BITS;
+    pthread_rwlock_wrlock(&cache->lock);
+    cache->known[bit / 8] |= (unsigned char)(1u << bit % 8);
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+static bool cache_knows(struct token_cache *cache, const char *id)
+{
+    uint32_t bit = text_hash(id) % KNOWN_BITS;
+    pthread_rwlock_rdlock(&cache->lock);
+    bool known = cache->known[bit / 8] >> bit % 8 & 1;
+    pthread_rwlock_unlock(&cache->lock);
+    return known;
+}
+
+static bool cache_get(struct token_cache *cache, const char *id, struct cached *out, uint64_t *generation)
+{
+    pthread_rwlock_rdlock(&cache->lock);
+    const struct cached *slot = slot_of(cache, id);
+    bool                 found = strcmp(slot->id, id) == 0;
+    if (found)
+        *out = *slot;
+    *generation = cache->generation;
+    pthread_rwlock_unlock(&cache->lock);
+    return found;
+}
+
+static void cache_put(struct token_cache *cache, const struct cached *token, uint64_t generation)
+{
+    pthread_rwlock_wrlock(&cache->lock);
+    if (cache->generation == generation)
+        *slot_of(cache, token->id) = *token;
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+/* Also what is being looked up now is not kept.  id or resource NULL: that does not matter. */
+static void cache_forget(struct token_cache *cache, const char *id, const char *resource)
+{
+    pthread_rwlock_wrlock(&cache->lock);
+    cache->generation++;
+    for (struct cached *slot = cache->slots; slot < cache->slots + SLOTS; slot++)
+        if ((id != NULL && strcmp(slot->id, id) == 0) || (resource != NULL && strcmp(slot->resource, resource) == 0))
+            *slot = (struct cached){0};
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+static enum status read_ids(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct app    *app = arg;
+    struct db_rows rows;
+    bool           more;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_IDS, BIND_NONE));
+    const struct row_id *row = row_id(&rows);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
+        cache_know(app->tokens, row->id);
+    db_done(&rows);
+    return status;
+}
+
+enum status token_cache_load(struct app *app, struct error *err)
+{
+    return db_read(app->db, read_ids, app, err);
+}
+
+/* ---- checking ---- */
+
+static enum status unauthorised(struct error *err)
+{
+    return error_set(err, STATUS_UNAUTHORISED, "unauthorised", "", "a valid bearer token is needed");
+}
+
+struct lookup {
+    const char    *id;
+    struct cached *out;
+    bool           found;
+};
+
+static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct lookup *lookup = arg;
+    struct db_rows rows;
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, BIND(TEXT(lookup->id))));
+    const struct row_token *row = row_token(&rows);
+    bool                    more;
+    enum status             status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more && row->revoked_ms == 0) {
+        struct cached *out = lookup->out;
+        lookup->found = row->hash.length == SHA256_BYTES;
+        if (lookup->found)
+            memcpy(out->hash, row->hash.bytes, SHA256_BYTES);
+        snprintf(out->id, sizeof out->id, "%s", row->id);
+        out->scope = scope_find(row->scope);
+        snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
+        snprintf(out->agent, sizeof out->agent, "%s", row->agent);
+        out->expires_ms = row->expires_ms;
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller, struct error *err)
+{
+    char id[16] = "tok_";
+    if (strlen(secret) < 4 + ID_CHARACTERS || memcmp(secret, "gno_", 4) != 0)
+        return unauthorised(err);
+    memcpy(id + 4, secret + 4, ID_CHARACTERS);
+    if (!cache_knows(app->tokens, id))
+        return unauthorised(err);
+    struct cached token = {0};
+    uint64_t      generation;
+    bool          found = cache_get(app->tokens, id, &token, &generation);
+    if (!found && cached_only)
+        return STATUS_BUSY;
+    if (!found) {
+        struct lookup lookup = {id, &token, false};
+        TRY(db_read(app->db, look_up, &lookup, err));
+        found = lookup.found;
+        if (found)
+            cache_put(app->tokens, &token, generation);
+    }
+    unsigned char hash[SHA256_BYTES]; // computed whether or not the token is found
+    sha256(secret, strlen(secret), hash);
+    if (!digest_equal(hash, token.hash, sizeof hash) || !found)
+        return unauthorised(err);
+    if (token.expires_ms != 0 && app->now_ms() >= token.expires_ms)
+        return unauthorised(err);
+    memcpy(caller->token_id, token.id, sizeof caller->token_id);
+    memcpy(caller->resource, token.resource, sizeof caller->resource);
+    memcpy(caller->agent, token.agent, sizeof caller->agent);
+    caller->scope = token.scope;
+    return STATUS_OK;
+}
+
+/* ---- making, listing, revoking ---- */
+
+struct token_work {
+    struct app        *app;
+    struct caller     *caller;
+    struct token      *out;
+    struct token_page *page;
+    const char        *id, *cursor;
+    int64_t            limit, now_ms;
+};
+
+static enum status log_token(struct db_conn *conn, const struct caller *caller, const char *kind, const char *id,
+                             int64_t now_ms, struct error *err)
+{
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(caller->token_id), TEXT(id)));
+}
+
+enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token, struct error *err)
+{
+    unsigned char hash[SHA256_BYTES];
+    sha256(token->secret, strlen(token->secret), hash);
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD,
+                BIND(TEXT(token->id), BLOB(hash, sizeof hash), TEXT(token->name), TEXT(scope_names[token->scope]),
+                     TEXT(token->resource[0] == '\0' ? NULL : token->resource), INT(token->created_ms),
+                     INT(token->expires_ms), TEXT(token->agent))));
+    return log_token(conn, caller, "token.created", token->id, token->created_ms, err);
+}
+
+/* What a token may be bound to, by the prefix of its id; the last one is what other ids are taken for. */
+static const struct {
+    const char *prefix, *code, *text;
+    enum sql    sql;
+} resources[] = {
+    {"fed_", "federation_not_found", "there is no such federation", SQL_FEDERATION_GET},
+    {"gam_", "game_not_found", "there is no such game", SQL_GAME_GET},
+    {"", "study_not_found", "there is no such study", SQL_STUDY_GET},
+};
+
+static enum status resource_exists(struct db_conn *conn, const char *id, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    size_t         kind = 0;
+    while (strncmp(id, resources[kind].prefix, strlen(resources[kind].prefix)) != 0)
+        kind++;
+    TRY(db_query(conn, &rows, err, resources[kind].sql, BIND(TEXT(id))));
+    enum status status = db_next(&rows, &more, err);
+    db_done(&rows);
+    if (status == STATUS_OK && !more)
+        return error_set(err, STATUS_INVALID, resources[kind].code, "/resource", "%s", resources[kind].text);
+    return status;
+}
+
+static enum status create(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    if (work->out->resource[0] != '\0')
+        TRY(resource_exists(conn, work->out->resource, err));
+    return token_add(conn, work->caller, work->out, err);
+}
+
+/* 32 bytes as 43 characters of base64url. */
+static void base64url(const unsigned char bytes[SECRET_BYTES], char out[44])
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    unsigned          held = 0, bits = 0;
+    size_t            length = 0;
+    for (size_t i = 0; i < SECRET_BYTES; i++) {
+        held = held << 8 | bytes[i];
+        for (bits += 8; bits >= 6; bits -= 6)
+            out[length++] = alphabet[held >> (bits - 6) & 63];
+    }
+    out[length++] = alphabet[held << (6 - bits) & 63];
+    out[length] = '\0';
+}
+
+enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err)
+{
+    unsigned char bytes[SECRET_BYTES];
+    char          text[44];
+    *out = (struct token){.name = new->name, .scope = new->scope, .created_ms = app->now_ms()};
+    if (new->expires_in_ms > 0)
+        out->expires_ms = out->created_ms + new->expires_in_ms;
+    if (new->resource != NULL)
+        snprintf(out->resource, sizeof out->resource, "%s", new->resource);
+    if (new->agent != NULL)
+        snprintf(out->agent, sizeof out->agent, "%s", new->agent);
+    TRY(random_bytes(bytes, sizeof bytes, err));
+    TRY(random_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
+    base64url(bytes, text);
+    snprintf(out->secret, sizeof out->secret, "gno_%s_%s", out->id + 4, text);
+    cache_know(app->tokens, out->id);
+    return STATUS_OK;
+}
+
+enum status token_create(struct app *app, struct caller *caller, const struct token_new *new, struct token *out,
+                         struct error *err)
+{
+    if (caller->resource[0] != '\0')
+        return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to %s", caller->resource);
+    TRY(token_draw(app, new, out, err));
+    struct token_work work = {.app = app, .caller = caller, .out = out, .now_ms = out->created_ms};
+    return app_transact(app, caller, create, &work, err);
+}
+
+static enum status read_token(const struct row_token *row, struct arena *arena, struct token *out, struct error *err)
+{
+    bool failed = false;
+    *out = (struct token){.name = db_keep_text(row->name, arena, &failed),
+                          .scope = scope_find(row->scope),
+                          .created_ms = row->created_ms,
+                          .expires_ms = row->expires_ms,
+                          .revoked_ms = row->revoked_ms};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
+    snprintf(out->agent, sizeof out->agent, "%s", row->agent);
+    return failed ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    struct token_page *out = work->page;
+    long long          created = 0;
+    char               id[16] = "";
+    if (work->cursor != NULL && sscanf(work->cursor, "%lld:%15[a-z0-9_]", &created, id) != 2)
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    out->tokens = ARENA_NEW(work->caller->arena, struct token, (size_t)work->limit);
+    if (out->tokens == NULL)
+        return app_no_memory(err);
+    struct db_rows rows;
+    bool           more;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_LIST,
+                 BIND(TEXT(work->cursor == NULL ? "" : "after"), INT(created), TEXT(id), INT(work->limit + 1))));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
+        status = read_token(row_token(&rows), work->caller->arena, &out->tokens[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(&rows);
+    if (status != STATUS_OK || !more)
+        return status;
+    const struct token *last = &out->tokens[out->len - 1];
+    out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
+                       struct token_page *out, struct error *err)
+{
+    struct token_work work = {.app = app,
+                              .caller = caller,
+                              .page = out,
+                              .cursor = cursor,
+                              .limit = limit >= 1 && limit <= LIST_MAX ? limit : 100};
+    *out = (struct token_page){0};
+    return db_read(app->db, list, &work, err);
+}
+
+static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    int64_t            changes = 0;
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, BIND(TEXT(work->id), INT(work->now_ms))));
+    if (changes == 0)
+        return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no such token in force");
+    return log_token(conn, work->caller, "token.revoked", work->id, work->now_ms, err);
+}
+
+void token_forget(struct app *app, const char *resource)
+{
+    cache_forget(app->tokens, NULL, resource);
+}
+
+enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err)
+{
+    struct token_work work = {.app = app, .caller = caller, .id = id, .now_ms = app->now_ms()};
+    TRY(app_transact(app, caller, revoke, &work, err));
+    cache_forget(app->tokens, id, NULL);
+    return STATUS_OK;
+}
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct token_work *work = arg;
+    struct db_rows     rows;
+    bool               more;
+    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, BIND(TEXT(work->caller->token_id))));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? read_token(row_token(&rows), work->caller->arena, work->out, err) : unauthorised(err);
+    db_done(&rows);
+    return status;
+}
+
+enum status token_find(struct app *app, struct caller *caller, struct token *out, struct error *err)
+{
+    struct token_work work = {.app = app, .caller = caller, .out = out};
+    if (strcmp(caller->token_id, "local") == 0) {
+        *out = (struct token){.id = "local", .name = "local", .scope = SCOPE_ADMIN};
+        return STATUS_OK;
+    }
+    return db_read(app->db, find, &work, err);
+}

@@ -1,0 +1,50 @@
+/* Bearer tokens: 256 random bits, stored as a hash, scoped, expirable, revocable. */
+#ifndef GNOMON_SERVICE_APP_TOKEN_H
+#define GNOMON_SERVICE_APP_TOKEN_H
+
+#include "service/app/app.h"
+
+struct token_cache    *token_cache_new(void); /* NULL: no memory */
+void                   token_cache_free(struct token_cache *cache);
+MUST_CHECK enum status token_cache_load(struct app *app, struct error *err); /* once, when the store is open */
+
+struct token {
+    char        id[16];
+    const char *name;
+    enum scope  scope;
+    char        resource[24], agent[64];            /* or "": see struct caller */
+    int64_t     created_ms, expires_ms, revoked_ms; /* 0: never */
+    char        secret[64];                         /* only right after creation */
+};
+struct token_new {
+    const char *name;
+    enum scope  scope;
+    const char *resource, *agent; /* or NULL */
+    int64_t     expires_in_ms;    /* 0: never */
+};
+struct token_page {
+    struct token *tokens;
+    size_t        len;
+    const char   *next_cursor;
+};
+
+MUST_CHECK enum status token_create(struct app *app, struct caller *caller, const struct token_new *new,
+                                    struct token *out, struct error *err);
+/* The two halves of it, for use cases that make a token in a transaction of their own: a token that is not stored yet,
+ * and its row and event. */
+MUST_CHECK enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err);
+MUST_CHECK enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token,
+                                 struct error *err);
+MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
+                                  struct token_page *out, struct error *err);
+MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
+/* After a use case of its own has revoked tokens that were bound to the resource. */
+void token_forget(struct app *app, const char *resource);
+/* Fills caller->token_id, scope and study.  UNAUTHORISED without detail.  cached_only: no query is made; BUSY when the
+ * token is not in memory yet (the caller asks again from a thread that may wait). */
+MUST_CHECK enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller,
+                                   struct error *err);
+MUST_CHECK enum status token_find(struct app *app, struct caller *caller, struct token *out,
+                                  struct error *err); /* whoami */
+
+#endif

@@ -1,0 +1,199 @@
+/* See sign.h. */
+#include "service/base/sign.h"
+#include "service/base/file.h"
+
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/pem.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PUBLIC_BYTES = 32, PRIVATE_BYTES = 32, SIGNATURE_BYTES = 64, PEM_MAX_BYTES = 4096 };
+_Static_assert(sizeof(struct sign_digest) == 32, "digests lie side by side");
+
+struct sign_key {
+    EVP_PKEY     *pair;
+    unsigned char private_bytes[PRIVATE_BYTES];
+    char          public_text[SIGN_PUBLIC_CHARS];
+};
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static void encode(const unsigned char *bytes, size_t length, char *out)
+{
+    uint32_t bits = 0;
+    int      held = 0;
+    for (size_t i = 0; i < length; i++) {
+        bits = bits << 8 | bytes[i];
+        for (held += 8; held >= 6; held -= 6)
+            *out++ = alphabet[bits >> (held - 6) & 63];
+    }
+    if (held > 0)
+        *out++ = alphabet[bits << (6 - held) & 63];
+    *out = '\0';
+}
+
+/* Exactly length bytes from exactly their one text: the bits left over are zero. */
+static bool decode(const char *text, unsigned char *out, size_t length)
+{
+    uint32_t bits = 0;
+    int      held = 0;
+    size_t   characters = (length * 8 + 5) / 6, used = 0;
+    if (strlen(text) != characters)
+        return false;
+    for (size_t i = 0; i < characters; i++) {
+        const char *at = strchr(alphabet, text[i]);
+        if (at == NULL)
+            return false;
+        bits = bits << 6 | (uint32_t)(at - alphabet);
+        held += 6;
+        if (held >= 8 && used < length) {
+            held -= 8;
+            out[used++] = (unsigned char)(bits >> held);
+        }
+    }
+    return (bits & ((1u << held) - 1)) == 0;
+}
+
+void sign_wipe(void *bytes, size_t length)
+{
+    if (bytes != NULL)
+        OPENSSL_cleanse(bytes, length);
+}
+
+/* Takes the pair, NULL included. */
+static enum status wrap(EVP_PKEY *pair, struct sign_key **out, struct error *err)
+{
+    unsigned char public_bytes[PUBLIC_BYTES];
+    size_t        private_len = PRIVATE_BYTES, public_len = PUBLIC_BYTES;
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL) {
+        EVP_PKEY_free(pair);
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    }
+    (*out)->pair = pair;
+    if (pair == NULL || EVP_PKEY_get_base_id(pair) != EVP_PKEY_ED25519 ||
+        EVP_PKEY_get_raw_private_key(pair, (*out)->private_bytes, &private_len) != 1 ||
+        EVP_PKEY_get_raw_public_key(pair, public_bytes, &public_len) != 1) {
+        sign_key_free(*out);
+        *out = NULL;
+        return error_set(err, STATUS_INVALID, "bad_key", "", "not an Ed25519 private key");
+    }
+    encode(public_bytes, PUBLIC_BYTES, (*out)->public_text);
+    return STATUS_OK;
+}
+
+enum status sign_key_new(struct sign_key **out, struct error *err)
+{
+    EVP_PKEY *pair = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    *out = NULL;
+    if (pair == NULL)
+        return error_set(err, STATUS_INTERNAL, "no_randomness", "", "the system's random generator failed");
+    return wrap(pair, out, err);
+}
+
+void sign_key_free(struct sign_key *key)
+{
+    if (key == NULL)
+        return;
+    EVP_PKEY_free(key->pair);
+    OPENSSL_cleanse(key, sizeof *key);
+    free(key);
+}
+
+enum status sign_key_write(const struct sign_key *key, FILE *stream, struct error *err)
+{
+    if (PEM_write_PKCS8PrivateKey(stream, key->pair, NULL, NULL, 0, NULL, NULL) == 1)
+        return STATUS_OK;
+    return error_set(err, STATUS_FULL, "file", "", "the key cannot be written");
+}
+
+/* For PEM that asks for a passphrase: none, instead of a question on the terminal. */
+static int no_passphrase(char *out, int room, int is_writing, void *arg)
+{
+    (void)out, (void)room, (void)is_writing, (void)arg;
+    return -1;
+}
+
+enum status sign_key_read(const char *path, struct sign_key **out, struct error *err)
+{
+    char  *text = NULL;
+    size_t length = 0;
+    *out = NULL;
+    TRY(file_read_private(path, PEM_MAX_BYTES, &text, &length, err));
+    BIO        *memory = BIO_new_mem_buf(text, (int)length);
+    EVP_PKEY   *pair = memory != NULL ? PEM_read_bio_PrivateKey(memory, NULL, no_passphrase, NULL) : NULL;
+    enum status status = wrap(pair, out, err);
+    BIO_free(memory);
+    OPENSSL_cleanse(text, length);
+    free(text);
+    return status != STATUS_INVALID ? status
+                                    : error_set(err, STATUS_INVALID, "bad_key", "",
+                                                "%.150s is not a key of gnomon key (an Ed25519 private key)", path);
+}
+
+void sign_key_public(const struct sign_key *key, char out[SIGN_PUBLIC_CHARS])
+{
+    memcpy(out, key->public_text, SIGN_PUBLIC_CHARS);
+}
+
+bool sign_is_public(const char *text)
+{
+    unsigned char bytes[PUBLIC_BYTES];
+    return decode(text, bytes, sizeof bytes);
+}
+
+enum status sign_make(const struct sign_key *key, const void *bytes, size_t length, char out[SIGN_CHARS],
+                      struct error *err)
+{
+    unsigned char signature[SIGNATURE_BYTES];
+    size_t        made = sizeof signature;
+    EVP_MD_CTX   *context = EVP_MD_CTX_new();
+    bool          is_made = context != NULL && EVP_DigestSignInit(context, NULL, NULL, NULL, key->pair) == 1 &&
+                   EVP_DigestSign(context, signature, &made, bytes, length) == 1 && made == sizeof signature;
+    EVP_MD_CTX_free(context);
+    if (!is_made)
+        return error_set(err, STATUS_INTERNAL, "no_signature", "", "the signature cannot be made");
+    encode(signature, sizeof signature, out);
+    return STATUS_OK;
+}
+
+bool sign_verify(const char *public_key, const void *bytes, size_t length, const char *signature)
+{
+    unsigned char key[PUBLIC_BYTES], decoded[SIGNATURE_BYTES];
+    if (!decode(public_key, key, sizeof key) || !decode(signature, decoded, sizeof decoded))
+        return false;
+    EVP_PKEY   *pair = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, sizeof key);
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool is_good = pair != NULL && context != NULL && EVP_DigestVerifyInit(context, NULL, NULL, NULL, pair) == 1 &&
+                   EVP_DigestVerify(context, decoded, sizeof decoded, bytes, length) == 1;
+    EVP_MD_CTX_free(context);
+    EVP_PKEY_free(pair);
+    return is_good;
+}
+
+static int compare_digests(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct sign_digest));
+}
+
+enum status sign_data_tag(const struct sign_key *key, struct sign_digest *digests, size_t len, char out[65],
+                          struct error *err)
+{
+    static const char purpose[] = "gnomon dataset tag";
+    unsigned char     derived[32], tag[32];
+    unsigned int      derived_len = 0, tag_len = 0;
+    qsort(digests, len, sizeof *digests, compare_digests);
+    bool is_made = HMAC(EVP_sha256(), key->private_bytes, PRIVATE_BYTES, (const unsigned char *)purpose,
+                        sizeof purpose - 1, derived, &derived_len) != NULL &&
+                   HMAC(EVP_sha256(), derived, (int)derived_len, (const unsigned char *)digests, len * sizeof *digests,
+                        tag, &tag_len) != NULL;
+    OPENSSL_cleanse(derived, sizeof derived);
+    if (!is_made)
+        return error_set(err, STATUS_INTERNAL, "no_signature", "", "the tag of the data cannot be made");
+    for (size_t i = 0; i < sizeof tag; i++)
+        snprintf(out + 2 * i, 3, "%02x", tag[i]);
+    return STATUS_OK;
+}

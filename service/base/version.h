@@ -1,0 +1,7 @@
+/* The program's version, in one place. */
+#ifndef GNOMON_SERVICE_BASE_VERSION_H
+#define GNOMON_SERVICE_BASE_VERSION_H
+
+#define GNOMON_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,184 @@
+/* One list of waiting jobs, one lock, one condition.  Blocked threads are cheap, so there are many of them: what may
+ * compute at once is limited elsewhere.
+ * Invariants: a job that was accepted is run, also after workers_stop was called; a thread sleeps only while no waiting
+ * job may run, so one that may not has others of its lane running, whose threads look again. */
+#include "service/base/workers.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_BYTES = 2 << 20 };
+
+struct workers {
+    pthread_mutex_t     lock;
+    pthread_cond_t      work;
+    struct workers_lane lanes[WORKERS_LANES_MAX];
+    struct workers_job *waiting, *running; /* waiting: oldest first, room for what all lanes allow; running [threads] */
+    size_t              waiting_len, running_len;
+    bool                stopping;
+    pthread_t          *threads;
+    size_t              threads_len;
+};
+
+struct count {
+    size_t all, own;
+};
+
+/* Of the job's lane, and among them those of its owner. */
+static struct count count_like(const struct workers_job *jobs, size_t len, const struct workers_job *job)
+{
+    struct count count = {0, 0};
+    for (size_t i = 0; i < len; i++) {
+        bool is_like = jobs[i].lane == job->lane;
+        count.all += is_like;
+        count.own += is_like && strcmp(jobs[i].owner, job->owner) == 0;
+    }
+    return count;
+}
+
+static bool may_run(const struct workers *workers, const struct workers_job *job)
+{
+    const struct workers_lane *lane = &workers->lanes[job->lane];
+    struct count               now = count_like(workers->running, workers->running_len, job);
+    return now.all < lane->at_once && now.own < lane->each_at_once;
+}
+
+/* The lock is held. */
+static bool take_next(struct workers *workers, struct workers_job *job)
+{
+    size_t i = 0;
+    while (i < workers->waiting_len && !may_run(workers, &workers->waiting[i]))
+        i++;
+    if (i == workers->waiting_len)
+        return false;
+    *job = workers->waiting[i];
+    workers->running[workers->running_len++] = *job;
+    memmove(&workers->waiting[i], &workers->waiting[i + 1], (--workers->waiting_len - i) * sizeof *job);
+    return true;
+}
+
+/* The lock is held.  Jobs of a lane and an owner are alike to whoever counts them: any of them may go. */
+static void end_running(struct workers *workers, const struct workers_job *job)
+{
+    size_t i = 0;
+    while (workers->running[i].lane != job->lane || strcmp(workers->running[i].owner, job->owner) != 0)
+        i++;
+    workers->running[i] = workers->running[--workers->running_len];
+}
+
+/* False when there is nothing for this thread and there will be nothing. */
+static bool next_job(struct workers *workers, struct workers_job *job, bool has_ended)
+{
+    pthread_mutex_lock(&workers->lock);
+    if (has_ended)
+        end_running(workers, job);
+    bool found = take_next(workers, job);
+    while (!found && !workers->stopping) {
+        pthread_cond_wait(&workers->work, &workers->lock);
+        found = take_next(workers, job);
+    }
+    pthread_mutex_unlock(&workers->lock);
+    return found;
+}
+
+static void *work(void *arg)
+{
+    struct workers_job job = {0};
+    for (bool has_ended = false; next_job(arg, &job, has_ended); has_ended = true)
+        job.run(job.arg);
+    return NULL;
+}
+
+static bool start_threads(struct workers *workers, size_t threads)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    bool good = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0;
+    while (good && workers->threads_len < threads) {
+        good = pthread_create(&workers->threads[workers->threads_len], &attributes, work, workers) == 0;
+        workers->threads_len += good;
+    }
+    pthread_attr_destroy(&attributes);
+    return good;
+}
+
+enum status workers_start(size_t threads, const struct workers_lane *lanes, size_t lanes_len, struct workers **out,
+                          struct error *err)
+{
+    assert(threads > 0 && lanes_len > 0 && lanes_len <= WORKERS_LANES_MAX);
+    *out = NULL;
+    struct workers *workers = calloc(1, sizeof *workers);
+    size_t          room = 0;
+    if (workers == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    pthread_mutex_init(&workers->lock, NULL);
+    pthread_cond_init(&workers->work, NULL);
+    memcpy(workers->lanes, lanes, lanes_len * sizeof *lanes);
+    for (size_t i = 0; i < lanes_len; i++)
+        room += lanes[i].at_once + lanes[i].waiting;
+    workers->waiting = calloc(room, sizeof *workers->waiting);
+    workers->running = calloc(threads, sizeof *workers->running);
+    workers->threads = calloc(threads, sizeof *workers->threads);
+    bool has_room = workers->waiting != NULL && workers->running != NULL && workers->threads != NULL;
+    if (!has_room || !start_threads(workers, threads)) {
+        workers_stop(workers);
+        return error_set(err, STATUS_BUSY, "threads", "", "cannot start %zu threads", threads);
+    }
+    *out = workers;
+    return STATUS_OK;
+}
+
+/* The lock is held.  A job that a thread will take at once does not wait: until it does, it is counted here. */
+static enum status check_room(const struct workers *workers, const struct workers_job *job, struct error *err)
+{
+    const struct workers_lane *lane = &workers->lanes[job->lane];
+    struct count               waiting = count_like(workers->waiting, workers->waiting_len, job);
+    struct count               running = count_like(workers->running, workers->running_len, job);
+    if (workers->stopping || waiting.all + running.all >= lane->at_once + lane->waiting)
+        return error_set(err, STATUS_BUSY, "busy", "", "too many requests are waiting");
+    if (waiting.own + running.own >= lane->each_at_once + lane->each_waiting)
+        return error_set(err, STATUS_BUSY, "too_many_waiting", "", "too many requests of this token are waiting");
+    return STATUS_OK;
+}
+
+enum status workers_submit(struct workers *workers, const struct workers_job *job, struct error *err)
+{
+    pthread_mutex_lock(&workers->lock);
+    enum status status = check_room(workers, job, err);
+    if (status == STATUS_OK) {
+        workers->waiting[workers->waiting_len++] = *job;
+        pthread_cond_signal(&workers->work);
+    }
+    pthread_mutex_unlock(&workers->lock);
+    return status;
+}
+
+size_t workers_waiting(struct workers *workers)
+{
+    pthread_mutex_lock(&workers->lock);
+    size_t waiting = workers->waiting_len;
+    pthread_mutex_unlock(&workers->lock);
+    return waiting;
+}
+
+void workers_stop(struct workers *workers)
+{
+    if (workers == NULL)
+        return;
+    pthread_mutex_lock(&workers->lock);
+    workers->stopping = true;
+    pthread_cond_broadcast(&workers->work);
+    pthread_mutex_unlock(&workers->lock);
+    for (size_t i = 0; i < workers->threads_len; i++)
+        pthread_join(workers->threads[i], NULL);
+    pthread_cond_destroy(&workers->work);
+    pthread_mutex_destroy(&workers->lock);
+    free(workers->threads);
+    free(workers->waiting);
+    free(workers->running);
+    free(workers);
+}

@@ -1,0 +1,545 @@
+/* A study's matrix: declared, received in order and in pieces, checked as a whole, then never changed.
+ * The digest is computed from what the store holds, not from what went by, so that it vouches for what is served. */
+#include "service/candidates/candidates.h"
+
+#include "engine/privacy/release_checks.h"
+#include "service/app/app_transact.h"
+#include "service/app/slots.h"
+#include "service/app/study_cache.h"
+#include "service/base/text.h"
+#include "service/codec/manifest.h"
+#include "service/candidates/matrix.h"
+#include "service/store/rows.h"
+#include "service/app/steady.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REFUSALS_MAX = 3, REFUSALS_MS = 3600 * 1000, UNDECLARED = -1 };
+
+/* The check of a whole file, which runs outside of any transaction. */
+struct check {
+    struct arena            arena;
+    struct matrix           matrix;
+    struct release_manifest release; /* private */
+    char                    sha256[SHA256_HEX_BYTES];
+    int64_t                 attempt, revision; /* of what was checked */
+    bool                    is_refused, is_declared_file;
+};
+
+struct upload {
+    struct app               *app;
+    struct caller            *caller;
+    const char               *id;
+    const struct manifest    *manifest;            /* declare */
+    int64_t                   offset, total_bytes; /* append */
+    const void               *bytes;
+    size_t                    length;
+    struct check             *check; /* append, the last piece */
+    struct study              study;
+    char                      sha256[SHA256_HEX_BYTES]; /* as declared; "": a file that declares itself */
+    int64_t                   attempt; /* how often what was received was dropped; UNDECLARED without a manifest */
+    struct candidates_status *out;
+    int64_t                   now_ms;
+};
+
+static enum status check_study(const struct caller *caller, const struct study *study, struct error *err)
+{
+    TRY(caller_sees(caller, "study", study->id, err));
+    if (study->spec.space.kind != SPACE_CANDIDATES)
+        return error_set(err, STATUS_CONFLICT, "not_candidates", "", "the study's space is not a set of candidates");
+    return STATUS_OK;
+}
+
+/* Locked: the last REFUSALS_MAX refusals came within an hour. */
+static enum status load_lock(struct db_conn *conn, const char *study, bool *locked, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    int64_t        first = 0, last = 0;
+    size_t         n = 0;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_REFUSALS, BIND(TEXT(study), INT(REFUSALS_MAX))));
+    const struct row_refusal *row = row_refusal(&rows);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        first = row->at_ms;
+        last = n++ == 0 ? first : last;
+    }
+    db_done(&rows);
+    *locked = n == REFUSALS_MAX && last - first < REFUSALS_MS;
+    return status;
+}
+
+/* What the store has of the matrix; manifest NULL when nothing was declared. */
+static enum status load_status(struct db_conn *conn, struct upload *up, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    *up->out = (struct candidates_status){0};
+    up->attempt = UNDECLARED;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(up->id))));
+    const struct row_candidates *row = row_candidates(&rows);
+    enum status                  status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more) {
+        bool failed = false;
+        *up->out = (struct candidates_status){.manifest = db_keep_text(row->manifest, up->caller->arena, &failed),
+                                              .bytes = row->bytes,
+                                              .received_bytes = row->received,
+                                              .complete = row->complete != 0};
+        snprintf(up->sha256, sizeof up->sha256, "%s", row->sha256);
+        up->attempt = row->attempt;
+        if (failed)
+            status = app_no_memory(err);
+    }
+    db_done(&rows);
+    return status == STATUS_OK ? load_lock(conn, up->id, &up->out->locked, err) : status;
+}
+
+static enum status begin(struct db_conn *conn, struct upload *up, struct error *err)
+{
+    TRY(rows_study_get(conn, up->id, true, up->caller->arena, &up->study, err));
+    TRY(check_study(up->caller, &up->study, err));
+    return load_status(conn, up, err);
+}
+
+static enum status log_kind(struct db_conn *conn, struct upload *up, const char *kind, const char *detail,
+                            struct error *err)
+{
+    struct change change = {kind, up->caller->token_id, detail, 0, up->now_ms};
+    TRY(rows_log(conn, &up->study, &change, err));
+    return rows_study_save(conn, &up->study, up->now_ms, err);
+}
+
+static enum status check_lock(const struct upload *up, struct error *err)
+{
+    return up->out->locked
+               ? error_set(err, STATUS_CONFLICT, "uploads_locked", "",
+                           "%d files were refused within an hour; the study's owner can resume it", REFUSALS_MAX)
+               : STATUS_OK;
+}
+
+/* ---- the manifest ---- */
+
+enum status candidates_read_manifest(const struct study *study, const char *text, size_t length, struct arena *arena,
+                                     struct manifest *out, struct error *err)
+{
+    struct release_manifest release;
+    char                   *canonical = NULL;
+    TRY(manifest_read(text, length, &release, err));
+    if (strcmp(release.key, study->spec.curator_key) != 0)
+        return error_set(err, STATUS_INVALID, "wrong_key", "/key", "the manifest is not of the study's curator");
+    TRY(manifest_check_signature(&release, err));
+    TRY(manifest_check_numbers(&release, err));
+    TRY(manifest_text(&release, &canonical, err));
+    *out = (struct manifest){.rows = release.rows,
+                             .columns = release.columns,
+                             .bytes = release.bytes,
+                             .type = release.dtype,
+                             .text = arena_strndup(arena, canonical, strlen(canonical))};
+    free(canonical);
+    memcpy(out->sha256, release.sha256, sizeof out->sha256);
+    memcpy(out->dataset_tag, release.dataset_tag, sizeof out->dataset_tag);
+    return out->text == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+/* Whether these data were released before, to any study, in another matrix.  The same one again tells nobody more. */
+static enum status check_release(struct db_conn *conn, const struct upload *up, const char *tag, const char *sha256_new,
+                                 struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    if (!up->study.spec.is_private)
+        return STATUS_OK;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_RELEASE_GET, BIND(TEXT(up->study.spec.curator_key), TEXT(tag))));
+    const struct row_release *row = row_release(&rows);
+    enum status               status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more && strcmp(row->sha256, sha256_new) != 0)
+        status = error_set(err, STATUS_CONFLICT, "dataset_released", "/dataset_tag",
+                           "these data were released before, as another matrix: a second release would be a second "
+                           "charge. Use the files of the first");
+    db_done(&rows);
+    return status;
+}
+
+static enum status check_manifest(const struct upload *up, const struct manifest *manifest, struct error *err)
+{
+    const struct space *space = &up->study.spec.space;
+    if ((size_t)manifest->rows != space->rows_len || (size_t)manifest->columns != space->columns)
+        return error_set(err, STATUS_INVALID, "wrong_shape", "/rows",
+                         "the study was created for %zu rows and %zu columns", space->rows_len, space->columns);
+    int64_t least = manifest->rows * manifest->columns * (int64_t)npy_type_bytes(manifest->type);
+    if (manifest->bytes <= least || manifest->bytes > least + MATRIX_HEADER_MAX)
+        return error_set(err, STATUS_INVALID, "wrong_shape", "/bytes",
+                         "a file of this shape has %lld bytes and a header", (long long)least);
+    if (up->study.state != STUDY_AWAITING_CANDIDATES)
+        return study_refuse(&up->study, err);
+    return check_lock(up, err);
+}
+
+static enum status add_manifest(struct db_conn *conn, struct upload *up, const struct manifest *manifest,
+                                struct error *err)
+{
+    TRY(check_manifest(up, manifest, err));
+    TRY(check_release(conn, up, manifest->dataset_tag, manifest->sha256, err));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_ADD,
+                BIND(TEXT(up->id), TEXT(manifest->text), TEXT(manifest->sha256), INT(manifest->bytes))));
+    *up->out = (struct candidates_status){.manifest = manifest->text, .bytes = manifest->bytes};
+    memcpy(up->sha256, manifest->sha256, SHA256_HEX_BYTES);
+    return log_kind(conn, up, "candidates.declared", manifest->sha256, err);
+}
+
+/* with_manifest: also what a manifest declared, not only what a file declared by its own header. */
+static enum status forget_pieces(struct db_conn *conn, struct upload *up, bool with_manifest, struct error *err)
+{
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_DROP, BIND(TEXT(up->id))));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, BIND(TEXT(up->id), INT(with_manifest))));
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_RESTART, BIND(TEXT(up->id)));
+}
+
+static enum status declare(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct upload *up = arg;
+    TRY(begin(conn, up, err));
+    if (up->sha256[0] == '\0' && !up->out->complete) { // nothing, or half of a file that came without a manifest
+        TRY(forget_pieces(conn, up, false, err));
+        return add_manifest(conn, up, up->manifest, err);
+    }
+    if (strcmp(up->out->manifest, up->manifest->text) != 0)
+        return error_set(err, STATUS_CONFLICT, "manifest_conflict", "", "the study has another manifest already");
+    return STATUS_OK;
+}
+
+enum status candidates_declare(struct app *app, struct caller *caller, const char *study,
+                               const struct manifest *manifest, struct candidates_status *out, struct error *err)
+{
+    struct upload up = {
+        .app = app, .caller = caller, .id = study, .manifest = manifest, .out = out, .now_ms = app->now_ms()};
+    TRY(app_transact(app, caller, declare, &up, err));
+    study_cache_forget(app, study);
+    return STATUS_OK;
+}
+
+static enum status read_status(struct db_conn *conn, void *arg, struct error *err)
+{
+    return begin(conn, arg, err);
+}
+
+enum status candidates_status(struct app *app, struct caller *caller, const char *study, struct candidates_status *out,
+                              struct error *err)
+{
+    struct upload up = {.app = app, .caller = caller, .id = study, .out = out};
+    return db_read(app->db, read_status, &up, err);
+}
+
+enum status candidates_unlock(struct db_conn *conn, const char *study, bool *was_locked, struct error *err)
+{
+    TRY(load_lock(conn, study, was_locked, err));
+    return *was_locked ? db_exec(conn, NULL, err, SQL_CANDIDATES_UNLOCK, BIND(TEXT(study))) : STATUS_OK;
+}
+
+/* ---- reading what was received ---- */
+
+static enum status read_pieces(struct db_conn *conn, const char *study, struct matrix *matrix, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_PIECES, BIND(TEXT(study))));
+    const struct row_piece *row = row_piece(&rows);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        status = matrix_take(matrix, row->data.bytes, row->data.length, err);
+        if (status != STATUS_OK)
+            break;
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status candidates_complete(struct db_conn *conn, const char *study, bool *is_complete, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(study))));
+    const struct row_candidates *row = row_candidates(&rows);
+    enum status                  status = db_next(&rows, &more, err);
+    *is_complete = status == STATUS_OK && more && row->complete != 0;
+    db_done(&rows);
+    return status;
+}
+
+/* Of a private study: what its manifest says of the noise. */
+static enum status load_release(struct db_conn *conn, const char *study, struct release_manifest *release,
+                                struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(study))));
+    const struct row_candidates *row = row_candidates(&rows);
+    enum status                  status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? manifest_read(row->manifest, strlen(row->manifest), release, err) : STATUS_INVALID;
+    db_done(&rows);
+    return status == STATUS_INVALID ? error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study has no manifest")
+                                    : status;
+}
+
+enum status candidates_load(struct db_conn *conn, const char *study, struct spec *spec, struct candidates_noise *noise,
+                            struct arena *arena, struct error *err)
+{
+    size_t                  count = spec->space.rows_len * spec->space.columns;
+    struct release_manifest release = {.differentially_private = false};
+    bool                    is_complete;
+    TRY(candidates_complete(conn, study, &is_complete, err));
+    if (!is_complete)
+        return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
+    if (spec->is_private)
+        TRY(load_release(conn, study, &release, err));
+    bool          is_noisy = release.differentially_private;
+    struct matrix matrix = {.want = count, .scale = release.mechanism.gamma, .reals = ARENA_NEW(arena, double, count)};
+    if (matrix.reals == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the candidates do not fit into memory");
+    TRY(read_pieces(conn, study, &matrix, err));
+    TRY(matrix_end(&matrix, err));
+    if (matrix.got != count)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study's candidates are not whole");
+    spec->space.rows = matrix.reals;
+    *noise = (struct candidates_noise){is_noisy ? release.mechanism.variance : (double)NAN,
+                                       is_noisy ? (double)release.mechanism.dims : (double)NAN};
+    return STATUS_OK;
+}
+
+/* ---- receiving ---- */
+
+/* A whole file for an open study needs no manifest: it declares itself by its header. */
+static enum status describe_open(const struct upload *up, struct manifest *out, struct error *err)
+{
+    if (up->study.spec.is_private || up->offset != 0)
+        return error_set(err, STATUS_CONFLICT, "manifest_required", "", "post the manifest first");
+    struct npy npy;
+    TRY(npy_header(up->bytes, up->length, &npy, err));
+    *out = (struct manifest){
+        .rows = (int64_t)npy.rows, .columns = (int64_t)npy.columns, .bytes = up->total_bytes, .type = npy.type};
+    out->text = text_format(up->caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}",
+                            npy.rows, npy.columns, (long long)up->total_bytes);
+    return out->text == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status check_piece(const struct upload *up, struct error *err)
+{
+    const struct candidates_status *have = up->out;
+    if (have->complete)
+        return error_set(err, STATUS_CONFLICT, "candidates_complete", "", "the study has its candidates");
+    TRY(check_lock(up, err));
+    if (up->total_bytes != have->bytes)
+        return error_set(err, STATUS_INVALID, "wrong_shape", "", "%lld bytes were declared, not %lld",
+                         (long long)have->bytes, (long long)up->total_bytes);
+    if (up->offset != have->received_bytes || up->length == 0 ||
+        (int64_t)up->length > have->bytes - have->received_bytes)
+        return error_set(err, STATUS_CONFLICT, "wrong_offset", "", "the next byte is number %lld",
+                         (long long)have->received_bytes);
+    return STATUS_OK;
+}
+
+/* ---- the check of the whole ---- */
+
+/* The values are kept only for a private study, whose release is looked at. */
+static enum status prepare_check(struct upload *up, struct error *err)
+{
+    struct check *check = up->check;
+    size_t        count = up->study.spec.space.rows_len * up->study.spec.space.columns;
+    check->attempt = up->attempt;
+    check->revision = up->study.revision;
+    check->matrix = (struct matrix){.want = count, .scale = 1};
+    if (up->study.spec.is_private) {
+        TRY(manifest_read(up->out->manifest, strlen(up->out->manifest), &check->release, err));
+        if (check->release.differentially_private)
+            check->matrix.integers = ARENA_NEW(&check->arena, int64_t, count);
+        else
+            check->matrix.reals = ARENA_NEW(&check->arena, double, count);
+        if (check->matrix.integers == NULL && check->matrix.reals == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the candidates do not fit into memory");
+    }
+    check->matrix.digest = sha256_start();
+    return check->matrix.digest == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+/* The last piece is not in the store yet. */
+static enum status read_whole(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct upload  *up = arg;
+    struct check   *check = up->check;
+    struct manifest own;
+    TRY(begin(conn, up, err));
+    if (up->out->manifest == NULL) {
+        TRY(describe_open(up, &own, err));
+        TRY(check_manifest(up, &own, err));
+        *up->out = (struct candidates_status){.manifest = own.text, .bytes = own.bytes};
+    }
+    TRY(check_piece(up, err));
+    TRY(prepare_check(up, err));
+    enum status status = read_pieces(conn, up->id, &check->matrix, err);
+    if (status == STATUS_OK)
+        status = matrix_take(&check->matrix, up->bytes, up->length, err);
+    if (status == STATUS_OK)
+        status = matrix_end(&check->matrix, err);
+    sha256_hex_final(check->matrix.digest, check->sha256);
+    check->is_refused = status == STATUS_INVALID;
+    return status;
+}
+
+static enum status refuse(const char *code, const char *text, struct error *err)
+{
+    return error_set(err, STATUS_INVALID, code, "", "%s", text);
+}
+
+/* Is it the file that was declared, and of the study's shape? */
+static enum status check_file(struct upload *up, struct error *err)
+{
+    const struct matrix *matrix = &up->check->matrix;
+    const struct space  *space = &up->study.spec.space;
+    if (up->sha256[0] != '\0' && strcmp(up->check->sha256, up->sha256) != 0)
+        return refuse("digest_mismatch", "the file is not the one that the manifest declares", err);
+    up->check->is_declared_file = true;
+    if (matrix->npy.rows == space->rows_len && matrix->npy.columns == space->columns && matrix->got == matrix->want &&
+        matrix->carry_len == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "wrong_shape", "", "the file does not hold %zu rows of %zu columns",
+                     space->rows_len, space->columns);
+}
+
+/* May such a file be a study's?  O(rows columns (columns + log rows)): nothing waits for it but the caller. */
+static enum status check_values(struct upload *up, struct error *err)
+{
+    struct check        *check = up->check;
+    const struct matrix *matrix = &check->matrix;
+    bool                 is_integer = matrix->npy.type == NPY_I4 || matrix->npy.type == NPY_I8;
+    if (!up->study.spec.is_private) {
+        if (is_integer)
+            return refuse("not_npy", "not an .npy file that is accepted: it has integers", err);
+        return matrix->is_finite ? STATUS_OK : refuse("not_finite", "the file holds a number that is not finite", err);
+    }
+    if (matrix->npy.type != check->release.dtype)
+        return refuse("not_a_release", "L1: the file's numbers are not of the type that the manifest declares", err);
+    if (!matrix->is_finite && is_integer)
+        return refuse("not_a_release", "L1: a number is too far from zero for the lattice", err);
+    if (!matrix->is_finite)
+        return refuse("not_finite", "the file holds a number that is not finite", err);
+    size_t                  n = matrix->npy.rows, p = matrix->npy.columns;
+    const struct mechanism *plan = &check->release.mechanism;
+    if (!check->release.differentially_private)
+        return release_check_projection(
+            &(struct release_projection){
+                .Z = matrix->reals, .n = n, .r = p, .omega = check->release.projection.omega, .columns = plan->columns},
+            &check->arena, err);
+    if (plan->kind == MECHANISM_CELLS) // centres of a public grid: there is no noise to look for
+        return STATUS_OK;
+    return release_check_lattice(
+        &(struct release_lattice){
+            .K = matrix->integers, .n = n, .p = p, .noise_sd = sqrt(plan->variance) / plan->gamma},
+        &check->arena, err);
+}
+
+/* Sets check->is_refused when the file, not the request, is what is wrong. */
+static enum status check_whole(struct upload *up, struct error *err)
+{
+    TRY(slots_enter(up->app->compute, up->app, up->caller, err));
+    enum status status = db_read(up->app->db, read_whole, up, err);
+    if (status == STATUS_OK) {
+        status = check_file(up, err);
+        if (status == STATUS_OK)
+            status = check_values(up, err);
+        up->check->is_refused = status == STATUS_INVALID;
+    }
+    slots_leave(up->app->compute);
+    return status;
+}
+
+static enum status finish(struct db_conn *conn, struct upload *up, struct error *err)
+{
+    const char *sha256_found = up->check->sha256;
+    up->out->complete = true;
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, BIND(TEXT(up->id), INT(up->out->received_bytes), INT(1))));
+    if (up->study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
+        TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
+                    BIND(TEXT(up->id), TEXT(study_state_names[STUDY_ACTIVE]), TEXT(NULL), INT(up->now_ms))));
+    if (up->study.spec.is_private) {
+        const char *tag = up->check->release.dataset_tag;
+        TRY(check_release(conn, up, tag, sha256_found, err));
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RELEASE_PUT,
+                    BIND(TEXT(up->study.spec.curator_key), TEXT(tag), TEXT(sha256_found))));
+    }
+    return log_kind(conn, up, "candidates.received", sha256_found, err);
+}
+
+static bool is_as_checked(const struct upload *up)
+{
+    return up->attempt == up->check->attempt && up->study.revision == up->check->revision;
+}
+
+static enum status append(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct upload  *up = arg;
+    struct manifest own;
+    TRY(begin(conn, up, err));
+    if (up->check != NULL && !up->out->complete && !is_as_checked(up))
+        return error_set(err, STATUS_BUSY, "busy", "", "the study changed meanwhile; send the last piece again");
+    if (up->out->manifest == NULL) {
+        TRY(describe_open(up, &own, err));
+        TRY(add_manifest(conn, up, &own, err));
+    }
+    TRY(check_piece(up, err));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_PIECE_ADD,
+                BIND(TEXT(up->id), INT(up->offset), BLOB(up->bytes, up->length))));
+    up->out->received_bytes += (int64_t)up->length;
+    if (up->check != NULL)
+        return finish(conn, up, err);
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, BIND(TEXT(up->id), INT(up->out->received_bytes), INT(0)));
+}
+
+/* What was received of the file whose end was refused, unless someone else has ended it well or begun another.  A
+ * manifest that declares a file that is no release can never be fulfilled: it goes too. */
+static enum status drop(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct upload *up = arg;
+    TRY(load_status(conn, up, err));
+    if (up->out->manifest == NULL || up->out->complete || up->attempt != up->check->attempt)
+        return STATUS_OK;
+    up->out->received_bytes = 0;
+    bool is_private = up->study.spec.is_private;
+    if (is_private)
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_REFUSE, BIND(TEXT(up->id), INT(steady_ms(up->app)))));
+    return forget_pieces(conn, up, is_private && up->check->is_declared_file, err);
+}
+
+enum status candidates_append(struct app *app, struct caller *caller, const char *study, int64_t offset,
+                              int64_t total_bytes, const void *bytes, size_t length, struct candidates_status *out,
+                              struct error *err)
+{
+    struct check  check = {.is_refused = false};
+    bool          is_last = offset + (int64_t)length == total_bytes;
+    struct upload up = {.app = app,
+                        .caller = caller,
+                        .id = study,
+                        .offset = offset,
+                        .total_bytes = total_bytes,
+                        .bytes = bytes,
+                        .length = length,
+                        .check = is_last ? &check : NULL,
+                        .out = out,
+                        .now_ms = app->now_ms()};
+    arena_init(&check.arena, app->options.session_bytes);
+    enum status status = is_last ? check_whole(&up, err) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = db_transact(app->db, append, &up, err);
+    arena_fini(&check.arena);
+    struct error why;
+    enum status  dropped = check.is_refused ? db_transact(app->db, drop, &up, &why) : STATUS_OK;
+    if (dropped != STATUS_OK) { // its pieces are still there: the last one can be sent again
+        *err = why;
+        status = dropped;
+    }
+    study_cache_forget(app, study);
+    return status;
+}

@@ -1,0 +1,341 @@
+/* See command_agent_log.h. */
+#include "service/cli/agent_log.h"
+
+#include "service/codec/codec.h"
+#include "service/codec/codec_read.h"
+
+#include <jansson.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_BYTES = 1 << 30 };
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+/* ---- telling ---- */
+
+static enum status tell(struct agent_log *log, const struct event *event, struct error *err)
+{
+    return log->spec->study.policy->tell(log->session, event, err);
+}
+
+static enum status tell_suggested(struct agent_log *log, const double *point, const void *note, size_t note_bytes,
+                                  struct error *err)
+{
+    const struct event event = {.kind = EVENT_SUGGESTED,
+                                .trial = (uint64_t)log->trials + 1,
+                                .point = point,
+                                .note = note,
+                                .note_bytes = note_bytes};
+    TRY(tell(log, &event, err));
+    memmove(log->point, point, log->spec->study.space.params_len * sizeof *point);
+    log->pending = ++log->trials;
+    return STATUS_OK;
+}
+
+static enum status tell_ended(struct agent_log *log, double value, struct error *err)
+{
+    double             sign = spec_sign(&log->spec->study);
+    bool               is_value = isfinite(value);
+    const struct event event = {.kind = is_value ? EVENT_OBSERVED : EVENT_FAILED,
+                                .trial = (uint64_t)log->pending,
+                                .point = log->point,
+                                .value = is_value ? sign * value : 0};
+    TRY(tell(log, &event, err));
+    log->pending = 0;
+    log->values += is_value;
+    if (is_value && !(sign * log->best >= sign * value)) {
+        log->best = value;
+        memcpy(log->best_point, log->point, log->spec->study.space.params_len * sizeof *log->point);
+    }
+    return STATUS_OK;
+}
+
+static enum status tell_received(struct agent_log *log, int64_t round, int64_t sender, const double *vectors,
+                                 size_t len, struct error *err)
+{
+    const struct event event = {.kind = EVENT_RECEIVED,
+                                .round = (uint64_t)round,
+                                .sender = (uint64_t)sender,
+                                .vectors = vectors,
+                                .vectors_len = len};
+    TRY(tell(log, &event, err));
+    if (sender > 0)
+        memcpy(log->vectors + (size_t)(sender - 1) * log->spec->features, vectors, len * sizeof *vectors);
+    log->round = round > log->round ? round : log->round;
+    return STATUS_OK;
+}
+
+/* ---- lines ---- */
+
+static json_t *numbers_json(const double *numbers, size_t len)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < len; i++)
+        if (json_array_append_new(list, codec_number(numbers[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+/* null is NaN. */
+static double *numbers_of(const json_t *list, struct arena *arena, size_t *len)
+{
+    *len = json_array_size(list);
+    double *numbers = ARENA_NEW(arena, double, *len + 1);
+    for (size_t i = 0; numbers != NULL && i < *len; i++)
+        if (!codec_read_is_finite(json_array_get(list, i), &numbers[i]))
+            numbers[i] = NAN;
+    return numbers;
+}
+
+static void hex_of(const unsigned char *bytes, size_t length, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < length; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+    *out = '\0';
+}
+
+static bool bytes_of(const char *hex, unsigned char *out, size_t *length)
+{
+    *length = strlen(hex) / 2;
+    if (*length > POLICY_NOTE_MAX || strlen(hex) % 2 != 0 || strspn(hex, "0123456789abcdef") != strlen(hex))
+        return false;
+    for (size_t i = 0; i < 2 * *length; i++) {
+        unsigned digit = (unsigned)(hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10);
+        out[i / 2] = (unsigned char)(i % 2 == 0 ? digit << 4 : out[i / 2] | digit);
+    }
+    return true;
+}
+
+/* Takes the reference. */
+static enum status append(struct agent_log *log, json_t *json, struct error *err)
+{
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(json);
+    if (text == NULL)
+        return no_memory(err);
+    size_t length = strlen(text);
+    char  *line = realloc(text, length + 2);
+    if (line == NULL) {
+        free(text);
+        return no_memory(err);
+    }
+    memcpy(line + length, "\n", 2);
+    enum status status = append_line(&log->file, line, err);
+    free(line);
+    return status;
+}
+
+enum status agent_log_suggested(struct agent_log *log, const struct proposal *proposal, struct error *err)
+{
+    char *hex = malloc(2 * proposal->note_bytes + 1);
+    if (hex == NULL)
+        return no_memory(err);
+    hex_of(proposal->note, proposal->note_bytes, hex);
+    json_t     *point = numbers_json(proposal->point, log->spec->study.space.params_len);
+    enum status status = append(
+        log, json_pack("{s:I, s:o, s:s}", "trial", (json_int_t)log->trials + 1, "point", point, "note", hex), err);
+    free(hex);
+    TRY(status);
+    return tell_suggested(log, proposal->point, proposal->note, proposal->note_bytes, err);
+}
+
+enum status agent_log_ended(struct agent_log *log, double value, struct error *err)
+{
+    TRY(append(log, json_pack("{s:I, s:o}", "trial", (json_int_t)log->pending, "value", codec_number(value)), err));
+    return tell_ended(log, value, err);
+}
+
+static enum status receive_one(struct agent_log *log, int64_t round, int64_t sender, const double *vectors, size_t len,
+                               struct error *err)
+{
+    double *kept = ARENA_NEW(&log->arena, double, len);
+    if (kept == NULL)
+        return no_memory(err);
+    memcpy(kept, vectors, len * sizeof *kept);
+    TRY(append(log,
+               json_pack("{s:I, s:I, s:o}", "round", (json_int_t)round, "sender", (json_int_t)sender, "vectors",
+                         numbers_json(vectors, len)),
+               err));
+    return tell_received(log, round, sender, kept, len, err);
+}
+
+/* A seat that has never sent has a row of zeros; one that has sent nothing new has the row of before. */
+static bool is_news(const struct agent_log *log, const double *row, size_t sender)
+{
+    size_t        features = log->spec->features;
+    const double *known = log->vectors + sender * features;
+    bool          is_zero = true;
+    for (size_t i = 0; i < features; i++)
+        is_zero = is_zero && row[i] == 0.0;
+    return !is_zero && memcmp(row, known, features * sizeof *row) != 0;
+}
+
+enum status agent_log_received(struct agent_log *log, int64_t round, const double *matrix, size_t rows,
+                               int64_t own_seat, struct error *err)
+{
+    size_t features = log->spec->features;
+    if (log->spec->is_private)
+        return receive_one(log, round, 0, matrix, rows * features, err);
+    for (size_t i = 0; i < rows; i++)
+        if ((int64_t)i + 1 != own_seat && is_news(log, matrix + i * features, i))
+            TRY(receive_one(log, round, (int64_t)i + 1, matrix + i * features, features, err));
+    log->round = round;
+    return STATUS_OK;
+}
+
+/* ---- opening ---- */
+
+static enum status other(size_t line, struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "other_journal", "",
+                     "line %zu of the journal is not of this agent: move the journal away to start anew", line);
+}
+
+static enum status replay_suggested(struct agent_log *log, const json_t *json, size_t number, struct error *err)
+{
+    unsigned char note[POLICY_NOTE_MAX];
+    size_t        note_bytes, len;
+    const char   *hex = json_string_value(json_object_get(json, "note"));
+    double       *point = numbers_of(json_object_get(json, "point"), &log->arena, &len);
+    if (point == NULL)
+        return no_memory(err);
+    bool is_good = hex != NULL && bytes_of(hex, note, &note_bytes) && len == log->spec->study.space.params_len &&
+                   log->pending == 0 && space_has(&log->spec->study.space, point);
+    return is_good ? tell_suggested(log, point, note, note_bytes, err) : other(number, err);
+}
+
+static enum status replay_ended(struct agent_log *log, const json_t *json, size_t number, struct error *err)
+{
+    double value = NAN;
+    if (log->pending == 0)
+        return other(number, err);
+    if (!codec_read_is_finite(json_object_get(json, "value"), &value))
+        value = NAN;
+    return tell_ended(log, value, err);
+}
+
+static enum status replay_received(struct agent_log *log, const json_t *json, size_t number, struct error *err)
+{
+    const struct federation_spec *spec = log->spec;
+    size_t                        len, wanted = spec->features * (spec->is_private ? spec->broadcast.regions : 1);
+    json_int_t                    sender = json_integer_value(json_object_get(json, "sender"));
+    double                       *vectors = numbers_of(json_object_get(json, "vectors"), &log->arena, &len);
+    if (vectors == NULL)
+        return no_memory(err);
+    bool is_good = len == wanted && sender >= 0 && sender <= (spec->is_private ? 0 : spec->seats);
+    for (size_t i = 0; i < len; i++)
+        is_good = is_good && isfinite(vectors[i]);
+    if (!is_good || (sender == 0 && !spec->is_private))
+        return other(number, err);
+    return tell_received(log, json_integer_value(json_object_get(json, "round")), sender, vectors, len, err);
+}
+
+static enum status replay_line(struct agent_log *log, const char *line, size_t number, struct error *err)
+{
+    json_t     *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    bool        is_of_trial = json_integer_value(json_object_get(json, "trial")) > 0;
+    enum status status = STATUS_OK;
+    if (is_of_trial && json_object_get(json, "point") != NULL)
+        status = replay_suggested(log, json, number, err);
+    else if (is_of_trial && json_object_get(json, "value") != NULL)
+        status = replay_ended(log, json, number, err);
+    else if (json_integer_value(json_object_get(json, "round")) > 0)
+        status = replay_received(log, json, number, err);
+    else
+        status = other(number, err);
+    json_decref(json);
+    return status;
+}
+
+static enum status read_head(struct agent_log *log, const char *line, const struct agent_identity *identity,
+                             struct error *err)
+{
+    const char *kind = "", *federation = "", *features = "";
+    json_int_t  seat = 0, seed = 0;
+    json_t     *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    bool        is_read = json_unpack(json, "{s:s, s:s, s:s, s:I, s:I}", "journal", &kind, "federation", &federation,
+                                      "features", &features, "agent", &seat, "seed", &seed) == 0;
+    bool        is_ours = is_read && strcmp(kind, "gnomon-agent-1") == 0 && seat == identity->seat &&
+                   strcmp(federation, identity->federation) == 0 && strcmp(features, identity->features_sha256) == 0;
+    json_decref(json);
+    log->seed = (uint64_t)seed;
+    return is_ours ? STATUS_OK : other(1, err);
+}
+
+static enum status open_session(struct agent_log *log, struct error *err)
+{
+    const struct spec *study = &log->spec->study;
+    struct problem    *problem = ARENA_NEW(&log->arena, struct problem, 1);
+    if (problem == NULL)
+        return no_memory(err);
+    *problem = (struct problem){.space = &study->space,
+                                .options = study->options,
+                                .seed = log->seed,
+                                .metrics = study->kinds,
+                                .metrics_len = study->metrics_len,
+                                .memory_bytes = ARENA_BYTES,
+                                .is_minimized = spec_sign(study) < 0};
+    return study->policy->open(problem, &log->session, err);
+}
+
+static enum status replay(struct agent_log *log, const struct agent_identity *identity, struct error *err)
+{
+    size_t number = 0;
+    char  *newline = NULL;
+    for (char *line = log->file.text; (newline = strchr(line, '\n')) != NULL; line = newline + 1) {
+        *newline = '\0';
+        if (number++ > 0) {
+            TRY(replay_line(log, line, number, err));
+            continue;
+        }
+        TRY(read_head(log, line, identity, err));
+        TRY(open_session(log, err));
+    }
+    return STATUS_OK;
+}
+
+enum status agent_log_open(const char *path, const struct agent_identity *identity, const struct federation_spec *spec,
+                           struct agent_log *out, struct error *err)
+{
+    *out = (struct agent_log){.file.fd = -1, .spec = spec, .best = NAN, .seed = identity->seed};
+    arena_init(&out->arena, ARENA_BYTES);
+    out->point = ARENA_NEW(&out->arena, double, spec->study.space.params_len);
+    out->best_point = ARENA_NEW(&out->arena, double, spec->study.space.params_len);
+    out->vectors =
+        arena_zalloc(&out->arena, spec->is_private ? 1 : (size_t)spec->seats * spec->features, sizeof(double));
+    if (out->point == NULL || out->best_point == NULL || out->vectors == NULL)
+        return no_memory(err);
+    TRY(append_open(path, true, &out->file, err));
+    bool is_new = out->file.length == 0;
+    TRY(replay(out, identity, err));
+    append_forget(&out->file);
+    if (!is_new)
+        return STATUS_OK;
+    TRY(append(out,
+               json_pack("{s:s, s:s, s:s, s:I, s:I}", "journal", "gnomon-agent-1", "federation", identity->federation,
+                         "features", identity->features_sha256, "agent", (json_int_t)identity->seat, "seed",
+                         (json_int_t)identity->seed),
+               err));
+    return open_session(out, err);
+}
+
+void agent_log_close(struct agent_log *log)
+{
+    if (log->session != NULL)
+        log->spec->study.policy->close(log->session);
+    log->session = NULL;
+    append_close(&log->file);
+    arena_fini(&log->arena);
+}

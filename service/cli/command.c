@@ -1,0 +1,64 @@
+/* See command.h. */
+#include "service/cli/command.h"
+#include "service/cli/client.h"
+#include "service/base/file.h"
+#include "service/cli/plain.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *code;
+    int         exit_code;
+} exit_codes[] = {
+    {"usage", COMMAND_USAGE},           {"store_corrupt", COMMAND_CORRUPT},   {"locked", COMMAND_TEMPORARY},
+    {"interrupted", COMMAND_TEMPORARY}, {"schema_newer", COMMAND_SCHEMA},     {"schema_unknown", COMMAND_SCHEMA},
+    {"backup_exists", COMMAND_SCHEMA},  {"unreachable", COMMAND_UNREACHABLE},
+};
+
+int command_fail(const struct error *err)
+{
+    fputs("gnomon: ", stderr);
+    plain_print(stderr, err->text);
+    fputs(err->path[0] != '\0' ? " at " : "", stderr);
+    plain_print(stderr, err->path);
+    fputc('\n', stderr);
+    for (size_t i = 0; i < sizeof exit_codes / sizeof exit_codes[0]; i++)
+        if (strcmp(exit_codes[i].code, err->code) == 0)
+            return exit_codes[i].exit_code;
+    return err->status == STATUS_INTERNAL ? COMMAND_INTERNAL : COMMAND_FAILED;
+}
+
+enum status command_check_study(const char *id, struct error *err)
+{
+    if (id[0] != '\0' && strlen(id) <= 40 && id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0')
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "usage", "", "--study takes an id like std_abcdefghij234567, not %.40s", id);
+}
+
+enum status command_connect(const struct command_server *at, struct client **out, struct error *err)
+{
+    enum { TOKEN_MAX_BYTES = 200 };
+    const char *variable = getenv("GNOMON_TOKEN");
+    char       *text = NULL, token[TOKEN_MAX_BYTES + 1];
+    size_t      length = 0;
+    if (at->token_file != NULL)
+        TRY(file_read(at->token_file, TOKEN_MAX_BYTES, &text, &length, err));
+    snprintf(token, sizeof token, "%s", text != NULL ? text : variable != NULL ? variable : "");
+    free(text);
+    unsetenv("GNOMON_TOKEN");
+    token[strcspn(token, "\r\n \t")] = '\0';
+    return client_open(&(struct client_options){.server = at->url,
+                                                .token = token[0] != '\0' ? token : NULL,
+                                                .ca_file = at->ca_file,
+                                                .insecure_http = at->insecure_http},
+                       out, err);
+}
+
+enum status command_connect_local(const char *folder, struct client **out, struct error *err)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/gnomon.sock", folder);
+    return client_open(&(struct client_options){.socket_path = path}, out, err);
+}

@@ -1,0 +1,89 @@
+/* The subcommands of the program: one file and one const record each, listed in main.c.
+ * What they share: how they fail, and how they find the server. */
+#ifndef GNOMON_SERVICE_CLI_COMMAND_H
+#define GNOMON_SERVICE_CLI_COMMAND_H
+
+#include "engine/base/status.h"
+#include "service/cli/options.h"
+
+#include <stdbool.h>
+
+struct client; /* service/client.h */
+
+struct command {
+    const char              *name;
+    const char              *operands; /* for the help: "create|list|revoke [ID]", or "" */
+    const char              *summary;
+    const struct config_row *options;
+    int (*run)(char **arguments); /* after the name, NULL at the end; the exit code */
+};
+
+extern const struct command command_serve, command_run, command_demo, command_token, command_project, command_curate,
+    command_agent, command_export, command_import, command_routes, command_key, command_ledger, command_audit,
+    command_migrate;
+
+/* Exit codes; the numbers are those of sysexits.h. */
+enum {
+    COMMAND_DONE = 0,
+    COMMAND_FAILED = 1,       /* the input or the server said no */
+    COMMAND_PENDING = 2,      /* migrate --check: there is something to do */
+    COMMAND_USAGE = 64,       /* a wrong option */
+    COMMAND_CORRUPT = 65,     /* the store is damaged */
+    COMMAND_UNREACHABLE = 69, /* no server there */
+    COMMAND_INTERNAL = 70,
+    COMMAND_TEMPORARY = 75, /* the folder is in use, or the work was interrupted: again later */
+    COMMAND_SCHEMA =
+        78, /* a store that this version does not take as it is: a later or an unknown schema, an old backup */
+};
+
+/* Prints "gnomon: <text>" on standard error; the exit code that belongs to the error. */
+int command_fail(const struct error *err);
+
+/* INVALID "usage" unless it looks like a study's id: it becomes part of a path. */
+MUST_CHECK enum status command_check_study(const char *id, struct error *err);
+
+/* Where the service is, and who asks: a member "at" of each client's options, filled by COMMAND_SERVER_ROWS. */
+struct command_server {
+    const char *url, *token_file, *ca_file; /* the last two: or NULL */
+    bool        insecure_http;
+};
+
+/* A client of the server with the token in the file, or in GNOMON_TOKEN (which is then removed from the environment, so
+ * that no child process sees it). */
+MUST_CHECK enum status command_connect(const struct command_server *at, struct client **out, struct error *err);
+
+/* A client of the server that owns the folder, through its Unix socket, as the local administrator. */
+MUST_CHECK enum status command_connect_local(const char *folder, struct client **out, struct error *err);
+
+/* The options that every client has; for use inside a table. */
+#define COMMAND_SERVER_ROW(type, member)                                                                       \
+    {                                                                                                          \
+        .flag = "server", .environment = "GNOMON_SERVER", .value = "URL", .fallback = "http://127.0.0.1:8080", \
+        .kind = CONFIG_TEXT, .offset = offsetof(type, member), .help = "where the service is"                  \
+    }
+#define COMMAND_SERVER_ROWS(type)                                                                               \
+    COMMAND_SERVER_ROW(type, at.url),                                                                           \
+        {.flag = "token-file",                                                                                  \
+         .environment = "GNOMON_TOKEN_FILE",                                                                    \
+         .value = "FILE",                                                                                       \
+         .kind = CONFIG_TEXT,                                                                                   \
+         .offset = offsetof(type, at.token_file),                                                               \
+         .help = "a file with the token; without it, GNOMON_TOKEN has the token"},                              \
+        {.flag = "cacert",                                                                                      \
+         .environment = "GNOMON_CACERT",                                                                        \
+         .value = "FILE",                                                                                       \
+         .kind = CONFIG_TEXT,                                                                                   \
+         .offset = offsetof(type, at.ca_file),                                                                  \
+         .help = "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the " \
+                 "system's"},                                                                                   \
+    {                                                                                                           \
+        .flag = "insecure-http", .kind = CONFIG_SWITCH, .offset = offsetof(type, at.insecure_http),             \
+        .help = "allow http:// to another machine: whoever is in between reads the token and everything else"   \
+    }
+#define COMMAND_DATA_ROW(type)                                                                                   \
+    {                                                                                                            \
+        .flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = CONFIG_TEXT, \
+        .offset = offsetof(type, data), .help = "the folder of the store"                                        \
+    }
+
+#endif

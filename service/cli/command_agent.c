@@ -1,0 +1,459 @@
+/* gnomon agent: one agent of a federation.  The observations stay here: points are chosen and measured on this machine,
+ * and only vectors of the shared random features are sent, one in each round.
+ *
+ * Invariants: what is known is in the journal, durable, before anything is made of it; an agent that was killed goes on
+ * with the same points.  What other agents send can be late or absent: then an own draw takes its place. */
+#include "engine/federated/fts.h"
+#include "service/cli/client.h"
+#include "service/codec/codec_trial.h"
+#include "service/codec/codec_federation.h"
+#include "service/cli/command.h"
+#include "service/cli/agent_log.h"
+#include "service/cli/measure.h"
+#include "service/cli/plain.h"
+#include "service/cli/process.h"
+#include "service/base/random.h"
+#include "service/cli/upload.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAILURES_MAX = 5, POLL_MIN_MS = 50, POLL_MAX_MS = 2000, ARENA_BYTES = 256 << 20 };
+
+struct agent_options {
+    struct command_server at;
+    const char           *federation, *measure, *journal;
+    int64_t               trials, patience_s, wait_s, seed;
+};
+
+#define MEMBER(name) .offset = offsetof(struct agent_options, name)
+static const struct config_row options_table[] = {
+    COMMAND_SERVER_ROWS(struct agent_options),
+    {.flag = "federation",
+     .value = "ID",
+     .kind = CONFIG_TEXT,
+     MEMBER(federation),
+     .is_required = true,
+     .help = "the federation in which the token has a seat"},
+    {.flag = "measure",
+     .value = "CMD",
+     .kind = CONFIG_TEXT,
+     MEMBER(measure),
+     .is_required = true,
+     .help =
+         "run by /bin/sh; gets the point as a JSON object on standard input, prints one number; exit codes 1 to 125 "
+         "say that this point cannot be measured"},
+    {.flag = "trials",
+     .value = "N",
+     .kind = CONFIG_INT,
+     MEMBER(trials),
+     .fallback = "0",
+     .min = 0,
+     .max = 1000000,
+     .help = "how many trials to make in all; 0: the initial ones and one for each round.  What is left when the "
+             "federation is over is made alone"},
+    {.flag = "journal",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(journal),
+     .help = "where the agent's data are kept; by default ./FEDERATION-AGENT.journal"},
+    {.flag = "wait",
+     .value = "SECONDS",
+     .kind = CONFIG_INT,
+     MEMBER(wait_s),
+     .fallback = "3600",
+     .min = 0,
+     .max = 604800,
+     .help = "how long to wait for the others in one round before the next trial is made without them"},
+    {.flag = "seed",
+     .value = "N",
+     .kind = CONFIG_INT,
+     MEMBER(seed),
+     .fallback = "-1",
+     .min = -1,
+     .max = 9007199254740991.0,
+     .help = "of a new journal's random choices; -1: from the system"},
+    {.flag = "patience",
+     .environment = "GNOMON_PATIENCE",
+     .value = "SECONDS",
+     .kind = CONFIG_INT,
+     MEMBER(patience_s),
+     .fallback = "300",
+     .min = 0,
+     .max = 604800,
+     .help = "how long the server may be away before this gives up"},
+    {.flag = NULL},
+};
+
+struct agent {
+    struct agent_options   options;
+    struct client         *client;
+    struct patience        patience;
+    struct arena           arena; /* of the specification */
+    struct federation_spec spec;
+    struct agent_log       log;
+    char                   features_sha256[65];
+    int64_t                seat, initial, sent; /* sent: the last round this process has sent for */
+    bool                   is_over;             /* the federation is */
+    bool                   is_alone;            /* it was before this trial was chosen */
+    double                *vector;              /* [features] */
+    struct proposal        proposal;
+    size_t                 measured, failures_in_a_row;
+};
+
+static enum status call(struct agent *a, const char *method, const char *rest, json_t *body, json_t **reply,
+                        struct error *err)
+{
+    char path[320];
+    snprintf(path, sizeof path, "/v1/federations/%.40s%s", a->options.federation, rest);
+    return patience_json(&a->patience, a->client, method, path, body, reply, err);
+}
+
+static enum status bad_reply(struct error *err)
+{
+    return error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's answer is not understood");
+}
+
+/* ---- joining ---- */
+
+static enum status find_seat(struct agent *a, struct error *err)
+{
+    json_t *who = NULL;
+    TRY(patience_json(&a->patience, a->client, "GET", "/v1/whoami", NULL, &who, err));
+    const char *resource = json_string_value(json_object_get(who, "resource"));
+    const char *agent = json_string_value(json_object_get(who, "agent"));
+    bool        is_member = resource != NULL && agent != NULL && strcmp(resource, a->options.federation) == 0;
+    a->seat = is_member ? strtoll(agent, NULL, 10) : 0;
+    json_decref(who);
+    return a->seat > 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FORBIDDEN, "other_agent", "",
+                           "the token is not of an agent of %.40s: 'POST ../agents' makes one", a->options.federation);
+}
+
+static enum status set_region(struct agent *a, struct error *err)
+{
+    const struct policy *policy = a->spec.study.policy;
+    size_t               len = 0;
+    while (policy->options[len].name != NULL)
+        len++;
+    double *options = ARENA_NEW(&a->arena, double, len);
+    if (options == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    federation_options(&a->spec, a->seat, options);
+    a->spec.study.options = options;
+    a->initial = (int64_t)options[policy_option(policy, "initial")];
+    return STATUS_OK;
+}
+
+static enum status read_federation(struct agent *a, struct error *err)
+{
+    static const char *const members[] = {"metrics", "space",         "algorithm", "seats",  "minimum_agents",
+                                          "rounds",  "round_seconds", "weights",   "privacy"};
+    json_t                  *shown = NULL, *spec = json_object();
+    enum status              status = call(a, "GET", "", NULL, &shown, err);
+    for (size_t i = 0; i < sizeof members / sizeof *members && status == STATUS_OK; i++) {
+        json_t *member = json_object_get(shown, members[i]);
+        if (member != NULL)
+            (void)json_object_set(spec, members[i], member);
+    }
+    if (status == STATUS_OK)
+        status = codec_federation(spec, &a->arena, &a->spec, err);
+    const char *digest = json_string_value(json_object_get(shown, "features_sha256"));
+    snprintf(a->features_sha256, sizeof a->features_sha256, "%s", digest == NULL ? "" : digest);
+    json_decref(shown);
+    json_decref(spec);
+    TRY(status);
+    return set_region(a, err);
+}
+
+static bool is_near(const json_t *row, const struct rff *rff, size_t i)
+{
+    const double tolerance = 1e-8;
+    bool         is_same = json_array_size(row) == rff->dims + 1;
+    for (size_t j = 0; j <= rff->dims && is_same; j++) {
+        double own = j < rff->dims ? rff->frequencies[i * rff->dims + j] : rff->phases[i];
+        is_same = fabs(json_number_value(json_array_get(row, j)) - own) <= tolerance * (1 + fabs(own));
+    }
+    return is_same;
+}
+
+/* The server's features against those that this program makes from the same numbers. */
+static enum status check_features(struct agent *a, struct error *err)
+{
+    const struct policy    *policy = a->spec.study.policy;
+    const double           *options = a->spec.study.options;
+    const struct fts_shared shared = {a->spec.features, (uint64_t)options[policy_option(policy, "features_seed")],
+                                      options[policy_option(policy, "length_scale")]};
+    struct rff              rff;
+    json_t                 *reply = NULL;
+    TRY(fts_features(&shared, &a->spec.study.space, &a->arena, &rff, err));
+    TRY(call(a, "GET", "/random-features", NULL, &reply, err));
+    const json_t *rows = json_object_get(reply, "features");
+    const char   *digest = json_string_value(json_object_get(reply, "sha256"));
+    bool is_same = json_array_size(rows) == rff.count && digest != NULL && strcmp(digest, a->features_sha256) == 0;
+    for (size_t i = 0; i < rff.count && is_same; i++)
+        is_same = is_near(json_array_get(rows, i), &rff, i);
+    json_decref(reply);
+    return is_same ? STATUS_OK
+                   : error_set(err, STATUS_CONFLICT, "wrong_features", "",
+                               "the federation's random features are not those of its seed and length-scale");
+}
+
+static enum status open_log(struct agent *a, struct error *err)
+{
+    char                  path[256];
+    struct agent_identity identity = {a->options.federation, a->features_sha256, a->seat, (uint64_t)a->options.seed};
+    snprintf(path, sizeof path, "%.40s-%lld.journal", a->options.federation, (long long)a->seat);
+    if (a->options.seed < 0) {
+        TRY(random_bytes(&identity.seed, sizeof identity.seed, err));
+        identity.seed >>= 11;
+    }
+    return agent_log_open(a->options.journal != NULL ? a->options.journal : path, &identity, &a->spec, &a->log, err);
+}
+
+static enum status join(struct agent *a, struct error *err)
+{
+    if (strncmp(a->options.federation, "fed_", 4) != 0)
+        return error_set(err, STATUS_INVALID, "usage", "", "--federation takes an id like fed_abcdefghij234567");
+    TRY(command_check_study(a->options.federation, err));
+    TRY(command_connect(&a->options.at, &a->client, err));
+    TRY(find_seat(a, err));
+    TRY(read_federation(a, err));
+    TRY(check_features(a, err));
+    a->vector = ARENA_NEW(&a->arena, double, a->spec.features);
+    a->proposal.point = ARENA_NEW(&a->arena, double, a->spec.study.space.params_len);
+    if (a->vector == NULL || a->proposal.point == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    TRY(open_log(a, err));
+    if (a->options.trials == 0)
+        a->options.trials = a->initial + a->spec.rounds;
+    fprintf(stderr, "gnomon: agent %lld of %lld, %lld of %lld trials in the journal\n", (long long)a->seat,
+            (long long)a->spec.seats, (long long)a->log.trials, (long long)a->options.trials);
+    return STATUS_OK;
+}
+
+/* ---- measuring ---- */
+
+/* *value NaN: the command says that the point cannot be measured. */
+static enum status measure(struct agent *a, double *value, struct error *err)
+{
+    json_t     *json = codec_point_json(&a->spec.study, a->log.point);
+    char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    enum status status = text == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory")
+                                      : measure_run(a->options.measure, text, value, err);
+    json_decref(json);
+    free(text);
+    return status;
+}
+
+static enum status run_trial(struct agent *a, struct error *err)
+{
+    double  value;
+    int64_t trial = a->log.pending;
+    TRY(measure(a, &value, err)); // else the trial stays open
+    TRY(agent_log_ended(&a->log, value, err));
+    if (isnan(value))
+        return ++a->failures_in_a_row < FAILURES_MAX
+                   ? STATUS_OK
+                   : error_set(err, STATUS_INVALID, "measure_failed", "",
+                               "the measure command failed for %d trials in a row", FAILURES_MAX);
+    a->failures_in_a_row = 0;
+    a->measured++;
+    fprintf(stderr, "gnomon: trial %lld of %lld, value %.6g, best %.6g%s\n", (long long)trial,
+            (long long)a->options.trials, value, a->log.best, a->is_alone ? ", alone" : "");
+    return STATUS_OK;
+}
+
+static enum status ask(struct agent *a, struct error *err)
+{
+    const struct ask ask = {.trial = (uint64_t)a->log.trials + 1};
+    a->proposal.note_bytes = 0;
+    a->proposal.fallback = NULL;
+    TRY(a->spec.study.policy->ask(a->log.session, &ask, &a->proposal, err));
+    return agent_log_suggested(&a->log, &a->proposal, err);
+}
+
+/* ---- rounds ---- */
+
+struct state {
+    char    name[16], reason[40];
+    int64_t round, closed, received;
+};
+
+static enum status read_state(struct agent *a, struct state *out, struct error *err)
+{
+    json_t     *reply = NULL;
+    const char *name = "";
+    json_int_t  closed = 0, received = 0;
+    TRY(call(a, "GET", "", NULL, &reply, err));
+    int failure =
+        json_unpack(reply, "{s:s, s:I, s:I}", "state", &name, "rounds_closed", &closed, "received", &received);
+    const char *reason = json_string_value(json_object_get(reply, "reason"));
+    *out = (struct state){.round = closed + 1, .closed = closed, .received = received};
+    snprintf(out->name, sizeof out->name, "%s", name);
+    snprintf(out->reason, sizeof out->reason, "%s", reason == NULL ? "" : reason);
+    json_decref(reply);
+    return failure == 0 ? STATUS_OK : bad_reply(err);
+}
+
+static enum status take_broadcast(struct agent *a, int64_t round, const json_t *reply, struct error *err)
+{
+    const json_t     *rows = json_object_get(reply, "vectors");
+    size_t            features = a->spec.features, len = json_array_size(rows);
+    size_t            wanted = a->spec.is_private ? a->spec.broadcast.regions : (size_t)a->spec.seats;
+    struct arena_mark mark = arena_mark(&a->arena);
+    double           *matrix = ARENA_NEW(&a->arena, double, wanted *features);
+    if (matrix == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    for (size_t i = 0; i < wanted * features; i++) {
+        const json_t *number = json_array_get(json_array_get(rows, i / features), i % features);
+        if (len != wanted || !json_is_number(number))
+            return bad_reply(err);
+        matrix[i] = json_number_value(number);
+    }
+    enum status status = agent_log_received(&a->log, round, matrix, wanted, a->seat, err);
+    arena_release(&a->arena, mark);
+    return status;
+}
+
+/* CONFLICT while the round is open, and when it will never close. */
+static enum status receive(struct agent *a, int64_t round, struct error *err)
+{
+    char    path[64];
+    json_t *reply = NULL;
+    snprintf(path, sizeof path, "/rounds/%lld/broadcast", (long long)round);
+    TRY(call(a, "GET", path, NULL, &reply, err));
+    enum status status = take_broadcast(a, round, reply, err);
+    json_decref(reply);
+    return status;
+}
+
+/* Late and conflicting messages are no failure: another one of ours is there, or the round went on without. */
+static enum status send(struct agent *a, int64_t round, struct error *err)
+{
+    char                 path[256];
+    const struct policy *policy = a->spec.study.policy;
+    enum status          status = policy->message(a->log.session, (uint64_t)round, a->vector, err);
+    if (status == STATUS_OK) {
+        json_t *body = json_array();
+        for (size_t i = 0; i < a->spec.features; i++)
+            (void)json_array_append_new(body, json_real(a->vector[i]));
+        snprintf(path, sizeof path, "/rounds/%lld/messages/%lld?features=%s", (long long)round, (long long)a->seat,
+                 a->features_sha256);
+        status = call(a, "PUT", path, body, NULL, err);
+    }
+    if (status == STATUS_OK || status == STATUS_CONFLICT || status == STATUS_NUMERIC)
+        a->sent = round;
+    if (status == STATUS_NUMERIC) // the model has no finite answer: this round goes on without us
+        fprintf(stderr, "gnomon: nothing to send in round %lld: %s\n", (long long)round, err->text);
+    return status == STATUS_CONFLICT || status == STATUS_NUMERIC ? STATUS_OK : status;
+}
+
+static enum status end(struct agent *a, const struct state *state, struct error *err)
+{
+    a->is_over = true;
+    if (state->closed > a->log.round)
+        TRY(receive(a, state->closed, err));
+    fprintf(stderr, "gnomon: the federation is over after %lld rounds: ", (long long)state->closed);
+    plain_print(stderr, state->reason);
+    fputc('\n', stderr);
+    return STATUS_OK;
+}
+
+/* Sends for the open round and waits for its broadcast: one broadcast for each trial, as long as there are any. */
+static enum status take_part(struct agent *a, struct error *err)
+{
+    struct state state;
+    long         waited_ms = 0, pause_ms = POLL_MIN_MS;
+    while (!process_is_stopped()) {
+        TRY(read_state(a, &state, err));
+        if (strcmp(state.name, "completed") == 0)
+            return end(a, &state, err);
+        bool is_closed = a->sent > 0 && a->sent <= state.closed && a->log.round < state.closed;
+        if (is_closed) {
+            TRY(receive(a, state.closed, err));
+            fprintf(stderr, "gnomon: round %lld of %lld received\n", (long long)state.closed,
+                    (long long)a->spec.rounds);
+            return STATUS_OK;
+        }
+        if (a->sent < state.round && strcmp(state.name, "active") == 0) {
+            TRY(send(a, state.round, err));
+            continue;
+        }
+        if (waited_ms >= a->options.wait_s * 1000) {
+            fprintf(stderr, "gnomon: round %lld is late (%lld of %lld have sent): going on without it\n",
+                    (long long)state.round, (long long)state.received, (long long)a->spec.seats);
+            return STATUS_OK;
+        }
+        process_sleep_ms(pause_ms);
+        waited_ms += pause_ms;
+        pause_ms = 2 * pause_ms < POLL_MAX_MS ? 2 * pause_ms : POLL_MAX_MS;
+    }
+    return STATUS_OK;
+}
+
+static enum status work(struct agent *a, struct error *err)
+{
+    while (!process_is_stopped()) {
+        if (a->log.pending > 0) {
+            TRY(run_trial(a, err));
+            continue;
+        }
+        if (a->log.trials >= a->options.trials)
+            return STATUS_OK;
+        a->is_alone = a->is_over;
+        if (a->log.trials >= a->initial && a->log.values > 0 && !a->is_over)
+            TRY(take_part(a, err));
+        if (!process_is_stopped())
+            TRY(ask(a, err));
+    }
+    return STATUS_OK;
+}
+
+/* To standard output: the best trial's point, as the measure command got it. */
+static void tell_best(const struct agent *a)
+{
+    json_t *json = codec_point_json(&a->spec.study, a->log.best_point);
+    char   *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    printf("best of %lld trials: value %.10g\n%s\n", (long long)a->log.trials, a->log.best, text == NULL ? "" : text);
+    json_decref(json);
+    free(text);
+}
+
+static int run(char **arguments)
+{
+    struct error  err;
+    struct agent *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        return COMMAND_INTERNAL;
+    a->log.file.fd = -1;
+    arena_init(&a->arena, ARENA_BYTES);
+    enum status status = config_read(options_table, arguments, &a->options, NULL, 0, &err);
+    process_watch_signals();
+    a->patience.limit_ms = (long)a->options.patience_s * 1000;
+    if (status == STATUS_OK)
+        status = join(a, &err);
+    if (status == STATUS_OK)
+        status = work(a, &err);
+    if (process_is_stopped())
+        status = error_set(&err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
+    if (status == STATUS_OK)
+        fprintf(stderr, "gnomon: done: %lld trials\n", (long long)a->log.trials);
+    if (a->log.values > 0)
+        tell_best(a);
+    client_close(a->client);
+    agent_log_close(&a->log);
+    arena_fini(&a->arena);
+    free(a);
+    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+}
+
+const struct command command_agent = {
+    .name = "agent",
+    .operands = "",
+    .summary = "an agent of a federation: choose, measure and keep here, send vectors only",
+    .options = options_table,
+    .run = run,
+};

@@ -1,0 +1,410 @@
+/* gnomon demo: the service doing its two main jobs on real data, against a running server.
+ *   1. Hyper-parameters: a parameters study over a tabulated neural network; a suggestion is answered by the nearest
+ *      tabulated configuration.
+ *   2. Private outsourcing: a release of rows of house prices is made and answered by the curator's programs, run as
+ *      their own processes; the server sees neither rows nor names.
+ * Each result is set against the best of the table and what as many random rows reach on average. */
+#include "service/cli/client.h"
+#include "service/cli/command.h"
+#include "service/base/csv.h"
+#include "service/base/file.h"
+#include "service/cli/process.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TUNING_TRIALS = 60, PRIVATE_TRIALS = 60, PROGRESS_EVERY = 10, PATH_BYTES = 1100 };
+
+struct demo_options {
+    const char *server, *data, *examples;
+};
+
+#define MEMBER(member) .offset = offsetof(struct demo_options, member)
+static const struct config_row options_table[] = {
+    COMMAND_SERVER_ROW(struct demo_options, server),
+    COMMAND_DATA_ROW(struct demo_options),
+    {.flag = "examples",
+     .value = "DIR",
+     .kind = CONFIG_TEXT,
+     MEMBER(examples),
+     .fallback = "tests/data",
+     .help = "the folder with the example data"},
+    {.flag = NULL},
+};
+
+struct demo {
+    struct demo_options options;
+    struct client      *client; /* through the Unix socket */
+    struct csv_table    table;
+    double             *values; /* [table.rows] of the column that is optimised, larger is better */
+};
+
+/* ---- what a result is compared with ---- */
+
+static int descending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* The expected largest of k draws without replacement from n values: sum over the values in descending order of
+ * value * C(n-1-i, k-1) / C(n, k), the weights by recursion.  Sorts values. */
+static double expect_best(double *values, size_t n, size_t k)
+{
+    double weight = (double)k / (double)n, sum = 0;
+    qsort(values, n, sizeof *values, descending);
+    for (size_t i = 0; i < n && weight > 0; i++) {
+        sum += weight * values[i];
+        if (i + 1 < n)
+            weight *= ((double)n - (double)i - (double)k) / ((double)n - (double)i - 1);
+    }
+    return sum;
+}
+
+static enum status read_table(struct demo *demo, const char *file, const char *column, struct error *err)
+{
+    char   path[PATH_BYTES];
+    size_t j = 0;
+    csv_table_free(&demo->table);
+    free(demo->values);
+    demo->values = NULL;
+    snprintf(path, sizeof path, "%.900s/%s", demo->options.examples, file);
+    TRY(csv_table_read(path, &demo->table, err));
+    TRY(csv_table_column(&demo->table, column, &j, err));
+    demo->values = malloc((demo->table.rows + 1) * sizeof *demo->values);
+    if (demo->values == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    for (size_t i = 0; i < demo->table.rows; i++)
+        TRY(csv_table_number(&demo->table, i, j, &demo->values[i], err));
+    return STATUS_OK;
+}
+
+static enum status call(struct demo *demo, const char *method, const char *study, const char *verb, json_t *body,
+                        json_t **reply, struct error *err)
+{
+    char path[160];
+    snprintf(path, sizeof path, "/v1/studies%s%.40s%s", study[0] != '\0' ? "/" : "", study, verb);
+    return client_json(demo->client, method, path, body, reply, err);
+}
+
+static enum status create_study(struct demo *demo, json_t *body, char study[64], struct error *err)
+{
+    json_t *reply = NULL;
+    TRY(call(demo, "POST", "", "", body, &reply, err));
+    const char *id = json_string_value(json_object_get(reply, "id"));
+    snprintf(study, 64, "%s", id != NULL ? id : "");
+    json_decref(reply);
+    return STATUS_OK;
+}
+
+static enum status read_best(struct demo *demo, const char *study, double *best, struct error *err)
+{
+    json_t *reply = NULL;
+    TRY(call(demo, "GET", study, "", NULL, &reply, err));
+    const json_t *value = json_object_get(json_object_get(reply, "best"), "value");
+    *best = json_is_number(value) ? json_number_value(value) : (double)NAN;
+    json_decref(reply);
+    return STATUS_OK;
+}
+
+/* ---- 1. hyper-parameters ---- */
+
+enum { TUNED = 5 };
+static const struct {
+    const char *name;
+    bool        is_int, is_log;
+    double      min, max;
+} tuned[TUNED] = {
+    {"alpha", false, true, 1e-8, 1}, {"batch_size", true, true, 4, 256},
+    {"depth", true, false, 1, 3},    {"learning_rate_init", false, true, 1e-5, 1},
+    {"width", true, true, 16, 1024},
+};
+
+static json_t *tuning_study(void)
+{
+    json_t *parameters = json_array();
+    for (size_t j = 0; j < TUNED; j++)
+        json_array_append_new(parameters, json_pack("{s:s, s:s, s:f, s:f, s:s}", "name", tuned[j].name, "type",
+                                                    tuned[j].is_int ? "int" : "double", "min", tuned[j].min, "max",
+                                                    tuned[j].max, "scale", tuned[j].is_log ? "log" : "linear"));
+    return json_pack("{s:s, s:[{s:s, s:s}], s:{s:s, s:o}, s:i, s:{s:i}, s:{s:s}}", "name", "demo: hyper-parameters",
+                     "metrics", "name", "accuracy", "goal", "maximize", "space", "type", "parameters", "parameters",
+                     parameters, "seed", 2385, "budget", "trials", TUNING_TRIALS, "labels", "demo", "tuning");
+}
+
+static double unit(size_t j, double x)
+{
+    return tuned[j].is_log ? log(x / tuned[j].min) / log(tuned[j].max / tuned[j].min)
+                           : (x - tuned[j].min) / (tuned[j].max - tuned[j].min);
+}
+
+/* The tabulated configuration that is nearest to the point, each parameter on its own scale from 0 to 1. */
+static enum status find_nearest(const struct demo *demo, const json_t *point, size_t *row, struct error *err)
+{
+    double least = INFINITY, x[TUNED] = {0};
+    size_t column[TUNED] = {0};
+    for (size_t j = 0; j < TUNED; j++) {
+        TRY(csv_table_column(&demo->table, tuned[j].name, &column[j], err));
+        x[j] = unit(j, json_number_value(json_object_get(point, tuned[j].name)));
+    }
+    for (size_t i = 0; i < demo->table.rows; i++) {
+        double distance = 0, value = 0;
+        for (size_t j = 0; j < TUNED; j++) {
+            TRY(csv_table_number(&demo->table, i, column[j], &value, err));
+            distance += (unit(j, value) - x[j]) * (unit(j, value) - x[j]);
+        }
+        if (distance < least) {
+            least = distance;
+            *row = i;
+        }
+    }
+    return STATUS_OK;
+}
+
+static void show_progress(const char *what, int done, int total, double best)
+{
+    bool is_terminal = isatty(STDOUT_FILENO) == 1;
+    if (!is_terminal && done % PROGRESS_EVERY != 0 && done != total)
+        return;
+    printf("%s%s: %d of %d, best %.5g%s", is_terminal ? "\r" : "", what, done, total, best,
+           is_terminal && done < total ? "   " : "\n");
+    fflush(stdout);
+}
+
+static enum status tune_once(struct demo *demo, const char *study, double *best, struct error *err)
+{
+    json_t    *reply = NULL, *point = NULL;
+    json_int_t number = 0;
+    size_t     row = 0;
+    TRY(call(demo, "POST", study, "/suggest", json_pack("{s:i}", "count", 1), &reply, err));
+    enum status status = STATUS_OK;
+    if (json_unpack(reply, "{s:[{s:I, s:o}]}", "trials", "number", &number, "point", &point) != 0)
+        status = error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's suggestion is not understood");
+    if (status == STATUS_OK)
+        status = find_nearest(demo, point, &row, err);
+    json_decref(reply);
+    if (status != STATUS_OK)
+        return status;
+    *best = fmax(*best, demo->values[row]);
+    return call(demo, "POST", study, "/observe", json_pack("{s:I, s:f}", "trial", number, "value", demo->values[row]),
+                NULL, err);
+}
+
+static enum status tune(struct demo *demo, struct error *err)
+{
+    char   study[64];
+    double best = -INFINITY;
+    TRY(read_table(demo, "hpobench/mlp_2tasks.csv", "vehicle", err));
+    TRY(create_study(demo, tuning_study(), study, err));
+    for (int i = 1; i <= TUNING_TRIALS && !process_is_stopped(); i++) {
+        TRY(tune_once(demo, study, &best, err));
+        show_progress("hyper-parameters of a neural network", i, TUNING_TRIALS, best);
+    }
+    double random = expect_best(demo->values, demo->table.rows, TUNING_TRIALS);
+    printf("  found accuracy %.4f in %d trials; best of all %zu tabulated: %.4f; %d random ones reach %.4f on average\n"
+           "  study %s\n\n",
+           best, TUNING_TRIALS, demo->table.rows, demo->values[0], TUNING_TRIALS, random, study);
+    return STATUS_OK;
+}
+
+/* ---- 2. private outsourcing ---- */
+
+struct paths {
+    char own[PATH_BYTES], data[PATH_BYTES], matrix[PATH_BYTES], manifest[PATH_BYTES], secret[PATH_BYTES],
+        token[PATH_BYTES], key[PATH_BYTES], ledger[PATH_BYTES];
+};
+
+static void make_paths(const struct demo *demo, struct paths *paths)
+{
+    process_own_path(paths->own, sizeof paths->own);
+    snprintf(paths->data, PATH_BYTES, "%.900s/housing/housing_2000.csv", demo->options.examples);
+    snprintf(paths->matrix, PATH_BYTES, "%.900s/demo/houses.npy", demo->options.data);
+    snprintf(paths->manifest, PATH_BYTES, "%.900s/demo/houses.json", demo->options.data);
+    snprintf(paths->secret, PATH_BYTES, "%.900s/demo/houses.secret", demo->options.data);
+    snprintf(paths->token, PATH_BYTES, "%.900s/demo/curator.token", demo->options.data);
+    snprintf(paths->key, PATH_BYTES, "%.900s/demo/curator.key", demo->options.data);
+    snprintf(paths->ledger, PATH_BYTES, "%.900s/demo/houses.ledger", demo->options.data);
+}
+
+static enum status run_own(char *const *arguments, struct error *err)
+{
+    struct process process;
+    fflush(stdout);
+    TRY(process_start(&(struct process_options){.arguments = arguments}, &process, err));
+    int code = process_wait(&process);
+    if (process_is_stopped())
+        return error_set(err, STATUS_BUSY, "interrupted", "", "interrupted");
+    return code == 0 ? STATUS_OK
+                     : error_set(err, STATUS_INTERNAL, "demo", "", "gnomon %s ended with code %d", arguments[1], code);
+}
+
+static enum status make_key(struct paths *paths, struct error *err)
+{
+    char  command[] = "key", out[] = "--out";
+    char *arguments[] = {paths->own, command, out, paths->key, NULL};
+    if (access(paths->key, F_OK) == 0)
+        return STATUS_OK;
+    printf("the curator's public key, for the study: ");
+    return run_own(arguments, err);
+}
+
+/* Centre, length-scales and radius are what anybody knows of California: where it lies, and what people earn there. */
+static enum status project(struct paths *paths, struct error *err)
+{
+    char command[] = "project", in[] = "--in", columns[] = "--columns=longitude,latitude,median_income",
+         centre[] = "--centre=-119.5,37,5", scales[] = "--length-scales=1,1,2", radius[] = "--radius=7",
+         epsilon[] = "--epsilon=2.718", key[] = "--key", ledger[] = "--ledger", out[] = "--out";
+    char *arguments[] = {paths->own, command, in,         paths->data, columns,       centre, scales,        radius,
+                         epsilon,    key,     paths->key, ledger,      paths->ledger, out,    paths->matrix, NULL};
+    return run_own(arguments, err);
+}
+
+static enum status show_ledger(struct paths *paths, struct error *err)
+{
+    char  command[] = "ledger", ledger[] = "--ledger";
+    char *arguments[] = {paths->own, command, ledger, paths->ledger, NULL};
+    return run_own(arguments, err);
+}
+
+/* As a curator must: the table is released once, and the release serves every run.  *is_there false: the ledger has one
+ * whose files are gone, and another would be another charge. */
+static enum status release(struct paths *paths, bool *is_there, struct error *err)
+{
+    bool has_files =
+        access(paths->matrix, F_OK) == 0 && access(paths->manifest, F_OK) == 0 && access(paths->secret, F_OK) == 0;
+    bool has_ledger = access(paths->ledger, F_OK) == 0;
+    *is_there = has_files || !has_ledger;
+    if (!*is_there) {
+        printf("  left out: %.200s has a release whose files are gone, and a second one would be a second charge\n",
+               paths->ledger);
+        return STATUS_OK;
+    }
+    TRY(make_key(paths, err));
+    if (!has_files)
+        return project(paths, err);
+    printf("the release of an earlier run is used again, without a charge; its ledger:\n");
+    return show_ledger(paths, err);
+}
+
+/* Rows, columns and key of the study are those of the manifest. */
+static enum status create_private_study(struct demo *demo, const struct paths *paths, char study[64], struct error *err)
+{
+    char       *text = NULL;
+    size_t      length = 0;
+    json_int_t  rows = 0, columns = 0;
+    const char *key = "";
+    TRY(file_read(paths->manifest, 65536, &text, &length, err));
+    json_t *manifest = json_loadb(text, length, 0, NULL);
+    free(text);
+    json_unpack(manifest, "{s:I, s:I, s:s}", "rows", &rows, "columns", &columns, "key", &key);
+    json_t *space = json_pack("{s:s, s:I, s:I, s:b, s:s}", "type", "candidates", "rows", rows, "columns", columns,
+                              "private", 1, "curator_key", key);
+    json_decref(manifest);
+    return create_study(demo,
+                        json_pack("{s:s, s:[{s:s, s:s}], s:o, s:{s:s}, s:i, s:{s:i}, s:{s:s}}", "name",
+                                  "demo: private rows", "metrics", "name", "y", "goal", "maximize", "space", space,
+                                  "algorithm", "name", "po-gp-ucb", "seed", 2385, "budget", "trials", PRIVATE_TRIALS,
+                                  "labels", "demo", "private"),
+                        study, err);
+}
+
+static enum status write_token(struct demo *demo, const char *path, const char *study, struct error *err)
+{
+    struct file_draft draft;
+    json_t           *reply = NULL;
+    TRY(client_json(demo->client, "POST", "/v1/tokens",
+                    json_pack("{s:s, s:s, s:s, s:i}", "name", "demo curator", "scope", "curator", "resource", study,
+                              "expires_in_seconds", 86400),
+                    &reply, err));
+    const char *token = json_string_value(json_object_get(reply, "token"));
+    enum status status = file_begin(&draft, path, 0600, err);
+    if (status == STATUS_OK) {
+        fprintf(draft.stream, "%s\n", token != NULL ? token : "");
+        status = file_finish(&draft, err);
+    }
+    if (status == STATUS_OK)
+        status = file_publish(&draft, err);
+    file_discard(&draft);
+    json_decref(reply);
+    return status;
+}
+
+static enum status curate(struct demo *demo, struct paths *paths, char *study, struct error *err)
+{
+    char command[] = "curate", server[] = "--server", study_flag[] = "--study", secret[] = "--secret",
+         data[] = "--data", token[] = "--token-file", measure[] = "--measure",
+         measure_command[] = "awk -F'\"median_house_value\":' '{ printf \"%.12f\\n\", log($2) }'", address[512];
+    snprintf(address, sizeof address, "%s", demo->options.server);
+    char *arguments[] = {paths->own, command,         server, address,     study_flag, study,
+                         secret,     paths->secret,   data,   paths->data, token,      paths->token,
+                         measure,    measure_command, NULL};
+    return run_own(arguments, err);
+}
+
+static void report_private(struct demo *demo, double best, const char *study)
+{
+    size_t n = demo->table.rows;
+    for (size_t i = 0; i < n; i++)
+        demo->values[i] = log(demo->values[i]);
+    double random = expect_best(demo->values, n, PRIVATE_TRIALS);
+    printf("  dearest district found: %.0f $ with %d questions about %zu rows; the dearest of all: %.0f $; the dearest "
+           "of\n"
+           "  %d random rows: %.0f $ on average\n  study %s; the server was sent neither rows, names nor places\n",
+           exp(best), PRIVATE_TRIALS, n, exp(demo->values[0]), PRIVATE_TRIALS, exp(random), study);
+}
+
+static enum status outsource(struct demo *demo, struct error *err)
+{
+    struct paths paths;
+    char         folder[PATH_BYTES], study[64];
+    double       best = 0;
+    bool         is_there = false;
+    make_paths(demo, &paths);
+    snprintf(folder, sizeof folder, "%.900s/demo", demo->options.data);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return error_set(err, STATUS_INVALID, "file", "", "%.150s: %s", folder, strerror(errno));
+    TRY(read_table(demo, "housing/housing_2000.csv", "median_house_value", err));
+    printf("private rows: the dearest of %zu districts, found without showing them\n", demo->table.rows);
+    TRY(release(&paths, &is_there, err));
+    if (!is_there)
+        return STATUS_OK;
+    TRY(create_private_study(demo, &paths, study, err));
+    TRY(write_token(demo, paths.token, study, err));
+    TRY(curate(demo, &paths, study, err));
+    TRY(read_best(demo, study, &best, err));
+    report_private(demo, best, study);
+    return STATUS_OK;
+}
+
+static int run(char **arguments)
+{
+    struct error err;
+    struct demo  demo = {.client = NULL};
+    enum status  status = config_read(options_table, arguments, &demo.options, NULL, 0, &err);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    process_watch_signals();
+    status = command_connect_local(demo.options.data, &demo.client, &err);
+    if (status == STATUS_OK)
+        status = tune(&demo, &err);
+    if (status == STATUS_OK && !process_is_stopped())
+        status = outsource(&demo, &err);
+    client_close(demo.client);
+    csv_table_free(&demo.table);
+    free(demo.values);
+    if (status == STATUS_OK && process_is_stopped())
+        status = error_set(&err, STATUS_BUSY, "interrupted", "", "interrupted");
+    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+}
+
+const struct command command_demo = {
+    .name = "demo",
+    .operands = "",
+    .summary = "two studies on real data against a running service on this machine",
+    .options = options_table,
+    .run = run,
+};

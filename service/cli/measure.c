@@ -1,0 +1,56 @@
+/* See measure.h. */
+#include "service/cli/measure.h"
+#include "service/cli/process.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Codes from CODE_BROKEN on are the shell's: not to be run, not found, 128 and a signal.  Some programs end with 255. */
+enum { ATTEMPTS = 2, OUTPUT_BYTES = 4096, CODE_BROKEN = 126, CODE_NOT_FOUND = 127, CODE_SIGNAL = 128, SIGNALS = 64 };
+
+static bool is_one_number(const char *output, double *value)
+{
+    char *end = NULL;
+    *value = strtod(output, &end);
+    bool is_number = end != output && isfinite(*value);
+    while (isspace((unsigned char)*end))
+        end++;
+    return is_number && *end == '\0';
+}
+
+static enum status broken(int code, struct error *err)
+{
+    char what[64];
+    if (code == 0)
+        snprintf(what, sizeof what, "did not print one finite number");
+    else if (code == CODE_BROKEN)
+        snprintf(what, sizeof what, "cannot be run (exit code %d)", code);
+    else if (code == CODE_NOT_FOUND)
+        snprintf(what, sizeof what, "was not found (exit code %d)", code);
+    else if (code > CODE_SIGNAL && code <= CODE_SIGNAL + SIGNALS)
+        snprintf(what, sizeof what, "was ended by signal %d", code - CODE_SIGNAL);
+    else
+        snprintf(what, sizeof what, "ended with exit code %d, which is none of 1 to 125", code);
+    return error_set(err, STATUS_INVALID, "measure_broken", "",
+                     "the measure command %s: nothing was reported, and what was to be measured comes again", what);
+}
+
+enum status measure_run(const char *command, const char *input, double *value, struct error *err)
+{
+    char output[OUTPUT_BYTES];
+    int  code = 0;
+    for (int i = 0; i < ATTEMPTS && code < CODE_BROKEN; i++) {
+        TRY(process_run_shell(command, input, output, sizeof output, &code, err));
+        if (code == 0 && is_one_number(output, value))
+            return STATUS_OK;
+        if (process_is_stopped())
+            return error_set(err, STATUS_BUSY, "interrupted", "", "interrupted");
+        if (code > 0 && code < CODE_BROKEN)
+            fprintf(stderr, "gnomon: the measure command failed (exit code %d)\n", code);
+    }
+    *value = (double)NAN;
+    return code > 0 && code < CODE_BROKEN ? STATUS_OK : broken(code, err);
+}

@@ -1,0 +1,16 @@
+/* The user's measure command: what it is given, and what its end means.
+ * A row or a trial is lost only when the command says so itself; what is wrong with the command is nobody's result. */
+#ifndef GNOMON_SERVICE_CLI_MEASURE_H
+#define GNOMON_SERVICE_CLI_MEASURE_H
+
+#include "engine/base/status.h"
+
+/* Runs the command, twice at most, with input on its standard input.
+ * *value: the one finite number that it printed; NaN when it ended with a code of 1 to 125 each time, which says that
+ * this cannot be measured.
+ * Errors: INVALID "measure_broken" (not there, not to be run, ended by a signal or with another code, or ended well
+ * without one finite number on its output); BUSY "interrupted" when this program is to stop: the command has died of
+ * the same signal. */
+MUST_CHECK enum status measure_run(const char *command, const char *input, double *value, struct error *err);
+
+#endif

@@ -1,0 +1,13 @@
+/* Text that somebody else wrote, on its way to a terminal: a server's words may not move the cursor, set the title or
+ * write into the clipboard. */
+#ifndef GNOMON_SERVICE_CLI_PLAIN_H
+#define GNOMON_SERVICE_CLI_PLAIN_H
+
+#include <stdio.h>
+
+/* Control characters (C0, DEL, C1) and what is not UTF-8 come out as \xHH, the rest as it is. */
+void plain_print(FILE *stream, const char *text);
+/* The same for a document: line ends and tabs stay. */
+void plain_print_lines(FILE *stream, const char *text);
+
+#endif

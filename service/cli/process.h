@@ -1,0 +1,41 @@
+/* Child processes: started without a copy of anything of ours but three descriptors. */
+#ifndef GNOMON_SERVICE_CLI_PROCESS_H
+#define GNOMON_SERVICE_CLI_PROCESS_H
+
+#include "engine/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct process {
+    pid_t pid;
+    int   input, output; /* ends of pipes to its standard input and output; -1: not asked for */
+};
+/* arguments [0] is the program, NULL ends.  Without a pipe, standard input is /dev/null and standard output ours.
+ * own_group: signals from the terminal do not reach it, and kill(-pid) reaches all of it. */
+struct process_options {
+    char *const *arguments;
+    bool         pipe_input, pipe_output, own_group;
+};
+MUST_CHECK enum status process_start(const struct process_options *options, struct process *out, struct error *err);
+
+/* Waits for its end: the exit code, or 128 + the signal that ended it. */
+int process_wait(const struct process *process);
+
+/* Runs "/bin/sh -c command" with input on its standard input; output receives what it printed, NUL-terminated, cut at
+ * output_bytes - 1.  *code as process_wait.  SIGPIPE must be ignored.  Errors: only when it cannot be started. */
+MUST_CHECK enum status process_run_shell(const char *command, const char *input, char *output, size_t output_bytes,
+                                         int *code, struct error *err);
+
+/* From now on SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP only set the flag that process_is_stopped reads,
+ * and SIGPIPE is ignored; system calls are interrupted.  Children start with the defaults. */
+void process_watch_signals(void);
+bool process_is_stopped(void);
+/* Sleeps, but not past a signal. */
+void process_sleep_ms(long milliseconds);
+
+/* The path of the running program, for starting it again. */
+void process_own_path(char *out, size_t bytes);
+
+#endif

@@ -1,0 +1,222 @@
+/* Times, numbers, labels, and the one entrance for JSON text: counted first, then parsed.
+ * The parser's memory grows with tokens, not bytes, so the limits that protect it are on tokens. */
+#include "service/codec/codec.h"
+#include "service/codec/codec_read.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEPTH_MAX = 32, TOKENS_MAX = 400000, CONTAINERS_MAX = 60000 };
+enum { LABELS_MAX = 64, LABEL_KEY_MAX = 64, LABEL_VALUE_MAX = 256 };
+
+void codec_time(int64_t ms, char out[32])
+{
+    int64_t   rest = ms % 1000 < 0 ? ms % 1000 + 1000 : ms % 1000;
+    time_t    seconds = (time_t)((ms - rest) / 1000);
+    struct tm tm = {0};
+    char      day[24] = "";
+    if (gmtime_r(&seconds, &tm) == NULL || strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+        snprintf(day, sizeof day, "1970-01-01T00:00:00");
+    snprintf(out, 32, "%s.%03dZ", day, (int)rest);
+}
+
+json_t *codec_time_json(int64_t ms)
+{
+    char text[32];
+    if (ms == 0)
+        return json_null();
+    codec_time(ms, text);
+    return json_string(text);
+}
+
+json_t *codec_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *codec_text(const char *text)
+{
+    return text == NULL ? json_null() : json_string(text);
+}
+
+void codec_put(json_t **object, const char *name, json_t *value)
+{
+    if (*object == NULL)
+        json_decref(value);
+    else if (json_object_set_new(*object, name, value) != 0)
+        json_decref(*object), *object = NULL;
+}
+
+/* The length of the character that bytes [left > 0] start with; 0 when it is none. */
+static size_t character_length(const char *bytes, size_t left)
+{
+    static const uint32_t least[] = {1, 0x80, 0x800, 0x10000};
+    unsigned char         first = (unsigned char)bytes[0];
+    size_t more = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 : first >> 3 == 30 ? 3 : 4;
+    if (more > 3 || more >= left)
+        return 0;
+    uint32_t code = more == 0 ? first : first & (0x3fu >> more);
+    for (size_t k = 1; k <= more; k++) {
+        unsigned char next = (unsigned char)bytes[k];
+        if (next >> 6 != 2)
+            return 0;
+        code = code << 6 | (next & 0x3fu);
+    }
+    return code < least[more] || code > 0x10ffff || code >> 11 == 0x1b ? 0 : 1 + more;
+}
+
+/* Well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates, nothing above U+10FFFF, no NUL. */
+bool codec_is_utf8(const char *bytes, size_t length)
+{
+    for (size_t i = 0, step; i < length; i += step) {
+        step = character_length(bytes + i, length - i);
+        if (step == 0)
+            return false;
+    }
+    return true;
+}
+
+struct counts {
+    size_t depth, deepest, tokens, containers;
+};
+
+/* Structural characters outside strings.  Unbalanced text is the parser's business. */
+static struct counts count_tokens(const char *bytes, size_t length)
+{
+    struct counts counts = {0};
+    bool          in_string = false;
+    for (size_t i = 0; i < length; i++) {
+        char c = bytes[i];
+        if (in_string && c == '\\')
+            i++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string && (c == '{' || c == '[')) {
+            counts.tokens++;
+            counts.containers++;
+            counts.depth++;
+            counts.deepest = counts.depth > counts.deepest ? counts.depth : counts.deepest;
+        } else if (!in_string && (c == '}' || c == ']')) {
+            counts.tokens++;
+            counts.depth -= counts.depth > 0;
+        } else if (!in_string && (c == ',' || c == ':'))
+            counts.tokens++;
+    }
+    return counts;
+}
+
+/* Why the text was refused, in words that repeat nothing of it: it may not be text at all. */
+static const char *parse_reason(enum json_error_code code)
+{
+    switch (code) {
+    case json_error_invalid_utf8:
+        return "not UTF-8";
+    case json_error_premature_end_of_input:
+        return "ends too early";
+    case json_error_end_of_input_expected:
+        return "something follows the value";
+    case json_error_duplicate_key:
+        return "a member is there twice";
+    case json_error_numeric_overflow:
+        return "a number is too large";
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "a string holds a NUL";
+    case json_error_stack_overflow:
+        return "nested too deep";
+    default:
+        return "not JSON";
+    }
+}
+
+/* The parser does not always say that it ran out of memory; its allocator does. */
+static _Thread_local bool is_out_of_memory;
+
+static void *allocate(size_t bytes)
+{
+    void *memory = malloc(bytes);
+    is_out_of_memory = is_out_of_memory || memory == NULL;
+    return memory;
+}
+
+void codec_init(void)
+{
+    json_object_seed(0);
+    json_set_alloc_funcs(allocate, free);
+}
+
+enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err)
+{
+    *out = NULL;
+    if (length == 0) // bytes may be NULL
+        return error_set(err, STATUS_INVALID, "malformed_json", "", "there is no text");
+    struct counts counts = count_tokens(bytes, length);
+    if (counts.tokens > TOKENS_MAX || counts.containers > CONTAINERS_MAX)
+        return error_set(err, STATUS_TOO_LARGE, "too_many_tokens", "",
+                         "more than %d structural characters or %d objects and arrays", TOKENS_MAX, CONTAINERS_MAX);
+    if (counts.deepest > DEPTH_MAX)
+        return error_set(err, STATUS_INVALID, "malformed_json", "", "nested deeper than %d", DEPTH_MAX);
+    json_error_t error;
+    if (memchr(bytes, '\0', length) != NULL) // the parser skips one that follows a number
+        return error_set(err, STATUS_INVALID, "malformed_json", "", "there is a NUL byte");
+    is_out_of_memory = false;
+    *out = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
+    if (*out != NULL)
+        return STATUS_OK;
+    if (is_out_of_memory)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return error_set(err, STATUS_INVALID, "malformed_json", "", "line %d, column %d: %s", error.line, error.column,
+                     parse_reason(json_error_code(&error)));
+}
+
+static enum status check_label(struct reading *in, const char *key, const json_t *value, const char *where)
+{
+    size_t key_length = codec_read_characters(key);
+    if (key_length < 1 || key_length > LABEL_KEY_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "a key has 1 to %d characters", LABEL_KEY_MAX);
+    if (!json_is_string(value))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a string");
+    if (codec_read_characters(json_string_value(value)) > LABEL_VALUE_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 0 to %d characters",
+                         LABEL_VALUE_MAX);
+    return STATUS_OK;
+}
+
+/* Canonical text without so many characters at both ends. */
+static const char *label_text(const json_t *json, size_t cut, struct arena *arena)
+{
+    char       *dump = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *text = dump == NULL ? NULL : arena_strndup(arena, dump + cut, strlen(dump) - 2 * cut);
+    free(dump);
+    return text;
+}
+
+const char *codec_label(const char *key, const char *value, struct arena *arena)
+{
+    json_t     *json = json_pack("{s:s}", key, value);
+    const char *text = json == NULL ? NULL : label_text(json, 1, arena);
+    json_decref(json);
+    return text;
+}
+
+enum status codec_labels(const json_t *json, struct arena *arena, const char **text, struct error *err)
+{
+    struct reading in = {.arena = arena, .err = err};
+    const char    *key;
+    json_t        *value;
+    char           path[CODEC_PATH_MAX];
+    if (!json_is_object(json))
+        return error_set(err, STATUS_INVALID, "wrong_type", "/labels", "must be an object");
+    if (json_object_size(json) > LABELS_MAX)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/labels", "at most %d labels", LABELS_MAX);
+    json_object_foreach ((json_t *)json, key, value) {
+        codec_read_path(path, "/labels", key);
+        TRY(check_label(&in, key, value, path));
+    }
+    *text = label_text(json, 0, arena);
+    return *text != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}

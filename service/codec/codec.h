@@ -1,0 +1,38 @@
+/* JSON <-> plain structs, for everything that is deeper than a flat field table.
+ * With api/, the only code that sees json_t.  Everything read lives in the arena. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_H
+#define GNOMON_SERVICE_CODEC_CODEC_H
+
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Once, before other threads: seeds the hash of objects and watches the parser's memory. */
+void codec_init(void);
+
+/* A string-to-string object -> canonical text, and back. */
+MUST_CHECK enum status codec_labels(const json_t *json, struct arena *arena, const char **text, struct error *err);
+/* "key":"value" as it stands in that text, to look for; NULL when out of memory. */
+const char *codec_label(const char *key, const char *value, struct arena *arena);
+
+/* RFC 3339 with milliseconds, UTC; out has room for 32. */
+void    codec_time(int64_t ms, char out[32]);
+json_t *codec_time_json(int64_t ms); /* 0 -> null */
+/* A number that reads back equal; null for NaN. */
+json_t *codec_number(double value);
+json_t *codec_text(const char *text); /* NULL: null */
+/* *object[name] := value, or *object := NULL when either is.  Both references are taken. */
+void codec_put(json_t **object, const char *name, json_t *value);
+
+/* Text that did not come as JSON but will leave as it. */
+bool codec_is_utf8(const char *bytes, size_t length);
+
+/* Parses bytes as JSON after counting its tokens: INVALID "malformed_json" with the line, TOO_LARGE "too_many_tokens",
+ * NO_MEMORY.  Duplicate keys, NaN, deep nesting, bad UTF-8, trailing bytes are refused. */
+MUST_CHECK enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err);
+
+#endif

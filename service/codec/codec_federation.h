@@ -1,0 +1,27 @@
+/* A federation's specification and what is shown of federations <-> JSON. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_FEDERATION_H
+#define GNOMON_SERVICE_CODEC_CODEC_FEDERATION_H
+
+#include "service/model/federation_spec.h"
+
+#include <jansson.h>
+
+/* members: {"metrics","space","algorithm","seats","minimum_agents","rounds","round_seconds","weights","privacy"} as the
+ * client wrote it; other members are the caller's business.  A noise multiplier that is absent is calibrated.
+ * Errors: INVALID with a pointer. */
+MUST_CHECK enum status codec_federation(const json_t *members, struct arena *arena, struct federation_spec *out,
+                                        struct error *err);
+MUST_CHECK enum status codec_federation_parse(const char *text, struct arena *arena, struct federation_spec *out,
+                                              struct error *err);
+/* The same, resolved; a new reference, NULL when out of memory. */
+json_t *codec_federation_spec_json(const struct federation_spec *spec);
+/* shift_ms: of steady_shift_ms, for the deadline. */
+json_t *codec_federation_json(const struct federation *federation, int64_t shift_ms);
+
+/* INVALID "wrong_space" unless the study has the federation's space and goal. */
+MUST_CHECK enum status codec_federation_fits(const struct federation_spec *spec, const struct spec *study,
+                                             struct error *err);
+/* The study's specification as it is stored, in the arena; NULL when out of memory. */
+const char *codec_federation_study_text(const struct spec *study, struct arena *arena);
+
+#endif

@@ -1,0 +1,590 @@
+/* Games <-> JSON: one table per kind of object.  Beliefs become minds (engine/game.h): those that say nothing special
+ * share one mind per level, the others get one each, so that a small text never becomes a large tree. */
+#include "service/codec/codec_game.h"
+
+#include "service/codec/codec.h"
+#include "service/codec/codec_trial.h"
+#include "service/codec/codec_read.h"
+#include "service/codec/codec_space.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PARAMS_MAX = 100, COLUMNS_MAX = 1000 };
+static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
+static const double value_max = 1e100;
+
+static const char *const sum_names[] = {
+    [GAME_GENERAL] = "general", [GAME_COMMON] = "common", [GAME_CONSTANT] = "constant", NULL};
+static const char *const strategy_names[] = {
+    [GAME_RANDOM] = "random", [GAME_GP_MW] = "gp-mw", [GAME_EXP3] = "exp3", NULL};
+static const char *const goal_names[] = {[GOAL_MAXIMIZE] = "maximize", [GOAL_MINIMIZE] = "minimize", NULL};
+static const char *const set_names[] = {"parameters", "candidates", NULL};
+static const char *const bound_names[] = {"log", "theory", NULL};
+_Static_assert(sizeof(enum game_sum) == sizeof(int) && sizeof(enum game_strategy) == sizeof(int), "choices are ints");
+_Static_assert(sizeof(enum goal) == sizeof(int), "choices are ints");
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+static enum status check_list(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
+{
+    if (!json_is_array(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    if (json_array_size(json) < least || json_array_size(json) > most)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %zu to %zu items", least, most);
+    return STATUS_OK;
+}
+
+/* ---- sets of actions ---- */
+
+struct set_form {
+    const json_t *type, *rows, *parameters;
+};
+#define KEPT(form, member)                                                                                  \
+    {                                                                                                       \
+        .name = #member, .required = true, .read = codec_read_kept, .offset = offsetof(struct form, member) \
+    }
+static const struct member        box_members[] = {KEPT(set_form, type), KEPT(set_form, parameters), {.name = NULL}};
+static const struct member        rows_members[] = {KEPT(set_form, type), KEPT(set_form, rows), {.name = NULL}};
+static const struct member *const set_members[] = {box_members, rows_members};
+
+static enum status read_row(struct reading *in, const json_t *json, const char *where, size_t columns, double *out)
+{
+    char path[CODEC_PATH_MAX];
+    TRY(check_list(in, json, where, columns, columns));
+    for (size_t c = 0; c < columns; c++) {
+        codec_read_path_item(path, where, c);
+        if (!codec_read_is_finite(json_array_get(json, c), &out[c]) || fabs(out[c]) > value_max)
+            return error_set(in->err, STATUS_INVALID, "wrong_type", path, "must be a number within 1e100");
+    }
+    return STATUS_OK;
+}
+
+static enum status read_rows(struct reading *in, const json_t *json, const char *where, struct space *space)
+{
+    char path[CODEC_PATH_MAX];
+    TRY(check_list(in, json, where, 2, GAME_ACTIONS_MAX));
+    const json_t *first = json_array_get(json, 0);
+    codec_read_path_item(path, where, 0);
+    TRY(check_list(in, first, path, 1, COLUMNS_MAX));
+    *space =
+        (struct space){.kind = SPACE_CANDIDATES, .rows_len = json_array_size(json), .columns = json_array_size(first)};
+    double *rows = ARENA_NEW(in->arena, double, space->rows_len * space->columns);
+    if (rows == NULL)
+        return no_memory(in->err);
+    space->rows = rows;
+    for (size_t i = 0; i < space->rows_len; i++) {
+        codec_read_path_item(path, where, i);
+        TRY(read_row(in, json_array_get(json, i), path, space->columns, rows + i * space->columns));
+    }
+    return STATUS_OK;
+}
+
+static enum status read_set(struct reading *in, const json_t *json, const char *where, struct spec *set)
+{
+    struct set_form form = {0};
+    char            path[CODEC_PATH_MAX];
+    int             type;
+    TRY(codec_read_type(in, json, where, set_names, &type));
+    TRY(codec_read_object(in, set_members[type], json, where, &form));
+    codec_read_path(path, where, form.rows != NULL ? "rows" : "parameters");
+    if (form.rows != NULL)
+        return read_rows(in, form.rows, path, &set->space);
+    TRY(check_list(in, form.parameters, path, 1, PARAMS_MAX));
+    set->space.kind = SPACE_PARAMETERS;
+    TRY(codec_space_params(in, form.parameters, path, set));
+    enum status status = space_init(&set->space, in->err);
+    if (status == STATUS_INVALID && strncmp(in->err->path, "/space", 6) == 0) {
+        snprintf(path, sizeof path, "%.40s%.80s", where, in->err->path + 6);
+        memcpy(in->err->path, path, sizeof path);
+    }
+    return status;
+}
+
+/* ---- beliefs ---- */
+
+struct reader {
+    struct reading   *in;
+    struct game_spec *spec;
+};
+
+struct belief_form {
+    const char   *agent;
+    int64_t       level;
+    int           strategy;
+    const json_t *beliefs;
+};
+#define BELIEF_MEMBERS                                                                              \
+    {.name = "agent",                                                                               \
+     .required = true,                                                                              \
+     .read = codec_read_text,                                                                       \
+     .min = 1,                                                                                      \
+     .max = GAMES_NAME_MAX,                                                                         \
+     .offset = offsetof(struct belief_form, agent)},                                                \
+        {.name = "level",                                                                           \
+         .required = true,                                                                          \
+         .read = codec_read_integer,                                                                \
+         .min = 0,                                                                                  \
+         .max = GAME_LEVEL_MAX,                                                                     \
+         .offset = offsetof(struct belief_form, level)},                                            \
+    {                                                                                               \
+        .name = "beliefs", .read = codec_read_kept, .offset = offsetof(struct belief_form, beliefs) \
+    }
+/* What a believed agent believes has levels only: there is one opinion about each agent's level-0 strategy. */
+static const struct member inner_members[] = {BELIEF_MEMBERS, {.name = NULL}};
+static const struct member outer_members[] = {
+    BELIEF_MEMBERS,
+    {.name = "level0",
+     .read = codec_read_choice,
+     .names = strategy_names,
+     .offset = offsetof(struct belief_form, strategy)},
+    {.name = NULL},
+};
+
+/* Whose reasoning is read: the agent's own (thinker set), or what it believes of another's. */
+struct holder {
+    size_t             agent, level;
+    struct game_agent *thinker;
+};
+
+static enum status read_mind(const struct reader *r, const struct holder *holder, const json_t *beliefs,
+                             const char *where, const struct game_mind **out);
+
+static enum status read_belief(const struct reader *r, const struct holder *holder, const json_t *json,
+                               const char *where, const struct game_mind **others)
+{
+    struct reading    *in = r->in;
+    struct belief_form form = {.strategy = GAME_GP_MW};
+    char               path[CODEC_PATH_MAX];
+    TRY(codec_read_object(in, holder->thinker != NULL ? outer_members : inner_members, json, where, &form));
+    size_t about = games_agent(r->spec, form.agent);
+    codec_read_path(path, where, "agent");
+    if (about == r->spec->problem.agents_len)
+        return error_set(in->err, STATUS_INVALID, "unknown_agent", path, "no agent of the game has this name");
+    if (about == holder->agent)
+        return error_set(in->err, STATUS_INVALID, "cyclic_beliefs", path, "nobody holds a belief about itself");
+    if (others[about] != NULL)
+        return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "there is a belief about it already");
+    codec_read_path(path, where, "level");
+    if ((size_t)form.level >= holder->level)
+        return error_set(in->err, STATUS_INVALID, "cyclic_beliefs", path,
+                         "who reasons on level %zu believes others to be on lower levels", holder->level);
+    if (holder->thinker != NULL)
+        holder->thinker->level0[about] = (enum game_strategy)form.strategy;
+    codec_read_path(path, where, "beliefs");
+    return read_mind(r, &(struct holder){.agent = about, .level = (size_t)form.level}, form.beliefs, path,
+                     &others[about]);
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as levels */
+static enum status read_mind(const struct reader *r, const struct holder *holder, const json_t *beliefs,
+                             const char *where, const struct game_mind **out)
+{
+    struct game_problem *problem = &r->spec->problem;
+    char                 path[CODEC_PATH_MAX];
+    *out = &r->spec->minds[holder->level];
+    if (beliefs == NULL)
+        return STATUS_OK;
+    TRY(check_list(r->in, beliefs, where, 0, GAME_AGENTS_MAX));
+    if (holder->level == 0 && json_array_size(beliefs) > 0)
+        return error_set(r->in->err, STATUS_INVALID, "bad_combination", where, "on level 0 there are no beliefs");
+    if (json_array_size(beliefs) == 0)
+        return STATUS_OK;
+    bool is_own = holder->thinker != NULL;
+    if (!is_own && problem->minds >= GAME_MINDS_MAX)
+        return error_set(r->in->err, STATUS_INVALID, "game_too_large", where,
+                         "a game has at most %zu beliefs about agents that spell out what these believe",
+                         GAME_MINDS_MAX - GAME_LEVEL_MAX - 1 - problem->agents_len);
+    struct game_mind        *mind = ARENA_NEW(r->in->arena, struct game_mind, 1);
+    const struct game_mind **others = arena_zalloc(r->in->arena, GAME_AGENTS_MAX, sizeof *others);
+    if (mind == NULL || others == NULL)
+        return no_memory(r->in->err);
+    *mind = (struct game_mind){.level = (unsigned)holder->level,
+                               .others = others,
+                               .id = is_own ? GAME_LEVEL_MAX + 1 + holder->agent : problem->minds++};
+    for (size_t i = 0; i < json_array_size(beliefs); i++) {
+        codec_read_path_item(path, where, i);
+        TRY(read_belief(r, holder, json_array_get(beliefs, i), path, others));
+    }
+    for (size_t b = 0; b < problem->agents_len; b++)
+        if (others[b] == NULL && b != holder->agent)
+            others[b] = &r->spec->minds[holder->level - 1];
+    *out = mind;
+    return STATUS_OK;
+}
+
+/* ---- agents ---- */
+
+struct agent_form {
+    const char   *name;
+    int           goal, strategy;
+    int64_t       level;
+    bool          is_lite;
+    double        length_scale, mean;
+    const json_t *actions, *beliefs;
+};
+#define AGENT(member) .offset = offsetof(struct agent_form, member)
+static const struct member agent_members[] = {
+    {.name = "name", .required = true, .read = codec_read_text, .min = 1, .max = GAMES_NAME_MAX, AGENT(name)},
+    {.name = "goal", .read = codec_read_choice, .names = goal_names, AGENT(goal)},
+    KEPT(agent_form, actions),
+    {.name = "length_scale", .read = codec_read_number, .min = 1e-9, .max = 1e9, AGENT(length_scale)},
+    {.name = "mean", .read = codec_read_number, .min = -1e50, .max = 1e50, AGENT(mean)},
+    {.name = "level", .read = codec_read_integer, .min = 0, .max = GAME_LEVEL_MAX, AGENT(level)},
+    {.name = "lite", .read = codec_read_bool, AGENT(is_lite)},
+    {.name = "level0", .read = codec_read_choice, .names = strategy_names, AGENT(strategy)},
+    {.name = "beliefs", .read = codec_read_kept, AGENT(beliefs)},
+    {.name = NULL},
+};
+
+static enum status read_name(struct reading *in, const json_t *json, const char *where, struct game_spec *spec)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    struct agent_form form = {0};
+    char              path[CODEC_PATH_MAX];
+    if (!json_is_object(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+    codec_read_path(path, where, "name");
+    const json_t *name = json_object_get(json, "name");
+    if (name == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+    TRY(codec_read_text(in, &agent_members[0], name, path, &form.name));
+    if (strspn(form.name, letters) != strlen(form.name) || form.name[0] == '.')
+        return error_set(in->err, STATUS_INVALID, "bad_name", path, "must be letters, digits, _, - and .");
+    if (games_agent(spec, form.name) < spec->problem.agents_len)
+        return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+    spec->names[spec->problem.agents_len++] = form.name;
+    return STATUS_OK;
+}
+
+static enum status read_agent(const struct reader *r, size_t a, const json_t *json, const char *where)
+{
+    struct game_spec *spec = r->spec;
+    struct agent_form form = {.strategy = GAME_GP_MW, .length_scale = NAN, .mean = NAN};
+    char              path[CODEC_PATH_MAX];
+    TRY(codec_read_object(r->in, agent_members, json, where, &form));
+    codec_read_path(path, where, "lite");
+    if (form.is_lite && form.level != 1)
+        return error_set(r->in->err, STATUS_INVALID, "bad_combination", path, "is a way to reason on level 1");
+    codec_read_path(path, where, "actions");
+    TRY(read_set(r->in, form.actions, path, &spec->sets[a]));
+    struct game_agent *agent = &spec->agents[a];
+    *agent = (struct game_agent){
+        .actions = &spec->sets[a].space, .length_scale = form.length_scale, .mean = form.mean, .is_lite = form.is_lite};
+    for (size_t b = 0; b < GAME_AGENTS_MAX; b++)
+        agent->level0[b] = GAME_GP_MW;
+    agent->level0[a] = (enum game_strategy)form.strategy;
+    spec->goals[a] = (enum goal)form.goal;
+    codec_read_path(path, where, "beliefs");
+    return read_mind(r, &(struct holder){.agent = a, .level = (size_t)form.level, .thinker = agent}, form.beliefs, path,
+                     &agent->mind);
+}
+
+static enum status read_agents(struct reading *in, const json_t *json, struct game_spec *spec)
+{
+    const struct reader r = {in, spec};
+    char                path[CODEC_PATH_MAX];
+    TRY(check_list(in, json, "/agents", 2, GAME_AGENTS_MAX));
+    for (size_t a = 0; a < json_array_size(json); a++) { // names first: beliefs are about those that come later, too
+        codec_read_path_item(path, "/agents", a);
+        TRY(read_name(in, json_array_get(json, a), path, spec));
+    }
+    spec->problem.minds += spec->problem.agents_len; // everybody's own, so that a text with all filled in has no more
+    for (size_t a = 0; a < spec->problem.agents_len; a++) {
+        codec_read_path_item(path, "/agents", a);
+        TRY(read_agent(&r, a, json_array_get(json, a), path));
+    }
+    return STATUS_OK;
+}
+
+/* ---- the model and the strategies ---- */
+
+struct model_form {
+    double length_scale, mean, variance, noise;
+};
+#define MODEL(member, least, most)                                                 \
+    {                                                                              \
+        .name = #member, .read = codec_read_number, .min = (least), .max = (most), \
+        .offset = offsetof(struct model_form, member)                              \
+    }
+static const struct member model_members[] = {
+    MODEL(length_scale, 1e-9, 1e9), MODEL(mean, -1e50, 1e50), MODEL(variance, 1e-50, 1e50),
+    MODEL(noise, 0, 1e50),          {.name = NULL},
+};
+
+struct strategy_form {
+    struct game_options options;
+    int                 bound;
+    int64_t             features, samples, initial;
+};
+#define STRATEGY(member, reader, least, most, into)                       \
+    {                                                                     \
+        .name = #member, .read = (reader), .min = (least), .max = (most), \
+        .offset = offsetof(struct strategy_form, into)                    \
+    }
+static const struct member strategy_members[] = {
+    STRATEGY(learning_rate, codec_read_number, 0, 1e6, options.learning_rate),
+    STRATEGY(uniform_share, codec_read_number, 1e-6, 1, options.uniform_share),
+    STRATEGY(features, codec_read_integer, 1, GAME_FEATURES_MAX, features),
+    STRATEGY(samples, codec_read_integer, 1, 512, samples),
+    {.name = "bound", .read = codec_read_choice, .names = bound_names, .offset = offsetof(struct strategy_form, bound)},
+    STRATEGY(beta_scale, codec_read_number, 0, 1e6, options.beta_scale),
+    STRATEGY(delta, codec_read_number, 1e-12, 1, options.delta),
+    STRATEGY(initial_rounds, codec_read_integer, 1, 100, initial),
+    {.name = NULL},
+};
+
+/* Fills in for the agents what they do not say themselves; how many then have a length-scale, and a mean. */
+static void spread_model(struct game_spec *spec, const struct model_form *form, size_t given[2])
+{
+    given[0] = given[1] = 0;
+    for (size_t a = 0; a < spec->problem.agents_len; a++) {
+        struct game_agent *agent = &spec->agents[a];
+        if (isnan(agent->length_scale))
+            agent->length_scale = form->length_scale;
+        if (isnan(agent->mean))
+            agent->mean = form->mean;
+        given[0] += isnan(agent->length_scale) ? 0 : 1;
+        given[1] += isnan(agent->mean) ? 0 : 1;
+        agent->mean *= games_sign(spec, a);
+    }
+}
+
+/* Hyper-parameters are given or estimated as a whole. */
+static enum status read_model(struct reading *in, const json_t *json, struct game_spec *spec)
+{
+    struct model_form    form = {NAN, NAN, NAN, NAN};
+    struct game_options *options = &spec->problem.options;
+    size_t               given[2], len = spec->problem.agents_len;
+    if (json != NULL)
+        TRY(codec_read_object(in, model_members, json, "/model", &form));
+    spread_model(spec, &form, given);
+    if (given[0] != 0 && given[0] != len)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", "/model/length_scale",
+                         "every agent has a length_scale, or none has and it is estimated");
+    if (given[1] != (isnan(form.variance) ? 0 : len))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", "/model",
+                         "there is a variance and a mean for every agent, or neither");
+    if (given[0] == 0 && (given[1] != 0 || !isnan(form.noise)))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", "/model",
+                         "mean, variance and noise are estimated together with length_scale");
+    options->variance = form.variance;
+    options->noise = form.noise;
+    return STATUS_OK;
+}
+
+static enum status read_strategy(struct reading *in, const json_t *json, struct game_options *options)
+{
+    struct strategy_form form = {.options = {.beta_scale = 1, .delta = 0.1, .learning_rate = 0.1, .uniform_share = 0.1},
+                                 .features = 5,
+                                 .samples = 100,
+                                 .initial = 1};
+    if (json != NULL)
+        TRY(codec_read_object(in, strategy_members, json, "/strategy", &form));
+    *options = form.options;
+    options->theory = form.bound == 1;
+    options->features = (size_t)form.features;
+    options->samples = (size_t)form.samples;
+    options->initial = (size_t)form.initial;
+    return STATUS_OK;
+}
+
+/* ---- the whole ---- */
+
+struct whole_form {
+    int           sum;
+    double        total;
+    int64_t       seed;
+    const json_t *agents, *model, *strategy;
+};
+#define WHOLE(member) .offset = offsetof(struct whole_form, member)
+static const struct member whole_members[] = {
+    {.name = "payoffs", .read = codec_read_choice, .names = sum_names, WHOLE(sum)},
+    {.name = "total", .read = codec_read_number, .min = -1e100, .max = 1e100, WHOLE(total)},
+    KEPT(whole_form, agents),
+    {.name = "model", .read = codec_read_kept, WHOLE(model)},
+    {.name = "strategy", .read = codec_read_kept, WHOLE(strategy)},
+    {.name = "seed", .read = codec_read_integer, .min = 0, .max = seed_max, WHOLE(seed)},
+    {.name = NULL},
+};
+
+static void make_minds(struct game_spec *spec)
+{
+    for (unsigned level = 0; level <= GAME_LEVEL_MAX; level++) {
+        spec->minds[level] = (struct game_mind){.level = level, .others = spec->below[level], .id = level};
+        for (size_t b = 0; b < GAME_AGENTS_MAX && level > 0; b++)
+            spec->below[level][b] = &spec->minds[level - 1];
+    }
+    spec->problem.minds = GAME_LEVEL_MAX + 1;
+}
+
+/* The mirror image of a common payoff for one who minimises it is a game of opposites, to the engine as well. */
+static enum status check_sum(struct reading *in, const struct whole_form *form, const struct game_spec *spec)
+{
+    if ((form->sum == GAME_CONSTANT) == isnan(form->total))
+        return error_set(in->err, STATUS_INVALID, form->sum == GAME_CONSTANT ? "missing_member" : "bad_combination",
+                         "/total", "constant-sum payoffs, and no others, have a total");
+    for (size_t a = 1; a < spec->problem.agents_len; a++)
+        if (form->sum == GAME_CONSTANT && spec->goals[a] != spec->goals[0])
+            return error_set(in->err, STATUS_INVALID, "bad_combination", "/payoffs",
+                             "payoffs of a constant total are of agents with the same goal");
+    return STATUS_OK;
+}
+
+enum status codec_game_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct game_spec **out,
+                            struct error *err)
+{
+    struct reading    in = {.arena = arena, .err = err};
+    struct whole_form form = {.seed = (int64_t)default_seed, .total = NAN};
+    struct game_spec *spec = arena_zalloc(arena, 1, sizeof *spec);
+    if (spec == NULL)
+        return no_memory(err);
+    TRY(codec_read_object(&in, whole_members, members, "", &form));
+    make_minds(spec);
+    TRY(read_agents(&in, form.agents, spec));
+    TRY(check_sum(&in, &form, spec));
+    TRY(read_strategy(&in, form.strategy, &spec->problem.options));
+    TRY(read_model(&in, form.model, spec));
+    spec->total = form.total;
+    spec->problem.agents = spec->agents;
+    spec->problem.sum = (enum game_sum)form.sum;
+    spec->problem.seed = (uint64_t)form.seed;
+    *out = spec;
+    return STATUS_OK;
+}
+
+enum status codec_game_parse(const char *text, struct arena *arena, struct game_spec **out, struct error *err)
+{
+    json_t     *json = NULL;
+    enum status status = codec_parse(text, strlen(text), &json, err);
+    if (status == STATUS_OK)
+        status = codec_game_spec(json, 0, arena, out, err);
+    json_decref(json);
+    if (status == STATUS_OK || status == STATUS_NO_MEMORY)
+        return status;
+    return error_set(err, STATUS_INTERNAL, "stored_spec", "", "the stored specification cannot be read");
+}
+
+/* ---- writing ---- */
+
+/* A list from a function of an index; NULL when out of memory. */
+static json_t *append(json_t *list, json_t *item)
+{
+    if (list != NULL && json_array_append_new(list, item) == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *rows_json(const struct space *space)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < space->rows_len && rows != NULL; i++) {
+        json_t *row = json_array();
+        for (size_t c = 0; c < space->columns && row != NULL; c++)
+            row = append(row, codec_number(space->rows[i * space->columns + c]));
+        rows = append(rows, row);
+    }
+    return rows;
+}
+
+static json_t *set_json(const struct spec *set)
+{
+    if (set->space.kind == SPACE_PARAMETERS)
+        return codec_space_json(set);
+    return json_pack("{s:s, s:o}", "type", "candidates", "rows", rows_json(&set->space));
+}
+
+/* thinker: whose level-0 opinions are shown; NULL below the first level of beliefs.
+ * NOLINTNEXTLINE(misc-no-recursion): as deep as levels */
+static json_t *beliefs_json(const struct game_spec *spec, const struct game_mind *mind, size_t holder,
+                            const struct game_agent *thinker)
+{
+    json_t *list = json_array();
+    for (size_t b = 0; b < spec->problem.agents_len && mind->level > 0; b++) {
+        if (b == holder)
+            continue;
+        const struct game_mind *other = mind->others[b];
+        bool                    is_special = other->id > GAME_LEVEL_MAX;
+        list = append(list, json_pack("{s:s, s:i, s:s*, s:o*}", "agent", spec->names[b], "level", (int)other->level,
+                                      "level0", thinker == NULL ? NULL : strategy_names[thinker->level0[b]], "beliefs",
+                                      is_special ? beliefs_json(spec, other, b, NULL) : NULL));
+    }
+    return list;
+}
+
+static json_t *agent_json(const struct game_spec *spec, size_t a, bool with_reasoning)
+{
+    const struct game_agent *agent = &spec->agents[a];
+    if (!with_reasoning)
+        return json_pack("{s:s, s:s, s:o}", "name", spec->names[a], "goal", goal_names[spec->goals[a]], "actions",
+                         set_json(&spec->sets[a]));
+    return json_pack("{s:s, s:s, s:o, s:o*, s:o*, s:i, s:b, s:s, s:o}", "name", spec->names[a], "goal",
+                     goal_names[spec->goals[a]], "actions", set_json(&spec->sets[a]), "length_scale",
+                     isnan(agent->length_scale) ? NULL : codec_number(agent->length_scale), "mean",
+                     isnan(agent->mean) ? NULL : codec_number(games_sign(spec, a) * agent->mean), "level",
+                     (int)agent->mind->level, "lite", agent->is_lite, "level0", strategy_names[agent->level0[a]],
+                     "beliefs", beliefs_json(spec, agent->mind, a, agent));
+}
+
+static json_t *model_json(const struct game_options *options)
+{
+    return json_pack("{s:o*, s:o*}", "variance", isnan(options->variance) ? NULL : codec_number(options->variance),
+                     "noise", isnan(options->noise) ? NULL : codec_number(options->noise));
+}
+
+static json_t *strategy_json(const struct game_options *options)
+{
+    return json_pack("{s:o, s:o, s:I, s:I, s:s, s:o, s:o, s:I}", "learning_rate", codec_number(options->learning_rate),
+                     "uniform_share", codec_number(options->uniform_share), "features", (json_int_t)options->features,
+                     "samples", (json_int_t)options->samples, "bound", bound_names[options->theory], "beta_scale",
+                     codec_number(options->beta_scale), "delta", codec_number(options->delta), "initial_rounds",
+                     (json_int_t)options->initial);
+}
+
+json_t *codec_game_spec_json(const struct game_spec *spec, size_t viewer)
+{
+    json_t *agents = json_array();
+    size_t  len = spec->problem.agents_len;
+    for (size_t a = 0; a < len; a++)
+        agents = append(agents, agent_json(spec, a, viewer == len || viewer == a));
+    return json_pack("{s:s, s:o*, s:o, s:o, s:o, s:o*}", "payoffs", sum_names[spec->problem.sum], "total",
+                     isnan(spec->total) ? NULL : codec_number(spec->total), "agents", agents, "model",
+                     model_json(&spec->problem.options), "strategy", strategy_json(&spec->problem.options), "seed",
+                     viewer < len ? NULL : json_integer((json_int_t)spec->problem.seed));
+}
+
+/* ---- actions ---- */
+
+enum status codec_game_action(const struct game_spec *spec, size_t agent, const json_t *json, const char *where,
+                              struct arena *arena, struct game_play *out, struct error *err)
+{
+    const struct spec *set = &spec->sets[agent];
+    double             row;
+    out->is_in = true;
+    out->row = -1;
+    if (set->space.kind == SPACE_PARAMETERS) {
+        double *point = ARENA_NEW(arena, double, set->space.params_len);
+        if (point == NULL)
+            return no_memory(err);
+        out->point = point;
+        return codec_point(set, json, false, where, point, err);
+    }
+    if (!codec_read_is_integral(json, &row))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be the number of a row");
+    if (row < 0 || row >= (double)set->space.rows_len)
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "there are %zu actions", set->space.rows_len);
+    out->row = (int64_t)row;
+    return STATUS_OK;
+}
+
+json_t *codec_game_action_json(const struct game_spec *spec, size_t agent, int64_t row, const double *point)
+{
+    if (spec->sets[agent].space.kind == SPACE_PARAMETERS)
+        return codec_point_json(&spec->sets[agent], point);
+    return json_integer((json_int_t)row);
+}

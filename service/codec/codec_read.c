@@ -1,0 +1,252 @@
+/* See codec_read.h. */
+#include "service/codec/codec_read.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double integer_max = 9007199254740992.0; /* 2^53 */
+
+size_t codec_read_characters(const char *text)
+{
+    size_t characters = 0;
+    for (; *text != '\0'; text++)
+        characters += ((unsigned char)*text & 0xc0) != 0x80;
+    return characters;
+}
+
+static size_t sequence_length(const char *text)
+{
+    size_t length = 1;
+    while (((unsigned char)text[length] & 0xc0) == 0x80)
+        length++;
+    return length;
+}
+
+void codec_read_path(char out[CODEC_PATH_MAX], const char *where, const char *name)
+{
+    size_t used = (size_t)snprintf(out, CODEC_PATH_MAX, "%s/", where);
+    if (used >= CODEC_PATH_MAX)
+        return;
+    while (*name != '\0') {
+        const char *piece = *name == '~' ? "~0" : *name == '/' ? "~1" : name;
+        size_t      taken = sequence_length(name), length = piece == name ? taken : 2;
+        if (used + length >= CODEC_PATH_MAX)
+            break;
+        memcpy(out + used, piece, length);
+        used += length;
+        name += taken;
+    }
+    out[used] = '\0';
+}
+
+void codec_read_path_item(char out[CODEC_PATH_MAX], const char *where, size_t item)
+{
+    snprintf(out, CODEC_PATH_MAX, "%s/%zu", where, item);
+}
+
+bool codec_read_is_finite(const json_t *json, double *value)
+{
+    if (!json_is_number(json))
+        return false;
+    *value = json_number_value(json) + 0.0; // -0 becomes 0: the store would lose the sign
+    return isfinite(*value);
+}
+
+bool codec_read_is_integral(const json_t *json, double *value)
+{
+    if (!codec_read_is_finite(json, value) || floor(*value) != *value || fabs(*value) > integer_max)
+        return false;
+    return !json_is_integer(json) || (json_int_t)*value == json_integer_value(json);
+}
+
+void problems_add(struct problems *problems, const struct error *problem)
+{
+    if (problems->items == NULL)
+        problems->items = ARENA_NEW(problems->arena, struct error, PROBLEMS_MAX);
+    if (problems->items != NULL && problems->len < PROBLEMS_MAX)
+        problems->items[problems->len++] = *problem;
+}
+
+enum status problems_first(const struct problems *problems, struct error *err)
+{
+    if (problems->len == 0)
+        return STATUS_OK;
+    if (err != NULL)
+        *err = problems->items[0];
+    return problems->items[0].status;
+}
+
+static enum status collect(struct reading *in, enum status status)
+{
+    if (status != STATUS_INVALID || in->problems == NULL)
+        return status;
+    problems_add(in->problems, in->err);
+    return STATUS_OK;
+}
+
+static enum status check_known(struct reading *in, const struct member *members, const json_t *json, const char *where)
+{
+    const char *key;
+    json_t     *value;
+    char        path[CODEC_PATH_MAX];
+    json_object_foreach ((json_t *)json, key, value) {
+        const struct member *member = members;
+        while (member->name != NULL && strcmp(member->name, key) != 0)
+            member++;
+        if (member->name != NULL)
+            continue;
+        codec_read_path(path, where, key);
+        TRY(collect(in, error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member")));
+    }
+    return STATUS_OK;
+}
+
+static void set_fallback(const struct member *member, char *out)
+{
+    void *to = out + member->offset;
+    if (member->fallback != 0 && member->read == codec_read_integer)
+        *(int64_t *)to = (int64_t)member->fallback;
+    else if (member->fallback != 0 && member->read == codec_read_number)
+        *(double *)to = member->fallback;
+    else if (member->fallback != 0 && member->read == codec_read_bool)
+        *(bool *)to = true;
+    for (const struct member *inner = member->members; inner != NULL && inner->name != NULL; inner++)
+        set_fallback(inner, out);
+}
+
+static enum status read_member(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                               char *out)
+{
+    char path[CODEC_PATH_MAX];
+    if (json == NULL)
+        set_fallback(member, out);
+    if ((json == NULL && !member->required) || (json_is_null(json) && member->nullable))
+        return STATUS_OK;
+    codec_read_path(path, where, member->name);
+    if (json == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+    return member->read(in, member, json, path, out + member->offset);
+}
+
+enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json, const char *where,
+                              void *out)
+{
+    if (!json_is_object(json))
+        return collect(in, error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object"));
+    TRY(check_known(in, members, json, where));
+    for (const struct member *member = members; member->name != NULL; member++)
+        TRY(collect(in, read_member(in, member, json_object_get(json, member->name), where, out)));
+    return STATUS_OK;
+}
+
+enum status codec_read_inside(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    return codec_read_object(in, member->members, json, where, out);
+}
+
+enum status codec_read_text(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    if (!json_is_string(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a string");
+    size_t characters = codec_read_characters(json_string_value(json));
+    if ((double)characters < member->min || (double)characters > member->max)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %.0f to %.0f characters",
+                         member->min, member->max);
+    const char *text = json_string_value(json);
+    const char *copy = in->arena == NULL ? text : arena_strndup(in->arena, text, json_string_length(json));
+    if (copy == NULL)
+        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", where, "out of memory");
+    memcpy(out, &copy, sizeof copy);
+    return STATUS_OK;
+}
+
+static enum status check_range(struct reading *in, const struct member *member, double value, const char *where)
+{
+    if (value < member->min || value > member->max)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must be within [%.16g, %.16g]", member->min,
+                         member->max);
+    return STATUS_OK;
+}
+
+enum status codec_read_number(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    double value;
+    if (!codec_read_is_finite(json, &value))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
+    TRY(check_range(in, member, value, where));
+    memcpy(out, &value, sizeof value);
+    return STATUS_OK;
+}
+
+enum status codec_read_integer(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                               void *out)
+{
+    double value;
+    if (!codec_read_is_integral(json, &value))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an integer");
+    TRY(check_range(in, member, value, where));
+    int64_t integer = (int64_t)value;
+    memcpy(out, &integer, sizeof integer);
+    return STATUS_OK;
+}
+
+enum status codec_read_choice(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    if (!json_is_string(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a string");
+    for (int i = 0; member->names[i] != NULL; i++) {
+        if (strcmp(member->names[i], json_string_value(json)) != 0)
+            continue;
+        memcpy(out, &i, sizeof i);
+        return STATUS_OK;
+    }
+    return error_set(in->err, STATUS_INVALID, "unknown_value", where, "is not one of the documented values");
+}
+
+enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    int i = 0;
+    TRY(codec_read_choice(in, member, json, where, &i));
+    memcpy(out, &member->names[i], sizeof member->names[i]);
+    return STATUS_OK;
+}
+
+enum status codec_read_bool(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    (void)member;
+    if (!json_is_boolean(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be true or false");
+    bool value = json_is_true(json);
+    memcpy(out, &value, sizeof value);
+    return STATUS_OK;
+}
+
+enum status codec_read_kept(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    (void)in, (void)member, (void)where;
+    memcpy(out, &json, sizeof json);
+    return STATUS_OK;
+}
+
+enum status codec_read_type(struct reading *in, const json_t *json, const char *where, const char *const *names,
+                            int *type)
+{
+    const struct member member = {.names = names};
+    char                path[CODEC_PATH_MAX];
+    if (!json_is_object(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+    codec_read_path(path, where, "type");
+    const json_t *value = json_object_get(json, "type");
+    if (value == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+    return codec_read_choice(in, &member, value, path, type);
+}

@@ -1,0 +1,85 @@
+/* Reading a JSON object by a table of its members.
+ * The table says name, reader, where the value goes and its range; unknown members are refused, a missing required
+ * one too, each with its JSON Pointer. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_READ_H
+#define GNOMON_SERVICE_CODEC_CODEC_READ_H
+
+#include "engine/base/arena.h"
+#include "engine/base/status.h"
+#include "service/model/spec.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CODEC_PATH_MAX = sizeof((struct error *)0)->path };
+
+enum { PROBLEMS_MAX = 100 };
+struct problems {
+    struct arena *arena;
+    struct error *items; /* [PROBLEMS_MAX] once there is one */
+    size_t        len;
+};
+/* Keeps a copy while there is room. */
+void problems_add(struct problems *problems, const struct error *problem);
+/* OK when there is none; otherwise err is the first of them, and its status is returned. */
+MUST_CHECK enum status problems_first(const struct problems *problems, struct error *err);
+
+struct reading {
+    const struct spec *spec;  /* of the study, where the meaning depends on it; or NULL */
+    struct arena      *arena; /* to which texts are copied; NULL: they are borrowed from the JSON */
+    struct error      *err;
+    struct problems   *problems; /* gets what is INVALID, and reading goes on; NULL: the first one ends it */
+};
+
+struct member {
+    const char *name; /* NULL ends the table */
+    bool        required;
+    bool        nullable; /* null leaves what is there */
+    enum status (*read)(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                        void *out);
+    size_t               offset;   /* of what the reader fills, in the object's struct */
+    double               min, max; /* inclusive: of a number, or of a string's length in characters */
+    double               fallback; /* of a number, an integer or a bool that is absent; 0: it stays as it is */
+    const char *const   *names;    /* of a choice, ended by NULL */
+    const struct member *members;  /* of an object inside */
+};
+
+/* Reads in the order of the table; what an absent member fills stays as it was. */
+MUST_CHECK enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json,
+                                         const char *where, void *out);
+/* Readers: out is const char **, double *, int64_t *, int * (the place in the names), const char ** (the name), bool *,
+ * const json_t ** (kept for later, borrowed), and the struct itself: an object whose members are members of it. */
+MUST_CHECK enum status codec_read_text(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out);
+MUST_CHECK enum status codec_read_number(struct reading *in, const struct member *member, const json_t *json,
+                                         const char *where, void *out);
+MUST_CHECK enum status codec_read_integer(struct reading *in, const struct member *member, const json_t *json,
+                                          const char *where, void *out);
+MUST_CHECK enum status codec_read_choice(struct reading *in, const struct member *member, const json_t *json,
+                                         const char *where, void *out);
+MUST_CHECK enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out);
+MUST_CHECK enum status codec_read_bool(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out);
+MUST_CHECK enum status codec_read_kept(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out);
+
+MUST_CHECK enum status codec_read_inside(struct reading *in, const struct member *member, const json_t *json,
+                                         const char *where, void *out);
+
+/* Which of the names the member "type" of an object holds: it decides which table to read the object by. */
+MUST_CHECK enum status codec_read_type(struct reading *in, const json_t *json, const char *where,
+                                       const char *const *names, int *type);
+
+/* A finite number, or an integral one within +-2^53 (3 and 3.0; never a boolean); false otherwise.  -0 becomes 0. */
+bool codec_read_is_finite(const json_t *json, double *value);
+bool codec_read_is_integral(const json_t *json, double *value);
+
+/* where + "/" + name, escaped as a JSON Pointer and cut at a character when it is too long. */
+void codec_read_path(char out[CODEC_PATH_MAX], const char *where, const char *name);
+void codec_read_path_item(char out[CODEC_PATH_MAX], const char *where, size_t item);
+
+size_t codec_read_characters(const char *text); /* of valid UTF-8 */
+
+#endif

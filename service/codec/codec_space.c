@@ -1,0 +1,586 @@
+/* Parameters, their conditions and priors, and constraints: one table per kind of object. */
+#include "service/codec/codec_space.h"
+
+#include "service/codec/codec.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256, VALUES_MIN = 2, VALUES_MAX = 1000 };
+static const double integer_max = 9007199254740992.0; /* 2^53 */
+
+static const char *const scale_names[] = {
+    [SCALE_LINEAR] = "linear", [SCALE_LOG] = "log", [SCALE_REVERSE_LOG] = "reverse_log", NULL};
+static const char *const kind_names[] = {[PARAM_DOUBLE] = "double",
+                                         [PARAM_INT] = "int",
+                                         [PARAM_CATEGORICAL] = "categorical",
+                                         [PARAM_DISCRETE] = "discrete",
+                                         NULL};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+static enum status check_items(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
+{
+    if (!json_is_array(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    if (json_array_size(json) < least || json_array_size(json) > most)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have %zu to %zu items", least, most);
+    return STATUS_OK;
+}
+
+static enum status check_members(struct reading *in, const json_t *json, const char *where, size_t most)
+{
+    if (!json_is_object(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+    if (json_object_size(json) < 1 || json_object_size(json) > most)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %zu members", most);
+    return STATUS_OK;
+}
+
+/* ---- one value ---- */
+
+static enum status read_choice_index(const char *const *values, const struct param *param, const json_t *json,
+                                     const char *where, double *out, struct error *err)
+{
+    if (!json_is_string(json))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a string");
+    for (size_t c = 0; c < param->choices; c++) {
+        if (strcmp(values[c], json_string_value(json)) != 0)
+            continue;
+        *out = (double)c;
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");
+}
+
+enum status codec_space_value(const struct spec *spec, size_t i, const json_t *json, const char *where, double *out,
+                              struct error *err)
+{
+    const struct param *param = &spec->space.params[i];
+    if (param->kind == PARAM_CATEGORICAL)
+        return read_choice_index(spec->values[i], param, json, where, out, err);
+    if (param->kind == PARAM_INT && !codec_read_is_integral(json, out))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an integer");
+    if (!codec_read_is_finite(json, out))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number");
+    if (*out < param->min || *out > param->max)
+        return error_set(err, STATUS_INVALID, "out_of_range", where, "must be within [%.17g, %.17g]", param->min,
+                         param->max);
+    if (!param_has(param, *out))
+        return error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");
+    return STATUS_OK;
+}
+
+json_t *codec_space_value_json(const struct spec *spec, size_t i, double value)
+{
+    switch (spec->space.params[i].kind) {
+    case PARAM_CATEGORICAL:
+        return json_string(spec->values[i][(size_t)value]);
+    case PARAM_INT:
+        return json_integer((json_int_t)value);
+    case PARAM_DISCRETE: // 32 is not to come back as 32.0, which many a program refuses as a count
+        if (floor(value) == value && fabs(value) <= integer_max)
+            return json_integer((json_int_t)value);
+        break;
+    case PARAM_DOUBLE:
+        break;
+    }
+    return codec_number(value);
+}
+
+/* ---- one parameter ---- */
+
+struct param_form {
+    struct param       param;
+    const char *const *values;
+    const json_t      *when;
+};
+_Static_assert(sizeof(enum scale) == sizeof(int) && sizeof(enum param_kind) == sizeof(int), "choices are ints");
+
+/* The bounds of an int are integers; both kinds leave the comparison of the two to space_init. */
+static enum status read_integral_bound(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out)
+{
+    (void)member;
+    double value;
+    if (!codec_read_is_integral(json, &value))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an integer within 2^53");
+    memcpy(out, &value, sizeof value);
+    return STATUS_OK;
+}
+
+static enum status read_unique_texts(struct reading *in, const json_t *json, const char *where, const char **texts)
+{
+    static const struct member item = {.min = 1, .max = VALUE_MAX_CHARACTERS};
+    char                       path[CODEC_PATH_MAX];
+    json_auto_t               *seen = json_object();
+    if (seen == NULL)
+        return no_memory(in->err);
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        codec_read_path_item(path, where, i);
+        TRY(codec_read_text(in, &item, json_array_get(json, i), path, &texts[i]));
+        if (json_object_get(seen, texts[i]) != NULL)
+            return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+        if (json_object_set_new(seen, texts[i], json_null()) != 0)
+            return no_memory(in->err);
+    }
+    return STATUS_OK;
+}
+
+/* Of a categorical. */
+static enum status read_texts(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    (void)member;
+    struct param_form *form = out;
+    TRY(check_items(in, json, where, VALUES_MIN, VALUES_MAX));
+    size_t       choices = json_array_size(json);
+    const char **texts = ARENA_NEW(in->arena, const char *, choices);
+    if (texts == NULL)
+        return no_memory(in->err);
+    TRY(read_unique_texts(in, json, where, texts));
+    form->values = texts;
+    form->param.choices = choices;
+    form->param.min = 0;
+    form->param.max = (double)(choices - 1);
+    return STATUS_OK;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of a discrete parameter, in any order. */
+static enum status read_numbers(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                                void *out)
+{
+    (void)member;
+    struct param *param = &((struct param_form *)out)->param;
+    char          path[CODEC_PATH_MAX];
+    TRY(check_items(in, json, where, VALUES_MIN, VALUES_MAX));
+    size_t  choices = json_array_size(json);
+    double *values = ARENA_NEW(in->arena, double, choices);
+    if (values == NULL)
+        return no_memory(in->err);
+    for (size_t i = 0; i < choices; i++) {
+        codec_read_path_item(path, where, i);
+        if (!codec_read_is_finite(json_array_get(json, i), &values[i]))
+            return error_set(in->err, STATUS_INVALID, "wrong_type", path, "must be a number");
+    }
+    qsort(values, choices, sizeof *values, compare_numbers);
+    for (size_t i = 1; i < choices; i++)
+        if (values[i] == values[i - 1])
+            return error_set(in->err, STATUS_INVALID, "duplicate_name", where, "%.17g is there twice", values[i]);
+    param->values = values;
+    param->choices = choices;
+    param->min = values[0];
+    param->max = values[choices - 1];
+    return STATUS_OK;
+}
+
+#define NUMBER_MEMBER(member)                                                                            \
+    {                                                                                                    \
+        .name = #member, .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY, \
+        .offset = offsetof(struct numbers, member)                                                       \
+    }
+struct numbers {
+    double mean, sd, a, b;
+};
+static const struct member normal_members[] = {NUMBER_MEMBER(mean), NUMBER_MEMBER(sd), {.name = NULL}};
+static const struct member beta_members[] = {NUMBER_MEMBER(a), NUMBER_MEMBER(b), {.name = NULL}};
+
+struct prior_form {
+    const json_t *normal, *beta;
+};
+static const struct member prior_members[] = {
+    {.name = "normal", .read = codec_read_kept, .offset = offsetof(struct prior_form, normal)},
+    {.name = "beta", .read = codec_read_kept, .offset = offsetof(struct prior_form, beta)},
+    {.name = NULL},
+};
+
+static enum status read_prior(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    (void)member;
+    struct prior     *prior = out;
+    struct prior_form form = {0};
+    struct numbers    numbers = {0};
+    char              path[CODEC_PATH_MAX];
+    TRY(codec_read_object(in, prior_members, json, where, &form));
+    if ((form.normal == NULL) == (form.beta == NULL))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", where, "exactly one of normal and beta is needed");
+    codec_read_path(path, where, form.normal != NULL ? "normal" : "beta");
+    if (form.normal != NULL) {
+        TRY(codec_read_object(in, normal_members, form.normal, path, &numbers));
+        *prior = (struct prior){PRIOR_NORMAL, numbers.mean, numbers.sd};
+    } else {
+        TRY(codec_read_object(in, beta_members, form.beta, path, &numbers));
+        *prior = (struct prior){PRIOR_BETA, numbers.a, numbers.b};
+    }
+    return STATUS_OK;
+}
+
+#define NAME_MEMBER                                                                                      \
+    {                                                                                                    \
+        .name = "name", .required = true, .read = codec_read_text, .min = 1, .max = NAME_MAX_CHARACTERS, \
+        .offset = offsetof(struct param_form, param.name)                                                \
+    }
+#define TYPE_MEMBER                                                                       \
+    {                                                                                     \
+        .name = "type", .required = true, .read = codec_read_choice, .names = kind_names, \
+        .offset = offsetof(struct param_form, param.kind)                                 \
+    }
+#define SCALE_MEMBER                                                      \
+    {                                                                     \
+        .name = "scale", .read = codec_read_choice, .names = scale_names, \
+        .offset = offsetof(struct param_form, param.scale)                \
+    }
+#define BOUND_MEMBER(bound, reader)                                                            \
+    {                                                                                          \
+        .name = #bound, .required = true, .read = (reader), .min = -INFINITY, .max = INFINITY, \
+        .offset = offsetof(struct param_form, param.bound)                                     \
+    }
+#define VALUES_MEMBER(reader)                                \
+    {                                                        \
+        .name = "values", .required = true, .read = (reader) \
+    }
+#define PRIOR_MEMBER                                                                            \
+    {                                                                                           \
+        .name = "prior", .read = read_prior, .offset = offsetof(struct param_form, param.prior) \
+    }
+#define WHEN_MEMBER                                                                          \
+    {                                                                                        \
+        .name = "when", .read = codec_read_kept, .offset = offsetof(struct param_form, when) \
+    }
+
+static const struct member double_members[] = {
+    NAME_MEMBER,
+    TYPE_MEMBER,
+    BOUND_MEMBER(min, codec_read_number),
+    BOUND_MEMBER(max, codec_read_number),
+    SCALE_MEMBER,
+    PRIOR_MEMBER,
+    WHEN_MEMBER,
+    {.name = NULL},
+};
+static const struct member int_members[] = {
+    NAME_MEMBER,
+    TYPE_MEMBER,
+    BOUND_MEMBER(min, read_integral_bound),
+    BOUND_MEMBER(max, read_integral_bound),
+    SCALE_MEMBER,
+    PRIOR_MEMBER,
+    WHEN_MEMBER,
+    {.name = NULL},
+};
+static const struct member categorical_members[] = {
+    NAME_MEMBER, TYPE_MEMBER, VALUES_MEMBER(read_texts), WHEN_MEMBER, {.name = NULL},
+};
+static const struct member discrete_members[] = {
+    NAME_MEMBER, TYPE_MEMBER, VALUES_MEMBER(read_numbers), SCALE_MEMBER, PRIOR_MEMBER, WHEN_MEMBER, {.name = NULL},
+};
+static const struct member *const param_members[] = {
+    [PARAM_DOUBLE] = double_members,
+    [PARAM_INT] = int_members,
+    [PARAM_CATEGORICAL] = categorical_members,
+    [PARAM_DISCRETE] = discrete_members,
+};
+
+static enum status read_param(struct reading *in, const json_t *json, const char *where, struct param_form *form)
+{
+    int kind;
+    *form = (struct param_form){0};
+    TRY(codec_read_type(in, json, where, kind_names, &kind));
+    return codec_read_object(in, param_members[kind], json, where, form);
+}
+
+/* ---- conditions ---- */
+
+/* Parameter names as keys, numbers as values. */
+static enum status find_param(struct reading *in, const json_t *names, const char *name, const char *where, size_t *out)
+{
+    const json_t *index = json_object_get(names, name);
+    if (index == NULL)
+        return error_set(in->err, STATUS_INVALID, "unknown_parameter", where, "no earlier parameter has this name");
+    *out = (size_t)json_integer_value(index);
+    return STATUS_OK;
+}
+
+static enum status read_condition(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
+                                  struct condition *out)
+{
+    char path[CODEC_PATH_MAX];
+    if (spec->space.params[out->parent].kind == PARAM_DOUBLE)
+        return error_set(in->err, STATUS_INVALID, "bad_condition", where, "no parameter may depend on a double");
+    TRY(check_items(in, json, where, 1, VALUES_MAX));
+    double *values = ARENA_NEW(in->arena, double, json_array_size(json));
+    if (values == NULL)
+        return no_memory(in->err);
+    for (size_t k = 0; k < json_array_size(json); k++) {
+        codec_read_path_item(path, where, k);
+        TRY(codec_space_value(spec, out->parent, json_array_get(json, k), path, &values[k], in->err));
+        for (size_t before = 0; before < k; before++)
+            if (values[before] == values[k])
+                return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+    }
+    out->values = values;
+    out->values_len = json_array_size(json);
+    return STATUS_OK;
+}
+
+/* names: of the parameters before this one. */
+static enum status read_when(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
+                             const json_t *names, struct param *param)
+{
+    const char *key;
+    json_t     *value;
+    char        path[CODEC_PATH_MAX];
+    TRY(check_members(in, json, where, SPACE_WHEN_MAX));
+    struct condition *when = ARENA_NEW(in->arena, struct condition, json_object_size(json));
+    if (when == NULL)
+        return no_memory(in->err);
+    param->when = when;
+    json_object_foreach ((json_t *)json, key, value) {
+        codec_read_path(path, where, key);
+        TRY(find_param(in, names, key, path, &when[param->when_len].parent));
+        TRY(read_condition(in, spec, value, path, &when[param->when_len]));
+        param->when_len++;
+    }
+    return STATUS_OK;
+}
+
+/* ---- the list of parameters ---- */
+
+/* spec->space.params and ->values hold what has been read so far. */
+static enum status read_param_list(struct reading *in, const json_t *json, const char *where, const struct spec *spec,
+                                   struct param *params, const char *const **values)
+{
+    struct param_form form;
+    char              path[CODEC_PATH_MAX], inner[CODEC_PATH_MAX];
+    json_auto_t      *seen = json_object();
+    if (seen == NULL)
+        return no_memory(in->err);
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        codec_read_path_item(path, where, i);
+        TRY(read_param(in, json_array_get(json, i), path, &form));
+        codec_read_path(inner, path, "name");
+        if (json_object_get(seen, form.param.name) != NULL)
+            return error_set(in->err, STATUS_INVALID, "duplicate_name", inner, "is there twice");
+        codec_read_path(inner, path, "when");
+        if (form.when != NULL)
+            TRY(read_when(in, spec, form.when, inner, seen, &form.param));
+        if (json_object_set_new(seen, form.param.name, json_integer((json_int_t)i)) != 0)
+            return no_memory(in->err);
+        params[i] = form.param;
+        values[i] = form.values;
+    }
+    return STATUS_OK;
+}
+
+enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec)
+{
+    TRY(check_items(in, json, where, 1, SPACE_PARAMS_MAX));
+    size_t              n = json_array_size(json);
+    struct param       *params = ARENA_NEW(in->arena, struct param, n);
+    const char *const **values = ARENA_NEW(in->arena, const char *const *, n);
+    if (params == NULL || values == NULL)
+        return no_memory(in->err);
+    spec->space.params = params;
+    spec->space.params_len = n;
+    spec->values = values;
+    return read_param_list(in, json, where, spec, params, values);
+}
+
+/* ---- constraints ---- */
+
+struct constraint_form {
+    const json_t *coefficients;
+    double        min, max;
+};
+static const struct member constraint_members[] = {
+    {.name = "coefficients",
+     .required = true,
+     .read = codec_read_kept,
+     .offset = offsetof(struct constraint_form, coefficients)},
+    {.name = "min",
+     .read = codec_read_number,
+     .min = -INFINITY,
+     .max = INFINITY,
+     .offset = offsetof(struct constraint_form, min)},
+    {.name = "max",
+     .read = codec_read_number,
+     .min = -INFINITY,
+     .max = INFINITY,
+     .offset = offsetof(struct constraint_form, max)},
+    {.name = NULL},
+};
+
+static enum status check_term(struct reading *in, const struct param *param, const json_t *json, const char *where)
+{
+    double value;
+    if (!codec_read_is_finite(json, &value))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
+    if (value == 0)
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "must not be 0");
+    if (param->kind == PARAM_CATEGORICAL)
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "a categorical has no place here");
+    if (param->when_len > 0)
+        return error_set(in->err, STATUS_INVALID, "bad_constraint", where,
+                         "a parameter with a condition has no place here");
+    return STATUS_OK;
+}
+
+/* Terms in the order of the parameters. */
+static enum status read_terms(struct reading *in, const struct spec *spec, const json_t *json, const char *where,
+                              struct constraint *out)
+{
+    const char *key;
+    json_t     *value;
+    char        path[CODEC_PATH_MAX];
+    size_t      params_len = spec->space.params_len;
+    TRY(check_members(in, json, where, SPACE_CONSTRAINED_MAX));
+    size_t *params = ARENA_NEW(in->arena, size_t, json_object_size(json));
+    double *coefficients = ARENA_NEW(in->arena, double, json_object_size(json));
+    if (params == NULL || coefficients == NULL)
+        return no_memory(in->err);
+    json_object_foreach ((json_t *)json, key, value) {
+        size_t i = 0;
+        codec_read_path(path, where, key);
+        while (i < params_len && strcmp(spec->space.params[i].name, key) != 0)
+            i++;
+        if (i == params_len)
+            return error_set(in->err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
+        TRY(check_term(in, &spec->space.params[i], value, path));
+    }
+    for (size_t i = 0; i < params_len; i++) {
+        const json_t *coefficient = json_object_get(json, spec->space.params[i].name);
+        if (coefficient == NULL)
+            continue;
+        params[out->len] = i;
+        coefficients[out->len++] = json_number_value(coefficient);
+    }
+    out->params = params;
+    out->coefficients = coefficients;
+    return STATUS_OK;
+}
+
+enum status codec_space_constraints(struct reading *in, const json_t *json, const char *where, struct spec *spec)
+{
+    char path[CODEC_PATH_MAX], inner[CODEC_PATH_MAX];
+    TRY(check_items(in, json, where, 1, SPACE_CONSTRAINTS_MAX));
+    struct constraint *constraints = ARENA_NEW(in->arena, struct constraint, json_array_size(json));
+    if (constraints == NULL)
+        return no_memory(in->err);
+    for (size_t k = 0; k < json_array_size(json); k++) {
+        struct constraint_form form = {.min = -INFINITY, .max = INFINITY};
+        codec_read_path_item(path, where, k);
+        TRY(codec_read_object(in, constraint_members, json_array_get(json, k), path, &form));
+        codec_read_path(inner, path, "coefficients");
+        constraints[k] = (struct constraint){.min = form.min, .max = form.max};
+        TRY(read_terms(in, spec, form.coefficients, inner, &constraints[k]));
+    }
+    spec->space.constraints = constraints;
+    spec->space.constraints_len = json_array_size(json);
+    return STATUS_OK;
+}
+
+/* ---- writing ---- */
+
+/* *object[name] := value, or *object := NULL when either is: memory is short, and nothing must be left out quietly. */
+static void put(json_t **object, const char *name, json_t *value)
+{
+    if (*object == NULL)
+        json_decref(value);
+    else if (json_object_set_new(*object, name, value) != 0)
+        json_decref(*object), *object = NULL;
+}
+
+static json_t *values_json(const struct spec *spec, size_t i, const double *values, size_t n)
+{
+    json_t *array = json_array();
+    for (size_t k = 0; k < n && array != NULL; k++)
+        if (json_array_append_new(array, codec_space_value_json(spec, i, values == NULL ? (double)k : values[k])) != 0)
+            json_decref(array), array = NULL;
+    return array;
+}
+
+static json_t *prior_json(const struct prior *prior)
+{
+    bool is_normal = prior->kind == PRIOR_NORMAL;
+    return json_pack("{s:{s:o, s:o}}", is_normal ? "normal" : "beta", is_normal ? "mean" : "a", codec_number(prior->a),
+                     is_normal ? "sd" : "b", codec_number(prior->b));
+}
+
+static json_t *when_json(const struct spec *spec, const struct param *param)
+{
+    json_t *object = json_object();
+    for (size_t c = 0; c < param->when_len; c++)
+        put(&object, spec->space.params[param->when[c].parent].name,
+            values_json(spec, param->when[c].parent, param->when[c].values, param->when[c].values_len));
+    return object;
+}
+
+static json_t *param_json(const struct spec *spec, size_t i)
+{
+    const struct param *param = &spec->space.params[i];
+    json_t             *object = json_pack("{s:s, s:s}", "name", param->name, "type", kind_names[param->kind]);
+    if (param->kind == PARAM_CATEGORICAL || param->kind == PARAM_DISCRETE) {
+        put(&object, "values", values_json(spec, i, param->values, param->choices));
+    } else {
+        put(&object, "min", codec_space_value_json(spec, i, param->min));
+        put(&object, "max", codec_space_value_json(spec, i, param->max));
+    }
+    if (param->kind != PARAM_CATEGORICAL)
+        put(&object, "scale", json_string(scale_names[param->scale]));
+    if (param->prior.kind != PRIOR_NONE)
+        put(&object, "prior", prior_json(&param->prior));
+    if (param->when_len > 0)
+        put(&object, "when", when_json(spec, param));
+    return object;
+}
+
+static json_t *params_json(const struct spec *spec)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < spec->space.params_len && array != NULL; i++)
+        if (json_array_append_new(array, param_json(spec, i)) != 0)
+            json_decref(array), array = NULL;
+    return array;
+}
+
+static json_t *constraint_json(const struct spec *spec, const struct constraint *constraint)
+{
+    json_t *coefficients = json_object(), *object = json_object();
+    for (size_t j = 0; j < constraint->len; j++)
+        put(&coefficients, spec->space.params[constraint->params[j]].name, codec_number(constraint->coefficients[j]));
+    put(&object, "coefficients", coefficients);
+    if (isfinite(constraint->min))
+        put(&object, "min", codec_number(constraint->min));
+    if (isfinite(constraint->max))
+        put(&object, "max", codec_number(constraint->max));
+    return object;
+}
+
+static json_t *constraints_json(const struct spec *spec)
+{
+    json_t *array = json_array();
+    for (size_t k = 0; k < spec->space.constraints_len && array != NULL; k++)
+        if (json_array_append_new(array, constraint_json(spec, &spec->space.constraints[k])) != 0)
+            json_decref(array), array = NULL;
+    return array;
+}
+
+json_t *codec_space_json(const struct spec *spec)
+{
+    json_t *object = json_pack("{s:s}", "type", "parameters");
+    put(&object, "parameters", params_json(spec));
+    if (spec->space.constraints_len > 0)
+        put(&object, "constraints", constraints_json(spec));
+    return object;
+}

@@ -1,0 +1,22 @@
+/* The parameters of a space and the constraints between them <-> JSON: the part of codec_spec.c that has the most
+ * forms.  What the engine checks itself (bounds, ranges, whether conditions and constraints can hold) is left to it. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_SPACE_H
+#define GNOMON_SERVICE_CODEC_CODEC_SPACE_H
+
+#include "service/codec/codec_read.h"
+
+/* spec->space.params and spec->values from the list of parameters. */
+MUST_CHECK enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec);
+/* spec->space.constraints; after the parameters. */
+MUST_CHECK enum status codec_space_constraints(struct reading *in, const json_t *json, const char *where,
+                                               struct spec *spec);
+
+/* One value of parameter i.  Errors: INVALID at where. */
+MUST_CHECK enum status codec_space_value(const struct spec *spec, size_t i, const json_t *json, const char *where,
+                                         double *out, struct error *err);
+
+/* New references; NULL when out of memory. */
+json_t *codec_space_value_json(const struct spec *spec, size_t i, double value);
+json_t *codec_space_json(const struct spec *spec); /* of parameters */
+
+#endif

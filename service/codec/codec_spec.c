@@ -1,0 +1,487 @@
+/* A study's specification <-> JSON.
+ * One table per kind of object; which members an algorithm has is the policy's own option table.  What the engine
+ * checks itself (bounds, sizes, combinations of options) is left to it; errors carry the pointer either way. */
+#include "service/codec/codec.h"
+#include "service/codec/codec_spec.h"
+#include "service/codec/codec_graph.h"
+#include "service/codec/codec_image.h"
+#include "service/codec/codec_transfer.h"
+#include "service/codec/codec_read.h"
+#include "service/codec/codec_space.h"
+#include "service/codec/codec_stopping.h"
+#include "service/base/sign.h"
+#include "engine/registry.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { NAME_MAX_CHARACTERS = 128, LEASE_MAX_S = 604800, LEASE_DEFAULT_S = 3600 };
+static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
+
+static const char *const goal_names[] = {
+    [GOAL_MAXIMIZE] = "maximize", [GOAL_MINIMIZE] = "minimize", [GOAL_CONSTRAIN] = "constrain", NULL};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+/* ---- metrics ---- */
+
+_Static_assert(sizeof(enum goal) == sizeof(int), "choices are ints");
+static const struct member metric_members[] = {
+    {.name = "name",
+     .required = true,
+     .read = codec_read_text,
+     .offset = offsetof(struct metric, name),
+     .min = 1,
+     .max = NAME_MAX_CHARACTERS},
+    {.name = "goal",
+     .required = true,
+     .read = codec_read_choice,
+     .offset = offsetof(struct metric, goal),
+     .names = goal_names},
+    {.name = "min",
+     .read = codec_read_number,
+     .offset = offsetof(struct metric, min),
+     .min = -INFINITY,
+     .max = INFINITY},
+    {.name = "max",
+     .read = codec_read_number,
+     .offset = offsetof(struct metric, max),
+     .min = -INFINITY,
+     .max = INFINITY},
+    {.name = NULL},
+};
+
+/* A constraint has a bound, an objective has none. */
+static enum status check_metric(struct reading *in, const struct metric *metric, const char *where)
+{
+    char path[CODEC_PATH_MAX];
+    bool is_constraint = metric->goal == GOAL_CONSTRAIN;
+    codec_read_path(path, where, isnan(metric->min) ? "max" : "min");
+    if (is_constraint && isnan(metric->min) && isnan(metric->max))
+        return error_set(in->err, STATUS_INVALID, "missing_member", path, "a constraint has max, min or both");
+    if (!is_constraint && !(isnan(metric->min) && isnan(metric->max)))
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "only a constraint has bounds");
+    if (metric->min > metric->max)
+        return error_set(in->err, STATUS_INVALID, "bad_combination", path, "must not be over max");
+    return STATUS_OK;
+}
+
+static enum status read_metric(struct reading *in, const json_t *json, const char *where, struct spec *spec)
+{
+    struct metric *metric = &spec->metrics[spec->metrics_len];
+    char           path[CODEC_PATH_MAX];
+    *metric = (struct metric){.min = NAN, .max = NAN};
+    TRY(codec_read_object(in, metric_members, json, where, metric));
+    TRY(check_metric(in, metric, where));
+    codec_read_path(path, where, "name");
+    for (size_t k = 0; k < spec->metrics_len; k++)
+        if (strcmp(spec->metrics[k].name, metric->name) == 0)
+            return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+    spec->kinds[spec->metrics_len] = metric->goal == GOAL_CONSTRAIN ? METRIC_CONSTRAINT : METRIC_OBJECTIVE;
+    if (metric->goal != GOAL_CONSTRAIN && spec->objectives++ == 0)
+        spec->first = spec->metrics_len;
+    spec->metrics_len++;
+    return STATUS_OK;
+}
+
+static enum status read_metrics(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                                void *out)
+{
+    (void)member;
+    struct spec *spec = out;
+    char         path[CODEC_PATH_MAX];
+    if (!json_is_array(json))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    if (json_array_size(json) < 1 || json_array_size(json) > METRICS_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d items", METRICS_MAX);
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        codec_read_path_item(path, where, i);
+        TRY(read_metric(in, json_array_get(json, i), path, spec));
+    }
+    if (spec->objectives < 1 || spec->objectives > OBJECTIVES_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d objectives",
+                         OBJECTIVES_MAX);
+    return STATUS_OK;
+}
+
+/* ---- the kinds of space ---- */
+
+static const char *const     space_names[] = {"parameters", "candidates", "image", "graph", NULL};
+static const enum space_kind space_kinds[] = {SPACE_PARAMETERS, SPACE_CANDIDATES, SPACE_IMAGE, SPACE_GRAPH};
+
+struct space_form {
+    int64_t       rows, columns;
+    bool          is_private;
+    const char   *curator_key;
+    const json_t *type, *parameters, *constraints;
+};
+static const struct member parameters_members[] = {
+    {.name = "type", .required = true, .read = codec_read_kept, .offset = offsetof(struct space_form, type)},
+    {.name = "parameters",
+     .required = true,
+     .read = codec_read_kept,
+     .offset = offsetof(struct space_form, parameters)},
+    {.name = "constraints", .read = codec_read_kept, .offset = offsetof(struct space_form, constraints)},
+    {.name = NULL},
+};
+static const struct member candidates_members[] = {
+    {.name = "type", .required = true, .read = codec_read_kept, .offset = offsetof(struct space_form, type)},
+    {.name = "rows",
+     .required = true,
+     .read = codec_read_integer,
+     .offset = offsetof(struct space_form, rows),
+     .min = 1,
+     .max = SPACE_CANDIDATES_MAX},
+    {.name = "columns",
+     .required = true,
+     .read = codec_read_integer,
+     .offset = offsetof(struct space_form, columns),
+     .min = 1,
+     .max = SPACE_COLUMNS_MAX},
+    {.name = "private", .read = codec_read_bool, .offset = offsetof(struct space_form, is_private)},
+    {.name = "curator_key",
+     .read = codec_read_text,
+     .offset = offsetof(struct space_form, curator_key),
+     .min = SIGN_PUBLIC_CHARS - 1,
+     .max = SIGN_PUBLIC_CHARS - 1},
+    {.name = NULL},
+};
+static const struct member *const space_members[] = {parameters_members, candidates_members};
+
+/* The parameters, then what constraints leave of them. */
+static enum status read_parameters(struct reading *in, const struct space_form *form, const char *where,
+                                   struct spec *spec)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, "parameters");
+    TRY(codec_space_params(in, form->parameters, path, spec));
+    codec_read_path(path, where, "constraints");
+    if (form->constraints != NULL)
+        TRY(codec_space_constraints(in, form->constraints, path, spec));
+    TRY(space_init(&spec->space, in->err));
+    return space_hold(&spec->space, NULL, in->arena, &spec->space, in->err);
+}
+
+/* A private study has one curator, whose key says which manifests are theirs. */
+static enum status check_curator_key(struct reading *in, const struct space_form *form, const char *where)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, "curator_key");
+    if (form->is_private && form->curator_key == NULL)
+        return error_set(in->err, STATUS_INVALID, "curator_key_required", path,
+                         "a private study has the public key of its curator");
+    if (!form->is_private && form->curator_key != NULL)
+        return error_set(in->err, STATUS_INVALID, "unknown_member", path, "only a private study has a curator's key");
+    if (form->curator_key != NULL && !sign_is_public(form->curator_key))
+        return error_set(in->err, STATUS_INVALID, "bad_key", path, "must be a public key as 'gnomon key' prints it");
+    return STATUS_OK;
+}
+
+static enum status read_space(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    struct spec      *spec = out;
+    struct space_form form = {.is_private = true};
+    int               type;
+    (void)member;
+    TRY(codec_read_type(in, json, where, space_names, &type));
+    spec->space.kind = space_kinds[type];
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_space(in, json, where, spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph(in, json, where, spec_sign(spec), spec);
+    TRY(codec_read_object(in, space_members[type], json, where, &form));
+    if (spec->space.kind == SPACE_PARAMETERS)
+        return read_parameters(in, &form, where, spec);
+    spec->space.rows_len = (size_t)form.rows;
+    spec->space.columns = (size_t)form.columns;
+    spec->is_private = form.is_private;
+    spec->curator_key = form.curator_key;
+    TRY(check_curator_key(in, &form, where));
+    return space_init(&spec->space, in->err);
+}
+
+/* ---- the algorithm ---- */
+
+static enum status read_option(struct reading *in, const struct option *option, const json_t *json, const char *where,
+                               double *value)
+{
+    const struct member range = {.min = option->min, .max = option->max, .names = option->choices};
+    int64_t             integer = 0;
+    int                 choice = 0;
+    bool                truth = false;
+    switch (option->kind) {
+    case OPTION_REAL:
+        return codec_read_number(in, &range, json, where, value);
+    case OPTION_INT:
+        TRY(codec_read_integer(in, &range, json, where, &integer));
+        *value = (double)integer;
+        return STATUS_OK;
+    case OPTION_CHOICE:
+        TRY(codec_read_choice(in, &range, json, where, &choice));
+        *value = (double)choice;
+        return STATUS_OK;
+    case OPTION_BOOL:
+        TRY(codec_read_bool(in, &range, json, where, &truth));
+        *value = truth;
+        return STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+/* An agent of a federation: which one, and its seat there. */
+static bool is_membership(const char *key)
+{
+    return strcmp(key, "federation") == 0 || strcmp(key, "agent") == 0;
+}
+
+static enum status read_membership(struct reading *in, const json_t *json, struct spec *spec)
+{
+    static const struct member federation_member = {.min = 20, .max = 20}, agent_member = {.min = 1, .max = 1e6};
+    const json_t *federation = json_object_get(json, "federation"), *agent = json_object_get(json, "agent");
+    if (spec->policy->message == NULL)
+        return STATUS_OK;
+    if (federation != NULL)
+        TRY(codec_read_text(in, &federation_member, federation, "/algorithm/federation", &spec->federation));
+    if (agent != NULL && federation == NULL)
+        return error_set(in->err, STATUS_INVALID, "missing_member", "/algorithm/federation",
+                         "an agent has a federation");
+    return agent == NULL ? STATUS_OK : codec_read_integer(in, &agent_member, agent, "/algorithm/agent", &spec->agent);
+}
+
+static enum status read_options(struct reading *in, const json_t *json, const struct policy *policy, double *options)
+{
+    const char *key;
+    json_t     *value;
+    char        path[CODEC_PATH_MAX];
+    json_object_foreach ((json_t *)json, key, value) {
+        if (strcmp(key, "name") == 0 || (policy->message != NULL && is_membership(key)) ||
+            (policy->read_meta != NULL && codec_meta_is_member(key)))
+            continue;
+        codec_read_path(path, "/algorithm", key);
+        int i = policy_option(policy, key);
+        if (i < 0)
+            return error_set(in->err, STATUS_INVALID, "unknown_member", path, "the algorithm has no such option");
+        if (!json_is_null(value)) // null: what the algorithm does by itself
+            TRY(read_option(in, &policy->options[i], value, path, &options[i]));
+    }
+    return STATUS_OK;
+}
+
+static enum status find_policy(struct reading *in, const json_t *json, enum space_kind kind,
+                               const struct policy **policy)
+{
+    static const struct member name_member = {.min = 1, .max = NAME_MAX_CHARACTERS};
+    const char                *name = kind == SPACE_IMAGE ? "bos2" : "gp";
+    if (json != NULL) {
+        if (!json_is_object(json))
+            return error_set(in->err, STATUS_INVALID, "wrong_type", "/algorithm", "must be an object");
+        const json_t *value = json_object_get(json, "name");
+        if (value == NULL)
+            return error_set(in->err, STATUS_INVALID, "missing_member", "/algorithm/name", "is required");
+        TRY(codec_read_text(in, &name_member, value, "/algorithm/name", &name));
+    }
+    *policy = policy_find(name);
+    if (*policy == NULL)
+        return error_set(in->err, STATUS_INVALID, "unknown_algorithm", "/algorithm/name", "there is no such algorithm");
+    return STATUS_OK;
+}
+
+static enum status check_required(struct reading *in, const struct policy *policy, const double *options)
+{
+    char path[CODEC_PATH_MAX];
+    for (size_t i = 0; policy->options[i].name != NULL; i++) {
+        codec_read_path(path, "/algorithm", policy->options[i].name);
+        if (policy->options[i].required && isnan(options[i]))
+            return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+    }
+    return STATUS_OK;
+}
+
+/* json NULL: the default.  After the space, which decides what is acceptable. */
+static enum status read_algorithm(struct reading *in, const json_t *json, struct spec *spec)
+{
+    TRY(find_policy(in, json, spec->space.kind, &spec->policy));
+    if ((spec->policy->spaces & spec->space.kind) == 0)
+        return error_set(in->err, STATUS_INVALID, "wrong_space", "/algorithm/name",
+                         "%s does not work on this type of space", spec->policy->name);
+    size_t n = 0;
+    while (spec->policy->options[n].name != NULL)
+        n++;
+    double *options = ARENA_NEW(in->arena, double, n + 1);
+    if (options == NULL)
+        return no_memory(in->err);
+    for (size_t i = 0; i < n; i++)
+        options[i] = spec->policy->options[i].fallback;
+    spec->options = options;
+    if (json != NULL)
+        TRY(read_options(in, json, spec->policy, options));
+    if (json != NULL)
+        TRY(read_membership(in, json, spec));
+    TRY(check_required(in, spec->policy, options));
+    if (spec->policy->read_meta != NULL)
+        TRY(codec_meta_read(in, json, spec));
+    if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
+        return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
+                         "%s takes one metric on this type of space", spec->policy->name);
+    const struct problem problem = {.space = &spec->space,
+                                    .options = options,
+                                    .seed = spec->seed,
+                                    .memory_bytes = SIZE_MAX,
+                                    .metrics = spec->kinds,
+                                    .metrics_len = spec->metrics_len};
+    return spec->policy->check != NULL ? spec->policy->check(&problem, in->err) : STATUS_OK;
+}
+
+/* ---- when it is done ---- */
+
+struct stop_form {
+    double better_than;
+};
+static const struct member stop_members[] = {
+    {.name = "better_than",
+     .required = true,
+     .read = codec_read_number,
+     .offset = offsetof(struct stop_form, better_than),
+     .min = -INFINITY,
+     .max = INFINITY},
+    {.name = NULL},
+};
+
+/* After the metrics, which are before it in the table. */
+static enum status read_stop(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                             void *out)
+{
+    (void)member;
+    struct spec     *spec = out;
+    struct stop_form form;
+    if (json_is_null(json))
+        return STATUS_OK;
+    TRY(codec_read_object(in, stop_members, json, where, &form));
+    if (spec->objectives > 1)
+        return error_set(in->err, STATUS_INVALID, "not_supported", where, "is for studies of one objective");
+    spec->better_than = form.better_than;
+    return STATUS_OK;
+}
+
+static json_t *stop_json(const struct spec *spec)
+{
+    return isnan(spec->better_than) ? json_null() : json_pack("{s:o}", "better_than", codec_number(spec->better_than));
+}
+
+/* ---- the whole ---- */
+
+struct spec_form {
+    struct spec   spec;
+    int64_t       seed, lease_s;
+    const json_t *algorithm, *stopping;
+};
+static const struct member spec_members[] = {
+    {.name = "metrics", .required = true, .read = read_metrics, .offset = offsetof(struct spec_form, spec)},
+    {.name = "space", .required = true, .read = read_space, .offset = offsetof(struct spec_form, spec)},
+    {.name = "algorithm", .read = codec_read_kept, .offset = offsetof(struct spec_form, algorithm)},
+    {.name = "stopping", .read = codec_read_kept, .offset = offsetof(struct spec_form, stopping)},
+    {.name = "stop_when", .read = read_stop, .offset = offsetof(struct spec_form, spec)},
+    {.name = "seed", .read = codec_read_integer, .offset = offsetof(struct spec_form, seed), .min = 0, .max = seed_max},
+    {.name = "lease_seconds",
+     .read = codec_read_integer,
+     .offset = offsetof(struct spec_form, lease_s),
+     .min = 1,
+     .max = LEASE_MAX_S},
+    {.name = "shareable", .read = codec_read_bool, .offset = offsetof(struct spec_form, spec.is_shareable)},
+    {.name = NULL},
+};
+
+enum status codec_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct spec *out,
+                       struct error *err)
+{
+    struct reading   in = {.arena = arena, .err = err};
+    struct spec_form form = {
+        .spec = {.better_than = NAN, .is_shareable = true}, .seed = (int64_t)default_seed, .lease_s = LEASE_DEFAULT_S};
+    TRY(codec_read_object(&in, spec_members, members, "", &form));
+    form.spec.seed = (uint64_t)form.seed;
+    form.spec.lease_ms = form.lease_s * 1000;
+    TRY(read_algorithm(&in, form.algorithm, &form.spec));
+    TRY(codec_stopping(&in, form.stopping, &form.spec));
+    *out = form.spec;
+    return STATUS_OK;
+}
+
+enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err)
+{
+    json_t     *json = NULL;
+    enum status status = codec_parse(text, strlen(text), &json, err);
+    if (status == STATUS_OK)
+        status = codec_spec(json, 0, arena, out, err);
+    json_decref(json);
+    if (status == STATUS_OK || status == STATUS_NO_MEMORY)
+        return status;
+    return error_set(err, STATUS_INTERNAL, "stored_spec", "", "the stored specification cannot be read");
+}
+
+/* ---- writing ---- */
+
+static json_t *space_json(const struct spec *spec)
+{
+    if (spec->space.kind == SPACE_PARAMETERS)
+        return codec_space_json(spec);
+    if (spec->space.kind == SPACE_IMAGE)
+        return codec_image_space_json(spec);
+    if (spec->space.kind == SPACE_GRAPH)
+        return codec_graph_json(spec);
+    return json_pack("{s:s, s:I, s:I, s:b, s:s*}", "type", "candidates", "rows", (json_int_t)spec->space.rows_len,
+                     "columns", (json_int_t)spec->space.columns, "private", spec->is_private, "curator_key",
+                     spec->curator_key);
+}
+
+static json_t *option_json(const struct option *option, double value)
+{
+    if (isnan(value))
+        return json_null();
+    if (option->kind == OPTION_CHOICE)
+        return json_string(option->choices[(size_t)value]);
+    if (option->kind == OPTION_BOOL)
+        return json_boolean(value != 0);
+    return option->kind == OPTION_INT ? json_integer((json_int_t)value) : codec_number(value);
+}
+
+static json_t *algorithm_json(const struct spec *spec)
+{
+    json_t              *object = json_pack("{s:s, s:s*}", "name", spec->policy->name, "federation", spec->federation);
+    const struct option *options = spec->policy->options;
+    for (size_t i = 0; options[i].name != NULL && object != NULL; i++)
+        if (json_object_set_new(object, options[i].name, option_json(&options[i], spec->options[i])) != 0)
+            json_decref(object), object = NULL;
+    if (object != NULL && spec->agent > 0 && json_object_set_new(object, "agent", json_integer(spec->agent)) != 0)
+        json_decref(object), object = NULL;
+    if (object != NULL && codec_meta_write(spec, object) != 0)
+        json_decref(object), object = NULL;
+    return object;
+}
+
+static json_t *metrics_json(const struct spec *spec)
+{
+    json_t *array = json_array();
+    for (size_t k = 0; k < spec->metrics_len && array != NULL; k++) {
+        const struct metric *metric = &spec->metrics[k];
+        json_t *object = json_pack("{s:s, s:s, s:o*, s:o*}", "name", metric->name, "goal", goal_names[metric->goal],
+                                   "min", isnan(metric->min) ? NULL : codec_number(metric->min), "max",
+                                   isnan(metric->max) ? NULL : codec_number(metric->max));
+        if (json_array_append_new(array, object) != 0)
+            json_decref(array), array = NULL;
+    }
+    return array;
+}
+
+json_t *codec_spec_json(const struct spec *spec)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b}", "metrics", metrics_json(spec), "space",
+                     space_json(spec), "algorithm", algorithm_json(spec), "stopping", codec_stopping_json(spec),
+                     "stop_when", stop_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
+                     (json_int_t)(spec->lease_ms / 1000), "shareable", spec->is_shareable);
+}

@@ -1,0 +1,299 @@
+/* See codec_meta.h. */
+#include "service/codec/codec_transfer.h"
+
+#include "service/codec/codec.h"
+#include "service/codec/codec_trial.h"
+#include "service/codec/codec_space.h"
+#include "service/model/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NAME_MAX_CHARACTERS = 200 };
+
+struct meta_form {
+    const json_t *studies, *observations, *defaults;
+};
+static const struct {
+    const char *name;
+    size_t      offset;
+} meta_members[] = {
+    {"meta_studies", offsetof(struct meta_form, studies)},
+    {"meta_observations", offsetof(struct meta_form, observations)},
+    {"meta_defaults", offsetof(struct meta_form, defaults)},
+};
+enum { MEMBERS = sizeof meta_members / sizeof meta_members[0] };
+
+bool codec_meta_is_member(const char *key)
+{
+    for (size_t i = 0; i < MEMBERS; i++)
+        if (strcmp(meta_members[i].name, key) == 0)
+            return true;
+    return false;
+}
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "/algorithm", "out of memory");
+}
+
+/* ---- reading ---- */
+
+static enum status check_list(struct reading *in, const json_t *list, const char *where, size_t max)
+{
+    if (!json_is_array(list))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    if (json_array_size(list) < 1 || json_array_size(list) > max)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %zu items", max);
+    return STATUS_OK;
+}
+
+static enum status read_ids(struct reading *in, const json_t *list, struct spec_meta *meta)
+{
+    static const struct member id = {.min = 1, .max = 64};
+    const char                *where = "/algorithm/meta_studies";
+    TRY(check_list(in, list, where, META_STUDIES_MAX));
+    const char **ids = ARENA_NEW(in->arena, const char *, json_array_size(list));
+    if (ids == NULL)
+        return no_memory(in->err);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char path[CODEC_PATH_MAX];
+        codec_read_path_item(path, where, i);
+        TRY(codec_read_text(in, &id, json_array_get(list, i), path, &ids[i]));
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(ids[k], ids[i]) == 0)
+                return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
+    }
+    meta->ids = ids;
+    meta->ids_len = json_array_size(list);
+    return STATUS_OK;
+}
+
+static enum status read_defaults(struct reading *in, const json_t *object, struct spec *spec)
+{
+    const char *where = "/algorithm/meta_defaults", *key;
+    json_t     *value;
+    double     *defaults = ARENA_NEW(in->arena, double, spec->space.params_len + 1);
+    if (!json_is_object(object))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
+    if (defaults == NULL)
+        return no_memory(in->err);
+    for (size_t i = 0; i < spec->space.params_len; i++)
+        defaults[i] = NAN;
+    json_object_foreach ((json_t *)object, key, value) {
+        char   path[CODEC_PATH_MAX];
+        size_t i = 0;
+        codec_read_path(path, where, key);
+        while (i < spec->space.params_len && strcmp(spec->space.params[i].name, key) != 0)
+            i++;
+        if (i == spec->space.params_len)
+            return error_set(in->err, STATUS_INVALID, "unknown_member", path, "the space has no such parameter");
+        TRY(codec_space_value(spec, i, value, path, &defaults[i], in->err));
+    }
+    spec->meta.defaults = defaults;
+    return STATUS_OK;
+}
+
+/* The room of one earlier study in the spec's own space. */
+static enum status study_room(struct reading *in, const struct spec *spec, size_t n, struct meta_study *out,
+                              double **points, size_t **rows, double **values)
+{
+    bool on_rows = spec->space.kind == SPACE_CANDIDATES;
+    *points = on_rows ? NULL : arena_alloc(in->arena, n, spec->space.params_len * sizeof(double));
+    *rows = on_rows ? ARENA_NEW(in->arena, size_t, n) : NULL;
+    *values = ARENA_NEW(in->arena, double, n);
+    if ((on_rows ? (void *)*rows : (void *)*points) == NULL || *values == NULL)
+        return no_memory(in->err);
+    *out = (struct meta_study){.points = *points, .rows = *rows, .values = *values, .n = n};
+    return STATUS_OK;
+}
+
+static enum status read_observations(struct reading *in, const json_t *list, const char *where, const struct spec *spec,
+                                     struct meta_study *out)
+{
+    double *points, *values;
+    size_t *rows, n = json_array_size(list);
+    TRY(study_room(in, spec, n, out, &points, &rows, &values));
+    for (size_t j = 0; j < n; j++) {
+        char               path[CODEC_PATH_MAX];
+        struct observation item;
+        struct arena_mark  mark = arena_mark(in->arena);
+        codec_read_path_item(path, where, j);
+        TRY(codec_observation(spec, json_array_get(list, j), path, in->arena, &item, in->err));
+        if (item.trial > 0 || item.outcome != OUTCOME_VALUE)
+            return error_set(in->err, STATUS_INVALID, "bad_combination", path,
+                             "needs a point or candidate, and a value");
+        if (rows != NULL)
+            rows[j] = (size_t)item.row;
+        else
+            memcpy(points + j * spec->space.params_len, item.point, spec->space.params_len * sizeof *points);
+        values[j] = spec_sign(spec) * item.value;
+        arena_release(in->arena, mark);
+    }
+    return STATUS_OK;
+}
+
+struct given_form {
+    const char   *name;
+    const json_t *observations;
+};
+static const struct member given_members[] = {
+    {.name = "name",
+     .required = true,
+     .read = codec_read_text,
+     .offset = offsetof(struct given_form, name),
+     .min = 1,
+     .max = NAME_MAX_CHARACTERS},
+    {.name = "observations",
+     .required = true,
+     .read = codec_read_kept,
+     .offset = offsetof(struct given_form, observations)},
+    {.name = NULL},
+};
+
+static enum status read_given(struct reading *in, const json_t *list, struct spec *spec)
+{
+    const char *where = "/algorithm/meta_observations";
+    TRY(check_list(in, list, where, META_STUDIES_MAX));
+    struct meta_study *given = ARENA_NEW(in->arena, struct meta_study, json_array_size(list));
+    if (given == NULL)
+        return no_memory(in->err);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char              item[CODEC_PATH_MAX], path[CODEC_PATH_MAX];
+        struct given_form form = {0};
+        codec_read_path_item(item, where, i);
+        TRY(codec_read_object(in, given_members, json_array_get(list, i), item, &form));
+        codec_read_path(path, item, "observations");
+        TRY(check_list(in, form.observations, path, META_VALUES_MAX));
+        TRY(read_observations(in, form.observations, path, spec, &given[i]));
+        given[i].name = form.name;
+    }
+    spec->meta.given = given;
+    spec->meta.given_len = json_array_size(list);
+    return STATUS_OK;
+}
+
+enum status codec_meta_read(struct reading *in, const json_t *algorithm, struct spec *spec)
+{
+    struct meta_form form = {0};
+    spec->meta = (struct spec_meta){0};
+    if (spec->is_private)
+        return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
+                         "a private study learns from no other: rows of different releases cannot be compared");
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const json_t *value = json_object_get(algorithm, meta_members[i].name);
+        if (value != NULL && !json_is_null(value))
+            memcpy((char *)&form + meta_members[i].offset, &value, sizeof value);
+    }
+    if (form.defaults != NULL)
+        TRY(read_defaults(in, form.defaults, spec));
+    if (form.studies != NULL)
+        TRY(read_ids(in, form.studies, &spec->meta));
+    if (form.observations != NULL)
+        TRY(read_given(in, form.observations, spec));
+    if (spec->meta.ids_len + spec->meta.given_len > META_STUDIES_MAX)
+        return error_set(in->err, STATUS_INVALID, "out_of_range", "/algorithm/meta_observations",
+                         "there may be %d earlier studies in all", META_STUDIES_MAX);
+    return STATUS_OK;
+}
+
+/* ---- writing ---- */
+
+static json_t *defaults_json(const struct spec *spec)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
+        if (!isnan(spec->meta.defaults[i]) &&
+            json_object_set_new(object, spec->space.params[i].name,
+                                codec_space_value_json(spec, i, spec->meta.defaults[i])) != 0)
+            json_decref(object), object = NULL;
+    return object;
+}
+
+int codec_meta_write(const struct spec *spec, json_t *algorithm)
+{
+    int     failed = 0;
+    json_t *ids = spec->meta.ids_len > 0 ? json_array() : NULL;
+    for (size_t i = 0; i < spec->meta.ids_len; i++)
+        failed |= json_array_append_new(ids, json_string(spec->meta.ids[i]));
+    if (spec->meta.ids_len > 0)
+        failed |= json_object_set_new(algorithm, "meta_studies", ids);
+    if (spec->meta.defaults != NULL)
+        failed |= json_object_set_new(algorithm, "meta_defaults", defaults_json(spec));
+    return failed == 0 ? 0 : -1;
+}
+
+static json_t *observation_json(const struct spec *spec, const struct meta_study *study, size_t j)
+{
+    json_t *value = codec_number(spec_sign(spec) * study->values[j]);
+    if (study->rows != NULL)
+        return json_pack("{s:I, s:o}", "candidate", (json_int_t)study->rows[j], "value", value);
+    return json_pack("{s:o, s:o}", "point", codec_point_json(spec, study->points + j * spec->space.params_len), "value",
+                     value);
+}
+
+int codec_meta_write_whole(const struct spec *spec, const struct meta_study *studies, size_t len, json_t *algorithm)
+{
+    int     failed = 0;
+    json_t *list = json_array();
+    for (size_t i = 0; i < len; i++) {
+        json_t *observations = json_array();
+        for (size_t j = 0; j < studies[i].n; j++)
+            failed |= json_array_append_new(observations, observation_json(spec, &studies[i], j));
+        failed |=
+            json_array_append_new(list, json_pack("{s:s, s:o}", "name", studies[i].name, "observations", observations));
+    }
+    (void)json_object_del(algorithm, "meta_studies");
+    failed |= json_object_set_new(algorithm, "meta_observations", list);
+    return failed == 0 ? 0 : -1;
+}
+
+/* ---- from one space to another ---- */
+
+static size_t find_param(const struct space *space, const char *name)
+{
+    size_t i = 0;
+    while (i < space->params_len && strcmp(space->params[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static bool has_default(const struct spec *spec, size_t i)
+{
+    return spec->meta.defaults != NULL && !isnan(spec->meta.defaults[i]);
+}
+
+enum status codec_meta_check_names(const struct spec *spec, const struct spec *source, const char *where,
+                                   struct error *err)
+{
+    for (size_t i = 0; i < spec->space.params_len; i++)
+        if (!has_default(spec, i) && find_param(&source->space, spec->space.params[i].name) == source->space.params_len)
+            return error_set(err, STATUS_INVALID, "meta_parameter_missing", where,
+                             "it has no parameter %.60s: say its value there in meta_defaults",
+                             spec->space.params[i].name);
+    return STATUS_OK;
+}
+
+/* By way of JSON, where a value is what the client wrote, whatever the kind of parameter. */
+static bool align_value(const struct spec *spec, size_t i, const struct spec *source, const double *point, double *out)
+{
+    size_t       k = find_param(&source->space, spec->space.params[i].name);
+    struct error ignored;
+    if (k == source->space.params_len || isnan(point[k])) {
+        *out = spec->meta.defaults == NULL ? (double)NAN : spec->meta.defaults[i];
+        return !isnan(*out);
+    }
+    json_auto_t *value = codec_space_value_json(source, k, point[k]);
+    return value != NULL && codec_space_value(spec, i, value, "", out, &ignored) == STATUS_OK;
+}
+
+bool codec_meta_align(const struct spec *spec, const struct spec *source, const double *point, double *out)
+{
+    for (size_t i = 0; i < spec->space.params_len; i++) {
+        bool is_active = space_is_active(&spec->space, out, i);
+        out[i] = NAN;
+        if (is_active && !align_value(spec, i, source, point, &out[i]))
+            return false;
+    }
+    return space_broken(&spec->space, out, CODEC_ROUNDING_SLACK) == NULL;
+}

@@ -1,0 +1,322 @@
+/* gnomon audit: attacks a release with everything that its curator knows, and says what the attacks prove.
+ * Offline; reads only.  An attack that succeeds beyond a guarantee's bound is a fault of this program: exit code 1.
+ * An attack that fails proves nothing: the guarantee rests on the proof in engine/release.h. */
+#include "engine/privacy/audit.h"
+#include "engine/math/mat.h"
+#include "engine/privacy/release.h"
+#include "service/cli/command.h"
+#include "service/base/csv.h"
+#include "service/base/random.h"
+#include "service/curator/release_io.h"
+#include "service/curator/secret.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct audit_options {
+    const char *matrix, *manifest, *data, *columns, *secret;
+    int64_t     trials;
+};
+
+#define MEMBER(name) .offset = offsetof(struct audit_options, name)
+static const struct config_row options_table[] = {
+    {.flag = "matrix",
+     .value = "FILE.npy",
+     .kind = CONFIG_TEXT,
+     MEMBER(matrix),
+     .is_required = true,
+     .help = "the released matrix"},
+    {.flag = "manifest",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(manifest),
+     .help = "its manifest; by default beside it, .json"},
+    {.flag = "data",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(data),
+     .is_required = true,
+     .help = "the raw rows, CSV"},
+    {.flag = "columns",
+     .value = "a,b,c",
+     .kind = CONFIG_TEXT,
+     MEMBER(columns),
+     .is_required = true,
+     .help = "the columns that were released, in the same order"},
+    {.flag = "secret",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(secret),
+     .help = "the secret file; without it, which row is which is not known and only the mechanism is attacked"},
+    {.flag = "trials",
+     .value = "N",
+     .kind = CONFIG_INT,
+     MEMBER(trials),
+     .fallback = "20000",
+     .min = 100,
+     .max = 10000000,
+     .help = "of the likelihood-ratio test, for each of the two data sets"},
+    {.flag = NULL},
+};
+
+/* All arrays live in the arena. */
+struct job {
+    struct audit_options    options;
+    struct arena            arena;
+    struct csv_table        csv;
+    struct release_table    table;
+    struct release_manifest manifest;
+    struct release_matrix   matrix;
+    struct secret           secret;
+    char                   *manifest_text;
+    double                 *X; /* [rows][d], scaled, in the order of the matrix */
+    bool                    is_broken;
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
+{
+    (void)arg;
+    return random_bytes(out, length, err);
+}
+
+static double bound_of(const struct job *job)
+{
+    return audit_success_bound(job->manifest.mechanism.epsilon, job->manifest.mechanism.delta);
+}
+
+static void judge(struct job *job, bool is_beyond)
+{
+    bool has_guarantee = job->manifest.differentially_private;
+    job->is_broken |= is_beyond && has_guarantee;
+    printf("  %s\n", !has_guarantee ? "(there is no guarantee that this could contradict)"
+                     : is_beyond    ? "BEYOND THE GUARANTEE: do not use this release, and report the fault"
+                                    : "within the guarantee");
+}
+
+/* Likelihood ratios. */
+
+/* Neighbours of a cells release: a row went from one cell to another. */
+struct cells_draw {
+    struct sampler *sampler;
+    uint64_t        rate;
+};
+static enum status draw_cells(void *arg, int set, double *loss, struct error *err)
+{
+    struct cells_draw *cells = arg;
+    int64_t            from = 0, to = 0;
+    TRY(sampler_laplace(cells->sampler, cells->rate, &from, err));
+    TRY(sampler_laplace(cells->sampler, cells->rate, &to, err));
+    from += set == 0 ? 1 : 0;
+    to += set == 0 ? 0 : 1;
+    double t = (double)cells->rate * 0x1p-32, a = (double)from, b = (double)to;
+    *loss = t * (fabs(a) + fabs(b - 1) - fabs(a - 1) - fabs(b)); /* set 0 has the row in the first cell */
+    return STATUS_OK;
+}
+
+static enum status test_likelihood(struct job *job, const char *name, audit_draw *draw, void *arg, struct error *err)
+{
+    struct audit_likelihood result;
+    const struct mechanism *m = &job->manifest.mechanism;
+    TRY(audit_likelihood_test(draw, arg, (size_t)job->options.trials, &result, err));
+    double epsilon = audit_epsilon_bound(&result.counts, m->delta);
+    printf("Likelihood-ratio test, the best there is, a row that moved %s, %zu trials of each:\n"
+           "  right in %.2f %%; the guarantee allows %.2f %%. Epsilon is at least %.4g with 95 %% confidence; claimed "
+           "%g\n",
+           name, result.counts.trials, 100 * audit_success(&result.counts), 100 * bound_of(job), epsilon, m->epsilon);
+    bool is_pure = m->kind == MECHANISM_DISCRETE_LAPLACE || m->kind == MECHANISM_CELLS;
+    if (is_pure)
+        printf("  largest privacy loss of any draw: %.6g\n", result.loss_max);
+    judge(job, epsilon > m->epsilon || (is_pure && result.loss_max > m->epsilon * (1 + 1e-9)));
+    return STATUS_OK;
+}
+
+static enum status attack_mechanism(struct job *job, struct sampler *sampler, struct error *err)
+{
+    const struct mechanism *m = &job->manifest.mechanism;
+    size_t                  d = m->columns;
+    if (m->kind == MECHANISM_CELLS)
+        return test_likelihood(job, "to another cell", draw_cells,
+                               &(struct cells_draw){.sampler = sampler, .rate = m->rate}, err);
+    double              *shift = ARENA_NEW(&job->arena, double, d);
+    struct audit_release release = {.plan = m,
+                                    .shift = shift,
+                                    .sampler = sampler,
+                                    .M_shift = ARENA_NEW(&job->arena, int64_t, d > m->dims ? d : m->dims)};
+    if (shift == NULL || release.M_shift == NULL)
+        return no_memory(err);
+    for (size_t j = 0; j < d; j++)
+        shift[j] = m->distance / sqrt((double)d);
+    TRY(test_likelihood(job, "along the diagonal", audit_draw_release, &release, err));
+    for (size_t j = 0; j < d; j++)
+        shift[j] = j == 0 ? m->distance : 0;
+    return test_likelihood(job, "along one column", audit_draw_release, &release, err);
+}
+
+/* The matrix itself. */
+
+/* X: the rows as the mechanism saw them, public scale and clipping included. */
+static enum status arrange_rows(struct job *job, struct error *err)
+{
+    const struct secret *secret = &job->secret;
+    size_t               d = job->table.d, n = secret->len;
+    bool                 is_private = job->manifest.differentially_private;
+    job->X = ARENA_NEW(&job->arena, double, n *d);
+    if (job->X == NULL)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        double *x = job->X + i * d, square = 0;
+        for (size_t j = 0; j < d; j++) {
+            double unit = is_private ? MECHANISM_NORM / secret->radius : secret->scale;
+            x[j] = job->table.rows[secret->rows[i] * d + j] - (is_private ? secret->centre[j] : 0);
+            x[j] *= unit / (secret->length_scales != NULL ? secret->length_scales[j] : 1);
+            square += x[j] * x[j];
+        }
+        double factor = is_private && square > MECHANISM_NORM * MECHANISM_NORM ? MECHANISM_NORM / sqrt(square) : 1;
+        for (size_t j = 0; j < d; j++)
+            x[j] *= factor;
+    }
+    return STATUS_OK;
+}
+
+static enum status attack_columns(struct job *job, struct audit_matrix X, struct audit_matrix Z, uint64_t seed,
+                                  struct error *err)
+{
+    enum { TRIALS_MAX = 1000, TRIALS_MIN = 20 };
+    static const double  WORK = 4e9;
+    bool                 has_guarantee = job->manifest.differentially_private;
+    double               trials = WORK / ((double)X.rows * (double)X.columns * (double)X.columns);
+    double               distance = has_guarantee ? job->manifest.mechanism.distance : 1;
+    struct audit_columns result = {.trials = (size_t)fmax(fmin(trials, TRIALS_MAX), TRIALS_MIN)};
+    TRY(audit_column_space(X, Z, distance, seed, &job->arena, &result, err));
+    struct audit_limits limits = audit_limits_of(result.right, result.trials, 0.95);
+    printf(
+        "Column-space attack on this matrix, one row moved by %g, %zu trials:\n  right in %.1f %% (95 %% confidence: "
+        "%.1f to %.1f %%)",
+        distance, result.trials, 100 * (double)result.right / (double)result.trials, 100 * limits.low,
+        100 * limits.high);
+    if (has_guarantee)
+        printf("; the guarantee allows %.1f %%", 100 * bound_of(job));
+    printf(". Outside the column space: %.3g of the whole\n", result.own_residual);
+    judge(job, limits.low > bound_of(job));
+    if (has_guarantee)
+        return STATUS_OK;
+    double              delta = job->manifest.projection.delta;
+    struct audit_counts counts = {result.trials / 2, {result.right / 2, result.right / 2}};
+    printf("  any epsilon that this release had at delta %g would be at least %.3g, with 95 %% confidence\n", delta,
+           audit_epsilon_bound(&counts, delta));
+    return STATUS_OK;
+}
+
+static enum status attack_known_rows(struct job *job, struct audit_matrix X, struct audit_matrix Z, uint64_t seed,
+                                     struct error *err)
+{
+    printf("Known-rows attack on this matrix: whoever knows some rows fits a map and computes the others\n");
+    for (size_t known = X.columns + 1; known <= X.rows / 2; known *= 10) {
+        struct audit_known result = {.known = known};
+        TRY(audit_known_rows(X, Z, seed, &job->arena, &result, err));
+        printf("  %6zu rows known: the others are off by %.3g (half of them), where guessing the mean is off by %.3g\n",
+               known, result.median_error, result.typical);
+    }
+    return STATUS_OK;
+}
+
+static enum status attack_matrix(struct job *job, struct error *err)
+{
+    uint64_t seed = 0;
+    if (job->manifest.mechanism.kind == MECHANISM_CELLS)
+        return STATUS_OK; /* its rows are centres of public cells */
+    TRY(random_bytes(&seed, sizeof seed, err));
+    TRY(arrange_rows(job, err));
+    struct audit_matrix X = {job->X, job->secret.len, job->table.d};
+    struct audit_matrix Z = {job->matrix.values, job->matrix.rows, job->matrix.columns};
+    TRY(attack_columns(job, X, Z, seed, err));
+    return attack_known_rows(job, X, Z, seed, err);
+}
+
+static enum status check_secret(struct job *job, struct error *err)
+{
+    const struct secret *secret = &job->secret;
+    TRY(secret_read(job->options.secret, &job->secret, err));
+    bool has_scale = secret->centre != NULL && secret->length_scales != NULL && secret->radius > 0;
+    if (strcmp(secret->matrix_sha256, job->manifest.sha256) != 0 || secret->len != job->matrix.rows)
+        return error_set(err, STATUS_INVALID, "wrong_matrix", "", "the secret file is of another release");
+    if (secret->data_rows != job->table.n || secret->columns_len != job->table.d ||
+        (job->manifest.differentially_private && !has_scale))
+        return error_set(err, STATUS_INVALID, "wrong_data", "",
+                         "the data or the columns are not those of the secret file");
+    return STATUS_OK;
+}
+
+static enum status load(struct job *job, struct error *err)
+{
+    const struct audit_options *options = &job->options;
+    char                        path[1024];
+    secret_neighbour(options->matrix, ".json", path, sizeof path);
+    TRY(release_io_manifest(options->manifest != NULL ? options->manifest : path, options->matrix, &job->manifest,
+                            &job->manifest_text, err));
+    TRY(release_io_read(options->matrix, &job->arena, &job->matrix, err));
+    TRY(csv_table_read(options->data, &job->csv, err));
+    TRY(release_io_table(&job->csv, options->columns, &job->arena, &job->table, err));
+    if (job->manifest.differentially_private && job->manifest.mechanism.columns != job->table.d)
+        return error_set(err, STATUS_INVALID, "wrong_data", "", "the release was made of %zu columns, not of %zu",
+                         job->manifest.mechanism.columns, job->table.d);
+    return STATUS_OK;
+}
+
+static enum status audit(struct job *job, struct sampler *sampler, struct error *err)
+{
+    const struct release_manifest *m = &job->manifest;
+    TRY(load(job, err));
+    if (m->differentially_private)
+        printf("%s: epsilon %g, delta %g, distance %g of a radius of 25; signature and numbers are in order\n",
+               manifest_mechanism(m), m->mechanism.epsilon, m->mechanism.delta, m->mechanism.distance);
+    else
+        printf("projection-only: no guarantee is claimed; signature and numbers are in order\n");
+    if (m->differentially_private)
+        TRY(attack_mechanism(job, sampler, err));
+    if (job->options.secret == NULL) {
+        printf("The attacks on the matrix itself need --secret, for which row is which.\n");
+        return STATUS_OK;
+    }
+    TRY(check_secret(job, err));
+    return attack_matrix(job, err);
+}
+
+static int run(char **arguments)
+{
+    struct error   err;
+    struct job     job = {.X = NULL};
+    struct sampler sampler;
+    (void)mat_use_one_thread();
+    enum status status = config_read(options_table, arguments, &job.options, NULL, 0, &err);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    arena_init(&job.arena, SIZE_MAX);
+    sampler_init(&sampler, draw_bits, NULL);
+    status = audit(&job, &sampler, &err);
+    release_io_wipe(&job.table, &job.csv);
+    if (job.X != NULL)
+        sign_wipe(job.X, job.secret.len * job.table.d * sizeof *job.X);
+    sampler_wipe(&sampler);
+    csv_table_free(&job.csv);
+    secret_free(&job.secret);
+    free(job.manifest_text);
+    arena_fini(&job.arena);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    return job.is_broken ? COMMAND_FAILED : COMMAND_DONE;
+}
+
+const struct command command_audit = {
+    .name = "audit",
+    .operands = "",
+    .summary = "curator: attack a release, and see what the attacks prove",
+    .options = options_table,
+    .run = run,
+};

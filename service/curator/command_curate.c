@@ -1,0 +1,620 @@
+/* gnomon curate: the curator's side of a private study.  Uploads the projected matrix, then answers the service's
+ * questions: the candidate's raw row goes to a command on this machine, the number it prints goes to the service.
+ * Ends with what the curator wants to know: which of his rows is the best.
+ *
+ * Invariants: nothing is sent to a study that is not private and this curator's, nor more answers than were agreed to,
+ * whatever the server says later; a value is in the journal, durable, before it is sent; a row with a value in the
+ * journal is never measured again; nothing that a command prints leaves but that one number.  Private outcomes: noise is
+ * drawn once for a row, before a journal sees the value, what was measured is written nowhere, and a row that cannot be
+ * measured ends the run without a word to the server: which rows fail would be told without noise. */
+#include "engine/privacy/release.h"
+#include "service/cli/client.h"
+#include "service/cli/command.h"
+#include "service/base/csv.h"
+#include "service/base/file.h"
+#include "service/curator/journal.h"
+#include "service/cli/measure.h"
+#include "service/cli/process.h"
+#include "service/base/random.h"
+#include "service/curator/release_io.h"
+#include "service/curator/secret.h"
+#include "service/cli/upload.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FAILURES_MAX = 5, POLL_MS = 2000, ROWS_SHOWN = 20 };
+
+struct curate_options {
+    struct command_server at;
+    const char           *study, *secret, *data, *matrix, *manifest, *measure;
+    int64_t               patience_s, max_answers;
+    bool                  yes, best, retry_failed;
+};
+
+#define MEMBER(name) .offset = offsetof(struct curate_options, name)
+static const struct config_row options_table[] = {
+    COMMAND_SERVER_ROWS(struct curate_options),
+    {.flag = "study",
+     .value = "ID",
+     .kind = CONFIG_TEXT,
+     MEMBER(study),
+     .is_required = true,
+     .help = "the study that waits for candidates"},
+    {.flag = "secret",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(secret),
+     .is_required = true,
+     .help = "the secret file of gnomon project; the journal of measured rows is kept beside it"},
+    {.flag = "data",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(data),
+     .is_required = true,
+     .help = "the raw rows that were projected, CSV"},
+    {.flag = "measure",
+     .value = "CMD",
+     .kind = CONFIG_TEXT,
+     MEMBER(measure),
+     .help =
+         "run by /bin/sh; gets the raw row as a JSON object on standard input and its number in GNOMON_ROW (the first "
+         "row of data is 1), prints one number; exit codes 1 to 125 say that this row cannot be measured"},
+    {.flag = "max-answers",
+     .value = "N",
+     .kind = CONFIG_INT,
+     MEMBER(max_answers),
+     .min = 1,
+     .max = 1e9,
+     .help =
+         "how many rows' values may be sent for this study, over all runs; by default what it asks for at the first"},
+    {.flag = "yes", .kind = CONFIG_SWITCH, MEMBER(yes), .help = "do not ask whether that many answers may be sent"},
+    {.flag = "best",
+     .kind = CONFIG_SWITCH,
+     MEMBER(best),
+     .help = "only say which row is the best so far; needs no server"},
+    {.flag = "retry-failed",
+     .kind = CONFIG_SWITCH,
+     MEMBER(retry_failed),
+     .help = "first have the rows asked again whose measurement failed"},
+    {.flag = "matrix",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(matrix),
+     .help = "the projected matrix; by default beside the secret file, .npy"},
+    {.flag = "manifest",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(manifest),
+     .help = "its manifest; by default beside the secret file, .json"},
+    {.flag = "patience",
+     .environment = "GNOMON_PATIENCE",
+     .value = "SECONDS",
+     .kind = CONFIG_INT,
+     MEMBER(patience_s),
+     .fallback = "300",
+     .min = 0,
+     .max = 604800,
+     .help = "how long the server may be away before this gives up"},
+    {.flag = NULL},
+};
+
+struct curator {
+    struct curate_options   options;
+    struct release_manifest manifest;
+    struct client          *client;
+    struct patience         patience;
+    struct secret           secret;
+    struct csv_table        table;
+    struct journal          journal, noisy; /* of the study; private outcomes: of the release, for every study */
+    char                    worker[40];
+    char                    matrix_path[1024], manifest_path[1024], *manifest_text;
+    size_t                  measured, answered, retried, failures_in_a_row;
+};
+
+struct trial {
+    json_int_t number, lease, candidate;
+};
+
+static enum status call(struct curator *c, const char *method, const char *verb, json_t *body, json_t **reply,
+                        struct error *err)
+{
+    char path[256];
+    snprintf(path, sizeof path, "/v1/studies/%.40s%s", c->options.study, verb);
+    return patience_json(&c->patience, c->client, method, path, body, reply, err);
+}
+
+/* One cell as JSON: a number as it is written in the file, anything else as a string. */
+static enum status print_cell(FILE *stream, const char *cell, struct error *err)
+{
+    json_t *number = json_loads(cell, JSON_DECODE_ANY, NULL);
+    bool    is_number = json_is_number(number);
+    json_decref(number);
+    json_t *text = is_number ? NULL : json_string(cell);
+    char   *quoted = text != NULL ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
+    json_decref(text);
+    if (!is_number && quoted == NULL)
+        return error_set(err, STATUS_INVALID, "csv_value", "", "a value is not UTF-8 text");
+    fputs(is_number ? cell : quoted, stream);
+    free(quoted);
+    return STATUS_OK;
+}
+
+static enum status print_row(const struct csv_table *table, size_t row, FILE *stream, struct error *err)
+{
+    for (size_t j = 0; j < table->columns; j++) {
+        json_t *name = json_string(csv_table_name(table, j));
+        char   *quoted = name != NULL ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+        json_decref(name);
+        if (quoted == NULL)
+            return error_set(err, STATUS_INVALID, "csv_header", "", "the name of column %zu is not UTF-8 text", j + 1);
+        fprintf(stream, "%s%s:", j == 0 ? "{" : ",", quoted);
+        free(quoted);
+        TRY(print_cell(stream, csv_table_cell(table, row, j), err));
+    }
+    fputs("}\n", stream);
+    return STATUS_OK;
+}
+
+static enum status row_json(const struct csv_table *table, size_t row, char **out, struct error *err)
+{
+    size_t length = 0;
+    *out = NULL;
+    FILE *stream = open_memstream(out, &length);
+    if (stream == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    enum status status = print_row(table, row, stream, err);
+    if (fclose(stream) != 0 && status == STATUS_OK)
+        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return status;
+}
+
+static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
+{
+    (void)arg;
+    return random_bytes(out, length, err);
+}
+
+/* What may be known of a measured value: itself, or itself with the manifest's noise. */
+static enum status protect(const struct curator *c, double *value, struct error *err)
+{
+    struct sampler sampler;
+    if (!c->manifest.has_outcomes)
+        return STATUS_OK;
+    sampler_init(&sampler, draw_bits, NULL);
+    enum status status = release_outcome(&c->manifest.outcomes, *value, &sampler, value, err);
+    sampler_wipe(&sampler);
+    return status;
+}
+
+static unsigned long row_number(const struct curator *c, size_t candidate)
+{
+    return (unsigned long)c->secret.rows[candidate] + 1;
+}
+
+/* *value NaN: the command says that the row cannot be measured. */
+static enum status measure(struct curator *c, size_t candidate, double *value, struct error *err)
+{
+    char number[24], *json = NULL;
+    snprintf(number, sizeof number, "%lu", row_number(c, candidate));
+    enum status status = row_json(&c->table, c->secret.rows[candidate], &json, err);
+    if (status == STATUS_OK && setenv("GNOMON_ROW", number, 1) != 0)
+        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    if (status == STATUS_OK)
+        status = measure_run(c->options.measure, json, value, err);
+    free(json);
+    return status;
+}
+
+static void show_progress(struct curator *c, double value)
+{
+    size_t best = journal_best(&c->journal);
+    bool   is_terminal = isatty(STDERR_FILENO) == 1;
+    fprintf(stderr, "%sgnomon: %zu of %zu answered, value %.6g, best %.6g (row %lu)%s", is_terminal ? "\r" : "",
+            c->journal.answers, c->journal.limit, value, c->journal.values[best], row_number(c, best),
+            is_terminal ? "   " : "\n");
+}
+
+static enum status report(struct curator *c, const struct trial *trial, double value, struct error *err)
+{
+    char external_id[64];
+    snprintf(external_id, sizeof external_id, "%s-%lld", c->secret.id, (long long)trial->number);
+    TRY(call(c, "POST", "/observe",
+             json_pack("{s:I, s:I, s:f, s:s}", "trial", trial->number, "lease", trial->lease, "value", value,
+                       "external_id", external_id),
+             NULL, err));
+    c->answered++;
+    c->failures_in_a_row = 0;
+    show_progress(c, value);
+    return STATUS_OK;
+}
+
+static enum status report_failure(struct curator *c, const struct trial *trial, struct error *err)
+{
+    size_t candidate = (size_t)trial->candidate;
+    if (c->manifest.has_outcomes)
+        return error_set(
+            err, STATUS_INVALID, "measure_failed", "",
+            "row %lu cannot be measured. Outcomes are private, and that it fails would be told without noise: "
+            "nothing was reported. Let the command print a number for every row",
+            row_number(c, candidate));
+    TRY(journal_append(&c->journal, candidate, (double)INFINITY, err));
+    TRY(call(c, "POST", "/observe",
+             json_pack("{s:I, s:I, s:s, s:s}", "trial", trial->number, "lease", trial->lease, "state", "failed",
+                       "reason", "the measurement failed"),
+             NULL, err));
+    if (++c->failures_in_a_row < FAILURES_MAX)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "measure_failed", "", "the measure command failed for %d rows in a row",
+                     FAILURES_MAX);
+}
+
+/* The value that may be sent: measured, or noised, for the first time only; NaN: it cannot be. */
+static enum status find_value(struct curator *c, size_t candidate, double *value, struct error *err)
+{
+    *value = c->manifest.has_outcomes ? c->noisy.values[candidate] : (double)NAN;
+    if (!isnan(*value))
+        return STATUS_OK;
+    TRY(measure(c, candidate, value, err));
+    if (isnan(*value))
+        return STATUS_OK;
+    c->measured++;
+    TRY(protect(c, value, err));
+    return c->manifest.has_outcomes ? journal_append(&c->noisy, candidate, *value, err) : STATUS_OK;
+}
+
+static enum status answer(struct curator *c, const struct trial *trial, struct error *err)
+{
+    if (trial->candidate < 0 || trial->candidate >= (json_int_t)c->secret.len)
+        return error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server asks for candidate %lld of %zu",
+                         (long long)trial->candidate, c->secret.len);
+    size_t candidate = (size_t)trial->candidate;
+    double value = c->journal.values[candidate];
+    if (isfinite(value)) // it was sent before, or was about to be
+        return report(c, trial, value, err);
+    if (c->journal.answers >= c->journal.limit)
+        return error_set(
+            err, STATUS_CONFLICT, "answers_spent", "",
+            "%zu rows' values were sent, as agreed, and the study asks for more: --max-answers N allows it",
+            c->journal.answers);
+    TRY(find_value(c, candidate, &value, err));
+    if (isnan(value))
+        return report_failure(c, trial, err);
+    TRY(journal_append(&c->journal, candidate, value, err));
+    return report(c, trial, value, err);
+}
+
+static enum status ask(struct curator *c, struct trial *trial, bool *is_done, struct error *err)
+{
+    json_t *reply = NULL;
+    trial->number = 0;
+    enum status status =
+        call(c, "POST", "/suggest", json_pack("{s:i, s:s}", "count", 1, "worker", c->worker), &reply, err);
+    *is_done = status == STATUS_CONFLICT && strcmp(err->code, "study_completed") == 0;
+    bool waits = status == STATUS_CONFLICT &&
+                 (strcmp(err->code, "study_paused") == 0 || strcmp(err->code, "all_handed_out") == 0);
+    if (waits)
+        process_sleep_ms(POLL_MS);
+    if (*is_done || waits)
+        return STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    int failure = json_unpack(reply, "{s:[{s:I, s:{s:I}, s:I}]}", "trials", "number", &trial->number, "lease", "id",
+                              &trial->lease, "candidate", &trial->candidate);
+    json_decref(reply);
+    return failure == 0 ? STATUS_OK
+                        : error_set(err, STATUS_INTERNAL, "bad_reply", "",
+                                    "the server's suggestion is not "
+                                    "understood");
+}
+
+static enum status answer_all(struct curator *c, struct error *err)
+{
+    bool is_done = false;
+    while (!is_done && !process_is_stopped()) {
+        struct trial trial;
+        TRY(ask(c, &trial, &is_done, err));
+        if (trial.number == 0)
+            continue;
+        enum status status = answer(c, &trial, err);
+        if (status == STATUS_CONFLICT && strcmp(err->code, "trial_finished") == 0)
+            fprintf(stderr, "gnomon: trial %lld was already finished\n", (long long)trial.number);
+        else if (status == STATUS_CONFLICT && strcmp(err->code, "lease_lost") == 0)
+            fprintf(stderr, "gnomon: trial %lld took too long and went to somebody else\n", (long long)trial.number);
+        else if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+/* The matrix, its manifest and the secret file belong together. */
+static enum status check_release(struct curator *c, struct error *err)
+{
+    const struct curate_options *options = &c->options;
+    secret_neighbour(options->secret, ".npy", c->matrix_path, sizeof c->matrix_path);
+    secret_neighbour(options->secret, ".json", c->manifest_path, sizeof c->manifest_path);
+    if (options->matrix != NULL)
+        snprintf(c->matrix_path, sizeof c->matrix_path, "%s", options->matrix);
+    if (options->manifest != NULL)
+        snprintf(c->manifest_path, sizeof c->manifest_path, "%s", options->manifest);
+    TRY(release_io_manifest(c->manifest_path, c->matrix_path, &c->manifest, &c->manifest_text, err));
+    if (strcmp(c->manifest.sha256, c->secret.matrix_sha256) != 0 || strcmp(c->manifest.key, c->secret.key) != 0)
+        return error_set(err, STATUS_INVALID, "wrong_matrix", "",
+                         "%.80s, its manifest and the secret file are not of the same release", c->matrix_path);
+    return c->manifest.has_outcomes ? mechanism_plan_outcome(&c->manifest.outcomes, err) : STATUS_OK;
+}
+
+static enum status check_data(struct curator *c, struct error *err)
+{
+    char        digest[65];
+    int64_t     bytes = 0;
+    const char *path = c->options.data;
+    TRY(file_digest(path, digest, &bytes, err));
+    if (strcmp(digest, c->secret.data_sha256) != 0)
+        return error_set(err, STATUS_INVALID, "wrong_data", "", "%.150s is not the file that was released", path);
+    TRY(csv_table_read(path, &c->table, err));
+    if (c->table.rows == c->secret.data_rows)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "wrong_data", "", "%.150s has %zu rows, the release %zu", path, c->table.rows,
+                     c->secret.data_rows);
+}
+
+/* One answer for a row is one charge: the noise is the release's, whatever the study. */
+static enum status open_journals(struct curator *c, bool may_create, struct error *err)
+{
+    char              path[1200];
+    struct journal_of of = {path, c->secret.id, c->options.study, c->secret.len};
+    snprintf(path, sizeof path, "%.1000s.%.40s.journal", c->options.secret, c->options.study);
+    TRY(journal_open(&of, may_create, &c->journal, err));
+    if (!c->manifest.has_outcomes)
+        return STATUS_OK;
+    snprintf(path, sizeof path, "%.1000s.journal", c->options.secret);
+    of.study = JOURNAL_ALL_STUDIES;
+    return journal_open(&of, may_create, &c->noisy, err);
+}
+
+/* Everything that can be wrong on this side is found before the server is asked. */
+static enum status prepare(struct curator *c, struct error *err)
+{
+    TRY(command_check_study(c->options.study, err));
+    if (!c->options.best && c->options.measure == NULL)
+        return error_set(err, STATUS_INVALID, "usage", "", "--measure is missing");
+    TRY(secret_read(c->options.secret, &c->secret, err));
+    TRY(check_data(c, err));
+    TRY(check_release(c, err));
+    TRY(open_journals(c, !c->options.best, err));
+    snprintf(c->worker, sizeof c->worker, "curator-%s", c->secret.id);
+    return c->options.best ? STATUS_OK : command_connect(&c->options.at, &c->client, err);
+}
+
+/* ---- what the curator agrees to ---- */
+
+struct asked {
+    json_int_t budget; /* 0: none */
+    bool       is_minimized;
+};
+
+static enum status other_study(const char *text, struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "other_study", "", "%s; nothing was sent to it", text);
+}
+
+/* Is it a private study of this curator, for this release? */
+static enum status read_study(const struct curator *c, json_t *study, struct asked *out, struct error *err)
+{
+    const char *kind = "", *key = "", *goal = "";
+    int         is_private = 0;
+    json_int_t  rows = 0;
+    json_t     *metrics = json_object_get(study, "metrics"), *space = json_object_get(study, "space");
+    *out = (struct asked){.budget = 0};
+    json_unpack(space, "{s:s, s:b, s:s, s:I}", "type", &kind, "private", &is_private, "curator_key", &key, "rows",
+                &rows);
+    json_unpack(study, "{s:{s:I}}", "budget", "trials", &out->budget);
+    json_unpack(json_array_get(metrics, 0), "{s:s}", "goal", &goal);
+    out->is_minimized = strcmp(goal, "minimize") == 0;
+    if (strcmp(kind, "candidates") != 0 || !is_private)
+        return other_study("the study is not private: it may ask for anything and show it to anybody", err);
+    if (strcmp(key, c->secret.key) != 0)
+        return other_study("the study is another curator's: its curator_key is not the one that signed this release",
+                           err);
+    if (rows != (json_int_t)c->secret.len)
+        return other_study("the study was made for another number of rows than this release has", err);
+    return json_array_size(metrics) == 1 ? STATUS_OK : other_study("the study has more than one metric", err);
+}
+
+/* A study that has a manifest has this release's. */
+static enum status check_manifest(struct curator *c, struct error *err)
+{
+    json_t *candidates = NULL;
+    TRY(call(c, "GET", "/candidates", NULL, &candidates, err));
+    const json_t *manifest = json_object_get(candidates, "manifest");
+    const char   *sha256 = json_string_value(json_object_get(manifest, "sha256"));
+    bool          is_other =
+        manifest != NULL && !json_is_null(manifest) && (sha256 == NULL || strcmp(sha256, c->secret.matrix_sha256) != 0);
+    json_decref(candidates);
+    return is_other ? other_study("the study has the manifest of another release", err) : STATUS_OK;
+}
+
+/* On a terminal a person says so; elsewhere whoever wrote the command has. */
+static enum status confirm(const struct curator *c, size_t limit, struct error *err)
+{
+    char line[16] = "";
+    fprintf(stderr, "gnomon: up to %zu of %zu rows' values will be sent to this study, %s\n", limit, c->secret.len,
+            c->manifest.has_outcomes ? "with noise" : "as they are measured");
+    if (c->options.yes || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+        return STATUS_OK;
+    fputs("gnomon: go on? [y/N] ", stderr);
+    bool is_agreed = fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
+    return is_agreed ? STATUS_OK
+                     : error_set(err, STATUS_INVALID, "not_agreed", "",
+                                 "nothing was sent; --max-answers N sets another limit");
+}
+
+/* Once: what the server says of its budget later changes nothing. */
+static enum status agree(struct curator *c, const struct asked *asked, struct error *err)
+{
+    size_t limit = (size_t)c->options.max_answers;
+    if (limit == 0 && c->journal.limit == 0) {
+        if (asked->budget <= 0)
+            return error_set(
+                err, STATUS_INVALID, "usage", "",
+                "the study has no budget: say with --max-answers N how many of %zu rows' values may be sent",
+                c->secret.len);
+        limit = asked->budget < (json_int_t)c->secret.len ? (size_t)asked->budget : c->secret.len;
+        TRY(confirm(c, limit, err));
+    }
+    return limit == 0 || limit == c->journal.limit ? STATUS_OK
+                                                   : journal_agree(&c->journal, limit, asked->is_minimized, err);
+}
+
+/* ---- what failed before ---- */
+
+/* One that somebody else has put back already is no failure. */
+static enum status retry_page(struct curator *c, json_t *trials, struct error *err)
+{
+    size_t  i = 0;
+    json_t *trial = NULL;
+    json_array_foreach (trials, i, trial) {
+        char verb[64];
+        snprintf(verb, sizeof verb, "/trials/%lld/retry",
+                 (long long)json_integer_value(json_object_get(trial, "number")));
+        enum status status = call(c, "POST", verb, NULL, NULL, err);
+        if (status != STATUS_OK && strcmp(err->code, "trial_not_failed") != 0)
+            return status;
+        c->retried += status == STATUS_OK;
+    }
+    return STATUS_OK;
+}
+
+static enum status retry_failed(struct curator *c, struct error *err)
+{
+    static const char FIRST[] = "/trials?state=failed&limit=1000";
+    char              verb[128];
+    enum status       status = STATUS_OK;
+    snprintf(verb, sizeof verb, "%s", FIRST);
+    for (bool has_more = true; has_more && status == STATUS_OK && !process_is_stopped();) {
+        json_t *page = NULL;
+        TRY(call(c, "GET", verb, NULL, &page, err));
+        const char *next = json_string_value(json_object_get(page, "next_cursor"));
+        has_more = next != NULL && next[strspn(next, "0123456789")] == '\0';
+        if (has_more)
+            snprintf(verb, sizeof verb, "%s&cursor=%.40s", FIRST, next);
+        status = retry_page(c, json_object_get(page, "trials"), err);
+        json_decref(page);
+    }
+    if (status == STATUS_OK || c->retried > 0)
+        fprintf(stderr, "gnomon: %zu failed row%s asked again\n", c->retried, c->retried == 1 ? " is" : "s are");
+    return status;
+}
+
+/* ---- the end ---- */
+
+static void tell_failures(const struct curator *c)
+{
+    size_t      failures = journal_failures(&c->journal), shown = 0;
+    const char *plural = failures == 1 ? "" : "s", *it = failures == 1 ? "it" : "them";
+    if (failures == 0)
+        return;
+    fprintf(stderr, "gnomon: %zu row%s could not be measured:", failures, plural);
+    for (size_t i = 0; i < c->journal.len && shown < ROWS_SHOWN; i++)
+        if (isinf(c->journal.values[i]))
+            fprintf(stderr, "%s %lu", shown++ > 0 ? "," : "", row_number(c, i));
+    fprintf(stderr, "%s. The same command with --retry-failed asks for %s again\n", failures > shown ? ", .." : "", it);
+}
+
+/* To standard output: the best row of those that were answered, and what it is. */
+static enum status tell_best(const struct curator *c, struct error *err)
+{
+    size_t best = journal_best(&c->journal);
+    char  *json = NULL;
+    if (best == SIZE_MAX) {
+        puts("best: no row has a value yet");
+        return STATUS_OK;
+    }
+    TRY(row_json(&c->table, c->secret.rows[best], &json, err));
+    printf("best of %zu answers: row %lu of %s, value %.10g%s\n", c->journal.answers, row_number(c, best),
+           c->options.data, c->journal.values[best],
+           c->manifest.has_outcomes ? " (every value carries noise: another row may be better)" : "");
+    fputs(json, stdout);
+    free(json);
+    return STATUS_OK;
+}
+
+static enum status curate(struct curator *c, struct error *err)
+{
+    const struct curate_options *options = &c->options;
+    struct asked                 asked;
+    json_t                      *study = NULL;
+    c->patience.limit_ms = (long)options->patience_s * 1000;
+    TRY(call(c, "GET", "", NULL, &study, err));
+    enum status status = read_study(c, study, &asked, err);
+    json_decref(study);
+    TRY(status);
+    TRY(check_manifest(c, err));
+    TRY(agree(c, &asked, err));
+    TRY(upload_run(&(struct upload){.client = c->client,
+                                    .patience = &c->patience,
+                                    .study = options->study,
+                                    .matrix_path = c->matrix_path,
+                                    .manifest = c->manifest_text},
+                   err));
+    struct error retry_err = {.status = STATUS_OK};
+    if (options->retry_failed && retry_failed(c, &retry_err) != STATUS_OK &&
+        strcmp(retry_err.code, "budget_exhausted") != 0) {
+        *err = retry_err;
+        return err->status;
+    }
+    TRY(answer_all(c, err)); /* what a short budget still let be asked again is measured before the end says so */
+    if (retry_err.status != STATUS_OK)
+        *err = retry_err;
+    return retry_err.status;
+}
+
+/* Whatever ended the run, the curator hears what it has found. */
+static enum status work(struct curator *c, struct error *err)
+{
+    struct error ignored;
+    TRY(prepare(c, err));
+    if (c->options.best)
+        return tell_best(c, err);
+    enum status status = curate(c, err);
+    if (process_is_stopped())
+        status = error_set(err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
+    if (isatty(STDERR_FILENO) == 1 && c->answered > 0)
+        fputc('\n', stderr);
+    if (status == STATUS_OK)
+        fprintf(stderr, "gnomon: done: %zu answers, %zu rows measured by this run\n", c->answered, c->measured);
+    tell_failures(c);
+    if (c->journal.answers == 0)
+        return status;
+    enum status told = tell_best(c, status == STATUS_OK ? err : &ignored);
+    return status == STATUS_OK ? told : status;
+}
+
+static int run(char **arguments)
+{
+    struct error   err;
+    struct curator c = {.journal.file.fd = -1, .noisy.file.fd = -1};
+    enum status    status = config_read(options_table, arguments, &c.options, NULL, 0, &err);
+    if (status != STATUS_OK)
+        return command_fail(&err);
+    process_watch_signals();
+    status = work(&c, &err);
+    client_close(c.client);
+    journal_close(&c.journal);
+    journal_close(&c.noisy);
+    csv_table_free(&c.table);
+    secret_free(&c.secret);
+    free(c.manifest_text);
+    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+}
+
+const struct command command_curate = {
+    .name = "curate",
+    .operands = "",
+    .summary = "curator: upload the projected matrix, then measure the rows that the service asks for",
+    .options = options_table,
+    .run = run,
+};

@@ -1,0 +1,70 @@
+/* gnomon key: the curator's signing key.  The private key stays in its file; the public one is printed, to be given to
+ * whoever makes the study. */
+#include "service/cli/command.h"
+#include "service/base/file.h"
+#include "service/base/sign.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+struct key_options {
+    const char *out, *in;
+};
+
+#define MEMBER(name) .offset = offsetof(struct key_options, name)
+static const struct config_row options_table[] = {
+    {.flag = "out",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(out),
+     .help = "makes a key and writes it here, mode 0600; a file that is there is not replaced"},
+    {.flag = "in", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(in), .help = "prints the public key of this one"},
+    {.flag = NULL},
+};
+
+static enum status write_key(const char *path, const struct sign_key *key, struct file_draft *draft, struct error *err)
+{
+    if (access(path, F_OK) == 0)
+        return error_set(err, STATUS_CONFLICT, "key_exists", "",
+                         "%.150s exists: a key that has signed something is not replaced", path);
+    TRY(file_begin(draft, path, 0600, err));
+    TRY(sign_key_write(key, draft->stream, err));
+    TRY(file_finish(draft, err));
+    return file_publish(draft, err);
+}
+
+static enum status make_key(const char *path, struct sign_key **key, struct error *err)
+{
+    struct file_draft draft = {.stream = NULL};
+    TRY(sign_key_new(key, err));
+    enum status status = write_key(path, *key, &draft, err);
+    file_discard(&draft);
+    return status;
+}
+
+static int run(char **arguments)
+{
+    struct error       err;
+    struct key_options options;
+    struct sign_key   *key = NULL;
+    char               text[SIGN_PUBLIC_CHARS];
+    enum status        status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    if (status == STATUS_OK && (options.out == NULL) == (options.in == NULL))
+        status = error_set(&err, STATUS_INVALID, "usage", "", "give one of --out and --in");
+    if (status == STATUS_OK)
+        status = options.out != NULL ? make_key(options.out, &key, &err) : sign_key_read(options.in, &key, &err);
+    if (status == STATUS_OK) {
+        sign_key_public(key, text);
+        puts(text);
+    }
+    sign_key_free(key);
+    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+}
+
+const struct command command_key = {
+    .name = "key",
+    .operands = "",
+    .summary = "curator: make the key that signs releases, or print its public part",
+    .options = options_table,
+    .run = run,
+};

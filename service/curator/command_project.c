@@ -1,0 +1,393 @@
+/* gnomon project: the curator's release, offline.  Reads raw rows, writes three files: the matrix and its signed manifest,
+ * which may leave the house, and the secret file, which may not; and one line in the ledger.
+ *
+ * Invariants: the ledger has the line, durable, before any of the three has its name, so that a crash leaves a charge
+ * without a release and never the reverse; nothing is drawn when the budget does not allow it; nothing appears under its
+ * name before all three are complete on the disk. */
+#include "engine/math/mat.h"
+#include "service/codec/codec.h"
+#include "service/cli/command.h"
+#include "service/base/file.h"
+#include "service/curator/project.h"
+#include "service/base/random.h"
+#include "service/base/version.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MEMBER(name) .offset = offsetof(struct project_options, name)
+static const struct config_row options_table[] = {
+    {.flag = "in",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(in),
+     .is_required = true,
+     .help = "the raw rows, CSV with a header"},
+    {.flag = "columns",
+     .value = "a,b,c",
+     .kind = CONFIG_TEXT,
+     MEMBER(columns),
+     .is_required = true,
+     .help = "the columns to release: numbers without gaps"},
+    {.flag = "key",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(key),
+     .is_required = true,
+     .help = "the curator's private key, from gnomon key"},
+    {.flag = "mechanism",
+     .value = "NAME",
+     .kind = CONFIG_TEXT,
+     MEMBER(mechanism),
+     .fallback = "auto",
+     .choices = "auto|discrete-laplace|discrete-gaussian|projected-gaussian|cells|projection-only",
+     .help = "auto takes the noise that needs less for this epsilon and delta; cells protects any change of a row; "
+             "projection-only has no guarantee"},
+    {.flag = "centre",
+     .value = "c1,c2,..",
+     .kind = CONFIG_TEXT,
+     MEMBER(centre),
+     .help = "public: the middle of each column's range, from general knowledge and not from this data"},
+    {.flag = "length-scales",
+     .value = "l1,l2,..",
+     .kind = CONFIG_TEXT,
+     MEMBER(length_scales),
+     .help = "public: how far each column must move to matter; projection-only may do without"},
+    {.flag = "radius",
+     .value = "R",
+     .kind = CONFIG_REAL,
+     MEMBER(radius),
+     .min = 0,
+     .max = 1e9,
+     .help = "public: rows farther from the centre than this many length-scales are moved to the edge"},
+    {.flag = "distance",
+     .value = "D",
+     .kind = CONFIG_REAL,
+     MEMBER(distance),
+     .fallback = "1",
+     .min = 1e-4,
+     .max = 50,
+     .help = "how large a change of a row is protected, where the radius is 25; 50 is any change"},
+    {.flag = "epsilon",
+     .value = "E",
+     .kind = CONFIG_REAL,
+     MEMBER(epsilon),
+     .is_required = true,
+     .min = 1e-4,
+     .max = 1000,
+     .help = "the privacy parameter: smaller protects more; 1 is strong, above 7.4 is weak"},
+    {.flag = "delta",
+     .value = "D",
+     .kind = CONFIG_REAL,
+     MEMBER(delta),
+     .fallback = "0",
+     .min = 0,
+     .max = 0.5,
+     .help = "0 for pure epsilon-privacy; what a Gaussian may use otherwise, below 1 / rows"},
+    {.flag = "dims",
+     .value = "r",
+     .kind = CONFIG_TEXT,
+     MEMBER(dims),
+     .fallback = "auto",
+     .help = "columns of the result; auto: as many as the data, ten at most for a projection with noise"},
+    {.flag = "sides",
+     .value = "k1,k2,..",
+     .kind = CONFIG_TEXT,
+     MEMBER(sides),
+     .help = "cells: how many along each column, from centre - R l to centre + R l"},
+    {.flag = "y-range",
+     .value = "LOW,HIGH",
+     .kind = CONFIG_TEXT,
+     MEMBER(y_range),
+     .help = "public limits of the outcomes, for private outcomes; --y-range=LOW,HIGH when LOW is negative"},
+    {.flag = "y-epsilon",
+     .value = "E",
+     .kind = CONFIG_REAL,
+     MEMBER(y_epsilon),
+     .min = 0,
+     .max = 1000,
+     .help = "private outcomes: the epsilon of each answer"},
+    {.flag = "y-sensitivity",
+     .value = "S",
+     .kind = CONFIG_REAL,
+     MEMBER(y_sensitivity),
+     .min = 0,
+     .max = 1e300,
+     .help = "private outcomes: how far a protected change may move one; by default the whole range"},
+    {.flag = "out",
+     .value = "FILE.npy",
+     .kind = CONFIG_TEXT,
+     MEMBER(out),
+     .is_required = true,
+     .help = "the matrix that may be uploaded"},
+    {.flag = "manifest",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(manifest),
+     .help = "what is said about the matrix, signed; by default beside it, .json"},
+    {.flag = "secret",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(secret),
+     .help = "the map back to the rows, mode 0600; by default beside the matrix, .secret"},
+    {.flag = "ledger",
+     .value = "FILE",
+     .kind = CONFIG_TEXT,
+     MEMBER(ledger),
+     .help = "what was released of this data so far; by default beside the data, .ledger"},
+    {.flag = "budget-epsilon",
+     .value = "E",
+     .kind = CONFIG_REAL,
+     MEMBER(budget_epsilon),
+     .fallback = "4",
+     .min = 1e-4,
+     .max = 1e6,
+     .help = "a release that would bring the data's total above this is refused"},
+    {.flag = "budget-delta",
+     .value = "D",
+     .kind = CONFIG_REAL,
+     MEMBER(budget_delta),
+     .fallback = "1e-5",
+     .min = 0,
+     .max = 1,
+     .help = "the same for delta"},
+    {.flag = "allow-clipping",
+     .kind = CONFIG_SWITCH,
+     MEMBER(allow_clipping),
+     .help = "release even when more than half of the rows lie outside the radius"},
+    {.flag = "no-guarantee", .kind = CONFIG_SWITCH, MEMBER(no_guarantee), .help = "needed for projection-only"},
+    {.flag = "force",
+     .kind = CONFIG_SWITCH,
+     MEMBER(force),
+     .help = "replace an existing secret file; the study made with it can then not go on"},
+    {.flag = NULL},
+};
+
+static void choose_path(const char *given, const char *beside, const char *extension, char *out, size_t room)
+{
+    if (given != NULL)
+        snprintf(out, room, "%s", given);
+    else
+        secret_neighbour(beside, extension, out, room);
+}
+
+static enum status check_paths(struct project_job *job, struct error *err)
+{
+    const struct project_options *options = &job->options;
+    choose_path(options->manifest, options->out, ".json", job->manifest_path, sizeof job->manifest_path);
+    choose_path(options->secret, options->out, ".secret", job->secret_path, sizeof job->secret_path);
+    if (options->ledger != NULL)
+        snprintf(job->ledger_path, sizeof job->ledger_path, "%s", options->ledger);
+    else
+        snprintf(job->ledger_path, sizeof job->ledger_path, "%.1000s.ledger", options->in);
+    if (!options->force && access(job->secret_path, F_OK) == 0)
+        return error_set(err, STATUS_CONFLICT, "secret_exists", "",
+                         "%.150s exists, and with it an earlier release: use that one again, or choose another name "
+                         "(--force replaces it)",
+                         job->secret_path);
+    return STATUS_OK;
+}
+
+/* Ledger. */
+
+/* See struct ledger_entry.  The caller frees it; NULL when out of memory. */
+static char *scale_text(const struct project_job *job)
+{
+    json_t *columns = json_object();
+    int     failure = columns == NULL;
+    for (size_t j = 0; j < job->table.d && failure == 0; j++)
+        failure = json_object_set_new(
+            columns, job->table.names[j],
+            json_pack("{s:f, s:f}", "centre", job->centre[j], "length_scale", job->length_scales[j]));
+    json_t *scale = json_pack("{s:o, s:f}", "columns", columns, "radius", job->options.radius);
+    char   *text = failure == 0 ? json_dumps(scale, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(scale);
+    return text;
+}
+
+static void fill_entry(struct project_job *job)
+{
+    const struct release_manifest *manifest = &job->manifest;
+    struct ledger_entry           *entry = &job->entry;
+    bool                           is_private = manifest->differentially_private;
+    snprintf(entry->at, sizeof entry->at, "%s", manifest->created_at);
+    snprintf(entry->dataset_tag, sizeof entry->dataset_tag, "%s", manifest->dataset_tag);
+    snprintf(entry->mechanism, sizeof entry->mechanism, "%s", manifest_mechanism(manifest));
+    snprintf(entry->matrix_sha256, sizeof entry->matrix_sha256, "%s", manifest->sha256);
+    entry->epsilon = is_private ? manifest->mechanism.epsilon : (double)NAN;
+    entry->delta = manifest->mechanism.delta;
+    entry->distance = manifest->mechanism.distance;
+    entry->outcome_epsilon = manifest->has_outcomes ? manifest->outcomes.epsilon : 0;
+    entry->scale = job->scale;
+}
+
+static enum status check_budget(struct project_job *job, const struct ledger *ledger, struct error *err)
+{
+    static const double           SLACK = 1 + 1e-9; /* 0.1 + 0.2 is within 0.3 */
+    const struct project_options *options = &job->options;
+    char                          key[SIGN_PUBLIC_CHARS];
+    sign_key_public(job->key, key);
+    if (ledger->key[0] != '\0' && strcmp(ledger->key, key) != 0)
+        return error_set(err, STATUS_CONFLICT, "other_key", "", "the ledger is signed by another key than this one");
+    fill_entry(job);
+    TRY(ledger_check_scale(ledger, &job->entry, err));
+    job->total = ledger_sum(ledger, &job->entry);
+    bool is_within =
+        job->total.epsilon <= options->budget_epsilon * SLACK && job->total.delta <= options->budget_delta * SLACK;
+    if (is_within || !job->manifest.differentially_private)
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "budget_spent", "",
+                     "refused, and nothing written: this release would bring the data's total to epsilon %g, delta %g; "
+                     "the budget is %g and %g. An earlier release can be used again without a charge",
+                     job->total.epsilon, job->total.delta, options->budget_epsilon, options->budget_delta);
+}
+
+/* Before anything is drawn; leaves no file behind where there was none. */
+static enum status check_ledger(struct project_job *job, struct error *err)
+{
+    struct ledger ledger;
+    enum status   status = ledger_open(job->ledger_path, false, &ledger, err);
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
+        status = check_budget(job, &ledger, err);
+    ledger_close(&ledger);
+    return status;
+}
+
+static enum status charge(struct project_job *job, struct error *err)
+{
+    struct ledger ledger;
+    enum status   status = ledger_open(job->ledger_path, true, &ledger, err);
+    if (status == STATUS_OK)
+        status = check_budget(job, &ledger, err);
+    if (status == STATUS_OK)
+        status = ledger_append(&ledger, &job->entry, job->key, err);
+    ledger_close(&ledger);
+    return status;
+}
+
+/* Rows at the edge cannot be told apart: a release of them is paid for and says nothing. */
+static enum status check_clipping(const struct project_job *job, struct error *err)
+{
+    if (job->options.allow_clipping || 2 * job->clipped <= job->table.n)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID, "clipped", "",
+        "refused, nothing written or charged: %zu of %zu rows lie outside the public radius and would be "
+        "moved to its edge. Look at --centre, --length-scales and --radius again (what anybody may know; too "
+        "large is better), or say --allow-clipping",
+        job->clipped, job->table.n);
+}
+
+/* Files. */
+
+static enum status write_matrix(struct project_job *job, struct file_draft *draft, struct error *err)
+{
+    struct release_manifest *manifest = &job->manifest;
+    size_t                   rows = (size_t)manifest->rows, columns = (size_t)manifest->columns;
+    if (manifest->differentially_private)
+        release_io_write_indices(draft->stream, job->indices, rows, columns, manifest->dtype);
+    else
+        release_io_write_values(draft->stream, job->values, rows, columns);
+    TRY(file_finish(draft, err));
+    return file_digest(draft->temporary, manifest->sha256, &manifest->bytes, err);
+}
+
+static enum status write_manifest(struct project_job *job, struct file_draft *draft, struct error *err)
+{
+    char *text = NULL;
+    TRY(manifest_sign(&job->manifest, job->key, err));
+    TRY(manifest_text(&job->manifest, &text, err));
+    fprintf(draft->stream, "%s\n", text);
+    free(text);
+    return file_finish(draft, err);
+}
+
+static enum status write_secret(struct project_job *job, struct file_draft *draft, struct error *err)
+{
+    struct secret *secret = &job->secret;
+    bool           is_private = job->manifest.differentially_private;
+    memcpy(secret->matrix_sha256, job->manifest.sha256, sizeof secret->matrix_sha256);
+    memcpy(secret->key, job->manifest.key, sizeof secret->key);
+    secret->columns = job->table.names;
+    secret->columns_len = job->table.d;
+    secret->centre = is_private ? job->centre : NULL;
+    secret->length_scales = job->length_scales;
+    secret->radius = is_private ? job->options.radius : 0;
+    secret->normals = job->normals;
+    secret->dims = (size_t)job->manifest.columns;
+    TRY(secret_write(secret, draft->stream, err));
+    return file_finish(draft, err);
+}
+
+static enum status write_files(struct project_job *job, struct file_draft drafts[3], struct error *err)
+{
+    TRY(file_begin(&drafts[0], job->secret_path, 0600, err));
+    TRY(file_begin(&drafts[1], job->options.out, 0600, err));
+    TRY(file_begin(&drafts[2], job->manifest_path, 0600, err));
+    TRY(write_matrix(job, &drafts[1], err));
+    TRY(write_manifest(job, &drafts[2], err));
+    TRY(write_secret(job, &drafts[0], err));
+    TRY(charge(job, err));
+    for (size_t i = 0; i < 3; i++)
+        TRY(file_publish(&drafts[i], err));
+    return STATUS_OK;
+}
+
+static enum status run_job(struct project_job *job, struct file_draft drafts[3], struct error *err)
+{
+    int64_t bytes = 0;
+    TRY(check_paths(job, err));
+    TRY(sign_key_read(job->options.key, &job->key, err));
+    TRY(csv_table_read(job->options.in, &job->csv, err));
+    TRY(file_digest(job->options.in, job->secret.data_sha256, &bytes, err));
+    TRY(random_hex(job->secret.id, sizeof job->secret.id - 1, err));
+    TRY(release_io_table(&job->csv, job->options.columns, &job->arena, &job->table, err));
+    TRY(project_plan(job, err));
+    TRY(release_io_tag(&job->table, job->key, &job->arena, job->manifest.dataset_tag, err));
+    snprintf(job->manifest.tool, sizeof job->manifest.tool, "gnomon " GNOMON_VERSION);
+    codec_time((int64_t)time(NULL) * 1000, job->manifest.created_at);
+    job->scale = job->manifest.differentially_private ? scale_text(job) : NULL;
+    if (job->manifest.differentially_private && job->scale == NULL)
+        return error_set(err, STATUS_INVALID, "csv_header", "", "the names of the columns are not UTF-8 text");
+    TRY(check_ledger(job, err));
+    project_warn(job);
+    TRY(project_make(job, err));
+    TRY(check_clipping(job, err));
+    return write_files(job, drafts, err);
+}
+
+static int run(char **arguments)
+{
+    struct error       err;
+    struct project_job job = {.key = NULL};
+    struct file_draft  drafts[3] = {{.stream = NULL}, {.stream = NULL}, {.stream = NULL}};
+    if (!mat_use_one_thread())
+        fprintf(stderr, "gnomon: warning: OpenBLAS is the OpenMP flavour\n");
+    enum status status = config_read(options_table, arguments, &job.options, NULL, 0, &err);
+    if (status == STATUS_OK) {
+        arena_init(&job.arena, SIZE_MAX);
+        status = run_job(&job, drafts, &err);
+        if (status == STATUS_OK)
+            project_report(&job);
+        for (size_t i = 0; i < 3; i++)
+            file_discard(&drafts[i]);
+        project_wipe(&job);
+        csv_table_free(&job.csv);
+        free(job.scale);
+        arena_fini(&job.arena);
+        sign_key_free(job.key);
+    }
+    err.path[0] = '\0'; /* of the plan: options are named in the text */
+    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+}
+
+const struct command command_project = {
+    .name = "project",
+    .operands = "",
+    .summary = "curator: make a release of a CSV that may be uploaded, offline",
+    .options = options_table,
+    .run = run,
+};

@@ -1,0 +1,408 @@
+/* See project.h.  Three ways: noise on a lattice, counts of public cells, and the bare projection of the thesis. */
+#include "service/base/npy.h"
+#include "service/curator/project.h"
+#include "service/base/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AUTO_DIMS_MAX = 64, AUTO_PROJECTED_DIMS = 10, DIMS_MAX = 1024 };
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+static enum status usage(struct error *err, const char *text)
+{
+    return error_set(err, STATUS_INVALID, "usage", "", "%s", text);
+}
+
+static bool is_gaussian(enum mechanism_kind kind)
+{
+    return kind == MECHANISM_DISCRETE_GAUSSIAN || kind == MECHANISM_PROJECTED_GAUSSIAN;
+}
+
+/* Planning. */
+
+static enum status read_scales(struct project_job *job, struct error *err)
+{
+    const struct project_options *options = &job->options;
+    size_t                        d = job->table.d;
+    if (options->centre != NULL)
+        TRY(release_io_numbers("centre", options->centre, d, &job->arena, &job->centre, err));
+    if (options->length_scales == NULL)
+        return STATUS_OK;
+    TRY(release_io_numbers("length-scales", options->length_scales, d, &job->arena, &job->length_scales, err));
+    for (size_t j = 0; j < d; j++)
+        if (!(job->length_scales[j] > 0))
+            return usage(err, "--length-scales takes positive numbers");
+    return STATUS_OK;
+}
+
+/* 0 for "auto". */
+static enum status read_dims(const struct project_job *job, size_t *dims, struct error *err)
+{
+    char *end = NULL;
+    long  number = strtol(job->options.dims, &end, 10);
+    *dims = 0;
+    if (strcmp(job->options.dims, "auto") == 0)
+        return STATUS_OK;
+    if (end == job->options.dims || *end != '\0' || number < 1 || number > DIMS_MAX)
+        return usage(err, "--dims takes a number in 1..1024, or auto");
+    *dims = (size_t)number;
+    return STATUS_OK;
+}
+
+static enum status check_public(const struct project_job *job, struct error *err)
+{
+    const char *missing = job->centre == NULL          ? "centre"
+                          : job->length_scales == NULL ? "length-scales"
+                          : job->options.radius <= 0   ? "radius"
+                                                       : NULL;
+    if (missing == NULL)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "no_public_scale", "",
+                     "--%s is missing. Choose it from what anybody may know (limits of a device, of a form, of earlier "
+                     "publications), never from this data: numbers computed from the data would void the proof",
+                     missing);
+}
+
+static enum status plan_outcomes(struct project_job *job, struct error *err)
+{
+    const struct project_options *options = &job->options;
+    struct mechanism_outcome     *outcomes = &job->manifest.outcomes;
+    double                       *range = NULL;
+    bool                          has_epsilon = options->y_epsilon > 0, has_range = options->y_range != NULL;
+    if (!has_epsilon && !has_range)
+        return STATUS_OK;
+    if (!has_epsilon || !has_range)
+        return usage(err, "private outcomes need both --y-range and --y-epsilon");
+    if (job->manifest.mechanism.kind == MECHANISM_CELLS)
+        return usage(err, "there is no proof for private outcomes together with cells");
+    TRY(release_io_numbers("y-range", options->y_range, 2, &job->arena, &range, err));
+    *outcomes = (struct mechanism_outcome){.low = range[0], .high = range[1], .epsilon = options->y_epsilon};
+    outcomes->sensitivity = options->y_sensitivity > 0 ? options->y_sensitivity : (double)NAN;
+    job->manifest.has_outcomes = true;
+    return mechanism_plan_outcome(outcomes, err);
+}
+
+static enum status plan_cells(struct project_job *job, struct error *err)
+{
+    struct mechanism *m = &job->manifest.mechanism;
+    double           *sides = NULL;
+    size_t            d = job->table.d;
+    if (job->options.sides == NULL || d > MANIFEST_SIDES_MAX)
+        return usage(err, "cells need --sides, the number of cells along each column (at most 64 columns)");
+    TRY(release_io_numbers("sides", job->options.sides, d, &job->arena, &sides, err));
+    for (size_t j = 0; j < d; j++) {
+        if (!(sides[j] >= 1 && sides[j] <= RELEASE_CELLS_MAX && sides[j] == floor(sides[j])))
+            return usage(err, "--sides takes whole numbers from 1");
+        job->manifest.sides[j] = (size_t)sides[j];
+    }
+    if (release_cells_count(job->manifest.sides, d) == 0)
+        return error_set(err, STATUS_INVALID, "bad_grid", "", "a grid has at most %d cells", RELEASE_CELLS_MAX);
+    m->distance = 2 * MECHANISM_NORM; /* any change of a row */
+    m->dims = d;
+    return STATUS_OK;
+}
+
+static enum status plan_guaranteed(struct project_job *job, size_t dims, struct error *err)
+{
+    const struct project_options *options = &job->options;
+    struct mechanism             *m = &job->manifest.mechanism;
+    size_t                        n = job->table.n, d = job->table.d;
+    *m = (struct mechanism){.kind = mechanism_find(options->mechanism),
+                            .epsilon = options->epsilon,
+                            .delta = options->delta,
+                            .distance = options->distance,
+                            .rows = n,
+                            .columns = d,
+                            .dims = dims};
+    job->manifest.differentially_private = true;
+    TRY(check_public(job, err));
+    if (is_gaussian(m->kind) && m->delta <= 0)
+        m->delta = fmin(1e-5, 0.1 / (double)n);
+    if (m->kind == MECHANISM_PROJECTED_GAUSSIAN && dims == 0)
+        m->dims = d < AUTO_PROJECTED_DIMS ? d : AUTO_PROJECTED_DIMS;
+    if (m->kind != MECHANISM_PROJECTED_GAUSSIAN && dims > d)
+        m->dims = d;
+    if (m->kind == MECHANISM_CELLS)
+        TRY(plan_cells(job, err));
+    TRY(mechanism_plan(m, err));
+    job->manifest.radius = options->radius;
+    job->manifest.distance_raw = m->distance * options->radius / MECHANISM_NORM;
+    return plan_outcomes(job, err);
+}
+
+static enum status plan_projection(struct project_job *job, size_t dims, struct error *err)
+{
+    const struct project_options *options = &job->options;
+    if (!options->no_guarantee)
+        return error_set(
+            err, STATUS_INVALID, "no_consent", "",
+            "projection-only has no differential privacy: whoever knows a few rows can compute all others. "
+            "If that is acceptable, say --no-guarantee");
+    if (options->y_range != NULL || options->y_epsilon > 0)
+        return usage(err, "private outcomes need a mechanism with a guarantee");
+    if (job->table.n <= job->table.d)
+        return error_set(err, STATUS_INVALID, "too_few_rows", "", "%zu rows for %zu columns: more rows are needed",
+                         job->table.n, job->table.d);
+    job->manifest.projection = (struct projection){.epsilon = options->epsilon, .delta = options->delta, .dims = dims};
+    if (!(options->delta > 0))
+        return usage(err, "projection-only needs --delta for its threshold, for example 1e-3");
+    return STATUS_OK;
+}
+
+enum status project_plan(struct project_job *job, struct error *err)
+{
+    size_t dims = 0;
+    TRY(read_scales(job, err));
+    TRY(read_dims(job, &dims, err));
+    if (strcmp(job->options.mechanism, MANIFEST_PROJECTION_ONLY) == 0)
+        return plan_projection(job, dims, err);
+    if (job->options.no_guarantee)
+        return usage(err, "--no-guarantee belongs to --mechanism projection-only");
+    return plan_guaranteed(job, dims, err);
+}
+
+/* Making. */
+
+static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
+{
+    (void)arg;
+    return random_bytes(out, length, err);
+}
+
+static struct release release_of(const struct project_job *job)
+{
+    return (struct release){.mechanism = job->manifest.mechanism,
+                            .scale = {job->centre, job->length_scales, job->options.radius},
+                            .indices = job->indices};
+}
+
+static enum status make_noisy(struct project_job *job, struct sampler *sampler, struct error *err)
+{
+    size_t  n = job->table.n, p = job->manifest.mechanism.dims;
+    size_t *order = ARENA_NEW(&job->arena, size_t, n);
+    job->indices = ARENA_NEW(&job->arena, int64_t, n * p);
+    if (order == NULL || job->indices == NULL)
+        return no_memory(err);
+    struct release release = release_of(job);
+    release.order = order;
+    TRY(release_make(&release, job->table.rows, sampler, &job->arena, err));
+    for (size_t i = 0; i < n; i++)
+        job->secret.rows[i] = (uint32_t)order[i];
+    sign_wipe(order, n * sizeof *order);
+    job->secret.len = n;
+    job->clipped = release.clipped;
+    job->manifest.rows = (int64_t)n;
+    return STATUS_OK;
+}
+
+/* The unused row nearest to a cell's centre: its stand-in when no row of the cell is left.  SIZE_MAX: none. */
+static size_t nearest_row(const struct project_job *job, const int64_t *cell, const bool *is_used)
+{
+    size_t d = job->table.d, best = SIZE_MAX;
+    double best_square = (double)INFINITY;
+    for (size_t i = 0; i < job->table.n; i++) {
+        double square = 0;
+        for (size_t j = 0; j < d && !is_used[i]; j++) {
+            double unit = MECHANISM_NORM / (job->length_scales[j] * job->options.radius);
+            double x = (job->table.rows[i * d + j] - job->centre[j]) * unit - (double)cell[j] * 0x1p-10;
+            square += x * x;
+        }
+        if (!is_used[i] && square < best_square) {
+            best_square = square;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* A uniformly random row of each kept cell answers for it; for a cell that only noise kept, the nearest unused one. */
+static enum status choose_rows(struct project_job *job, const struct release_grid *grid, struct error *err)
+{
+    size_t    n = job->table.n, cells = release_cells_count(grid->sides, job->table.d);
+    uint32_t *order = ARENA_NEW(&job->arena, uint32_t, n), *candidate_of = ARENA_NEW(&job->arena, uint32_t, cells);
+    bool     *is_used = arena_zalloc(&job->arena, n, sizeof *is_used);
+    if (order == NULL || candidate_of == NULL || is_used == NULL)
+        return no_memory(err);
+    TRY(random_permutation(order, n, err));
+    for (size_t k = 0; k < cells; k++)
+        candidate_of[k] = UINT32_MAX;
+    for (size_t k = 0; k < grid->kept_len; k++) {
+        candidate_of[grid->kept[k]] = (uint32_t)k;
+        job->secret.rows[k] = UINT32_MAX;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t candidate = candidate_of[grid->cell_of_row[order[i]]];
+        if (candidate == UINT32_MAX || job->secret.rows[candidate] != UINT32_MAX)
+            continue;
+        job->secret.rows[candidate] = order[i];
+        is_used[order[i]] = true;
+    }
+    for (size_t k = 0; k < grid->kept_len; k++) {
+        if (job->secret.rows[k] != UINT32_MAX)
+            continue;
+        size_t row = nearest_row(job, grid->indices + k * job->table.d, is_used);
+        job->secret.rows[k] = (uint32_t)row;
+        is_used[row] = true;
+        job->empty_cells++;
+    }
+    return STATUS_OK;
+}
+
+static enum status make_cells(struct project_job *job, struct sampler *sampler, struct error *err)
+{
+    struct arena *arena = &job->arena;
+    size_t        n = job->table.n, d = job->table.d, cells = release_cells_count(job->manifest.sides, d);
+    double       *low = ARENA_NEW(arena, double, d), *high = ARENA_NEW(arena, double, d);
+    job->indices = ARENA_NEW(arena, int64_t, cells * d);
+    struct release_grid grid = {.sides = job->manifest.sides,
+                                .low = low,
+                                .high = high,
+                                .keep_from = (double)NAN,
+                                .counts = ARENA_NEW(arena, int64_t, cells),
+                                .kept = ARENA_NEW(arena, size_t, cells),
+                                .indices = job->indices,
+                                .cell_of_row = ARENA_NEW(arena, size_t, n)};
+    if (low == NULL || high == NULL || job->indices == NULL || grid.counts == NULL || grid.kept == NULL ||
+        grid.cell_of_row == NULL)
+        return no_memory(err);
+    for (size_t j = 0; j < d; j++) {
+        low[j] = job->centre[j] - job->options.radius * job->length_scales[j];
+        high[j] = job->centre[j] + job->options.radius * job->length_scales[j];
+    }
+    struct release release = release_of(job);
+    TRY(release_cells(&release, &grid, job->table.rows, sampler, err));
+    if (grid.kept_len < 2 || grid.kept_len > n)
+        return error_set(err, STATUS_INVALID, "bad_grid", "", "%zu of %zu cells hold enough rows: take %s",
+                         grid.kept_len, cells,
+                         grid.kept_len < 2 ? "fewer, larger cells or a larger epsilon" : "fewer cells");
+    TRY(choose_rows(job, &grid, err));
+    sign_wipe(grid.cell_of_row, n * sizeof *grid.cell_of_row);
+    job->secret.len = grid.kept_len;
+    job->manifest.rows = (int64_t)grid.kept_len;
+    job->manifest.mechanism = release.mechanism;
+    return STATUS_OK;
+}
+
+/* Guaranteed, either way. */
+static enum status make_guaranteed(struct project_job *job, struct error *err)
+{
+    struct sampler sampler;
+    sampler_init(&sampler, draw_bits, NULL);
+    bool        is_cells = job->manifest.mechanism.kind == MECHANISM_CELLS;
+    enum status status = is_cells ? make_cells(job, &sampler, err) : make_noisy(job, &sampler, err);
+    sampler_wipe(&sampler);
+    sign_wipe(&sampler, sizeof sampler);
+    if (status != STATUS_OK)
+        return status;
+    job->manifest.columns = (int64_t)job->manifest.mechanism.dims;
+    size_t count = (size_t)job->manifest.rows * (size_t)job->manifest.columns;
+    job->manifest.dtype = release_fits_int32(job->indices, count) ? NPY_I4 : NPY_I8;
+    return STATUS_OK;
+}
+
+/* Rows in a secret order, for the projection. */
+static enum status shuffle_rows(struct project_job *job, double **out, struct error *err)
+{
+    size_t  n = job->table.n, d = job->table.d;
+    double *X = *out = ARENA_NEW(&job->arena, double, n *d);
+    if (X == NULL)
+        return no_memory(err);
+    TRY(random_permutation(job->secret.rows, n, err));
+    job->secret.len = n;
+    for (size_t i = 0; i < n; i++)
+        memcpy(X + i * d, job->table.rows + job->secret.rows[i] * d, d * sizeof *X);
+    for (size_t j = 0; j < d; j++) {
+        size_t i = 1;
+        while (i < n && X[i * d + j] == X[j])
+            i++;
+        if (i == n)
+            return error_set(err, STATUS_INVALID, "constant_column", "",
+                             "column \"%.100s\" has the same value in every row", job->table.names[j]);
+    }
+    return projection_prepare(X, n, d, job->length_scales, &job->secret.scale, err);
+}
+
+static enum status project(struct project_job *job, const double *X, size_t dims, struct error *err)
+{
+    size_t             n = job->table.n, d = job->table.d;
+    double            *copy = ARENA_NEW(&job->arena, double, n *d);
+    struct projection *p = &job->manifest.projection;
+    job->normals = ARENA_NEW(&job->arena, double, d *dims);
+    job->values = ARENA_NEW(&job->arena, double, n *dims);
+    if (copy == NULL || job->normals == NULL || job->values == NULL)
+        return no_memory(err);
+    memcpy(copy, X, n * d * sizeof *copy);
+    TRY(random_normals(job->normals, d * dims, err));
+    p->dims = dims;
+    enum status status = projection_apply(p, copy, n, d, job->normals, job->values, &job->arena, err);
+    sign_wipe(copy, n * d * sizeof *copy);
+    return status;
+}
+
+/* Columns of the projection have a mean of 0 up to rounding; this takes the rounding off too. */
+static void centre_columns(double *Z, size_t n, size_t r)
+{
+    for (size_t j = 0; j < r; j++) {
+        double sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += Z[i * r + j];
+        for (size_t i = 0; i < n; i++)
+            Z[i * r + j] -= sum / (double)n;
+    }
+}
+
+/* With "auto", a first projection to one column measures the smallest singular value.  More columns than the data have
+ * would depend on each other. */
+static enum status make_projection(struct project_job *job, struct error *err)
+{
+    struct projection *p = &job->manifest.projection;
+    double            *X = NULL;
+    size_t             dims = p->dims, limit = job->table.d < AUTO_DIMS_MAX ? job->table.d : AUTO_DIMS_MAX;
+    TRY(shuffle_rows(job, &X, err));
+    if (dims == 0) {
+        struct arena_mark mark = arena_mark(&job->arena);
+        TRY(project(job, X, 1, err));
+        arena_release(&job->arena, mark);
+        dims = projection_advise(p->epsilon, p->delta, p->sigma_min, limit);
+        if (dims == 0)
+            return error_set(err, STATUS_INVALID, "no_dims", "",
+                             "the smallest singular value %.4g is below omega(1) = %.4g: no number of columns avoids "
+                             "lifting; raise --epsilon or give --dims",
+                             p->sigma_min, projection_omega(p->epsilon, p->delta, 1));
+    }
+    enum status status = project(job, X, dims, err);
+    sign_wipe(X, job->table.n * job->table.d * sizeof *X);
+    if (status != STATUS_OK)
+        return status;
+    centre_columns(job->values, job->table.n, dims);
+    job->manifest.rows = (int64_t)job->table.n;
+    job->manifest.columns = (int64_t)dims;
+    job->manifest.mechanism.columns = job->table.d;
+    job->manifest.dtype = NPY_F8;
+    return STATUS_OK;
+}
+
+enum status project_make(struct project_job *job, struct error *err)
+{
+    job->secret.data_rows = job->table.n;
+    job->secret.rows = ARENA_NEW(&job->arena, uint32_t, job->table.n);
+    if (job->secret.rows == NULL)
+        return no_memory(err);
+    return job->manifest.differentially_private ? make_guaranteed(job, err) : make_projection(job, err);
+}
+
+void project_wipe(struct project_job *job)
+{
+    size_t d = job->table.d;
+    release_io_wipe(&job->table, &job->csv);
+    if (job->secret.rows != NULL)
+        sign_wipe(job->secret.rows, job->table.n * sizeof *job->secret.rows);
+    if (job->normals != NULL)
+        sign_wipe(job->normals, d * job->manifest.projection.dims * sizeof *job->normals);
+}

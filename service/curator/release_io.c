@@ -1,0 +1,228 @@
+/* See release_io.h. */
+#include "service/curator/release_io.h"
+#include "service/base/digest.h"
+#include "service/base/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS_MAX = 1024, NUMBER_CHARS = 32, MATRIX_MAX_BYTES = 1 << 30 };
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "matrices are written and read as they are in memory");
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+static enum status usage(struct error *err, const char *text)
+{
+    return error_set(err, STATUS_INVALID, "usage", "", "%s", text);
+}
+
+/* Splits at commas, in place of a copy in the arena.  Returns how many, room + 1 for too many. */
+static size_t split(struct arena *arena, const char *list, const char **parts, size_t room)
+{
+    char  *copy = arena_strndup(arena, list, strlen(list));
+    size_t len = 0;
+    for (char *at = copy; at != NULL && len <= room; len++) {
+        char *comma = strchr(at, ',');
+        if (comma != NULL)
+            *comma++ = '\0';
+        if (len < room)
+            parts[len] = at;
+        at = comma;
+    }
+    return len;
+}
+
+static enum status find_columns(const struct csv_table *csv, const char *list, struct arena *arena,
+                                struct release_table *out, struct error *err)
+{
+    out->names = ARENA_NEW(arena, const char *, COLUMNS_MAX);
+    out->columns = ARENA_NEW(arena, size_t, COLUMNS_MAX);
+    if (out->names == NULL || out->columns == NULL)
+        return no_memory(err);
+    out->d = split(arena, list, out->names, COLUMNS_MAX);
+    if (out->d == 0 || out->d > COLUMNS_MAX)
+        return usage(err, "--columns takes 1 to 1024 names");
+    for (size_t j = 0; j < out->d; j++) {
+        TRY(csv_table_column(csv, out->names[j], &out->columns[j], err));
+        for (size_t k = 0; k < j; k++)
+            if (out->columns[k] == out->columns[j])
+                return error_set(err, STATUS_INVALID, "usage", "", "--columns names \"%.100s\" twice", out->names[j]);
+    }
+    return STATUS_OK;
+}
+
+enum status release_io_table(const struct csv_table *csv, const char *list, struct arena *arena,
+                             struct release_table *out, struct error *err)
+{
+    TRY(find_columns(csv, list, arena, out, err));
+    out->n = csv->rows;
+    if (out->n < 2)
+        return error_set(err, STATUS_INVALID, "too_few_rows", "", "%zu rows: more are needed", out->n);
+    out->rows = ARENA_NEW(arena, double, out->n * out->d);
+    if (out->rows == NULL)
+        return no_memory(err);
+    for (size_t i = 0; i < out->n; i++)
+        for (size_t j = 0; j < out->d; j++)
+            TRY(csv_table_number(csv, i, out->columns[j], &out->rows[i * out->d + j], err));
+    return STATUS_OK;
+}
+
+void release_io_wipe(struct release_table *table, struct csv_table *csv)
+{
+    sign_wipe(table->rows, table->n * table->d * sizeof *table->rows);
+    if (csv->text == NULL || csv->rows == 0)
+        return;
+    const char *last = csv_table_cell(csv, csv->rows - 1, csv->columns - 1);
+    sign_wipe(csv->text, (size_t)(last - csv->text) + strlen(last));
+}
+
+enum status release_io_numbers(const char *flag, const char *list, size_t len, struct arena *arena, double **out,
+                               struct error *err)
+{
+    const char **parts = ARENA_NEW(arena, const char *, len);
+    *out = ARENA_NEW(arena, double, len);
+    if (parts == NULL || *out == NULL)
+        return no_memory(err);
+    if (split(arena, list, parts, len) != len)
+        return error_set(err, STATUS_INVALID, "usage", "", "--%s takes %zu numbers with commas between them", flag,
+                         len);
+    for (size_t j = 0; j < len; j++) {
+        char *end = NULL;
+        (*out)[j] = strtod(parts[j], &end);
+        if (end == parts[j] || *end != '\0' || !isfinite((*out)[j]))
+            return error_set(err, STATUS_INVALID, "usage", "", "--%s: not a number: %.40s", flag, parts[j]);
+    }
+    return STATUS_OK;
+}
+
+/* Columns in the order of their names: by insertion, there are few. */
+static void order_by_name(const struct release_table *table, size_t *order)
+{
+    for (size_t j = 0; j < table->d; j++) {
+        size_t at = j;
+        for (; at > 0 && strcmp(table->names[order[at - 1]], table->names[j]) > 0; at--)
+            order[at] = order[at - 1];
+        order[at] = j;
+    }
+}
+
+enum status release_io_tag(const struct release_table *table, const struct sign_key *key, struct arena *arena,
+                           char out[65], struct error *err)
+{
+    struct arena_mark   mark = arena_mark(arena);
+    size_t              room = table->d * NUMBER_CHARS;
+    size_t             *order = ARENA_NEW(arena, size_t, table->d);
+    struct sign_digest *digests = ARENA_NEW(arena, struct sign_digest, table->n);
+    char               *text = ARENA_NEW(arena, char, room);
+    if (order == NULL || digests == NULL || text == NULL)
+        return no_memory(err);
+    order_by_name(table, order);
+    for (size_t i = 0; i < table->n; i++) {
+        size_t length = 0;
+        for (size_t j = 0; j < table->d; j++)
+            length += (size_t)snprintf(text + length, room - length, "%.17g,", table->rows[i * table->d + order[j]]);
+        sha256(text, length, digests[i].bytes);
+    }
+    enum status status = sign_data_tag(key, digests, table->n, out, err);
+    sign_wipe(text, room);
+    sign_wipe(digests, table->n * sizeof *digests);
+    arena_release(arena, mark);
+    return status;
+}
+
+static void write_header(FILE *stream, size_t rows, size_t columns, enum npy_type type)
+{
+    unsigned char header[128];
+    size_t        length = npy_write_header(rows, columns, type, header);
+    fwrite(header, 1, length, stream);
+}
+
+void release_io_write_indices(FILE *stream, const int64_t *indices, size_t rows, size_t columns, enum npy_type type)
+{
+    write_header(stream, rows, columns, type);
+    if (type == NPY_I8)
+        fwrite(indices, sizeof *indices, rows * columns, stream);
+    for (size_t i = 0; i < rows * columns && type == NPY_I4; i++) {
+        int32_t index = (int32_t)indices[i];
+        fwrite(&index, sizeof index, 1, stream);
+    }
+}
+
+void release_io_write_values(FILE *stream, const double *values, size_t rows, size_t columns)
+{
+    write_header(stream, rows, columns, NPY_F8);
+    fwrite(values, sizeof *values, rows * columns, stream);
+}
+
+static double number_at(const char *bytes, enum npy_type type)
+{
+    double  f8;
+    float   f4;
+    int32_t i4;
+    int64_t i8;
+    switch (type) {
+    case NPY_F4:
+        memcpy(&f4, bytes, sizeof f4);
+        return (double)f4;
+    case NPY_I4:
+        memcpy(&i4, bytes, sizeof i4);
+        return (double)i4;
+    case NPY_I8:
+        memcpy(&i8, bytes, sizeof i8);
+        return (double)i8;
+    default:
+        memcpy(&f8, bytes, sizeof f8);
+        return f8;
+    }
+}
+
+static enum status take_matrix(const char *bytes, size_t length, struct arena *arena, struct release_matrix *out,
+                               struct error *err)
+{
+    struct npy npy;
+    TRY(npy_header(bytes, length, &npy, err));
+    size_t width = npy_type_bytes(npy.type), room = (length - npy.data_offset) / width;
+    if (npy.columns > room || npy.rows != room / npy.columns || room % npy.columns != 0)
+        return error_set(err, STATUS_INVALID, "wrong_shape", "", "the matrix has not the numbers that its header says");
+    *out = (struct release_matrix){ARENA_NEW(arena, double, room), npy.rows, npy.columns, npy.type};
+    if (out->values == NULL)
+        return no_memory(err);
+    for (size_t i = 0; i < room; i++)
+        out->values[i] = number_at(bytes + npy.data_offset + i * width, npy.type);
+    return STATUS_OK;
+}
+
+enum status release_io_read(const char *path, struct arena *arena, struct release_matrix *out, struct error *err)
+{
+    char  *bytes = NULL;
+    size_t length = 0;
+    TRY(file_read(path, MATRIX_MAX_BYTES, &bytes, &length, err));
+    enum status status = take_matrix(bytes, length, arena, out, err);
+    free(bytes);
+    return status;
+}
+
+enum status release_io_manifest(const char *path, const char *matrix_path, struct release_manifest *out, char **text,
+                                struct error *err)
+{
+    char   *given = NULL, digest[65], why[sizeof err->text];
+    size_t  length = 0;
+    int64_t bytes = 0;
+    *text = NULL;
+    TRY(file_read(path, MANIFEST_MAX_BYTES, &given, &length, err));
+    enum status status = manifest_verify(given, length, out, err);
+    free(given);
+    if (status != STATUS_OK) {
+        snprintf(why, sizeof why, "%s", err->text);
+        return error_set(err, status, err->code, "", "%.100s: %.140s", path, why);
+    }
+    TRY(file_digest(matrix_path, digest, &bytes, err));
+    if (strcmp(digest, out->sha256) != 0 || bytes != out->bytes)
+        return error_set(err, STATUS_INVALID, "wrong_matrix", "", "%.100s is not the manifest of the matrix %.100s",
+                         path, matrix_path);
+    return manifest_text(out, text, err);
+}

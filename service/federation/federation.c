@@ -1,0 +1,550 @@
+/* The federation as a resource.  See federation.h. */
+#include "service/federation/federation.h"
+
+#include "engine/federated/fts.h"
+#include "engine/privacy/accountant.h"
+#include "engine/space/region.h"
+#include "service/app/app_transact.h"
+#include "service/app/slots.h"
+#include "service/base/npy.h"
+#include "service/base/text.h"
+#include "service/codec/codec_federation.h"
+#include "service/base/digest.h"
+#include "service/base/random.h"
+#include "service/app/steady.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 1000, LIST_DEFAULT = 100, NPY_HEADER_MAX = 128 };
+
+enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon, struct error *err)
+{
+    *epsilon = 0;
+    if (!spec->is_private || broadcasts == 0)
+        return STATUS_OK;
+    const struct accountant_run run = {spec->broadcast.q, spec->broadcast.z, spec->delta, (uint64_t)broadcasts};
+    return accountant_promise(&run, epsilon, err);
+}
+
+enum status federation_estimate(struct app *app, struct caller *caller, const struct federation *federation,
+                                double *epsilon, struct error *err)
+{
+    const struct federation_spec *spec = &federation->spec;
+    const struct accountant_run   run = {spec->broadcast.q, spec->broadcast.z, spec->delta,
+                                         (uint64_t)(federation->round - 1)};
+    struct arena_mark             mark = arena_mark(caller->arena);
+    enum status                   status = STATUS_OK;
+    *epsilon = spec->is_private ? 0 : (double)NAN;
+    if (spec->is_private && run.releases > 0) {
+        TRY(slots_enter(app->compute, app, caller, err));
+        status = accountant_estimate(&run, epsilon, caller->arena, err);
+        slots_leave(app->compute);
+    }
+    arena_release(caller->arena, mark);
+    if (status == STATUS_NUMERIC) // too large for its grid: the guarantee alone is shown
+        *epsilon = (double)NAN;
+    return status == STATUS_NUMERIC ? STATUS_OK : status;
+}
+
+enum status federation_log(struct db_conn *conn, const char *kind, const char *id, int64_t number, const char *actor,
+                           int64_t now_ms, struct error *err)
+{
+    char detail[64];
+    if (number > 0)
+        snprintf(detail, sizeof detail, "%s %lld", id, (long long)number);
+    else
+        snprintf(detail, sizeof detail, "%s", id);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(actor), TEXT(detail)));
+}
+
+/* ---- rows ---- */
+
+static enum status read_row(const struct row_federation *row, struct arena *arena, struct federation *out,
+                            struct error *err)
+{
+    bool failed = false;
+    int  state = FEDERATION_STATES - 1;
+    while (state > 0 && strcmp(federation_state_names[state], row->state) != 0)
+        state--;
+    *out = (struct federation){.name = db_keep_text(row->name, arena, &failed),
+                               .reason = db_keep_text(row->reason, arena, &failed),
+                               .state = (enum federation_state)state,
+                               .version = row->version,
+                               .registered = row->registered,
+                               .round = row->round,
+                               .received = row->received,
+                               .deadline_ms = row->deadline_ms,
+                               .epsilon = row->epsilon,
+                               .created_ms = row->created_ms,
+                               .updated_ms = row->updated_ms};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->features_sha256, sizeof out->features_sha256, "%s", row->features_sha256);
+    if (failed)
+        return app_no_memory(err);
+    return codec_federation_parse(row->spec, arena, &out->spec, err);
+}
+
+enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
+                           struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_GET, BIND(TEXT(id))));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? read_row(row_federation(&rows), arena, out, err) : caller_no_such("federation", err);
+    db_done(&rows);
+    return status;
+}
+
+/* ---- create ---- */
+
+/* What the use cases hand to their transactions. */
+struct work {
+    struct app    *app;
+    struct caller *caller;
+    const char    *id;
+    const struct federation_new *new;
+    const struct federation_filter *filter;
+    enum federation_verb            verb;
+    struct federation              *federation;
+    struct federation_page         *page;
+    struct federation_agent        *agent;
+    struct federation_agent_page   *agents;
+    struct federation_file         *file;
+    int64_t                         after, limit, now_ms;
+    bool                            is_closed; /* a round was */
+};
+
+static enum status make_features(const struct federation_spec *spec, struct arena *arena, struct federation_file *out,
+                                 struct error *err)
+{
+    const struct fts_shared shared = {spec->features, (uint64_t)federation_option(spec, "features_seed"),
+                                      federation_option(spec, "length_scale")};
+    struct rff              rff;
+    TRY(fts_features(&shared, &spec->study.space, arena, &rff, err));
+    size_t         columns = rff.dims + 1;
+    unsigned char *bytes = arena_alloc(arena, NPY_HEADER_MAX + rff.count * columns * sizeof(double), 1);
+    if (bytes == NULL)
+        return app_no_memory(err);
+    size_t used = npy_write_header(rff.count, columns, NPY_F8, bytes);
+    for (size_t i = 0; i < rff.count; i++) {
+        memcpy(bytes + used, rff.frequencies + i * rff.dims, rff.dims * sizeof(double));
+        used += rff.dims * sizeof(double);
+        memcpy(bytes + used, &rff.phases[i], sizeof(double));
+        used += sizeof(double);
+    }
+    out->bytes = bytes;
+    out->length = used;
+    sha256_hex(bytes, used, out->sha256);
+    return STATUS_OK;
+}
+
+static enum status create(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work             *work = arg;
+    const struct federation *out = work->federation;
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_ADD,
+                BIND(TEXT(out->id), TEXT(out->name), TEXT(federation_state_names[out->state]),
+                     TEXT(work->new->spec_text), BLOB(work->file->bytes, work->file->length), TEXT(work->file->sha256),
+                     INT(out->created_ms))));
+    return federation_log(conn, "federation.created", out->id, 0, work->caller->token_id, out->created_ms, err);
+}
+
+enum status federation_create(struct app *app, struct caller *caller, const struct federation_new *new,
+                              struct federation *out, struct error *err)
+{
+    struct federation_file file;
+    struct work            work = {
+                   .app = app, .caller = caller, .new = new, .federation = out, .file = &file, .now_ms = app->now_ms()};
+    double epsilon;
+    TRY(federation_cost(&new->spec, 1, &epsilon, err));
+    if (new->spec.is_private && epsilon > new->spec.epsilon)
+        return error_set(err, STATUS_INVALID, "budget_too_small", "/privacy/epsilon", "one broadcast alone costs %.6g",
+                         epsilon);
+    TRY(make_features(&new->spec, caller->arena, &file, err));
+    *out = (struct federation){.name = new->name,
+                               .spec = new->spec,
+                               .version = 1,
+                               .round = 1,
+                               .created_ms = work.now_ms,
+                               .updated_ms = work.now_ms};
+    memcpy(out->features_sha256, file.sha256, sizeof file.sha256);
+    TRY(random_id(out->id, sizeof out->id, "fed_", 16, err));
+    return app_transact(app, caller, create, &work, err);
+}
+
+/* ---- find, list ---- */
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    return federation_get(conn, work->id, work->caller->arena, work->federation, err);
+}
+
+/* A round whose deadline has passed is closed by whoever comes next. */
+static enum status close_due(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(find(conn, arg, err));
+    work->is_closed = federation_is_due(work->federation, steady_ms(work->app));
+    if (!work->is_closed)
+        return STATUS_OK;
+    return federation_close_round(conn, work->app, work->federation, work->caller->arena, err);
+}
+
+enum status federation_find(struct app *app, struct caller *caller, const char *id, struct federation *out,
+                            struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .federation = out, .now_ms = app->now_ms()};
+    TRY(caller_sees(caller, "federation", id, err));
+    TRY(db_read(app->db, find, &work, err));
+    if (!federation_is_due(out, steady_ms(app)))
+        return STATUS_OK;
+    TRY(db_transact(app->db, close_due, &work, err));
+    if (work.is_closed)
+        federation_count_round(app, out);
+    return STATUS_OK;
+}
+
+static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
+{
+    struct federation_page *out = work->page;
+    bool                    more;
+    enum status             status;
+    while ((status = db_next(rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
+        status = read_row(row_federation(rows), work->caller->arena, &out->federations[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(rows);
+    if (status != STATUS_OK || !more)
+        return status;
+    const struct federation *last = &out->federations[out->len - 1];
+    out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work   *work = arg;
+    struct db_rows rows;
+    long long      created = 0;
+    char           id[24] = "";
+    const char    *cursor = work->filter->cursor;
+    if (cursor != NULL && (sscanf(cursor, "%lld:%23[a-z0-9_]", &created, id) != 2 || created <= 0))
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    work->page->federations = ARENA_NEW(work->caller->arena, struct federation, (size_t)work->limit);
+    if (work->page->federations == NULL)
+        return app_no_memory(err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_LIST,
+                 BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state), INT(created), TEXT(id),
+                      INT(work->limit + 1))));
+    return list_rows(&rows, work, err);
+}
+
+static int64_t bounded(int64_t limit)
+{
+    return limit >= 1 && limit <= LIST_MAX ? limit : LIST_DEFAULT;
+}
+
+enum status federation_list(struct app *app, struct caller *caller, const struct federation_filter *filter,
+                            struct federation_page *out, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .filter = filter, .page = out, .limit = bounded(filter->limit)};
+    *out = (struct federation_page){0};
+    return db_read(app->db, list, &work, err);
+}
+
+/* ---- change ---- */
+
+enum status federation_set_state(struct db_conn *conn, struct federation *federation, enum federation_state state,
+                                 const char *reason, const char *actor, int64_t now_ms, struct error *err)
+{
+    static const char *const kinds[FEDERATION_STATES] = {[FEDERATION_ACTIVE] = "federation.resumed",
+                                                         [FEDERATION_PAUSED] = "federation.paused",
+                                                         [FEDERATION_COMPLETED] = "federation.completed"};
+    federation->state = state;
+    federation->reason = reason;
+    federation->version++;
+    federation->updated_ms = now_ms;
+    if (state == FEDERATION_COMPLETED) {
+        federation->received = federation->deadline_ms = 0;
+        federation->version++;
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, BIND(TEXT(federation->id), INT(0), INT(0), INT(now_ms))));
+    }
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_STATE,
+                BIND(TEXT(federation->id), TEXT(federation_state_names[state]), TEXT(reason), INT(now_ms))));
+    return federation_log(conn, kinds[state], federation->id, 0, actor, now_ms, err);
+}
+
+static const struct {
+    unsigned              from; /* bit set of states */
+    enum federation_state to;
+    const char           *reason;
+} moves[] = {
+    [FEDERATION_PAUSE] = {1u << FEDERATION_ACTIVE, FEDERATION_PAUSED, NULL},
+    [FEDERATION_RESUME] = {1u << FEDERATION_PAUSED, FEDERATION_ACTIVE, NULL},
+    [FEDERATION_COMPLETE] = {1u << FEDERATION_ACTIVE | 1u << FEDERATION_PAUSED, FEDERATION_COMPLETED, "requested"},
+};
+
+static enum status move(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work       *work = arg;
+    struct federation *federation = work->federation;
+    TRY(find(conn, arg, err));
+    if ((moves[work->verb].from >> federation->state & 1u) == 0)
+        return error_state(err, "federation", federation_state_names[federation->state], federation->reason);
+    return federation_set_state(conn, federation, moves[work->verb].to, moves[work->verb].reason,
+                                work->caller->token_id, work->now_ms, err);
+}
+
+enum status federation_move(struct app *app, struct caller *caller, const char *id, enum federation_verb verb,
+                            struct federation *out, struct error *err)
+{
+    struct work work = {
+        .app = app, .caller = caller, .id = id, .verb = verb, .federation = out, .now_ms = app->now_ms()};
+    TRY(caller_sees(caller, "federation", id, err));
+    return app_transact(app, caller, move, &work, err);
+}
+
+/* The broadcasts are part of what such a study is made from. */
+static enum status check_hosted(struct db_conn *conn, const char *id, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_HOSTED, BIND(TEXT(id))));
+    const struct row_count *row = row_count(&rows);
+    enum status             status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && row->count > 0)
+        status = error_set(err, STATUS_CONFLICT, "federation_has_studies", "",
+                           "%lld studies are its agents: delete them first", (long long)row->count);
+    db_done(&rows);
+    return status;
+}
+
+static enum status remove_row(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(find(conn, arg, err));
+    TRY(check_hosted(conn, work->id, err));
+    TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, BIND(TEXT(work->id), INT(work->now_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, BIND(TEXT(work->id))));
+    return federation_log(conn, "federation.deleted", work->id, 0, work->caller->token_id, work->now_ms, err);
+}
+
+enum status federation_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
+{
+    struct federation federation;
+    struct work work = {.app = app, .caller = caller, .id = id, .federation = &federation, .now_ms = app->now_ms()};
+    TRY(caller_sees(caller, "federation", id, err));
+    TRY(app_transact(app, caller, remove_row, &work, err));
+    token_forget(app, id);
+    return STATUS_OK;
+}
+
+/* ---- agents ---- */
+
+enum status federation_seat(struct db_conn *conn, struct federation *federation, struct federation_agent *agent,
+                            const char *actor, int64_t now_ms, struct error *err)
+{
+    if (federation->state == FEDERATION_COMPLETED)
+        return error_state(err, "federation", "completed", federation->reason);
+    if (federation->registered >= federation->spec.seats)
+        return error_set(err, STATUS_CONFLICT, "federation_full", "", "all %lld seats are taken",
+                         (long long)federation->spec.seats);
+    agent->seat = ++federation->registered;
+    agent->region = (int64_t)federation_region(&federation->spec, agent->seat);
+    agent->created_ms = now_ms;
+    federation->version++;
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_ADD,
+                BIND(TEXT(federation->id), INT(agent->seat), TEXT(agent->name), TEXT(agent->token_id),
+                     TEXT(agent->study), INT(now_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_REGISTER, BIND(TEXT(federation->id), INT(agent->seat), INT(now_ms))));
+    return federation_log(conn, "agent.registered", federation->id, agent->seat, actor, now_ms, err);
+}
+
+static enum status add_agent(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work             *work = arg;
+    struct federation_agent *agent = work->agent;
+    TRY(find(conn, arg, err));
+    TRY(federation_seat(conn, work->federation, agent, work->caller->token_id, work->now_ms, err));
+    snprintf(agent->token.agent, sizeof agent->token.agent, "%lld", (long long)agent->seat);
+    return token_add(conn, work->caller, &agent->token, err);
+}
+
+enum status federation_register(struct app *app, struct caller *caller, const char *id, const char *name,
+                                struct federation_agent *out, struct error *err)
+{
+    struct federation federation;
+    struct work       work = {
+              .app = app, .caller = caller, .id = id, .agent = out, .federation = &federation, .now_ms = app->now_ms()};
+    const struct token_new token = {.name = name, .scope = SCOPE_AGENT, .resource = id};
+    TRY(caller_sees(caller, "federation", id, err));
+    *out = (struct federation_agent){.name = name};
+    TRY(token_draw(app, &token, &out->token, err));
+    out->token_id = out->token.id;
+    return app_transact(app, caller, add_agent, &work, err);
+}
+
+static enum status read_agent(const struct row_agent *row, const struct federation_spec *spec, struct arena *arena,
+                              struct federation_agent *out, struct error *err)
+{
+    bool failed = false;
+    *out = (struct federation_agent){.seat = row->seat,
+                                     .name = db_keep_text(row->name, arena, &failed),
+                                     .token_id = db_keep_text(row->token, arena, &failed),
+                                     .study = db_keep_text(row->study, arena, &failed),
+                                     .created_ms = row->created_ms};
+    out->region = (int64_t)federation_region(spec, out->seat);
+    return failed ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status find_agent(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(find(conn, work, err));
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, BIND(TEXT(work->id), INT(work->after), INT(1))));
+    const struct row_agent *row = row_agent(&rows);
+    struct token            token = work->agent->token;
+    enum status             status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && (!more || row->seat != work->after + 1))
+        status = error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent has this seat");
+    if (status == STATUS_OK)
+        status = read_agent(row_agent(&rows), &work->federation->spec, work->caller->arena, work->agent, err);
+    db_done(&rows);
+    work->agent->token = token;
+    return status;
+}
+
+static enum status renew(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work             *work = arg;
+    struct federation_agent *agent = work->agent;
+    int64_t                  changes = 0;
+    TRY(find_agent(conn, work, err));
+    if (agent->study != NULL)
+        return error_set(err, STATUS_CONFLICT, "seat_taken", "", "a study has this seat");
+    TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, BIND(TEXT(agent->token_id), INT(work->now_ms))));
+    if (changes > 0)
+        TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                    BIND(INT(work->now_ms), TEXT("token.revoked"), TEXT(NULL), INT(0), INT(0),
+                         TEXT(work->caller->token_id), TEXT(agent->token_id))));
+    agent->token_id = agent->token.id;
+    agent->token.name = agent->name;
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_TOKEN,
+                BIND(TEXT(work->id), INT(agent->seat), TEXT(agent->token.id))));
+    return token_add(conn, work->caller, &agent->token, err);
+}
+
+enum status federation_renew(struct app *app, struct caller *caller, const char *id, int64_t seat,
+                             struct federation_agent *out, struct error *err)
+{
+    char              name[24];
+    struct federation federation;
+    struct work       work = {.app = app,
+                              .caller = caller,
+                              .id = id,
+                              .agent = out,
+                              .federation = &federation,
+                              .after = seat - 1,
+                              .now_ms = app->now_ms()};
+    snprintf(name, sizeof name, "%lld", (long long)seat);
+    const struct token_new token = {.name = "", .scope = SCOPE_AGENT, .resource = id, .agent = name};
+    TRY(caller_sees(caller, "federation", id, err));
+    *out = (struct federation_agent){.seat = seat};
+    TRY(token_draw(app, &token, &out->token, err));
+    TRY(app_transact(app, caller, renew, &work, err));
+    token_forget(app, id);
+    return STATUS_OK;
+}
+
+static enum status list_agents(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work                  *work = arg;
+    struct federation_agent_page *out = work->agents;
+    struct db_rows                rows;
+    bool                          more;
+    enum status                   status;
+    TRY(find(conn, arg, err));
+    out->agents = ARENA_NEW(work->caller->arena, struct federation_agent, (size_t)work->limit);
+    if (out->agents == NULL)
+        return app_no_memory(err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST,
+                 BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1))));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
+        status =
+            read_agent(row_agent(&rows), &work->federation->spec, work->caller->arena, &out->agents[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(&rows);
+    if (status != STATUS_OK || !more)
+        return status;
+    out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->agents[out->len - 1].seat);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+enum status federation_number_cursor(const char *cursor, int64_t *after, struct error *err)
+{
+    char *end = NULL;
+    *after = 0;
+    if (cursor == NULL)
+        return STATUS_OK;
+    *after = strtoll(cursor, &end, 10);
+    if (end == cursor || *end != '\0' || *after < 0)
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    return STATUS_OK;
+}
+
+enum status federation_agents(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
+                              struct federation_agent_page *out, struct error *err)
+{
+    struct federation federation;
+    struct work       work = {
+              .app = app, .caller = caller, .id = id, .agents = out, .federation = &federation, .limit = bounded(limit)};
+    *out = (struct federation_agent_page){0};
+    TRY(caller_sees(caller, "federation", id, err));
+    TRY(federation_number_cursor(cursor, &work.after, err));
+    return db_read(app->db, list_agents, &work, err);
+}
+
+/* ---- features ---- */
+
+static enum status read_features(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work   *work = arg;
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_FEATURES, BIND(TEXT(work->id))));
+    const struct row_features *row = row_features(&rows);
+    enum status                status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && !more)
+        status = caller_no_such("federation", err);
+    if (status == STATUS_OK) {
+        bool failed = false;
+        work->file->bytes = db_keep_blob(row->features, work->caller->arena, &failed);
+        work->file->length = row->features.length;
+        snprintf(work->file->sha256, sizeof work->file->sha256, "%s", row->features_sha256);
+        status = failed ? app_no_memory(err) : STATUS_OK;
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status federation_features(struct app *app, struct caller *caller, const char *id, struct federation_file *out,
+                                struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .file = out};
+    TRY(caller_sees(caller, "federation", id, err));
+    return db_read(app->db, read_features, &work, err);
+}

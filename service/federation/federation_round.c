@@ -1,0 +1,443 @@
+/* A round of a federation.  See federation.h for what must hold.
+ * Secret here: the subset, the sums, the noise before it is added; they live in the arena of the closing request, are
+ * overwritten before its transaction ends, and go into no log, event or counter. */
+#include "service/app/app_transact.h"
+#include "service/base/npy.h"
+#include "service/base/text.h"
+#include "service/base/digest.h"
+#include "service/federation/federation.h"
+#include "service/base/random.h"
+#include "service/app/steady.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LIST_MAX = 1000, LIST_DEFAULT = 100, NPY_HEADER_MAX = 128 };
+static const char closer[] = "federation"; /* the actor of what a deadline or a last message does */
+
+bool federation_is_due(const struct federation *federation, int64_t steady_now_ms)
+{
+    bool is_late = federation->deadline_ms != 0 && steady_now_ms >= federation->deadline_ms;
+    return federation->state == FEDERATION_ACTIVE && (federation->received >= federation->spec.seats ||
+                                                      (is_late && federation->received >= federation->spec.minimum));
+}
+
+/* ---- closing ---- */
+
+struct closing {
+    struct db_conn    *conn;
+    struct federation *federation;
+    struct arena      *arena;
+    unsigned char     *file; /* .npy */
+    size_t             file_bytes, rows;
+    double            *values;  /* [rows][features], then into the file */
+    double            *message; /* [features] */
+    int64_t            now_ms;
+};
+
+typedef void message_fn(struct closing *closing, void *arg, size_t seat);
+
+static enum status each_message(struct closing *closing, message_fn *take, void *arg, struct error *err)
+{
+    struct federation *federation = closing->federation;
+    size_t             bytes = federation->spec.features * sizeof(double);
+    struct db_rows     rows;
+    bool               more;
+    enum status        status;
+    TRY(db_query(closing->conn, &rows, err, SQL_FEDERATION_MESSAGE_LIST,
+                 BIND(TEXT(federation->id), INT(federation->round))));
+    const struct row_message *row = row_message(&rows);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        if (row->data.length != bytes) {
+            status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a message has another length");
+            break;
+        }
+        memcpy(closing->message, row->data.bytes, bytes);
+        take(closing, arg, (size_t)row->seat - 1);
+    }
+    db_done(&rows);
+    random_wipe(closing->message, bytes);
+    return status;
+}
+
+static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
+{
+    (void)arg;
+    return random_bytes(out, length, err);
+}
+
+struct secret {
+    struct broadcast plan;
+    struct sampler   sampler;
+    uint8_t         *subset;
+    int64_t         *k, *sums, *spare; /* spare: what was not drawn goes there */
+};
+
+/* Every message costs the same time, drawn or not. */
+static void add_drawn(struct closing *closing, void *arg, size_t seat)
+{
+    struct secret *secret = arg;
+    int64_t       *sums = broadcast_has(secret->subset, seat) ? secret->sums : secret->spare;
+    (void)broadcast_add(&secret->plan, seat, closing->message, secret->k, sums);
+}
+
+static enum status plan_round(const struct closing *closing, struct broadcast *plan, struct error *err)
+{
+    const struct federation_spec *spec = &closing->federation->spec;
+    size_t                       *region_of = ARENA_NEW(closing->arena, size_t, plan->agents);
+    if (region_of == NULL)
+        return app_no_memory(err);
+    for (size_t n = 0; n < plan->agents; n++)
+        region_of[n] = federation_region(spec, (int64_t)n + 1);
+    plan->region_of = region_of;
+    plan->round = (uint64_t)(closing->federation->round - 1);
+    return broadcast_plan(plan, err);
+}
+
+/* The only place that draws. */
+static enum status aggregate(struct closing *closing, struct error *err)
+{
+    struct secret secret = {.plan = closing->federation->spec.broadcast};
+    size_t        subset_bytes = (secret.plan.agents + 7) / 8, features = secret.plan.features;
+    size_t        sums_bytes = closing->rows * features * sizeof(int64_t);
+    TRY(plan_round(closing, &secret.plan, err));
+    secret.subset = arena_zalloc(closing->arena, subset_bytes, 1);
+    secret.k = ARENA_NEW(closing->arena, int64_t, features);
+    secret.sums = arena_zalloc(closing->arena, sums_bytes, 1);
+    secret.spare = arena_zalloc(closing->arena, sums_bytes, 1);
+    if (secret.subset == NULL || secret.k == NULL || secret.sums == NULL || secret.spare == NULL)
+        return app_no_memory(err);
+    sampler_init(&secret.sampler, draw_bits, NULL);
+    enum status status = broadcast_draw(&secret.plan, &secret.sampler, secret.subset, err);
+    if (status == STATUS_OK)
+        status = each_message(closing, add_drawn, &secret, err);
+    if (status == STATUS_OK)
+        status = broadcast_finish(&secret.plan, secret.sums, &secret.sampler, closing->values, err);
+    sampler_wipe(&secret.sampler);
+    random_wipe(secret.subset, subset_bytes);
+    random_wipe(secret.sums, sums_bytes);
+    random_wipe(secret.spare, sums_bytes);
+    random_wipe(secret.k, features * sizeof(int64_t));
+    return status;
+}
+
+static void keep_last(struct closing *closing, void *arg, size_t seat)
+{
+    (void)arg;
+    size_t features = closing->federation->spec.features;
+    memcpy(closing->values + seat * features, closing->message, features * sizeof(double));
+}
+
+/* Without privacy: the vectors of the round before, and in their place those that came. */
+static enum status collect(struct closing *closing, struct error *err)
+{
+    const struct federation *federation = closing->federation;
+    struct db_rows           rows;
+    bool                     more;
+    TRY(db_query(closing->conn, &rows, err, SQL_FEDERATION_BROADCAST_GET,
+                 BIND(TEXT(federation->id), INT(federation->round - 1))));
+    const struct row_blob *row = row_blob(&rows);
+    enum status            status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more) {
+        size_t bytes = closing->rows * federation->spec.features * sizeof(double), length = row->data.length;
+        if (length > bytes)
+            memcpy(closing->values, (const unsigned char *)row->data.bytes + length - bytes, bytes);
+    }
+    db_done(&rows);
+    return status == STATUS_OK ? each_message(closing, keep_last, NULL, err) : status;
+}
+
+static enum status fill(struct closing *closing, struct error *err)
+{
+    const struct federation_spec *spec = &closing->federation->spec;
+    closing->rows = spec->is_private ? spec->broadcast.regions : (size_t)spec->seats;
+    size_t numbers = closing->rows * spec->features;
+    closing->file = arena_alloc(closing->arena, NPY_HEADER_MAX + numbers * sizeof(double), 1);
+    closing->values = arena_zalloc(closing->arena, numbers, sizeof(double));
+    closing->message = ARENA_NEW(closing->arena, double, spec->features);
+    if (closing->file == NULL || closing->values == NULL || closing->message == NULL)
+        return app_no_memory(err);
+    TRY(spec->is_private ? aggregate(closing, err) : collect(closing, err));
+    size_t head = npy_write_header(closing->rows, spec->features, NPY_F8, closing->file);
+    memcpy(closing->file + head, closing->values, numbers * sizeof(double));
+    closing->file_bytes = head + numbers * sizeof(double);
+    return STATUS_OK;
+}
+
+/* The debit, then what it pays for, in the same transaction. */
+static enum status store(struct closing *closing, double total, struct error *err)
+{
+    struct federation *federation = closing->federation;
+    bool               is_private = federation->spec.is_private;
+    double             before = federation->epsilon;
+    char               digest[SHA256_HEX_BYTES];
+    int64_t            changes = 0;
+    sha256_hex(closing->file, closing->file_bytes, digest);
+    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_LEDGER_ADD,
+                BIND(TEXT(federation->id), INT(federation->round), TEXT(is_private ? "discrete-gaussian" : "none"),
+                     REAL(is_private ? total - before : (double)NAN),
+                     REAL(is_private ? federation->spec.delta : (double)NAN), REAL(is_private ? total : (double)NAN),
+                     TEXT(digest), INT(closing->now_ms))));
+    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_BROADCAST_ADD,
+                BIND(TEXT(federation->id), INT(federation->round), INT(federation->received),
+                     BLOB(closing->file, closing->file_bytes), INT(closing->now_ms))));
+    TRY(db_exec(closing->conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
+    TRY(db_exec(closing->conn, &changes, err, SQL_FEDERATION_ROUND,
+                BIND(TEXT(federation->id), INT(federation->round), INT(federation->round + 1), REAL(total),
+                     INT(closing->now_ms))));
+    if (changes != 1)
+        return error_set(err, STATUS_BUSY, "busy", "", "the round was closed meanwhile");
+    return federation_log(closing->conn, "round.closed", federation->id, federation->round, closer, closing->now_ms,
+                          err);
+}
+
+/* After a round: is there another one, and can it be paid? */
+static enum status go_on(struct closing *closing, struct error *err)
+{
+    struct federation *federation = closing->federation;
+    double             next = 0;
+    if (federation->round > federation->spec.rounds)
+        return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "rounds_completed", closer,
+                                    closing->now_ms, err);
+    TRY(federation_cost(&federation->spec, federation->round, &next, err));
+    if (!federation->spec.is_private || next <= federation->spec.epsilon)
+        return STATUS_OK;
+    return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted", closer,
+                                closing->now_ms, err);
+}
+
+enum status federation_close_round(struct db_conn *conn, struct app *app, struct federation *federation,
+                                   struct arena *arena, struct error *err)
+{
+    struct closing    closing = {.conn = conn, .federation = federation, .arena = arena, .now_ms = app->now_ms()};
+    struct arena_mark mark = arena_mark(arena);
+    double            total = 0;
+    TRY(federation_cost(&federation->spec, federation->round, &total, err));
+    if (federation->spec.is_private && total > federation->spec.epsilon) // never: go_on has asked before
+        return federation_set_state(conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted", closer,
+                                    closing.now_ms, err);
+    TRY(fill(&closing, err));
+    TRY(store(&closing, total, err));
+    arena_release(arena, mark);
+    federation->epsilon = total;
+    federation->round++;
+    federation->version++;
+    federation->received = federation->deadline_ms = 0;
+    federation->updated_ms = closing.now_ms;
+    return go_on(&closing, err);
+}
+
+void federation_count_round(struct app *app, const struct federation *federation)
+{
+    atomic_fetch_add(&app->counters.federation_rounds, 1);
+    atomic_fetch_add(&app->counters.federation_seats, (uint64_t)federation->spec.seats);
+}
+
+/* ---- messages ---- */
+
+static enum status over(const struct federation *federation, struct error *err)
+{
+    return error_state(err, "federation", "completed", federation->reason);
+}
+
+static enum status check_message(const struct federation *federation, const struct federation_message *message,
+                                 struct error *err)
+{
+    char where[32];
+    if (strcmp(message->features_sha256, federation->features_sha256) != 0)
+        return error_set(err, STATUS_INVALID, "wrong_features", "",
+                         "the message was made with other random features than the federation's");
+    if (message->len != federation->spec.features)
+        return error_set(err, STATUS_INVALID, "wrong_length", "", "a message has %zu numbers, not %zu",
+                         federation->spec.features, message->len);
+    for (size_t i = 0; i < message->len; i++) {
+        snprintf(where, sizeof where, "/%zu", i);
+        if (!isfinite(message->vector[i]))
+            return error_set(err, STATUS_INVALID, "not_finite", where, "must be a finite number");
+    }
+    return STATUS_OK;
+}
+
+static enum status check_round(const struct federation *federation, int64_t round, struct error *err)
+{
+    if (round < federation->round)
+        return error_set(err, STATUS_CONFLICT, "round_closed", "", "round %lld is closed; %s", (long long)round,
+                         federation->state == FEDERATION_COMPLETED ? "the federation is over"
+                                                                   : "send for the open one");
+    if (federation->state == FEDERATION_COMPLETED)
+        return over(federation, err);
+    if (federation->state == FEDERATION_PAUSED)
+        return error_state(err, "federation", "paused", NULL);
+    if (round > federation->round)
+        return error_set(err, STATUS_CONFLICT, "round_not_open", "", "round %lld is the open one",
+                         (long long)federation->round);
+    return STATUS_OK;
+}
+
+static enum status find_message(struct db_conn *conn, const struct federation *federation,
+                                const struct federation_message *message, bool *is_repeat, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_MESSAGE_GET,
+                 BIND(TEXT(federation->id), INT(message->round), INT(message->seat))));
+    const struct row_blob *row = row_blob(&rows);
+    enum status            status = db_next(&rows, &more, err);
+    *is_repeat = false;
+    if (status == STATUS_OK && more) {
+        size_t length = message->len * sizeof(double);
+        *is_repeat = row->data.length == length && memcmp(row->data.bytes, message->vector, length) == 0;
+        if (!*is_repeat)
+            status = error_set(err, STATUS_CONFLICT, "message_conflict", "",
+                               "another message of this agent is there already");
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status federation_take(struct db_conn *conn, struct app *app, struct federation *federation,
+                            const struct federation_message *message, struct federation_receipt *out,
+                            struct arena *arena, struct error *err)
+{
+    int64_t now_ms = app->now_ms();
+    *out = (struct federation_receipt){.round = message->round, .seat = message->seat};
+    TRY(check_message(federation, message, err));
+    TRY(check_round(federation, message->round, err));
+    TRY(find_message(conn, federation, message, &out->is_repeat, err));
+    if (out->is_repeat)
+        return STATUS_OK;
+    federation->version++;
+    if (federation->received++ == 0)
+        federation->deadline_ms = steady_ms(app) + federation->spec.round_ms;
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_ADD,
+                BIND(TEXT(federation->id), INT(message->round), INT(message->seat),
+                     BLOB(message->vector, message->len * sizeof(double)), INT(now_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED,
+                BIND(TEXT(federation->id), INT(federation->received), INT(federation->deadline_ms), INT(now_ms))));
+    out->is_closed = federation->received >= federation->spec.seats;
+    return out->is_closed ? federation_close_round(conn, app, federation, arena, err) : STATUS_OK;
+}
+
+struct work {
+    struct app                      *app;
+    struct caller                   *caller;
+    struct federation               *federation;
+    const struct federation_message *message;
+    struct federation_receipt       *receipt;
+    struct federation_file          *file;
+    struct federation_round_page    *page;
+    int64_t                          round, after, limit;
+};
+
+static enum status send(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(federation_get(conn, work->federation->id, work->caller->arena, work->federation, err));
+    return federation_take(conn, work->app, work->federation, work->message, work->receipt, work->caller->arena, err);
+}
+
+enum status federation_send(struct app *app, struct caller *caller, const char *id,
+                            const struct federation_message *message, struct federation_receipt *out, struct error *err)
+{
+    struct federation federation;
+    struct work work = {.app = app, .caller = caller, .federation = &federation, .message = message, .receipt = out};
+    char        seat[24];
+    snprintf(seat, sizeof seat, "%lld", (long long)message->seat);
+    TRY(federation_find(app, caller, id, &federation, err));
+    if (caller->scope != SCOPE_AGENT || strcmp(caller->resource, id) != 0 || strcmp(caller->agent, seat) != 0)
+        return error_set(err, STATUS_FORBIDDEN, "other_agent", "", "only the agent's own token sends its messages");
+    TRY(app_transact(app, caller, send, &work, err));
+    atomic_fetch_add(&app->counters.federation_messages, out->is_repeat ? 0 : 1);
+    if (out->is_closed)
+        federation_count_round(app, &federation);
+    return STATUS_OK;
+}
+
+/* ---- what is shown ---- */
+
+static enum status read_broadcast(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work            *work = arg;
+    struct federation_file *file = work->file;
+    struct db_rows          rows;
+    bool                    more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, BIND(TEXT(work->federation->id), INT(work->round))));
+    const struct row_blob *row = row_blob(&rows);
+    enum status            status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && !more)
+        status = error_set(err, STATUS_NOT_FOUND, "round_not_found", "", "there is no such round");
+    if (status == STATUS_OK) {
+        bool failed = false;
+        file->bytes = db_keep_blob(row->data, work->caller->arena, &failed);
+        file->length = row->data.length;
+        status = failed ? app_no_memory(err) : STATUS_OK;
+    }
+    db_done(&rows);
+    if (status == STATUS_OK)
+        sha256_hex(file->bytes, file->length, file->sha256);
+    return status;
+}
+
+enum status federation_broadcast(struct app *app, struct caller *caller, const char *id, int64_t round,
+                                 struct federation_file *out, struct error *err)
+{
+    struct federation federation;
+    struct work       work = {.caller = caller, .federation = &federation, .file = out, .round = round};
+    TRY(federation_find(app, caller, id, &federation, err));
+    if (round == federation.round && federation.state == FEDERATION_COMPLETED)
+        return over(&federation, err);
+    if (round == federation.round)
+        return error_set(err, STATUS_CONFLICT, "round_open", "", "%lld of %lld agents have sent",
+                         (long long)federation.received, (long long)federation.spec.seats);
+    return db_read(app->db, read_broadcast, &work, err);
+}
+
+static enum status read_round(const struct row_round *row, struct arena *arena, struct federation_round *out,
+                              struct error *err)
+{
+    bool failed = false;
+    *out = (struct federation_round){.round = row->round,
+                                     .messages = row->messages,
+                                     .mechanism = db_keep_text(row->mechanism, arena, &failed),
+                                     .sha256 = db_keep_text(row->sha256, arena, &failed),
+                                     .epsilon = row->epsilon,
+                                     .total = row->total,
+                                     .at_ms = row->at_ms};
+    return failed ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status list_rounds(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work                  *work = arg;
+    struct federation_round_page *out = work->page;
+    struct db_rows                rows;
+    bool                          more;
+    enum status                   status;
+    out->rounds = ARENA_NEW(work->caller->arena, struct federation_round, (size_t)work->limit);
+    if (out->rounds == NULL)
+        return app_no_memory(err);
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_ROUNDS,
+                 BIND(TEXT(out->federation.id), INT(work->after), INT(work->limit + 1))));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
+        status = read_round(row_round(&rows), work->caller->arena, &out->rounds[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(&rows);
+    if (status != STATUS_OK || !more)
+        return status;
+    out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->rounds[out->len - 1].round);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+enum status federation_rounds(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
+                              struct federation_round_page *out, struct error *err)
+{
+    struct work work = {.caller = caller, .page = out, .limit = limit >= 1 && limit <= LIST_MAX ? limit : LIST_DEFAULT};
+    *out = (struct federation_round_page){0};
+    TRY(federation_number_cursor(cursor, &work.after, err));
+    TRY(federation_find(app, caller, id, &out->federation, err));
+    return db_read(app->db, list_rounds, &work, err);
+}

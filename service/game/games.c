@@ -1,0 +1,333 @@
+/* The use cases of games but for what is played in them (games_play.c).  Each is one transaction; what a token may not
+ * see is not there. */
+#include "service/game/games.h"
+
+#include "service/app/app_transact.h"
+#include "service/base/text.h"
+#include "service/codec/codec_game.h"
+#include "service/base/random.h"
+#include "service/session/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LIST_MAX = 100, ACT_MAX_S = 5, REPLAY_MAX_S = 60 };
+
+/* A token of scope agent that speaks for nobody sees no game at all. */
+static enum status check_visible(const struct caller *caller, const char *id, struct error *err)
+{
+    bool is_nobody = caller->scope == SCOPE_AGENT && caller->agent[0] == '\0';
+    return is_nobody ? caller_no_such("game", err) : caller_sees(caller, "game", id, err);
+}
+
+/* ---- rows ---- */
+
+/* All but the specification. */
+static enum status read_row(const struct row_game *row, struct arena *arena, struct game_row *out, struct error *err)
+{
+    bool failed = false;
+    *out = (struct game_row){.name = db_keep_text(row->name, arena, &failed),
+                             .state = strcmp(row->state, "active") == 0 ? GAMES_ACTIVE : GAMES_COMPLETED,
+                             .reason = db_keep_text(row->reason, arena, &failed),
+                             .budget_rounds = row->budget,
+                             .rounds = row->rounds,
+                             .created_ms = row->created_ms,
+                             .updated_ms = row->updated_ms,
+                             .spec_text = db_keep_text(row->spec, arena, &failed)};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    return failed ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status read_open_round(struct db_conn *conn, struct game_row *game, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_PLAY_LIST, BIND(TEXT(game->id), INT(game->rounds), INT(game->rounds + 1))));
+    const struct row_play *row = row_play(&rows);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
+        game->is_in[row->agent] = true;
+    db_done(&rows);
+    return status;
+}
+
+static enum status read_game(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
+                             struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_GAME_GET, BIND(TEXT(id))));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? read_row(row_game(&rows), arena, out, err) : caller_no_such("game", err);
+    db_done(&rows);
+    return status != STATUS_OK ? status : read_open_round(conn, out, err);
+}
+
+enum status games_refresh(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *game,
+                          struct error *err)
+{
+    struct game_row now = {0};
+    struct db_rows  rows;
+    bool            more;
+    TRY(db_query(conn, &rows, err, SQL_GAME_STATE, BIND(TEXT(id))));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? read_row(row_game(&rows), arena, &now, err) : caller_no_such("game", err);
+    db_done(&rows);
+    TRY(status);
+    now.spec = game->spec;
+    now.spec_text = game->spec_text;
+    now.viewer = game->viewer;
+    *game = now;
+    return read_open_round(conn, game, err);
+}
+
+static enum status log_event(struct db_conn *conn, const struct game_row *game, const char *kind,
+                             const struct caller *caller, int64_t now_ms, struct error *err)
+{
+    return db_exec(
+        conn, NULL, err, SQL_EVENT_ADD,
+        BIND(INT(now_ms), TEXT(kind), TEXT(game->id), INT(game->rounds), INT(0), TEXT(caller->token_id), TEXT(NULL)));
+}
+
+enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind, const struct caller *caller,
+                       int64_t now_ms, struct error *err)
+{
+    int64_t most = (int64_t)game_rounds_max(&game->spec->problem);
+    bool    is_spent = game->rounds >= (game->budget_rounds > 0 ? game->budget_rounds : most);
+    bool    completes = is_spent && game->state == GAMES_ACTIVE;
+    if (completes) {
+        game->state = GAMES_COMPLETED;
+        game->reason = "budget_exhausted";
+    }
+    game->updated_ms = now_ms;
+    TRY(db_exec(conn, NULL, err, SQL_GAME_SAVE,
+                BIND(TEXT(game->id), TEXT(games_state_names[game->state]), TEXT(game->reason), INT(game->rounds),
+                     INT(now_ms))));
+    TRY(log_event(conn, game, kind, caller, now_ms, err));
+    return completes ? log_event(conn, game, "game.completed", caller, now_ms, err) : STATUS_OK;
+}
+
+/* ---- create ---- */
+
+struct work {
+    struct app    *app;
+    struct caller *caller;
+    const char    *id, *agent;
+    const struct game_new *new;
+    struct game_row  *out;
+    const char       *cursor;
+    int64_t           limit;
+    struct game_page *page;
+    struct token     *token;
+};
+
+static enum status create(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work           *work = arg;
+    const struct game_row *out = work->out;
+    TRY(db_exec(conn, NULL, err, SQL_GAME_ADD,
+                BIND(TEXT(out->id), TEXT(out->name), TEXT(games_state_names[out->state]), TEXT(NULL),
+                     TEXT(work->new->spec_text), INT(out->budget_rounds), INT(out->created_ms), INT(out->updated_ms))));
+    return log_event(conn, out, "game.created", work->caller, out->created_ms, err);
+}
+
+/* What cannot be held in memory is refused before it is there; bytes: of the game without rounds. */
+static enum status try_open(struct app *app, struct game_spec *spec, size_t *bytes, struct error *err)
+{
+    struct game *game;
+    spec->problem.memory_bytes = app->options.session_bytes;
+    TRY(game_open(&spec->problem, &game, err));
+    *bytes = game_bytes(game);
+    game_close(game);
+    return STATUS_OK;
+}
+
+/* Whether the last of so many rounds could still be played; a part of a session's memory is for the specification. */
+static bool fits(const struct app *app, const struct game_problem *problem, size_t bytes, size_t rounds)
+{
+    double free_bytes = 0.9375 * (double)app->options.session_bytes - (double)bytes;
+    return game_rounds_bytes(problem, rounds) <= free_bytes && game_act_seconds(problem, rounds) <= ACT_MAX_S &&
+           game_tell_seconds(problem, rounds) <= REPLAY_MAX_S;
+}
+
+static enum status check_size(struct app *app, const struct game_new *new, struct error *err)
+{
+    const struct game_problem *problem = &new->spec->problem;
+    size_t                     bytes, few = 0, most = game_rounds_max(problem);
+    size_t                     many = (new->budget_rounds > 0 ? (size_t) new->budget_rounds : most) + 1;
+    TRY(try_open(app, new->spec, &bytes, err));
+    while (many - few > 1) { // few rounds fit, many do not or are not asked for
+        size_t half = few + (many - few) / 2;
+        if (fits(app, problem, bytes, half))
+            few = half;
+        else
+            many = half;
+    }
+    if (few == (new->budget_rounds > 0 ? (size_t) new->budget_rounds : most))
+        return STATUS_OK;
+    if (few == 0)
+        return error_set(err, STATUS_INVALID, "game_too_large", "/agents", "not even a round could be played in time");
+    return error_set(
+        err, STATUS_INVALID, "game_too_large", "/budget/rounds",
+        "with these agents, actions, samples and beliefs a game may have %zu rounds; after more, an answer "
+        "would take too long or not fit in memory",
+        few);
+}
+
+enum status games_create(struct app *app, struct caller *caller, const struct game_new *new, struct game_row *out,
+                         struct error *err)
+{
+    int64_t now = app->now_ms(), most = (int64_t)game_rounds_max(&new->spec->problem);
+    if (new->budget_rounds > most)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/budget/rounds",
+                         "a game of so many joint actions has at most %lld rounds", (long long)most);
+    *out = (struct game_row){.name = new->name,
+                             .spec = new->spec,
+                             .budget_rounds = new->budget_rounds,
+                             .created_ms = now,
+                             .updated_ms = now,
+                             .viewer = new->spec->problem.agents_len};
+    TRY(check_size(app, new, err));
+    TRY(random_id(out->id, sizeof out->id, "gam_", 16, err));
+    struct work work = {.app = app, .caller = caller, .new = new, .out = out};
+    return app_transact(app, caller, create, &work, err);
+}
+
+/* ---- find, list ---- */
+
+/* A token of an agent sees the game with its eyes. */
+static enum status set_viewer(const struct caller *caller, struct game_row *game, struct error *err)
+{
+    if (caller->agent[0] == '\0')
+        return STATUS_OK;
+    game->viewer = games_agent(game->spec, caller->agent);
+    return game->viewer < game->spec->problem.agents_len ? STATUS_OK : caller_no_such("game", err);
+}
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    return read_game(conn, work->id, work->caller->arena, work->out, err);
+}
+
+enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .out = out};
+    TRY(check_visible(caller, id, err));
+    TRY(db_read(app->db, find, &work, err));
+    TRY(codec_game_parse(out->spec_text, caller->arena, &out->spec, err)); // holds up no connection to the store
+    out->viewer = out->spec->problem.agents_len;
+    return set_viewer(caller, out, err);
+}
+
+static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
+{
+    struct game_page *out = work->page;
+    bool              more;
+    enum status       status;
+    while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
+        if ((int64_t)out->len == work->limit) {
+            const struct game_row *last = &out->games[out->len - 1];
+            out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
+            return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+        }
+        TRY(read_row(row_game(rows), work->caller->arena, &out->games[out->len++], err));
+    }
+    return status;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    long long    created = 0;
+    char         id[24] = "";
+    if (work->cursor != NULL && (sscanf(work->cursor, "%lld:%23[a-z0-9_]", &created, id) != 2 || created <= 0))
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    *work->page = (struct game_page){.games = ARENA_NEW(work->caller->arena, struct game_row, (size_t)work->limit)};
+    if (work->page->games == NULL)
+        return app_no_memory(err);
+    struct db_rows rows;
+    bool           is_nobody = work->caller->scope == SCOPE_AGENT && work->caller->agent[0] == '\0';
+    const char    *only = is_nobody ? "none" : work->caller->resource;
+    TRY(db_query(conn, &rows, err, SQL_GAME_LIST, BIND(INT(created), TEXT(id), TEXT(only), INT(work->limit + 1))));
+    enum status status = list_rows(&rows, work, err);
+    db_done(&rows);
+    return status;
+}
+
+enum status games_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit, struct game_page *out,
+                       struct error *err)
+{
+    struct work work = {.app = app,
+                        .caller = caller,
+                        .cursor = cursor,
+                        .limit = limit >= 1 && limit <= LIST_MAX ? limit : LIST_MAX,
+                        .page = out};
+    return db_read(app->db, list, &work, err);
+}
+
+/* ---- change ---- */
+
+static enum status complete(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work     *work = arg;
+    struct game_row *game = work->out;
+    TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
+    if (game->state != GAMES_ACTIVE)
+        return error_state(err, "game", "completed", game->reason);
+    game->state = GAMES_COMPLETED;
+    game->reason = "requested";
+    return games_save(conn, game, "game.completed", work->caller, work->app->now_ms(), err);
+}
+
+enum status games_complete(struct app *app, struct caller *caller, const char *id, struct game_row *out,
+                           struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .out = out};
+    TRY(games_find(app, caller, id, out, err));
+    return app_transact(app, caller, complete, &work, err);
+}
+
+static enum status erase(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work    *work = arg;
+    struct game_row game = {.spec = NULL};
+    TRY(games_refresh(conn, work->id, work->caller->arena, &game, err));
+    TRY(log_event(conn, &game, "game.deleted", work->caller, work->app->now_ms(), err));
+    return db_exec(conn, NULL, err, SQL_GAME_DELETE, BIND(TEXT(work->id)));
+}
+
+enum status games_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id};
+    TRY(check_visible(caller, id, err));
+    TRY(app_transact(app, caller, erase, &work, err));
+    session_drop(app, id);
+    return STATUS_OK;
+}
+
+static enum status add_token(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(games_refresh(conn, work->id, work->caller->arena, work->out, err));
+    if (games_agent(work->out->spec, work->agent) == work->out->spec->problem.agents_len)
+        return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent of the game has this name");
+    return token_add(conn, work->caller, work->token, err);
+}
+
+enum status games_token(struct app *app, struct caller *caller, const char *id, const char *agent,
+                        int64_t expires_in_ms, struct token *out, struct error *err)
+{
+    struct game_row game;
+    struct work     work = {.app = app, .caller = caller, .id = id, .agent = agent, .out = &game, .token = out};
+    TRY(games_find(app, caller, id, &game, err));
+    if (strlen(agent) > GAMES_NAME_MAX)
+        return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent of the game has this name");
+    const struct token_new new = {
+        .name = agent, .scope = SCOPE_AGENT, .resource = id, .agent = agent, .expires_in_ms = expires_in_ms};
+    TRY(token_draw(app, &new, out, err));
+    return app_transact(app, caller, add_token, &work, err);
+}

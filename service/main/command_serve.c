@@ -1,0 +1,305 @@
+/* gnomon serve: puts the layers together, waits for a signal, takes them apart in reverse order.
+ * Order matters: BLAS is set to one thread and jansson's hash is seeded before any thread starts; the store is locked
+ * before its socket is replaced; the address is printed when requests are answered. */
+#include "api/http/server.h"
+#include "engine/math/mat.h"
+#include "service/cli/client.h"
+#include "service/codec/codec.h"
+#include "service/cli/command.h"
+#include "service/base/log.h"
+#include "service/main/app_open.h"
+#include "service/study/operation.h"
+#include "service/base/version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES = 256 << 10 };
+
+struct serve_options {
+    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy;
+    int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
+        sessions_bytes, session_bytes;
+    bool insecure_http;
+};
+
+#define MEMBER(member) .offset = offsetof(struct serve_options, member)
+#define INTEGER(name, variable, member, default_text, least, most)                                                     \
+    .flag = name, .environment = variable, .value = "N", .kind = CONFIG_INT, MEMBER(member), .fallback = default_text, \
+    .min = least, .max = most
+static const struct config_row options_table[] = {
+    {.flag = "listen",
+     .environment = "GNOMON_LISTEN",
+     .value = "HOST:PORT",
+     .kind = CONFIG_TEXT,
+     MEMBER(listen),
+     .fallback = "127.0.0.1:8080",
+     .help = "where to answer; port 0 takes any free one"},
+    {.flag = "health-listen",
+     .environment = "GNOMON_HEALTH_LISTEN",
+     .value = "HOST:PORT",
+     .kind = CONFIG_TEXT,
+     MEMBER(health_listen),
+     .help = "a second address for /livez, /readyz and /metrics, without tokens"},
+    {.flag = "insecure-http",
+     .environment = "GNOMON_INSECURE_HTTP",
+     .kind = CONFIG_SWITCH,
+     MEMBER(insecure_http),
+     .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy before it"},
+    COMMAND_DATA_ROW(struct serve_options),
+    {.flag = "synchronous",
+     .environment = "GNOMON_SYNCHRONOUS",
+     .value = "MODE",
+     .kind = CONFIG_TEXT,
+     MEMBER(synchronous),
+     .fallback = "FULL",
+     .choices = "FULL|OFF",
+     .help = "OFF loses acknowledged data at power loss: for measurements only"},
+    {INTEGER("workers", "GNOMON_WORKERS", workers, "64", 1, 1024), .help = "requests that may run at once"},
+    {INTEGER("compute-slots", "GNOMON_COMPUTE_SLOTS", compute_slots, "0", 0, 1024),
+     .help = "requests that may compute at once; 0 is one less than there are processors"},
+    {INTEGER("compute-ms", "GNOMON_COMPUTE_MS", compute_ms, "30000", 0, 3600000),
+     .help = "milliseconds that a request may wait for a slot and compute; 0 is no limit"},
+    {INTEGER("drain-ms", "GNOMON_DRAIN_MS", drain_ms, "20000", 1, 3600000),
+     .help = "milliseconds that requests may go on after SIGTERM; what still computes is stopped then"},
+    {INTEGER("connections", "GNOMON_CONNECTIONS", connections, "512", 1, 65536), .help = "open connections"},
+    {INTEGER("connections-per-address", "GNOMON_CONNECTIONS_PER_ADDRESS", connections_per_address, "64", 0, 65536),
+     .help = "of them from one address that is no trusted proxy; 0 is no limit"},
+    {.flag = "trusted-proxy",
+     .environment = "GNOMON_TRUSTED_PROXY",
+     .value = "CIDR,...",
+     .kind = CONFIG_TEXT,
+     MEMBER(trusted_proxy),
+     .help = "proxies whose Forwarded and X-Forwarded-For are believed, e.g. 127.0.0.1,10.0.0.0/8"},
+    {INTEGER("body-bytes", "GNOMON_BODY_BYTES", body_bytes, "8388608", 1024, 1073741824),
+     .help = "largest request body, except for candidate uploads"},
+    {INTEGER("sessions-bytes", "GNOMON_SESSIONS_BYTES", sessions_bytes, "1073741824", 1048576, 1e15),
+     .help = "memory for all fitted models together"},
+    {INTEGER("session-bytes", "GNOMON_SESSION_BYTES", session_bytes, "536870912", 1048576, 1e15),
+     .help = "memory for one of them"},
+    {.flag = NULL},
+};
+
+/* What the signal handler must reach: how often it was called, and whom it wakes.  (A thread of its own that takes the
+ * signals will not do: OpenBLAS has started threads before main, and they block none.) */
+static volatile sig_atomic_t stops_requested;
+static sem_t                 stop;
+
+static void request_stop(int number)
+{
+    int saved = errno;
+    if (stops_requested++ > 0)
+        _exit(128 + number);
+    sem_post(&stop);
+    errno = saved;
+}
+
+/* nohup has a hang-up ignored, and that stays. */
+static void watch_signals(void)
+{
+    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART}, hangup;
+    sem_init(&stop, 0, 0);
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/* "127.0.0.1:8080", "[::1]:8080", "localhost:0" -> host and port. */
+static enum status split_address(const char *text, char host[ADDRESS_BYTES], const char **port, struct error *err)
+{
+    const char *colon = strrchr(text, ':');
+    bool        is_bracketed = text[0] == '[' && colon != NULL && colon[-1] == ']';
+    size_t      length = colon != NULL ? (size_t)(colon - text) : 0;
+    bool        is_port = colon != NULL && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
+    if (length == 0 || length >= ADDRESS_BYTES || !is_port)
+        return error_set(err, STATUS_INVALID, "usage", "", "not HOST:PORT: %.100s", text);
+    snprintf(host, ADDRESS_BYTES, "%.*s", (int)(is_bracketed ? length - 2 : length), is_bracketed ? text + 1 : text);
+    *port = colon + 1;
+    return STATUS_OK;
+}
+
+/* One heap for every few threads: what a large reply took is at the end of one, not in the middle of each; large pieces
+ * have pages of their own.  See conns_trim in conns.h. */
+static void limit_heaps(void)
+{
+    (void)mallopt(M_ARENA_MAX, HEAPS);
+    (void)mallopt(M_MMAP_THRESHOLD, OWN_PAGES_BYTES);
+}
+
+static void limit_process(const struct serve_options *options)
+{
+    struct rlimit none = {0, 0}, files;
+    umask(077);
+    setrlimit(RLIMIT_CORE, &none);
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_max < (rlim_t)options->connections + DESCRIPTORS_BESIDE)
+        log_event(LOG_WARNING, "few_descriptors", "limit=%llu", (unsigned long long)files.rlim_max);
+}
+
+/* The folder is ours (locked), so a socket in it is a leftover. */
+static enum status listen_locally(const char *path, int *fd, struct error *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return error_set(err, STATUS_INVALID, "address", "", "the path of the Unix socket is too long: %.100s", path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    unlink(path);
+    *fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (*fd >= 0 && fcntl(*fd, F_SETFD, FD_CLOEXEC) == 0 &&
+        bind(*fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(*fd, SOMAXCONN) == 0)
+        return STATUS_OK;
+    error_set(err, STATUS_INTERNAL, "listen", "", "%.100s: %s", path, strerror(errno));
+    if (*fd >= 0)
+        close(*fd);
+    return STATUS_INTERNAL;
+}
+
+struct place {
+    char        host[ADDRESS_BYTES];
+    const char *port; /* NULL: none */
+};
+
+/* What is known of the outside. */
+struct network {
+    struct place    listen, health;
+    struct networks trusted;
+};
+
+static enum status check_place(const struct place *place, const struct serve_options *options, struct error *err)
+{
+    if (client_is_loopback(place->host) || options->insecure_http)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID, "usage", "",
+        "%.100s is reachable from other machines and this is plain HTTP: put a TLS proxy before a loopback "
+        "address, or say --insecure-http",
+        place->host);
+}
+
+static enum status read_network(const struct serve_options *options, struct network *out, struct error *err)
+{
+    out->health.port = NULL;
+    TRY(split_address(options->listen, out->listen.host, &out->listen.port, err));
+    TRY(check_place(&out->listen, options, err));
+    TRY(networks_read(options->trusted_proxy, &out->trusted, err));
+    if (options->health_listen == NULL)
+        return STATUS_OK;
+    TRY(split_address(options->health_listen, out->health.host, &out->health.port, err));
+    return check_place(&out->health, options, err);
+}
+
+static size_t compute_slots(const struct serve_options *options)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return options->compute_slots > 0 ? (size_t)options->compute_slots : processors > 2 ? (size_t)processors - 1 : 1;
+}
+
+static void announce(const struct place *place, const struct server *server)
+{
+    bool is_v6 = strchr(place->host, ':') != NULL;
+    printf("listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", place->host, is_v6 ? "]" : "", server_port(server));
+    fflush(stdout);
+    log_event(LOG_INFO, "started", "version=%s port=%d health_port=%d", GNOMON_VERSION, server_port(server),
+              server_health_port(server));
+}
+
+static enum status serve_until_stopped(struct app *app, const struct serve_options *options,
+                                       const struct network *network, int local_fd, struct error *err)
+{
+    struct server *server = NULL;
+    TRY(server_start(app,
+                     &(struct server_options){.host = network->listen.host,
+                                              .port = network->listen.port,
+                                              .health_host = network->health.host,
+                                              .health_port = network->health.port,
+                                              .trusted = &network->trusted,
+                                              .local_fd = local_fd,
+                                              .workers = (size_t)options->workers,
+                                              .connections = (unsigned)options->connections,
+                                              .per_address = options->connections_per_address > 0
+                                                                 ? (int)options->connections_per_address
+                                                                 : -1,
+                                              .body_limit = options->body_bytes,
+                                              .drain_ms = options->drain_ms},
+                     &server, err));
+    announce(&network->listen, server);
+    struct error left;
+    if (operations_resume(app, &left) != STATUS_OK)
+        log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
+    while (sem_wait(&stop) != 0 && errno == EINTR)
+        continue;
+    log_event(LOG_INFO, "draining", "port=%d", server_port(server));
+    operations_halt(app);
+    server_drain(server);
+    server_stop(server);
+    return STATUS_OK;
+}
+
+static enum status serve(const struct serve_options *options, struct error *err)
+{
+    char           path[1024];
+    struct network network;
+    struct app    *app = NULL;
+    int            local_fd = -1;
+    TRY(read_network(options, &network, err));
+    watch_signals();
+    limit_process(options);
+    TRY(app_open(&(struct app_options){.folder = options->data,
+                                       .synchronous = options->synchronous,
+                                       .sessions_bytes = (size_t)options->sessions_bytes,
+                                       .session_bytes = (size_t)options->session_bytes,
+                                       .compute_slots = compute_slots(options),
+                                       .compute_ms = options->compute_ms},
+                 &app, err));
+    snprintf(path, sizeof path, "%.1000s/gnomon.sock", options->data);
+    enum status status = listen_locally(path, &local_fd, err);
+    if (status == STATUS_OK) {
+        status = serve_until_stopped(app, options, &network, local_fd, err);
+        unlink(path);
+    }
+    app_close(app);
+    return status;
+}
+
+static int run(char **arguments)
+{
+    struct error         err;
+    struct serve_options options;
+    enum status          status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    if (status == STATUS_OK && !mat_use_one_thread())
+        status = error_set(&err, STATUS_INTERNAL, "openblas", "",
+                           "this OpenBLAS is the OpenMP flavour, with which results "
+                           "differ from run to run: install libopenblas0-pthread");
+    limit_heaps();
+    codec_init();
+    if (status == STATUS_OK)
+        status = serve(&options, &err);
+    log_event(status == STATUS_OK ? LOG_INFO : LOG_ERROR, "stopped", "%s%s",
+              status == STATUS_OK ? "" : "code=", status == STATUS_OK ? "" : err.code);
+    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+}
+
+const struct command command_serve = {
+    .name = "serve",
+    .operands = "",
+    .summary = "the service",
+    .options = options_table,
+    .run = run,
+};

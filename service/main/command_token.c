@@ -1,0 +1,255 @@
+/* gnomon token: creates, lists and revokes tokens as the user who owns the folder.  A running server is asked through
+ * its Unix socket, so that there are never two writers on one file; without one, the store is opened here.  It makes no
+ * store: a token in a new one would be good for nobody. */
+#include "service/app/app.h"
+#include "service/cli/client.h"
+#include "service/codec/codec.h"
+#include "service/cli/command.h"
+#include "service/main/app_open.h"
+#include "service/cli/plain.h"
+#include "service/cli/process.h"
+#include "service/app/token.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    ATTEMPTS = 50,
+    ATTEMPTS_WITHOUT_STORE = 20,
+    ATTEMPT_PAUSE_MS = 100,
+    ARENA_BYTES = 64 << 20,
+    PAGE = 1000,
+    DAY_S = 86400
+};
+
+struct token_options {
+    const char *data, *name, *scope, *resource;
+    int64_t     expires_in_days;
+};
+
+#define MEMBER(member) .offset = offsetof(struct token_options, member)
+static const struct config_row options_table[] = {
+    COMMAND_DATA_ROW(struct token_options),
+    {.flag = "name", .value = "N", .kind = CONFIG_TEXT, MEMBER(name), .help = "create: what the token is for"},
+    {.flag = "scope",
+     .value = "SCOPE",
+     .kind = CONFIG_TEXT,
+     MEMBER(scope),
+     .choices = "admin|write|read|curator|agent",
+     .help = "create: what the token may do"},
+    {.flag = "resource",
+     .value = "ID",
+     .kind = CONFIG_TEXT,
+     MEMBER(resource),
+     .help = "create: the only study, federation or game it may see"},
+    {.flag = "expires-in-days",
+     .value = "D",
+     .kind = CONFIG_INT,
+     MEMBER(expires_in_days),
+     .fallback = "90",
+     .min = 0,
+     .max = 36500,
+     .help = "create: how long it is good for; 0 for ever"},
+    {.flag = NULL},
+};
+
+struct line {
+    const char *id, *scope, *resource, *expires, *revoked, *name;
+};
+
+static void print_line(const struct line *line)
+{
+    printf("%s\t%s\t%s\texpires %s\t%s%s\t", line->id, line->scope, line->resource, line->expires,
+           line->revoked[0] != '\0' ? "revoked " : "valid", line->revoked);
+    plain_print(stdout, line->name);
+    fputc('\n', stdout);
+}
+
+/* ---- through a running server ---- */
+
+static enum status create_remote(struct client *client, const struct token_options *options, struct error *err)
+{
+    const char *secret = "";
+    json_t     *reply = NULL;
+    json_t     *body = json_pack("{s:s, s:s}", "name", options->name, "scope", options->scope);
+    if (options->resource != NULL)
+        json_object_set_new(body, "resource", json_string(options->resource));
+    json_object_set_new(body, "expires_in_seconds",
+                        options->expires_in_days > 0 ? json_integer(options->expires_in_days * DAY_S) : json_null());
+    TRY(client_json(client, "POST", "/v1/tokens", body, &reply, err));
+    int failure = json_unpack(reply, "{s:s}", "token", &secret);
+    if (failure == 0)
+        puts(secret);
+    json_decref(reply);
+    return failure == 0 ? STATUS_OK : error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server gave no token");
+}
+
+static void print_json(json_t *token)
+{
+    struct line line = {.resource = "everything", .expires = "never", .revoked = ""};
+    if (json_unpack(token, "{s:s, s:s, s:s}", "id", &line.id, "scope", &line.scope, "name", &line.name) != 0)
+        return;
+    const struct {
+        const char  *member;
+        const char **to;
+    } optional[] = {{"resource", &line.resource}, {"expires_at", &line.expires}, {"revoked_at", &line.revoked}};
+    for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
+        if (json_is_string(json_object_get(token, optional[i].member)))
+            *optional[i].to = json_string_value(json_object_get(token, optional[i].member));
+    print_line(&line);
+}
+
+static enum status list_remote(struct client *client, struct error *err)
+{
+    char path[512] = "/v1/tokens?limit=1000";
+    bool has_more = true;
+    while (has_more) {
+        json_t *reply = NULL, *token = NULL;
+        size_t  i = 0;
+        TRY(client_json(client, "GET", path, NULL, &reply, err));
+        json_array_foreach (json_object_get(reply, "tokens"), i, token)
+            print_json(token);
+        const char *cursor = json_string_value(json_object_get(reply, "next_cursor"));
+        has_more = cursor != NULL;
+        if (has_more)
+            snprintf(path, sizeof path, "/v1/tokens?limit=1000&cursor=%.400s", cursor);
+        json_decref(reply);
+    }
+    return STATUS_OK;
+}
+
+static enum status revoke_remote(struct client *client, const char *id, struct error *err)
+{
+    char path[128];
+    if (id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_")] != '\0')
+        return error_set(err, STATUS_INVALID, "usage", "", "not a token's id: %.40s", id);
+    snprintf(path, sizeof path, "/v1/tokens/%.60s", id);
+    struct client_reply reply;
+    TRY(client_send(client, &(struct client_request){.method = "DELETE", .path = path}, &reply, err));
+    free(reply.bytes);
+    return STATUS_OK;
+}
+
+/* ---- on the store itself ---- */
+
+static enum status create_local(struct app *app, struct caller *caller, const struct token_options *options,
+                                struct error *err)
+{
+    struct token token;
+    TRY(token_create(app, caller,
+                     &(struct token_new){.name = options->name,
+                                         .scope = scope_find(options->scope),
+                                         .resource = options->resource,
+                                         .expires_in_ms = options->expires_in_days * DAY_S * 1000},
+                     &token, err));
+    puts(token.secret);
+    return STATUS_OK;
+}
+
+static enum status list_local(struct app *app, struct caller *caller, struct error *err)
+{
+    struct token_page page = {.next_cursor = NULL};
+    do {
+        TRY(token_list(app, caller, page.next_cursor, PAGE, &page, err));
+        for (size_t i = 0; i < page.len; i++) {
+            const struct token *token = &page.tokens[i];
+            char                expires[32] = "never", revoked[32] = "";
+            if (token->expires_ms > 0)
+                codec_time(token->expires_ms, expires);
+            if (token->revoked_ms > 0)
+                codec_time(token->revoked_ms, revoked);
+            print_line(&(struct line){token->id, scope_names[token->scope],
+                                      token->resource[0] != '\0' ? token->resource : "everything", expires, revoked,
+                                      token->name});
+        }
+    } while (page.next_cursor != NULL);
+    return STATUS_OK;
+}
+
+static enum status with_store(const struct token_options *options, const char *const operands[2], struct error *err)
+{
+    struct app  *app = NULL;
+    struct arena arena;
+    char         path[1100];
+    snprintf(path, sizeof path, "%.1024s/gnomon.db", options->data);
+    if (access(path, F_OK) != 0) // a mistyped folder gets no store of its own
+        return error_set(err, STATUS_NOT_FOUND, "no_store", "",
+                         "there is no store in %.150s, and no server: gnomon serve makes one", options->data);
+    umask(077);
+    TRY(app_open(&(struct app_options){.folder = options->data, .synchronous = "FULL", .compute_slots = 1}, &app, err));
+    arena_init(&arena, ARENA_BYTES);
+    struct caller caller = {.token_id = "local", .scope = SCOPE_ADMIN, .arena = &arena};
+    enum status   status = strcmp(operands[0], "create") == 0 ? create_local(app, &caller, options, err)
+                           : strcmp(operands[0], "list") == 0 ? list_local(app, &caller, err)
+                                                              : token_revoke(app, &caller, operands[1], err);
+    arena_fini(&arena);
+    app_close(app);
+    return status;
+}
+
+static enum status with_server(const struct token_options *options, const char *const operands[2], struct error *err)
+{
+    struct client *client = NULL;
+    TRY(command_connect_local(options->data, &client, err));
+    enum status status = strcmp(operands[0], "create") == 0 ? create_remote(client, options, err)
+                         : strcmp(operands[0], "list") == 0 ? list_remote(client, err)
+                                                            : revoke_remote(client, operands[1], err);
+    client_close(client);
+    return status;
+}
+
+/* ---- which of the two ---- */
+
+static enum status check(const struct token_options *options, const char *const operands[2], struct error *err)
+{
+    bool is_known = operands[0] != NULL && (strcmp(operands[0], "create") == 0 || strcmp(operands[0], "list") == 0 ||
+                                            strcmp(operands[0], "revoke") == 0);
+    if (!is_known)
+        return error_set(err, STATUS_INVALID, "usage", "", "token takes create, list or revoke ID");
+    if (strcmp(operands[0], "create") == 0 && (options->name == NULL || options->scope == NULL))
+        return error_set(err, STATUS_INVALID, "usage", "", "token create needs --name and --scope");
+    if ((strcmp(operands[0], "revoke") == 0) != (operands[1] != NULL))
+        return error_set(err, STATUS_INVALID, "usage", "", "an id belongs to revoke, and to it alone");
+    return STATUS_OK;
+}
+
+/* A store that is locked has a server that is about to listen, or is going away: both pass.  One that is not there may
+ * belong to a server that was started a moment ago. */
+static enum status act(const struct token_options *options, const char *const operands[2], struct error *err)
+{
+    enum status status = STATUS_BUSY;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        status = with_server(options, operands, err);
+        if (status == STATUS_OK || strcmp(err->code, "unreachable") != 0)
+            return status;
+        status = with_store(options, operands, err);
+        bool is_missing = status != STATUS_OK && strcmp(err->code, "no_store") == 0;
+        if (is_missing ? i >= ATTEMPTS_WITHOUT_STORE : status == STATUS_OK || strcmp(err->code, "locked") != 0)
+            return status;
+        process_sleep_ms(ATTEMPT_PAUSE_MS);
+    }
+    return status;
+}
+
+static int run(char **arguments)
+{
+    struct error         err = {.status = STATUS_OK};
+    struct token_options options;
+    const char          *operands[2];
+    enum status          status = config_read(options_table, arguments, &options, operands, 2, &err);
+    if (status == STATUS_OK)
+        status = check(&options, operands, &err);
+    if (status == STATUS_OK)
+        status = act(&options, operands, &err);
+    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+}
+
+const struct command command_token = {
+    .name = "token",
+    .operands = "create|list|revoke [ID]",
+    .summary = "create, list and revoke tokens, whether or not the server runs",
+    .options = options_table,
+    .run = run,
+};

@@ -1,0 +1,81 @@
+/* The composition root: which subcommands there are.  Each is one file; serve puts the layers together. */
+#include "engine/math/mat.h"
+#include "service/cli/command.h"
+#include "service/base/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct command *const commands[] = {
+    &command_serve, &command_run,     &command_demo,   &command_token,  &command_migrate,
+    &command_key,   &command_project, &command_curate, &command_agent,  &command_ledger,
+    &command_audit, &command_export,  &command_import, &command_routes,
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_overview(FILE *stream)
+{
+    fputs("gnomon: Bayesian optimisation as a service that does not need to see your data\n\n"
+          "usage: gnomon COMMAND [options], gnomon COMMAND --help, gnomon --version\n\n",
+          stream);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(stream, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+}
+
+static void print_help(const struct command *command)
+{
+    printf("usage: gnomon %s %s%s[options]\n%s\n\n", command->name, command->operands,
+           command->operands[0] != '\0' ? " " : "", command->summary);
+    config_print_help(command->options, stdout);
+}
+
+static bool asks_for_help(char **arguments)
+{
+    for (; *arguments != NULL; arguments++)
+        if (strcmp(*arguments, "--help") == 0)
+            return true;
+    return false;
+}
+
+/* Debian 12's OpenBLAS falls back to kernels of 2004 on processors that are younger than itself, at half the speed.
+ * It chooses when it is loaded, so the program starts itself again with the choice made. */
+static void use_fast_kernels(char **argv)
+{
+#ifdef __x86_64__
+    bool is_new = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (is_new && strcmp(mat_core_name(), "Prescott") == 0 && getenv("OPENBLAS_CORETYPE") == NULL &&
+        setenv("OPENBLAS_CORETYPE", "Haswell", 1) == 0)
+        execv("/proc/self/exe", argv);
+#else
+    (void)argv;
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    use_fast_kernels(argv);
+    if (argc < 2) {
+        print_overview(stderr);
+        return COMMAND_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_overview(stdout);
+        return COMMAND_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("gnomon " GNOMON_VERSION);
+        return COMMAND_DONE;
+    }
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i]->name) != 0)
+            continue;
+        if (!asks_for_help(argv + 2))
+            return commands[i]->run(argv + 2);
+        print_help(commands[i]);
+        return COMMAND_DONE;
+    }
+    fprintf(stderr, "gnomon: there is no command %s\n", argv[1]);
+    return COMMAND_USAGE;
+}

@@ -1,0 +1,134 @@
+/* A study's immutable specification, as it was read: it lives in an arena. */
+#ifndef GNOMON_SERVICE_MODEL_SPEC_H
+#define GNOMON_SERVICE_MODEL_SPEC_H
+
+#include "engine/policy/policy.h"
+#include "engine/space/space.h"
+#include "engine/stopping/stop_rule.h"
+#include "engine/base/status.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum goal { GOAL_MAXIMIZE, GOAL_MINIMIZE, GOAL_CONSTRAIN };
+struct metric {
+    const char *name;
+    enum goal   goal;
+    double      min, max; /* GOAL_CONSTRAIN: NaN where there is no bound; never both */
+};
+
+/* What an algorithm is to learn from, as the client wrote it.  service/meta.h makes the problem's earlier studies of it;
+ * those are stored beside the specification, whose text has the names and the defaults only. */
+struct spec_meta {
+    const char *const       *ids; /* [ids_len] studies of the store */
+    size_t                   ids_len;
+    const struct meta_study *given; /* [given_len] that came with the request; values signed */
+    size_t                   given_len;
+    const double            *defaults; /* [params_len] of what an earlier study lacks; NaN: none; or NULL */
+};
+
+struct spec {
+    struct metric             metrics[METRICS_MAX];
+    enum metric_kind          kinds[METRICS_MAX];
+    size_t                    metrics_len, objectives;
+    size_t                    first;       /* objective: the metric that value and stddev of a trial are of */
+    struct space              space;       /* candidates: rows == NULL here; the session has the matrix */
+    const char *const *const *values;      /* [params_len] the strings of each categorical, NULL for the others */
+    const int64_t            *site_ids;    /* graph: [sites_len] the client's names of the sites; NULL: their numbers */
+    const struct named_site  *sites_named; /* the same by name: codec_graph's own */
+    bool                      is_directed; /* graph: edges lead one way */
+    bool                      is_private;  /* candidates: only a release with its signed manifest is accepted */
+    const char               *curator_key; /* private: whose manifest, as 43 characters of base64url; otherwise NULL */
+    const struct policy      *policy;
+    const double             *options;    /* as struct problem */
+    const char               *federation; /* of an agent that the service hosts: its federation, or NULL */
+    int64_t                   agent;      /* its seat there; 0: the next one that is free */
+    uint64_t                  seed;
+    int64_t                   lease_ms;
+    struct spec_meta          meta;
+    bool                      is_shareable; /* later studies may learn from it */
+    struct stop_rule          stopping;     /* kind OFF: nothing is measured of running trials */
+    double                    better_than;  /* the study is done with a better feasible value; NaN: never */
+};
+
+/* Which metric is meant: NULL the first objective.  *out: its index.  INVALID "unknown_metric" at "/metric". */
+MUST_CHECK enum status spec_find_metric(const struct spec *spec, const char *name, size_t *out, struct error *err);
+
+int64_t spec_site_id(const struct spec *spec, size_t site); /* the client's name of a graph's site */
+
+/* Larger is better inside; the user's own sign outside. */
+static inline double spec_sign(const struct spec *spec)
+{
+    return spec->metrics[spec->first].goal == GOAL_MAXIMIZE ? 1.0 : -1.0;
+}
+
+/* The user's value of metric k as a policy sees it: signed, or a constraint's slack. */
+static inline double spec_value(const struct spec *spec, size_t k, double value)
+{
+    const struct metric *metric = &spec->metrics[k];
+    if (metric->goal == GOAL_CONSTRAIN)
+        return fmin(isnan(metric->max) ? HUGE_VAL : metric->max - value,
+                    isnan(metric->min) ? HUGE_VAL : value - metric->min);
+    return metric->goal == GOAL_MAXIMIZE ? value : -value;
+}
+
+/* A constraint with two bounds is modelled as its slack, from which the value does not follow. */
+static inline bool spec_is_margin(const struct spec *spec, size_t k)
+{
+    const struct metric *metric = &spec->metrics[k];
+    return metric->goal == GOAL_CONSTRAIN && !isnan(metric->min) && !isnan(metric->max);
+}
+
+/* The inverse of spec_value: what a policy says about metric k in the user's own units; the slack itself of a margin. */
+static inline double spec_shown(const struct spec *spec, size_t k, double value)
+{
+    const struct metric *metric = &spec->metrics[k];
+    if (metric->goal != GOAL_CONSTRAIN)
+        return metric->goal == GOAL_MAXIMIZE ? value : -value;
+    if (spec_is_margin(spec, k))
+        return value;
+    return isnan(metric->max) ? value + metric->min : metric->max - value;
+}
+
+/* Whether a larger value inside is a smaller one outside. */
+static inline bool spec_is_mirrored(const struct spec *spec, size_t k)
+{
+    return spec_shown(spec, k, 1) < spec_shown(spec, k, 0);
+}
+
+/* How many doubles are stored of a trial's values: of each metric two; of a graph one for each site of a point. */
+static inline size_t spec_values_len(const struct spec *spec)
+{
+    return spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 2 * spec->metrics_len;
+}
+
+/* values [metrics_len][2], value and standard deviation (NaN: none) of each metric; NULL when there is one metric. */
+static inline bool spec_is_feasible(const struct spec *spec, const double *values)
+{
+    bool feasible = true;
+    if (spec->space.kind == SPACE_GRAPH)
+        return true;
+    for (size_t k = 0; k < spec->metrics_len && values != NULL; k++)
+        feasible = feasible && (spec->kinds[k] == METRIC_OBJECTIVE || spec_value(spec, k, values[2 * k]) >= 0.0);
+    return feasible;
+}
+
+/* The same as an event has them: out [SPEC_EVENT_VALUES]; NULL for NULL. */
+enum { SPEC_EVENT_VALUES = GRAPH_STEPS_MAX };
+_Static_assert(SPEC_EVENT_VALUES >= 2 * METRICS_MAX, "room for all metrics");
+static inline const double *spec_event_values(const struct spec *spec, const double *values, double *out)
+{
+    if (spec->space.kind == SPACE_GRAPH) {
+        for (size_t i = 0; i < space_point_len(&spec->space) && values != NULL; i++)
+            out[i] = spec_sign(spec) * values[i];
+        return values == NULL ? NULL : out;
+    }
+    for (size_t k = 0; k < spec->metrics_len && values != NULL; k++) {
+        out[k] = spec_value(spec, k, values[2 * k]);
+        out[spec->metrics_len + k] = isnan(values[2 * k + 1]) ? 0.0 : values[2 * k + 1];
+    }
+    return values == NULL ? NULL : out;
+}
+
+#endif

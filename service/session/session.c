@@ -1,0 +1,413 @@
+/* The cache of live sessions.
+ * Invariants: an entry with users stays; entry->lock is taken without cache->mutex held; what a session was told is
+ * the log up to seq plus the suggestions up to told, and anything else makes it forget. */
+#include "service/session/session.h"
+
+#include "engine/game/game.h"
+#include "service/app/slots.h"
+#include "service/base/text.h"
+#include "service/candidates/candidates.h"
+#include "service/session/transfer_snapshot.h"
+#include "service/store/rows.h"
+#include "service/session/received.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 1024 };
+
+struct entry {
+    struct live      live; /* first: a live is its entry */
+    pthread_rwlock_t lock;
+    size_t           users, bytes; /* under the cache's mutex */
+    uint64_t         used_at;
+    bool             is_dropped;  /* not in the table any more; freed by its last user */
+    size_t           plans;       /* users that plan, or wait for it; under the cache's mutex */
+    bool             is_planning; /* the one who has the lock; under the lock */
+    struct entry    *next;
+};
+struct session_cache {
+    pthread_mutex_t mutex;
+    struct entry   *buckets[BUCKETS];
+    size_t          entries, bytes;
+    uint64_t        clock;
+};
+
+struct session_cache *session_cache_new(void)
+{
+    struct session_cache *cache = calloc(1, sizeof *cache);
+    if (cache != NULL)
+        pthread_mutex_init(&cache->mutex, NULL);
+    return cache;
+}
+
+static void entry_free(struct entry *entry)
+{
+    session_forget(&entry->live);
+    pthread_rwlock_destroy(&entry->lock);
+    free(entry);
+}
+
+void session_cache_free(struct session_cache *cache)
+{
+    if (cache == NULL)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct entry *entry = cache->buckets[i], *next; entry != NULL; entry = next) {
+            next = entry->next;
+            entry_free(entry);
+        }
+    pthread_mutex_destroy(&cache->mutex);
+    free(cache);
+}
+
+static struct entry **bucket_of(struct session_cache *cache, const char *study)
+{
+    return &cache->buckets[text_hash(study) % BUCKETS];
+}
+
+static struct entry *entry_new(struct app *app, const char *study)
+{
+    struct entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return NULL;
+    snprintf(entry->live.study, sizeof entry->live.study, "%s", study);
+    arena_init(&entry->live.arena, app->options.session_bytes);
+    pthread_rwlockattr_t attributes; // whoever asks the model is not kept waiting by a stream of reports
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&entry->lock, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+    return entry;
+}
+
+/* cache->mutex is held. */
+static struct entry *entry_find(struct app *app, const char *study)
+{
+    struct session_cache *cache = app->sessions;
+    struct entry        **bucket = bucket_of(cache, study);
+    for (struct entry *entry = *bucket; entry != NULL; entry = entry->next)
+        if (strcmp(entry->live.study, study) == 0)
+            return entry;
+    struct entry *entry = entry_new(app, study);
+    if (entry != NULL) {
+        entry->next = *bucket;
+        *bucket = entry;
+        cache->entries++;
+    }
+    return entry;
+}
+
+enum status session_lock(struct app *app, const char *study, enum session_use use, struct live **out, struct error *err)
+{
+    struct session_cache *cache = app->sessions;
+    pthread_mutex_lock(&cache->mutex);
+    struct entry *entry = entry_find(app, study);
+    bool          plans = use == SESSION_PLAN || use == SESSION_QUEUE;
+    bool          may = entry != NULL && (use == SESSION_QUEUE || entry->plans == 0);
+    if (may) {
+        entry->users++;
+        entry->plans += plans;
+    }
+    pthread_mutex_unlock(&cache->mutex);
+    if (entry == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "there is no memory for the study's model");
+    if (!may)
+        return error_set(err, STATUS_BUSY, "planning", "", "a plan for this study is being made: ask again");
+    if (use == SESSION_SHARED)
+        pthread_rwlock_rdlock(&entry->lock);
+    else
+        pthread_rwlock_wrlock(&entry->lock);
+    if (plans)
+        entry->is_planning = true;
+    *out = &entry->live;
+    return STATUS_OK;
+}
+
+/* cache->mutex is held.  The last user of the entry frees it. */
+static void entry_unlink(struct session_cache *cache, struct entry *gone)
+{
+    for (struct entry **link = bucket_of(cache, gone->live.study); *link != NULL; link = &(*link)->next)
+        if (*link == gone) {
+            *link = gone->next;
+            break;
+        }
+    cache->entries--;
+    cache->bytes -= gone->bytes;
+    gone->bytes = 0;
+    gone->is_dropped = true;
+}
+
+static struct entry *oldest_idle(struct session_cache *cache)
+{
+    struct entry *oldest = NULL;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct entry *entry = cache->buckets[i]; entry != NULL; entry = entry->next)
+            if (entry->users == 0 && (oldest == NULL || entry->used_at < oldest->used_at))
+                oldest = entry;
+    return oldest;
+}
+
+static size_t live_bytes(const struct live *live)
+{
+    size_t bytes = sizeof(struct entry) + live->arena.taken_bytes + live->curves_arena.taken_bytes;
+    if (live->game != NULL)
+        return bytes + game_bytes(live->game);
+    return live->session == NULL ? bytes : bytes + live->spec.policy->bytes(live->session);
+}
+
+void session_unlock(struct app *app, struct live *live)
+{
+    struct entry         *entry = (struct entry *)live;
+    struct session_cache *cache = app->sessions;
+    size_t                bytes = live_bytes(live);
+    pthread_mutex_lock(&cache->mutex); // before the next user can change what was measured
+    if (entry->is_planning) {
+        entry->is_planning = false;
+        entry->plans--;
+    }
+    pthread_rwlock_unlock(&entry->lock);
+    entry->users--;
+    entry->used_at = ++cache->clock;
+    bool is_last = entry->is_dropped && entry->users == 0;
+    if (!entry->is_dropped) {
+        cache->bytes += bytes - entry->bytes;
+        entry->bytes = bytes;
+    }
+    struct entry *evicted;
+    while (cache->bytes > app->options.sessions_bytes && (evicted = oldest_idle(cache)) != NULL) {
+        entry_unlink(cache, evicted);
+        entry_free(evicted);
+        atomic_fetch_add(&app->counters.session_evictions, 1);
+    }
+    pthread_mutex_unlock(&cache->mutex);
+    if (is_last)
+        entry_free(entry);
+}
+
+void session_forget(struct live *live)
+{
+    if (live->session != NULL)
+        live->spec.policy->close(live->session);
+    live->session = NULL;
+    game_close(live->game);
+    live->game = NULL;
+    arena_fini(&live->arena);
+    arena_fini(&live->curves_arena);
+    live->seq = live->revision = live->told = live->observations = live->round = live->sent = 0;
+}
+
+void session_drop(struct app *app, const char *study)
+{
+    struct session_cache *cache = app->sessions;
+    pthread_mutex_lock(&cache->mutex);
+    struct entry *entry = *bucket_of(cache, study);
+    while (entry != NULL && strcmp(entry->live.study, study) != 0)
+        entry = entry->next;
+    bool is_idle = entry != NULL && entry->users == 0;
+    if (entry != NULL)
+        entry_unlink(cache, entry);
+    pthread_mutex_unlock(&cache->mutex);
+    if (is_idle)
+        entry_free(entry);
+}
+
+void session_stats(struct app *app, struct session_stats *out)
+{
+    pthread_mutex_lock(&app->sessions->mutex);
+    *out = (struct session_stats){app->sessions->entries, app->sessions->bytes};
+    pthread_mutex_unlock(&app->sessions->mutex);
+}
+
+/* ---- catching up with the log ---- */
+
+/* How a line of the log looks to a policy; the kinds that are not here it does not see. */
+// clang-format off
+static const struct { const char *kind; enum event_kind event; } kinds[] = {
+    {"trial.suggested", EVENT_SUGGESTED}, {"trial.queued", EVENT_SUGGESTED},   {"trial.reported", EVENT_SUGGESTED},
+    {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
+    {"trial.abandoned", EVENT_ABANDONED}, {"trial.measured", EVENT_MEASURED}, {"trial.stopped", EVENT_STOPPED},
+    {"trial.retried", EVENT_SUGGESTED},
+    {"trial.handed_over", EVENT_HANDED_OVER},
+};
+// clang-format on
+
+static enum status tell_policy(struct live *live, struct event *event, struct error *err)
+{
+    bool judges = live->spec.policy->judge != NULL;
+    if ((event->kind == EVENT_MEASURED || event->kind == EVENT_HANDED_OVER) && !judges)
+        return STATUS_OK;
+    if (event->kind == EVENT_STOPPED && !judges)
+        event->kind = EVENT_OBSERVED;
+    return live->spec.policy->tell(live->session, event, err);
+}
+
+/* A measurement, or the end of a trial that was stopped at its last one. */
+static enum status tell_measured(struct live *live, const struct row_replay *row, struct event *event,
+                                 struct error *err)
+{
+    if (event->kind == EVENT_MEASURED) {
+        event->step = (size_t)row->step;
+        event->value = spec_sign(&live->spec) * row->measured;
+        event->note = row->measured_note.bytes;
+        event->note_bytes = row->measured_note.length;
+    } else {
+        const struct curve *curve = curves_find(&live->curves, event->trial);
+        if (curve == NULL)
+            return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a stopped trial has no measurement");
+        event->value = curve->values[curve->len - 1];
+        event->stddev = 0;
+        live->observations++;
+    }
+    TRY(curves_tell(&live->curves, event, err));
+    return tell_policy(live, event, err);
+}
+
+static enum status tell_row(struct db_conn *conn, struct live *live, const struct row_replay *row, struct error *err)
+{
+    const char *kind = row->kind;
+    double      values[SPEC_EVENT_VALUES];
+    size_t      i = 0, count = sizeof kinds / sizeof *kinds;
+    while (i < count && strcmp(kinds[i].kind, kind) != 0)
+        i++;
+    struct event event = {
+        .trial = (uint64_t)row->trial,
+        .point = row->point.bytes,
+        .row = (size_t)row->row,
+        .stddev = isnan(row->stddev) ? 0 : row->stddev,
+    };
+    if (strcmp(kind, "federation.received") == 0)
+        return received_tell(conn, live, row->detail, err);
+    if (i == count)
+        return STATUS_OK;
+    event.kind = kinds[i].event;
+    if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
+        return tell_measured(live, row, &event, err);
+    TRY(curves_tell(&live->curves, &event, err));
+    if (event.kind == EVENT_HANDED_OVER)
+        return tell_policy(live, &event, err);
+    bool is_again = strcmp(kind, "trial.retried") == 0; // its note was read when the trial was new
+    if (event.kind == EVENT_SUGGESTED && !is_again) {
+        if ((int64_t)event.trial <= live->told)
+            return STATUS_OK;
+        event.note = row->note.bytes;
+        event.note_bytes = row->note.length;
+        live->told = (int64_t)event.trial;
+    } else if (event.kind == EVENT_OBSERVED) {
+        event.value = spec_sign(&live->spec) * row->value;
+        event.values = spec_event_values(&live->spec, row->outcome.bytes, values);
+        live->observations++;
+    }
+    return live->spec.policy->tell(live->session, &event, err);
+}
+
+static enum status tell_log(struct db_conn *conn, struct live *live, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    enum status    status;
+    TRY(db_query(conn, &rows, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq))));
+    const struct row_replay *row = row_replay(&rows);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        status = tell_row(conn, live, row, err);
+        if (status != STATUS_OK)
+            break;
+        live->seq = row->seq;
+    }
+    db_done(&rows);
+    return status;
+}
+
+/* What the modeller left open and the manifest says. */
+static enum status fill_option(struct live *live, const char *name, double value, struct error *err)
+{
+    int    option = policy_option(live->spec.policy, name);
+    size_t len = 0;
+    if (option < 0 || isnan(value) || !isnan(live->spec.options[option]))
+        return STATUS_OK;
+    while (live->spec.policy->options[len].name != NULL)
+        len++;
+    double *options = ARENA_NEW(&live->arena, double, len);
+    if (options == NULL)
+        return app_no_memory(err);
+    memcpy(options, live->spec.options, len * sizeof *options);
+    options[option] = value;
+    live->spec.options = options;
+    return STATUS_OK;
+}
+
+static enum status load_candidates(struct db_conn *conn, struct live *live, struct error *err)
+{
+    struct candidates_noise noise;
+    if (live->spec.space.kind != SPACE_CANDIDATES)
+        return STATUS_OK;
+    TRY(candidates_load(conn, live->study, &live->spec, &noise, &live->arena, err));
+    TRY(fill_option(live, "release_noise", noise.variance, err));
+    return fill_option(live, "release_dims", noise.dims, err);
+}
+
+static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, struct error *err)
+{
+    struct study study;
+    TRY(rows_study_get(conn, live->study, true, &live->arena, &study, err));
+    live->spec = study.spec;
+    TRY(load_candidates(conn, live, err));
+    struct meta_sources meta;
+    TRY(meta_load(conn, live->study, &live->spec, &live->arena, &meta, err));
+    struct problem *problem = ARENA_NEW(&live->arena, struct problem, 1);
+    size_t          curves_bytes = live->spec.stopping.kind == STOP_RULE_OFF ? 0 : app->options.session_bytes / 8;
+    arena_init(&live->curves_arena, curves_bytes);
+    curves_init(&live->curves, &live->curves_arena);
+    if (problem == NULL || live->arena.taken_bytes + curves_bytes >= app->options.session_bytes)
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's model does not fit");
+    *problem = (struct problem){
+        .space = &live->spec.space,
+        .options = live->spec.options,
+        .seed = live->spec.seed,
+        .metrics = live->spec.kinds,
+        .metrics_len = live->spec.metrics_len,
+        .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
+        .is_minimized = spec_sign(&live->spec) < 0,
+        .meta = meta.studies,
+        .meta_len = meta.len,
+    };
+    return live->spec.policy->open(problem, &live->session, err);
+}
+
+struct catch_up {
+    struct app    *app;
+    struct caller *caller;
+    struct live   *live;
+};
+
+static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct catch_up *work = arg;
+    struct live     *live = work->live;
+    atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
+                     1);
+    if (live->session == NULL)
+        TRY(open_session(work->app, conn, live, err));
+    struct study      study;
+    struct arena_mark mark = arena_mark(work->caller->arena);
+    TRY(rows_study_get(conn, live->study, false, work->caller->arena, &study, err));
+    arena_release(work->caller->arena, mark);
+    TRY(tell_log(conn, live, err));
+    live->revision = study.revision;
+    return STATUS_OK;
+}
+
+enum status session_catch_up(struct app *app, struct caller *caller, struct slots *slots, struct live *live,
+                             struct error *err)
+{
+    struct catch_up work = {app, caller, live};
+    TRY(slots_enter(slots, app, caller, err));
+    enum status status = db_read(app->db, catch_up, &work, err);
+    slots_leave(slots);
+    if (status != STATUS_OK)
+        session_forget(live);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* Live policy sessions: caches of (specification, seed, log), in a list bounded in bytes, one lock each.
+ * The lock also orders what creates trials: those who bring points of their own share it (and a commit), whoever asks
+ * the model has it alone, so that a proposal gets the trial number that keys its randomness. */
+#ifndef GNOMON_SERVICE_SESSION_SESSION_H
+#define GNOMON_SERVICE_SESSION_SESSION_H
+
+#include "service/app/app.h"
+#include "service/session/live.h"
+
+struct session_cache *session_cache_new(void);
+void                  session_cache_free(struct session_cache *cache);
+
+/* The study's entry, locked; SESSION_SHARED: only the lock, the model is not to be touched.  NO_MEMORY.
+ * SESSION_PLAN is for what may take minutes: whoever comes meanwhile gets BUSY "planning" instead of waiting;
+ * SESSION_QUEUE is the same for those that can wait for the end of another plan. */
+enum session_use { SESSION_SHARED, SESSION_ALONE, SESSION_PLAN, SESSION_QUEUE };
+MUST_CHECK enum status session_lock(struct app *app, const char *study, enum session_use use, struct live **out,
+                                    struct error *err);
+/* Unlocks; the oldest entries over the limit go. */
+void session_unlock(struct app *app, struct live *live);
+/* Opens what is missing and tells the session every event of the log that it does not know yet, in one of the slots. */
+MUST_CHECK enum status session_catch_up(struct app *app, struct caller *caller, struct slots *slots, struct live *live,
+                                        struct error *err);
+/* Forgets the model: it was told something that the log does not say. */
+void session_forget(struct live *live);
+/* Of a study that is gone; who still uses its model finds out when it writes. */
+void session_drop(struct app *app, const char *study);
+
+struct session_stats {
+    size_t entries, bytes;
+};
+void session_stats(struct app *app, struct session_stats *out);
+
+#endif

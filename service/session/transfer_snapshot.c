@@ -1,0 +1,434 @@
+/* See meta.h. */
+#include "service/session/transfer_snapshot.h"
+
+#include "service/base/text.h"
+#include "service/candidates/candidates.h"
+#include "service/codec/codec_transfer.h"
+#include "service/base/digest.h"
+#include "service/store/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct collect {
+    struct app         *app;
+    struct caller      *caller;
+    const struct spec  *spec;
+    struct meta_study  *studies;
+    struct meta_source *sources;
+    char                where[64];
+};
+
+/* ---- one earlier study ---- */
+
+static enum status check_metrics(const struct collect *work, const struct spec *source, struct error *err)
+{
+    const struct metric *own = &work->spec->metrics[0], *other = &source->metrics[0];
+    if (source->metrics_len == 1 && strcmp(own->name, other->name) == 0 && own->goal == other->goal)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "meta_metrics_differ", work->where,
+                     "it must have one metric, %.60s, with the same goal", own->name);
+}
+
+static enum status check_space(const struct collect *work, const struct spec *source, struct error *err)
+{
+    const struct space *own = &work->spec->space, *other = &source->space;
+    if (source->is_private)
+        return error_set(err, STATUS_INVALID, "meta_space_differs", work->where,
+                         "it is private: rows of different releases cannot be compared");
+    if (own->kind != other->kind || own->rows_len != other->rows_len || own->columns != other->columns)
+        return error_set(err, STATUS_INVALID, "meta_space_differs", work->where,
+                         "its space is of another kind, or its candidates have another shape");
+    return own->kind == SPACE_PARAMETERS ? codec_meta_check_names(work->spec, source, work->where, err) : STATUS_OK;
+}
+
+static void digest_rows(const struct space *space, char out[SHA256_HEX_BYTES])
+{
+    sha256_hex(space->rows, space->rows_len * space->columns * sizeof *space->rows, out);
+}
+
+/* The rows are only looked at, in memory of their own. */
+static enum status digest_matrix(struct db_conn *conn, const struct collect *work, const struct study *source,
+                                 const char **out, struct error *err)
+{
+    struct arena            arena;
+    struct spec             spec = source->spec;
+    struct candidates_noise noise;
+    char                    digest[SHA256_HEX_BYTES] = "";
+    arena_init(&arena, work->app->options.session_bytes);
+    enum status status = candidates_load(conn, source->id, &spec, &noise, &arena, err);
+    if (status == STATUS_OK)
+        digest_rows(&spec.space, digest);
+    arena_fini(&arena);
+    *out = status == STATUS_OK ? arena_strndup(work->caller->arena, digest, strlen(digest)) : NULL;
+    return status == STATUS_OK && *out == NULL ? app_no_memory(err) : status;
+}
+
+/* The completed trials that lie in the new space: [len] values signed, and where they are. */
+struct gathered {
+    double *points, *values; /* candidates: points of one number */
+    size_t  len, width;
+    int64_t skipped;
+};
+
+static enum status gather(struct collect *work, const struct spec *source, const struct trial *trials, size_t len,
+                          struct gathered *out, struct error *err)
+{
+    bool on_rows = source->space.kind == SPACE_CANDIDATES;
+    out->width = on_rows ? 1 : work->spec->space.params_len;
+    out->points = arena_alloc(work->caller->arena, len + 1, out->width * sizeof *out->points);
+    out->values = ARENA_NEW(work->caller->arena, double, len + 1);
+    if (out->points == NULL || out->values == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        double *point = out->points + out->len * out->width;
+        if (on_rows)
+            *point = (double)trials[i].row;
+        else if (!codec_meta_align(work->spec, source, trials[i].point, point)) {
+            out->skipped++;
+            continue;
+        }
+        out->values[out->len++] = spec_sign(source) * trials[i].value;
+    }
+    return STATUS_OK;
+}
+
+struct ranked {
+    double value;
+    size_t at;
+};
+
+static int best_first(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? 1 : -1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Every k-th by rank, the best first, when there are too many. */
+static enum status thin(struct collect *work, struct gathered *g, struct error *err)
+{
+    size_t         keep = META_VALUES_MAX;
+    struct ranked *ranked = ARENA_NEW(work->caller->arena, struct ranked, g->len);
+    double        *points = arena_alloc(work->caller->arena, keep, g->width * sizeof *points);
+    double        *values = ARENA_NEW(work->caller->arena, double, keep);
+    if (g->len <= keep)
+        return STATUS_OK;
+    if (ranked == NULL || points == NULL || values == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < g->len; i++)
+        ranked[i] = (struct ranked){g->values[i], i};
+    qsort(ranked, g->len, sizeof *ranked, best_first);
+    for (size_t k = 0; k < keep; k++) {
+        size_t at = ranked[k * g->len / keep].at;
+        memcpy(points + k * g->width, g->points + at * g->width, g->width * sizeof *points);
+        values[k] = g->values[at];
+    }
+    g->skipped += (int64_t)(g->len - keep);
+    *g = (struct gathered){points, values, keep, g->width, g->skipped};
+    return STATUS_OK;
+}
+
+static size_t *row_numbers(struct arena *arena, const double *points, size_t len)
+{
+    size_t *rows = ARENA_NEW(arena, size_t, len);
+    for (size_t i = 0; i < len && rows != NULL; i++)
+        rows[i] = (size_t)points[i];
+    return rows;
+}
+
+static enum status to_study(struct arena *arena, bool on_rows, const struct gathered *g, struct meta_study *out,
+                            struct error *err)
+{
+    const char *name = out->name;
+    *out = (struct meta_study){.name = name, .points = on_rows ? NULL : g->points, .values = g->values, .n = g->len};
+    if (!on_rows)
+        return STATUS_OK;
+    out->rows = row_numbers(arena, g->points, g->len);
+    return out->rows == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status copy_study(struct db_conn *conn, struct collect *work, size_t i, struct error *err)
+{
+    struct arena   *arena = work->caller->arena;
+    const char     *id = work->spec->meta.ids[i];
+    struct study    source;
+    struct db_rows  rows;
+    struct trial   *trials;
+    struct gathered g = {0};
+    size_t          len;
+    TRY(rows_study_get(conn, id, true, arena, &source, err));
+    if (!source.spec.is_shareable)
+        return error_set(err, STATUS_FORBIDDEN, "not_shareable", work->where, "it does not serve other studies");
+    TRY(check_metrics(work, &source.spec, err));
+    TRY(check_space(work, &source.spec, err));
+    work->sources[i] = (struct meta_source){.study = id, .revision = source.revision, .matrix = ""};
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(id))));
+    TRY(rows_trials(&rows, arena, &trials, &len, err));
+    TRY(gather(work, &source.spec, trials, len, &g, err));
+    TRY(thin(work, &g, err));
+    if (g.len == 0)
+        return error_set(err, STATUS_CONFLICT, "meta_study_empty", work->where,
+                         "it has no value at a point of the new space (%zu elsewhere)", len);
+    bool on_rows = source.spec.space.kind == SPACE_CANDIDATES;
+    if (on_rows)
+        TRY(digest_matrix(conn, work, &source, &work->sources[i].matrix, err));
+    work->sources[i].skipped = g.skipped;
+    work->studies[i].name = source.name;
+    return to_study(arena, on_rows, &g, &work->studies[i], err);
+}
+
+/* A refusal of the store about an earlier study says which. */
+static enum status collect(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct collect *work = arg;
+    for (size_t i = 0; i < work->spec->meta.ids_len; i++) {
+        snprintf(work->where, sizeof work->where, "/algorithm/meta_studies/%zu", i);
+        enum status status = caller_sees(work->caller, "study", work->spec->meta.ids[i], err);
+        if (status == STATUS_OK)
+            status = copy_study(conn, work, i, err);
+        if (status != STATUS_OK && err != NULL)
+            snprintf(err->path, sizeof err->path, "%s", work->where);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+enum status meta_collect(struct app *app, struct caller *caller, const struct spec *new, struct meta_sources *out,
+                         struct error *err)
+{
+    size_t ids = new->meta.ids_len, len = ids + new->meta.given_len;
+    *out = (struct meta_sources){0};
+    if (new->policy->read_meta == NULL)
+        return STATUS_OK;
+    if (len == 0)
+        return error_set(err, STATUS_INVALID, "missing_member", "/algorithm/meta_studies",
+                         "%s needs meta_studies or meta_observations", new->policy->name);
+    struct collect work = {.app = app,
+                           .caller = caller,
+                           .spec = new,
+                           .studies = ARENA_NEW(caller->arena, struct meta_study, len),
+                           .sources = ARENA_NEW(caller->arena, struct meta_source, len)};
+    if (work.studies == NULL || work.sources == NULL)
+        return app_no_memory(err);
+    if (ids > 0)
+        TRY(db_read(app->db, collect, &work, err));
+    for (size_t i = 0; i < new->meta.given_len; i++) {
+        work.studies[ids + i] = new->meta.given[i];
+        work.sources[ids + i] = (struct meta_source){.matrix = ""};
+    }
+    *out = (struct meta_sources){work.studies, work.sources, len};
+    return STATUS_OK;
+}
+
+/* ---- the store ---- */
+
+static enum status store_one(struct db_conn *conn, const char *study, const struct meta_sources *sources, size_t i,
+                             size_t width, struct error *err)
+{
+    const struct meta_study  *data = &sources->studies[i];
+    const struct meta_source *from = &sources->sources[i];
+    double                    rows[META_VALUES_MAX];
+    for (size_t j = 0; j < data->n && data->rows != NULL; j++)
+        rows[j] = (double)data->rows[j];
+    return db_exec(conn, NULL, err, SQL_META_ADD,
+                   BIND(TEXT(study), INT((int64_t)i), TEXT(from->study), TEXT(data->name), INT(from->revision),
+                        INT(from->skipped), TEXT(from->matrix),
+                        BLOB(data->rows != NULL ? rows : data->points, data->n * width * sizeof *rows),
+                        BLOB(data->values, data->n * sizeof *data->values)));
+}
+
+enum status meta_store(struct db_conn *conn, const struct study *study, const struct meta_sources *sources,
+                       const struct change *change, struct error *err)
+{
+    size_t width = study->spec.space.kind == SPACE_CANDIDATES ? 1 : study->spec.space.params_len;
+    for (size_t i = 0; i < sources->len; i++) {
+        const char *source = sources->sources[i].study;
+        TRY(store_one(conn, study->id, sources, i, width, err));
+        if (source != NULL)
+            TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                        BIND(INT(change->at_ms), TEXT("study.shared"), TEXT(source), INT(0), INT(0),
+                             TEXT(change->actor), TEXT(study->id))));
+    }
+    return STATUS_OK;
+}
+
+static const void *keep_whole(struct db_blob blob, struct arena *arena)
+{
+    void *copy = arena_alloc(arena, blob.length + 1, 1);
+    if (copy != NULL && blob.length > 0)
+        memcpy(copy, blob.bytes, blob.length);
+    return copy;
+}
+
+static enum status read_one(const struct row_meta *row, const struct spec *spec, struct arena *arena,
+                            struct meta_study *study, struct meta_source *source, struct error *err)
+{
+    bool            failed = false;
+    size_t          width = spec->space.kind == SPACE_CANDIDATES ? 1 : spec->space.params_len;
+    struct gathered g = {.width = width};
+    *source = (struct meta_source){.study = db_keep_text(row->source, arena, &failed),
+                                   .revision = row->revision,
+                                   .skipped = row->skipped,
+                                   .matrix = db_keep_text(row->matrix, arena, &failed)};
+    study->name = db_keep_text(row->name, arena, &failed);
+    g.points = (double *)(uintptr_t)keep_whole(row->points, arena);
+    g.values = (double *)(uintptr_t)keep_whole(row->data, arena);
+    g.len = row->data.length / sizeof *g.values;
+    if (failed || g.points == NULL || g.values == NULL)
+        return app_no_memory(err);
+    if (g.len == 0 || row->points.length != g.len * width * sizeof *g.points)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "an earlier study of this study is not whole");
+    return to_study(arena, spec->space.kind == SPACE_CANDIDATES, &g, study, err);
+}
+
+static enum status read_all(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
+                            struct meta_sources *out, struct error *err)
+{
+    struct meta_study  *studies = ARENA_NEW(arena, struct meta_study, META_STUDIES_MAX);
+    struct meta_source *sources = ARENA_NEW(arena, struct meta_source, META_STUDIES_MAX);
+    struct db_rows      rows;
+    bool                more;
+    enum status         status;
+    *out = (struct meta_sources){studies, sources, 0};
+    if (studies == NULL || sources == NULL)
+        return app_no_memory(err);
+    TRY(db_query(conn, &rows, err, SQL_META_LIST, BIND(TEXT(study))));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && out->len < META_STUDIES_MAX) {
+        status = read_one(row_meta(&rows), spec, arena, &studies[out->len], &sources[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status meta_check_rows(const struct spec *spec, const struct meta_sources *sources, struct error *err)
+{
+    char digest[SHA256_HEX_BYTES] = "";
+    for (size_t i = 0; i < sources->len; i++) {
+        const struct meta_source *source = &sources->sources[i];
+        if (source->matrix[0] == '\0')
+            continue;
+        if (digest[0] == '\0')
+            digest_rows(&spec->space, digest);
+        if (strcmp(source->matrix, digest) != 0)
+            return error_set(err, STATUS_CONFLICT, "meta_matrix_differs", "",
+                             "the candidates are not those of the earlier study %s, so their numbers mean other rows",
+                             source->study);
+    }
+    return STATUS_OK;
+}
+
+enum status meta_snapshot(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
+                          struct meta_sources *out, struct error *err)
+{
+    *out = (struct meta_sources){0};
+    return spec->policy->read_meta == NULL ? STATUS_OK : read_all(conn, study, spec, arena, out, err);
+}
+
+enum status meta_load(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
+                      struct meta_sources *out, struct error *err)
+{
+    TRY(meta_snapshot(conn, study, spec, arena, out, err));
+    return spec->policy->read_meta == NULL ? STATUS_OK : meta_check_rows(spec, out, err);
+}
+
+/* ---- for people ---- */
+
+struct look {
+    struct caller     *caller;
+    const char        *id;
+    const struct spec *spec; /* NULL: the study's own */
+    struct meta_page  *out;
+    int64_t            after, limit;
+};
+
+static enum status add_item(const struct row_trial_note *row, struct look *work, struct meta_state *state,
+                            struct error *err)
+{
+    struct meta_page *page = work->out;
+    size_t            len = page->sources.len;
+    if (!work->spec->policy->read_meta(row->note.bytes, row->note.length, state) || state->len != len)
+        return STATUS_OK;
+    struct meta_item *item = &page->items[page->len];
+    *item = (struct meta_item){.trial = row->number,
+                               .rounds = (int64_t)state->rounds,
+                               .nu = state->nu,
+                               .weights = ARENA_NEW(work->caller->arena, double, len),
+                               .gaps = ARENA_NEW(work->caller->arena, double, len)};
+    if (item->weights == NULL || item->gaps == NULL)
+        return app_no_memory(err);
+    memcpy(item->weights, state->weights, len * sizeof *item->weights);
+    memcpy(item->gaps, state->gaps, len * sizeof *item->gaps);
+    page->len++;
+    return STATUS_OK;
+}
+
+static enum status read_items(struct db_conn *conn, struct look *work, struct error *err)
+{
+    struct meta_state *state = ARENA_NEW(work->caller->arena, struct meta_state, 1);
+    struct meta_page  *page = work->out;
+    struct db_rows     rows;
+    bool               more;
+    enum status        status;
+    page->items = ARENA_NEW(work->caller->arena, struct meta_item, (size_t)work->limit);
+    if (state == NULL || page->items == NULL)
+        return app_no_memory(err);
+    int64_t seen = 0, last = work->after;
+    TRY(db_query(conn, &rows, err, SQL_META_NOTES, BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1))));
+    const struct row_trial_note *row = row_trial_note(&rows);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        if (seen++ == work->limit) {
+            page->next_cursor = text_format(work->caller->arena, "%lld", (long long)last);
+            status = page->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+            break;
+        }
+        last = row->number;
+        status = add_item(row, work, state, err);
+        if (status != STATUS_OK)
+            break;
+    }
+    db_done(&rows);
+    return status;
+}
+
+static enum status history(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct look *work = arg;
+    struct study study;
+    TRY(rows_study_get(conn, work->id, true, work->caller->arena, &study, err));
+    if (study.spec.policy->read_meta == NULL)
+        return error_set(err, STATUS_CONFLICT, "no_meta_studies", "", "the algorithm %s learns from no other study",
+                         study.spec.policy->name);
+    work->spec = &study.spec;
+    TRY(read_all(conn, work->id, work->spec, work->caller->arena, &work->out->sources, err));
+    return read_items(conn, work, err);
+}
+
+static enum status read_cursor(const char *cursor, int64_t *after, struct error *err)
+{
+    *after = 0;
+    if (cursor == NULL)
+        return STATUS_OK;
+    size_t digits = strspn(cursor, "0123456789");
+    if (digits == 0 || digits > 15 || cursor[digits] != '\0')
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    *after = strtoll(cursor, NULL, 10);
+    return STATUS_OK;
+}
+
+enum status meta_history(struct app *app, struct caller *caller, const char *study, const char *cursor, int64_t limit,
+                         struct meta_page *out, struct error *err)
+{
+    struct look work = {.caller = caller, .id = study, .out = out, .limit = limit};
+    *out = (struct meta_page){0};
+    TRY(caller_sees(caller, "study", study, err));
+    TRY(read_cursor(cursor, &work.after, err));
+    return db_read(app->db, history, &work, err);
+}

@@ -1,0 +1,103 @@
+/* The log as it is shown. */
+#include "service/study/events.h"
+
+#include "service/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_MAX = 1000, LIST_DEFAULT = 100, ALL_MAX = 4000000 };
+
+struct task {
+    struct arena              *arena;
+    const struct event_filter *filter;
+    int64_t                    after, limit;
+    struct event_page         *out;
+};
+
+static enum status keep_row(const struct row_event *row, struct arena *arena, struct event_row *out, struct error *err)
+{
+    bool failed = false;
+    *out = (struct event_row){
+        .seq = row->seq,
+        .at_ms = row->at_ms,
+        .kind = db_keep_text(row->kind, arena, &failed),
+        .study = db_keep_text(row->study, arena, &failed),
+        .revision = row->revision,
+        .trial = row->trial,
+        .actor = db_keep_text(row->actor, arena, &failed),
+        .detail = db_keep_text(row->detail, arena, &failed),
+    };
+    return failed ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status grow(struct task *task, size_t *room, struct error *err)
+{
+    struct event_page *out = task->out;
+    if (out->len < *room)
+        return STATUS_OK;
+    *room = *room == 0 ? 128 : 2 * *room;
+    struct event_row *grown = ARENA_NEW(task->arena, struct event_row, *room);
+    if (grown == NULL)
+        return app_no_memory(err);
+    if (out->len > 0)
+        memcpy(grown, out->events, out->len * sizeof *grown);
+    out->events = grown;
+    return STATUS_OK;
+}
+
+static enum status list(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task       *task = arg;
+    struct event_page *out = task->out;
+    struct db_rows     rows;
+    if (task->filter->study != NULL)
+        TRY(db_query(conn, &rows, err, SQL_EVENT_OF_STUDY,
+                     BIND(TEXT(task->filter->study), INT(task->after), INT(task->limit + 1))));
+    else
+        TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, BIND(INT(task->after), INT(task->limit + 1))));
+    size_t      room = 0;
+    bool        more;
+    enum status status;
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
+        status = grow(task, &room, err);
+        if (status == STATUS_OK)
+            status = keep_row(row_event(&rows), task->arena, &out->events[out->len], err);
+        if (status != STATUS_OK)
+            break;
+        out->len++;
+    }
+    db_done(&rows);
+    if (status != STATUS_OK || !more)
+        return status;
+    out->next_cursor = text_format(task->arena, "%lld", (long long)out->events[out->len - 1].seq);
+    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
+                       struct event_page *out, struct error *err)
+{
+    struct task task = {.arena = caller->arena, .filter = filter, .out = out};
+    *out = (struct event_page){0};
+    TRY(caller_sees(caller, "study", filter->study == NULL ? "" : filter->study, err));
+    if (filter->limit == 0)
+        task.limit = ALL_MAX;
+    else
+        task.limit = filter->limit >= 1 && filter->limit <= LIST_MAX ? filter->limit : LIST_DEFAULT;
+    if (filter->cursor != NULL) {
+        char *end;
+        task.after = strtoll(filter->cursor, &end, 10);
+        if (end == filter->cursor || *end != '\0' || task.after < 0)
+            return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    }
+    return db_read(app->db, list, &task, err);
+}
+
+enum status event_read(struct db_conn *conn, const char *study, struct arena *arena, struct event_page *out,
+                       struct error *err)
+{
+    const struct event_filter filter = {.study = study};
+    struct task               task = {.arena = arena, .filter = &filter, .limit = ALL_MAX, .out = out};
+    *out = (struct event_page){0};
+    return list(conn, &task, err);
+}

@@ -1,0 +1,27 @@
+/* The log as it is shown: every change, who made it, in order; and a study's export and import. */
+#ifndef GNOMON_SERVICE_STUDY_EVENTS_H
+#define GNOMON_SERVICE_STUDY_EVENTS_H
+
+#include "service/app/app.h"
+
+struct event_row {
+    int64_t     seq, at_ms, revision, trial;   /* revision, trial 0: none */
+    const char *kind, *study, *actor, *detail; /* study, detail may be NULL */
+};
+struct event_page {
+    struct event_row *events;
+    size_t            len;
+    const char       *next_cursor;
+};
+struct event_filter {
+    const char *study, *cursor;
+    int64_t     limit; /* 0: all */
+};
+MUST_CHECK enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
+                                  struct event_page *out, struct error *err);
+
+/* Within a transaction: every event of a study. */
+MUST_CHECK enum status event_read(struct db_conn *conn, const char *study, struct arena *arena, struct event_page *out,
+                                  struct error *err);
+
+#endif

@@ -1,0 +1,149 @@
+/* See federation_host.h. */
+#include "service/study/federation_host.h"
+
+#include "service/app/slots.h"
+#include "service/codec/codec_federation.h"
+#include "service/store/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a new study ---- */
+
+static enum status check_study(const struct federation *federation, const struct spec *study, struct error *err)
+{
+    const struct spec *own = &federation->spec.study;
+    if (study->policy != own->policy)
+        return error_set(err, STATUS_INVALID, "wrong_algorithm", "/algorithm/name", "the federation's algorithm is %s",
+                         own->policy->name);
+    TRY(codec_federation_fits(&federation->spec, study, err));
+    for (size_t i = 0; own->policy->options[i].name != NULL; i++)
+        if (memcmp(&study->options[i], &own->policy->options[i].fallback, sizeof(double)) != 0)
+            return error_set(err, STATUS_INVALID, "bad_combination", "/algorithm",
+                             "option %s follows from the federation", own->policy->options[i].name);
+    return STATUS_OK;
+}
+
+static enum status take_seat(struct db_conn *conn, const struct caller *caller, struct federation *federation,
+                             const struct study *study, int64_t *seat, struct error *err)
+{
+    int64_t changes = 0;
+    if (*seat > 0) {
+        TRY(db_exec(conn, &changes, err, SQL_FEDERATION_AGENT_HOST,
+                    BIND(TEXT(federation->id), INT(*seat), TEXT(study->id))));
+        return changes == 1 ? STATUS_OK
+                            : error_set(err, STATUS_CONFLICT, "seat_taken", "/algorithm/agent",
+                                        "seat %lld is not registered, or another study has it", (long long)*seat);
+    }
+    struct federation_agent agent = {.name = study->name, .token_id = "", .study = study->id};
+    TRY(federation_seat(conn, federation, &agent, caller->token_id, study->created_ms, err));
+    *seat = agent.seat;
+    return STATUS_OK;
+}
+
+enum status federation_host(struct db_conn *conn, const struct caller *caller, const struct study_new *new,
+                            struct study *out, const char **spec_text, struct error *err)
+{
+    struct federation federation;
+    enum status       status = federation_get(conn, new->spec.federation, caller->arena, &federation, err);
+    if (status == STATUS_NOT_FOUND)
+        return error_set(err, STATUS_INVALID, "federation_not_found", "/algorithm/federation",
+                         "there is no such federation");
+    TRY(status);
+    TRY(check_study(&federation, &new->spec, err));
+    size_t len = 0;
+    while (new->spec.policy->options[len].name != NULL)
+        len++;
+    double *options = ARENA_NEW(caller->arena, double, len);
+    if (options == NULL)
+        return app_no_memory(err);
+    out->spec.agent = new->spec.agent;
+    TRY(take_seat(conn, caller, &federation, out, &out->spec.agent, err));
+    federation_options(&federation.spec, out->spec.agent, options);
+    out->spec.options = options;
+    *spec_text = codec_federation_study_text(&out->spec, caller->arena);
+    return *spec_text == NULL ? app_no_memory(err) : STATUS_OK;
+}
+
+/* ---- a round ---- */
+
+struct sync {
+    struct app               *app;
+    struct caller            *caller;
+    struct live              *live;
+    struct federation         federation;
+    struct federation_message message;
+    struct federation_receipt receipt;
+};
+
+static enum status send(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct sync *sync = arg;
+    TRY(federation_get(conn, sync->live->spec.federation, sync->caller->arena, &sync->federation, err));
+    return federation_take(conn, sync->app, &sync->federation, &sync->message, &sync->receipt, sync->caller->arena,
+                           err);
+}
+
+/* A message that comes too late, or that another replica has sent, is none. */
+static enum status send_open(struct sync *sync, struct error *err)
+{
+    struct live *live = sync->live;
+    char         digest[sizeof sync->federation.features_sha256]; // the row is read again by what takes the message
+    size_t       features = sync->federation.spec.features;
+    int64_t      round = sync->federation.round;
+    double      *vector = ARENA_NEW(sync->caller->arena, double, features);
+    if (sync->federation.state != FEDERATION_ACTIVE || live->sent >= round)
+        return STATUS_OK;
+    if (vector == NULL)
+        return app_no_memory(err);
+    TRY(slots_enter(sync->app->compute, sync->app, sync->caller, err));
+    enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
+    slots_leave(sync->app->compute);
+    memcpy(digest, sync->federation.features_sha256, sizeof digest);
+    sync->message = (struct federation_message){round, live->spec.agent, digest, vector, features};
+    if (status == STATUS_OK)
+        status = db_transact(sync->app->db, send, sync, err);
+    if (status == STATUS_OK && !sync->receipt.is_repeat)
+        atomic_fetch_add(&sync->app->counters.federation_messages, 1);
+    if (status == STATUS_OK && sync->receipt.is_closed)
+        federation_count_round(sync->app, &sync->federation);
+    if (status == STATUS_OK || status == STATUS_CONFLICT || status == STATUS_NUMERIC)
+        live->sent = round;
+    return status == STATUS_CONFLICT || status == STATUS_NUMERIC ? STATUS_OK : status;
+}
+
+static enum status log_received(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct sync *sync = arg;
+    struct study study;
+    char         detail[64];
+    int64_t      now_ms = sync->app->now_ms();
+    snprintf(detail, sizeof detail, "%s %lld", sync->live->spec.federation, (long long)sync->federation.round - 1);
+    TRY(rows_study_get(conn, sync->live->study, false, sync->caller->arena, &study, err));
+    struct change change = {"federation.received", sync->caller->token_id, detail, 0, now_ms};
+    TRY(rows_log(conn, &study, &change, err));
+    return rows_study_save(conn, &study, now_ms, err);
+}
+
+enum status federation_host_sync(struct app *app, struct caller *caller, struct live *live, struct error *err)
+{
+    const struct spec *spec = &live->spec;
+    struct caller      own = {.token_id = "federation", .scope = SCOPE_ADMIN, .arena = caller->arena};
+    struct sync       *sync = arena_zalloc(caller->arena, 1, sizeof *sync);
+    if (sync == NULL)
+        return app_no_memory(err);
+    *sync = (struct sync){.app = app, .caller = caller, .live = live};
+    double initial = spec->options[policy_option(spec->policy, "initial")];
+    if (live->observations == 0 || (double)live->told < initial)
+        return STATUS_OK;
+    enum status status = federation_find(app, &own, spec->federation, &sync->federation, err);
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK;
+    TRY(status);
+    TRY(send_open(sync, err));
+    if (sync->federation.round - 1 <= live->round)
+        return STATUS_OK;
+    TRY(db_transact(app->db, log_received, sync, err));
+    return session_catch_up(app, caller, app->compute, live, err);
+}

@@ -1,0 +1,329 @@
+/* Importances, slices and residuals: each takes the study's session alone, as a prediction does. */
+#include "service/study/insight.h"
+
+#include "service/app/slots.h"
+#include "service/store/rows.h"
+#include "service/session/session.h"
+#include "service/study/study.h"
+#include "service/study/trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PIECE = 1000 }; // points between two looks whether somebody still waits
+
+struct work {
+    struct app    *app;
+    struct caller *caller;
+    struct live   *live;
+    enum status (*run)(struct work *work, struct error *err); /* under the session's lock, in a slot */
+    void  *out;
+    size_t metric;
+};
+
+static enum status run_locked(struct work *work, struct error *err)
+{
+    TRY(session_catch_up(work->app, work->caller, work->app->compute, work->live, err));
+    const struct policy *policy = work->live->spec.policy;
+    if (policy->predict == NULL || policy->residuals == NULL)
+        return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
+    if (work->live->observations == 0)
+        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+    TRY(slots_enter(work->app->compute, work->app, work->caller, err));
+    if (policy->show != NULL)
+        policy->show(work->live->session, work->metric);
+    enum status status = work->run(work, err);
+    if (policy->show != NULL)
+        policy->show(work->live->session, work->live->spec.first);
+    slots_leave(work->app->compute);
+    return status;
+}
+
+static enum status run(struct work *work, const char *id, struct error *err)
+{
+    TRY(session_lock(work->app, id, SESSION_ALONE, &work->live, err));
+    enum status status = run_locked(work, err);
+    session_unlock(work->app, work->live);
+    return status;
+}
+
+static enum status check_parameters(const struct study *study, struct error *err)
+{
+    if (study->spec.space.kind == SPACE_PARAMETERS)
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "no_parameters", "", "the space has no parameters to vary");
+}
+
+/* ---- importances ---- */
+
+/* Larger is better inside; indices do not depend on the sign, so that is left to the end. */
+static enum status values_at(void *arg, const double *V, size_t m, double *out, struct error *err)
+{
+    struct work      *work = arg;
+    struct space      space;
+    struct arena     *arena = work->caller->arena;
+    struct arena_mark mark = arena_mark(arena);
+    TRY(space_hold(&work->live->spec.space, NULL, arena, &space, err));
+    double *points = arena_alloc(arena, m, space.params_len * sizeof *points);
+    if (points == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < m; i++)
+        space_quantile(&space, V + i * space.params_len, points + i * space.params_len);
+    for (size_t from = 0; from < m; from += PIECE) {
+        size_t len = m - from < PIECE ? m - from : PIECE;
+        TRY(app_go_on(work->app, work->caller, err));
+        TRY(work->live->spec.policy->predict(work->live->session, points + from * space.params_len, NULL, len,
+                                             out + from, NULL, err));
+    }
+    arena_release(arena, mark);
+    return STATUS_OK;
+}
+
+/* The largest power of two that keeps the time in the order of a second: a value costs about n (d + 10) of the
+ * operations of which there are some 1e9 in one. */
+static size_t samples_for(size_t params, int64_t observations)
+{
+    double d = (double)params, each = SENSITIVITY_REPLICATES * (d + 2) * (double)observations * (d + 10);
+    size_t samples = 1024;
+    while (samples > 16 && (double)samples * each > 1.5e9)
+        samples /= 2;
+    return samples;
+}
+
+static enum status run_importances(struct work *work, struct error *err)
+{
+    struct importances *out = work->out;
+    const struct spec  *spec = &work->live->spec;
+    struct sensitivity  s = {.dims = spec->space.params_len,
+                             .samples = samples_for(spec->space.params_len, work->live->observations),
+                             .seed = spec->seed,
+                             .values = values_at,
+                             .arg = work};
+    TRY(sensitivity_run(&s, work->caller->arena, &out->result, err));
+    out->result.mean = spec_shown(spec, work->metric, out->result.mean);
+    out->metric = work->metric;
+    out->revision = work->live->revision;
+    out->observations = work->live->observations;
+    return STATUS_OK;
+}
+
+enum status insight_importances(struct app *app, struct caller *caller, const char *id, const char *metric,
+                                struct importances *out, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .run = run_importances, .out = out};
+    TRY(study_find(app, caller, id, &out->study, err));
+    TRY(spec_find_metric(&out->study.spec, metric, &work.metric, err));
+    TRY(check_parameters(&out->study, err));
+    if (out->study.spec.space.params_len > INSIGHT_PARAMS_MAX)
+        return error_set(err, STATUS_CONFLICT, "too_many_parameters", "", "importances are for up to %d parameters",
+                         INSIGHT_PARAMS_MAX);
+    return run(&work, id, err);
+}
+
+/* ---- slices ---- */
+
+static enum status find_axis(const struct space *space, const char *name, const char *path, size_t *out,
+                             struct error *err)
+{
+    for (size_t i = 0; i < space->params_len; i++)
+        if (strcmp(space->params[i].name, name) == 0) {
+            *out = i;
+            return STATUS_OK;
+        }
+    return error_set(err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
+}
+
+/* Every value where there are few, otherwise even steps on the parameter's scale from end to end; what rounds to the
+ * same value is there once. */
+static enum status fill_axis(const struct param *param, size_t points, struct arena *arena, double **grid, size_t *len,
+                             struct error *err)
+{
+    double count = param_count(param);
+    bool   is_whole = param->kind == PARAM_CATEGORICAL || (count > 0 && count <= (double)points);
+    size_t room = is_whole ? (size_t)count : points;
+    *grid = ARENA_NEW(arena, double, room);
+    *len = 0;
+    if (*grid == NULL)
+        return app_no_memory(err);
+    for (size_t k = 0; k < room; k++) {
+        double value = is_whole ? param_value(param, (double)k) : param_quantile(param, (double)k / (double)(room - 1));
+        if (*len == 0 || value != (*grid)[*len - 1])
+            (*grid)[(*len)++] = value;
+    }
+    return STATUS_OK;
+}
+
+static enum status plan_slice(struct arena *arena, const struct slice_request *request, struct slice *out,
+                              struct error *err)
+{
+    const struct space      *space = &out->study.spec.space;
+    const char *const        names[] = {request->x, request->y};
+    static const char *const paths[] = {"/x", "/y"};
+    size_t                   points = request->points > 0 ? (size_t)request->points : request->y == NULL ? 50 : 20;
+    out->axes = request->y == NULL ? 1 : 2;
+    out->len[1] = 1;
+    for (size_t a = 0; a < out->axes; a++)
+        TRY(find_axis(space, names[a], paths[a], &out->param[a], err));
+    if (out->axes == 2 && out->param[0] == out->param[1])
+        return error_set(err, STATUS_INVALID, "bad_combination", "/y", "x and y must be two parameters");
+    for (size_t a = 0; a < out->axes; a++)
+        TRY(fill_axis(&space->params[out->param[a]], points, arena, &out->grid[a], &out->len[a], err));
+    if (out->len[0] * out->len[1] > SLICE_POINTS_MAX)
+        return error_set(err, STATUS_INVALID, "out_of_range", "/points",
+                         "the grid would have %zu points, %d are allowed", out->len[0] * out->len[1], SLICE_POINTS_MAX);
+    return STATUS_OK;
+}
+
+/* Point number k of the grid; false when it does not lie in the space.  A parameter that exists there, but not in the
+ * trial, is at its middle. */
+static bool grid_point(const struct slice *slice, const struct space *space, size_t k, double *point)
+{
+    size_t x = slice->param[0], y = slice->param[slice->axes - 1];
+    for (size_t i = 0; i < space->params_len; i++)
+        point[i] = isnan(slice->point[i]) ? param_quantile(&space->params[i], 0.5) : slice->point[i];
+    point[y] = slice->grid[slice->axes - 1][k % slice->len[1]];
+    point[x] = slice->grid[0][k / slice->len[1]];
+    for (size_t i = 0; i < space->params_len; i++)
+        if (!space_is_active(space, point, i))
+            point[i] = NAN;
+    return !isnan(point[x]) && !isnan(point[y]) && space_has(space, point);
+}
+
+/* Only points of the space are predicted, one after the other; then they go to their places, the last first. */
+static enum status run_slice(struct work *work, struct error *err)
+{
+    struct slice      *out = work->out;
+    const struct spec *spec = &work->live->spec;
+    struct arena      *arena = work->caller->arena;
+    size_t             params_len = spec->space.params_len, len = out->len[0] * out->len[1], m = 0;
+    double            *points = arena_alloc(arena, len + 1, params_len * sizeof *points);
+    out->mean = ARENA_NEW(arena, double, len);
+    out->sd = ARENA_NEW(arena, double, len);
+    if (points == NULL || out->mean == NULL || out->sd == NULL)
+        return app_no_memory(err);
+    for (size_t k = 0; k < len; k++)
+        m += grid_point(out, &spec->space, k, points + m * params_len);
+    if (m == 0)
+        return error_set(
+            err, STATUS_CONFLICT, "outside_space", "",
+            "no point of the grid lies in the space: the parameter does not exist with the trial's values");
+    TRY(spec->policy->predict(work->live->session, points, NULL, m, out->mean, out->sd, err));
+    for (size_t k = len; k-- > 0;) {
+        bool is_point = grid_point(out, &spec->space, k, points);
+        m -= is_point;
+        out->mean[k] = is_point ? spec_shown(spec, work->metric, out->mean[m]) : NAN;
+        out->sd[k] = is_point ? out->sd[m] : NAN;
+    }
+    out->metric = work->metric;
+    out->revision = work->live->revision;
+    out->observations = work->live->observations;
+    return STATUS_OK;
+}
+
+struct look {
+    struct caller *caller;
+    const char    *id;
+    struct slice  *out;
+    size_t         metric;
+};
+
+/* Of several objectives no trial is the best: the feasible one with the best value of the metric stands for it, or of the
+ * first objective when the metric is a constraint. */
+static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct look       *look = arg;
+    const struct spec *spec = &look->out->study.spec;
+    size_t             k = spec->kinds[look->metric] == METRIC_OBJECTIVE ? look->metric : spec->first, len;
+    struct trial      *trials;
+    struct db_rows     rows;
+    double             best = -HUGE_VAL;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(look->id))));
+    TRY(rows_trials(&rows, look->caller->arena, &trials, &len, err));
+    for (size_t i = 0; i < len; i++) {
+        double value = spec_value(spec, k, trials[i].values == NULL ? trials[i].value : trials[i].values[2 * k]);
+        if (value > best) {
+            best = value;
+            look->out->trial = trials[i].number;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status choose_trial(struct work *work, const char *id, int64_t given, struct slice *out, struct error *err)
+{
+    struct look look = {work->caller, id, out, work->metric};
+    out->trial = given > 0 ? given : out->study.best_trial;
+    if (out->trial == 0 && out->study.spec.objectives > 1)
+        TRY(db_read(work->app->db, find_best, &look, err));
+    if (out->trial == 0 && out->study.trials[TRIAL_COMPLETED] > 0)
+        return error_set(err, STATUS_CONFLICT, "no_feasible_trial", "",
+                         "no completed trial satisfies the constraints: say at which trial (at)");
+    if (out->trial == 0)
+        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is no completed trial yet");
+    return STATUS_OK;
+}
+
+enum status insight_slice(struct app *app, struct caller *caller, const char *id, const struct slice_request *request,
+                          struct slice *out, struct error *err)
+{
+    struct work  work = {.app = app, .caller = caller, .run = run_slice, .out = out};
+    struct trial trial;
+    TRY(study_find(app, caller, id, &out->study, err));
+    TRY(check_parameters(&out->study, err));
+    TRY(spec_find_metric(&out->study.spec, request->metric, &work.metric, err));
+    TRY(plan_slice(caller->arena, request, out, err));
+    TRY(choose_trial(&work, id, request->trial, out, err));
+    TRY(trial_find(app, caller, id, out->trial, &trial, err));
+    out->point = trial.point;
+    return run(&work, id, err);
+}
+
+/* ---- residuals ---- */
+
+static void summarise(struct residuals *out)
+{
+    static const double Z68 = 0.9944578832097532, Z95 = 1.959963984540054;
+    double              n = (double)out->len, squares = 0, unit = 0;
+    for (size_t i = 0; i < out->len; i++)
+        unit = fmax(unit, fabs(out->items[i].value - out->items[i].mean));
+    for (size_t i = 0; i < out->len; i++) {
+        const struct residual *item = &out->items[i];
+        out->log_density += item->log_density / n;
+        out->coverage_68 += (fabs(item->z) <= Z68) / n;
+        out->coverage_95 += (fabs(item->z) <= Z95) / n;
+        if (unit > 0)
+            squares += pow((item->value - item->mean) / unit, 2) / n;
+    }
+    out->rms = unit * sqrt(squares);
+}
+
+static enum status run_residuals(struct work *work, struct error *err)
+{
+    struct residuals    *out = work->out;
+    const struct policy *policy = work->live->spec.policy;
+    const struct spec   *spec = &work->live->spec;
+    double               sign = spec_is_mirrored(spec, work->metric) ? -1 : 1;
+    TRY(policy->residuals(work->live->session, work->caller->arena, &out->items, &out->len, err));
+    for (size_t i = 0; i < out->len; i++) {
+        struct residual *item = &out->items[i];
+        item->value = spec_shown(spec, work->metric, item->value);
+        item->mean = spec_shown(spec, work->metric, item->mean);
+        item->z *= sign;
+    }
+    summarise(out);
+    out->metric = work->metric;
+    out->revision = work->live->revision;
+    out->observations = work->live->observations;
+    return STATUS_OK;
+}
+
+enum status insight_residuals(struct app *app, struct caller *caller, const char *id, const char *metric,
+                              struct residuals *out, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .run = run_residuals, .out = out};
+    *out = (struct residuals){0};
+    TRY(study_find(app, caller, id, &out->study, err));
+    TRY(spec_find_metric(&out->study.spec, metric, &work.metric, err));
+    return run(&work, id, err);
+}

@@ -1,0 +1,391 @@
+/* observe: results come in, one or ten thousand, all or nothing.
+ * A result names its trial, or brings a point of its own, which then becomes a trial that is finished at once.
+ * The same result of a trial twice, by its number or external id, is accepted and counted as a duplicate; another value
+ * for a finished trial is not.  Without either the same point twice is two measurements.
+ * A late result counts, whoever has the trial now, unless it comes with the lease that was lost; a late failure
+ * does not, also of a trial that is to be tried again, for it says something of the worker.
+ * An import also brings trials without a result; see transfer.h for how it knows a trial again. */
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/store/rows.h"
+#include "service/session/session.h"
+#include "service/study/study.h"
+#include "service/study/observe.h"
+#include "service/study/study_document.h"
+#include "service/study/visits.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ERRORS_MAX = 100 };
+
+struct batch {
+    struct app               *app;
+    struct caller            *caller;
+    const char               *id;
+    const struct observation *items;
+    size_t                    len;
+    bool                      in_batch;
+    struct observe_reply     *out;
+    struct study              study;
+    int64_t                   now_ms;
+    bool                      has_reached; /* a value of this batch is what the study was to stop at */
+};
+
+// clang-format off
+static const struct { enum trial_state state; const char *kind; } outcomes[] = {
+    [OUTCOME_VALUE] = {TRIAL_COMPLETED, "trial.observed"},
+    [OUTCOME_FAILED] = {TRIAL_FAILED, "trial.failed"},
+    [OUTCOME_INFEASIBLE] = {TRIAL_INFEASIBLE, "trial.infeasible"},
+    [OUTCOME_STOPPED] = {TRIAL_STOPPED, "trial.stopped"},
+    [OUTCOME_ABANDONED] = {TRIAL_ABANDONED, "trial.abandoned"},
+    [OUTCOME_QUEUED] = {TRIAL_QUEUED, "trial.queued"},
+};
+// clang-format on
+
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static bool same_values(const struct spec *spec, const double *a, const double *b)
+{
+    bool same = (a == NULL) == (b == NULL);
+    for (size_t i = 0; same && a != NULL && i < spec_values_len(spec); i++)
+        same = same_number(a[i], b[i]);
+    return same;
+}
+
+static bool same_outcome(const struct spec *spec, const struct trial *trial, const struct observation *item)
+{
+#define SAME(name, ...) &&same_number(trial->name, item->name)
+    return trial->state == outcomes[item->outcome].state && same_values(spec, trial->values, item->values)
+                                                                TRIAL_NUMBERS(SAME);
+#undef SAME
+}
+
+static bool same_place(const struct batch *batch, const struct trial *trial, const struct observation *item)
+{
+    if (item->trial > 0)
+        return trial->number == item->trial;
+    if (item->point == NULL)
+        return trial->row == item->row;
+    size_t bytes = space_point_len(&batch->study.spec.space) * sizeof *item->point;
+    return trial->point != NULL && memcmp(trial->point, item->point, bytes) == 0;
+}
+
+static bool is_open(const struct trial *trial)
+{
+    return trial->state == TRIAL_RUNNING || trial->state == TRIAL_QUEUED;
+}
+
+/* The trial that already bears the item's external id, if any. */
+static enum status find_external(struct db_conn *conn, const struct batch *batch, const struct observation *item,
+                                 struct trial *trial, bool *found, struct error *err)
+{
+    *found = false;
+    if (item->external_id == NULL)
+        return STATUS_OK;
+    struct db_rows rows;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_BY_EXTERNAL_ID, BIND(TEXT(batch->id), TEXT(item->external_id))));
+    enum status status = db_next(&rows, found, err);
+    if (status == STATUS_OK && *found)
+        status = rows_trial(row_trial(&rows), batch->caller->arena, trial, err);
+    db_done(&rows);
+    return status;
+}
+
+static enum status check_place(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                               struct error *err)
+{
+    const struct spec *spec = &batch->study.spec;
+    if (spec->is_private && item->trial == 0)
+        return error_set(err, STATUS_INVALID, "private_study", item->point != NULL ? "/point" : "/candidate",
+                         "a private study takes results by trial number only");
+    if (item->trial > 0)
+        return STATUS_OK;
+    if (item->point != NULL)
+        return visits_check(conn, &batch->study, item->point, "/sites", batch->caller->arena, err);
+    if (batch->study.state == STUDY_AWAITING_CANDIDATES)
+        return study_refuse(&batch->study, err);
+    return rows_check_row(conn, &batch->study, item->row, "/candidate", err);
+}
+
+static enum status log_trial(struct db_conn *conn, struct batch *batch, const char *kind, int64_t trial,
+                             const char *detail, struct error *err)
+{
+    struct change change = {kind, batch->caller->token_id, detail, trial, batch->now_ms};
+    return rows_log(conn, &batch->study, &change, err);
+}
+
+/* A point of the user's own becomes a trial: running, its end follows, or queued. */
+static enum status add_trial(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                             struct trial *trial, struct error *err)
+{
+    bool is_queued = item->outcome == OUTCOME_QUEUED;
+    *trial = trial_none();
+    trial->number = batch->study.trials_total + 1;
+    trial->state = is_queued ? TRIAL_QUEUED : TRIAL_RUNNING;
+    trial->point = item->point;
+    trial->row = item->row;
+    trial->worker = is_queued || item->worker == NULL ? "" : item->worker;
+    trial->external_id = item->external_id;
+    trial->created_ms = batch->now_ms;
+    TRY(rows_trial_add(conn, batch->app, &batch->study, &(struct new_trial){.trial = trial}, err));
+    return log_trial(conn, batch, is_queued ? "trial.queued" : "trial.reported", trial->number, NULL, err);
+}
+
+/* One objective: the best of the feasible trials. */
+static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t trial, double value, struct error *err)
+{
+    struct study *study = &batch->study;
+    double        sign = spec_sign(&study->spec);
+    if (study->spec.objectives > 1)
+        return STATUS_OK;
+    if (study->best_trial != 0 && sign * value <= sign * study->best_value)
+        return STATUS_OK;
+    study->best_trial = trial;
+    study->best_value = value;
+    return db_exec(conn, NULL, err, SQL_STUDY_BEST, BIND(TEXT(study->id), INT(trial), REAL(value)));
+}
+
+static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                          const struct trial *trial, struct error *err)
+{
+    enum trial_state       to = outcomes[item->outcome].state;
+    const struct spec     *spec = &batch->study.spec;
+    bool                   is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
+    const struct trial_end end = {.item = item,
+                                  .state = to,
+                                  .value_bytes = spec_values_len(spec) * sizeof *item->values,
+                                  .is_feasible = is_feasible,
+                                  .at_ms = batch->now_ms};
+    TRY(rows_trial_finish(conn, batch->id, trial->number, &end, err));
+    rows_count(&batch->study, trial->state, to);
+    TRY(log_trial(conn, batch, outcomes[item->outcome].kind, trial->number, item->reason, err));
+    if (!is_feasible)
+        return STATUS_OK;
+    double sign = spec_sign(spec);
+    batch->has_reached |= !isnan(spec->better_than) && sign * item->value > sign * spec->better_than;
+    return keep_best(conn, batch, trial->number, item->value, err);
+}
+
+static enum status observe_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                               struct error *err)
+{
+    struct trial trial;
+    bool         is_known;
+    TRY(find_external(conn, batch, item, &trial, &is_known, err));
+    bool is_again =
+        is_known && trial.number == item->trial && is_open(&trial); // it bears the id of what is tried again
+    is_known = is_known && !is_again;
+    if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&batch->study.spec, &trial, item)))
+        return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
+                         "trial %lld has this external_id and another result", (long long)trial.number);
+    if (!is_known && item->trial > 0)
+        TRY(rows_trial_get(conn, batch->id, item->trial, batch->caller->arena, &trial, err));
+    if (item->trial > 0) {
+        bool says_of_worker = item->outcome == OUTCOME_FAILED && is_open(&trial);
+        TRY(rows_check_lease(&trial, item->lease, says_of_worker, err));
+    }
+    if (is_known || (item->trial > 0 && same_outcome(&batch->study.spec, &trial, item))) {
+        batch->out->duplicates++;
+        return STATUS_OK;
+    }
+    bool extends = item->trial > 0 && visits_extends(&batch->study.spec, &trial, item->values);
+    if (!extends && item->trial > 0 && (trial.state == TRIAL_COMPLETED || trial.state == TRIAL_INFEASIBLE))
+        return error_set(err, STATUS_CONFLICT, "trial_finished", "/trial", "trial %lld is %s with another result",
+                         (long long)trial.number, trial_state_names[trial.state]);
+    TRY(check_place(conn, batch, item, err));
+    if (item->trial == 0)
+        TRY(add_trial(conn, batch, item, &trial, err));
+    TRY(visits_check_values(conn, &batch->study, &trial, item->values, batch->caller->arena, err));
+    batch->out->accepted++;
+    return finish(conn, batch, item, &trial, err);
+}
+
+/* ---- imports ---- */
+
+/* The trial that an item of an import is, where the study has it: by its external id; by its number, when that is of
+ * this study, or of a table that does not say where it is from and the rest is equal too.  What is of this study and not
+ * in it was lost, when an older store was restored. */
+static enum status find_imported(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                                 struct trial *trial, bool *found, struct error *err)
+{
+    const char *source = batch->caller->import_source;
+    bool        is_own = strcmp(source, batch->id) == 0;
+    TRY(find_external(conn, batch, item, trial, found, err));
+    if (*found || item->number < 1 || item->number > batch->study.trials_total || (!is_own && source[0] != '\0'))
+        return STATUS_OK;
+    TRY(rows_trial_get(conn, batch->id, item->number, batch->caller->arena, trial, err));
+    *found = is_own || (same_place(batch, trial, item) && same_outcome(&batch->study.spec, trial, item));
+    return STATUS_OK;
+}
+
+/* What the study has is left alone, but for a result that it lacks. */
+static enum status import_known(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                                const struct trial *trial, struct error *err)
+{
+    struct observation own = *item;
+    if (!same_place(batch, trial, item))
+        return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
+                         "trial %lld is this one, and has another point", (long long)trial->number);
+    if (item->outcome != OUTCOME_VALUE && item->outcome != OUTCOME_INFEASIBLE) {
+        batch->out->duplicates++;
+        return STATUS_OK;
+    }
+    own.trial = trial->number;
+    own.external_id = NULL;
+    return observe_one(conn, batch, &own, err);
+}
+
+/* A curve needs epochs here too, and without it there is nothing of a stopped trial; a study that is over tries
+ * nothing more. */
+static bool is_left_out(const struct batch *batch, const struct observation *item)
+{
+    bool has_epochs = batch->study.spec.stopping.kind != STOP_RULE_OFF;
+    return (item->outcome == OUTCOME_STOPPED && (!has_epochs || item->curve_len == 0)) ||
+           (item->outcome == OUTCOME_QUEUED && batch->study.state == STUDY_COMPLETED);
+}
+
+static enum status import_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
+                              struct error *err)
+{
+    struct study *study = &batch->study;
+    struct trial  trial;
+    bool          is_known;
+    TRY(find_imported(conn, batch, item, &trial, &is_known, err));
+    if (is_known)
+        return import_known(conn, batch, item, &trial, err);
+    if (is_left_out(batch, item)) {
+        batch->out->skipped++;
+        return STATUS_OK;
+    }
+    if (item->outcome != OUTCOME_ABANDONED || study->spec.space.kind != SPACE_GRAPH) // it moved nobody
+        TRY(check_place(conn, batch, item, err));
+    TRY(add_trial(conn, batch, item, &trial, err));
+    batch->out->accepted++;
+    batch->out->queued += item->outcome == OUTCOME_QUEUED;
+    if (item->outcome == OUTCOME_QUEUED)
+        return STATUS_OK;
+    struct change change = {NULL, batch->caller->token_id, NULL, trial.number, batch->now_ms};
+    if (study->spec.stopping.kind != STOP_RULE_OFF)
+        TRY(transfer_curve(conn, study, &change, item, err));
+    TRY(visits_check_values(conn, study, &trial, item->values, batch->caller->arena, err));
+    study->imported += item->outcome != OUTCOME_FAILED && item->outcome != OUTCOME_ABANDONED;
+    return finish(conn, batch, item, &trial, err);
+}
+
+/* ---- all of them ---- */
+
+/* A refused item does not hide what is wrong with the others. */
+static bool is_refusal(enum status status)
+{
+    return status == STATUS_INVALID || status == STATUS_CONFLICT || status == STATUS_NOT_FOUND;
+}
+
+static void keep_error(struct batch *batch, size_t item, const struct error *own)
+{
+    struct observe_reply *out = batch->out;
+    if (out->errors == NULL)
+        out->errors = ARENA_NEW(batch->caller->arena, struct item_error, ERRORS_MAX);
+    if (out->errors != NULL && out->errors_len < ERRORS_MAX)
+        out->errors[out->errors_len++] = (struct item_error){item, *own};
+}
+
+static enum status observe_all(struct db_conn *conn, struct batch *batch, struct error *err)
+{
+    enum status first = STATUS_OK;
+    for (size_t i = 0; i < batch->len; i++) {
+        struct error      own;
+        struct arena_mark mark = arena_mark(batch->caller->arena);
+        bool              is_import = batch->caller->import_source != NULL && batch->items[i].trial == 0;
+        enum status       status = is_import ? import_one(conn, batch, &batch->items[i], &own)
+                                             : observe_one(conn, batch, &batch->items[i], &own);
+        arena_release(batch->caller->arena, mark);
+        if (status == STATUS_OK)
+            continue;
+        if (!is_refusal(status) && err != NULL)
+            *err = own;
+        if (!is_refusal(status))
+            return status;
+        keep_error(batch, i, &own);
+        if (first == STATUS_OK && err != NULL) {
+            *err = own;
+            if (batch->in_batch)
+                snprintf(err->path, sizeof err->path, "/observations/%zu%.90s", i, own.path);
+        }
+        first = first == STATUS_OK ? status : first;
+    }
+    return first;
+}
+
+static enum status complete_if_reached(struct db_conn *conn, struct batch *batch, struct error *err)
+{
+    struct study *study = &batch->study;
+    if (!batch->has_reached || (study->state != STUDY_ACTIVE && study->state != STUDY_PAUSED))
+        return STATUS_OK;
+    study->state = STUDY_COMPLETED;
+    TRY(db_exec(
+        conn, NULL, err, SQL_STUDY_STATE,
+        BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT("target_reached"), INT(batch->now_ms))));
+    return log_trial(conn, batch, "study.completed", 0, "target_reached", err);
+}
+
+static enum status observe(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct batch         *batch = arg;
+    struct observe_reply *out = batch->out;
+    *out = (struct observe_reply){0};
+    batch->has_reached = false; // a transaction may run twice
+    struct spec spec = batch->study.spec;
+    TRY(rows_study_get(conn, batch->id, false, batch->caller->arena, &batch->study, err));
+    batch->study.spec = spec;
+    TRY(observe_all(conn, batch, err));
+    if (out->accepted > 0) {
+        if (batch->caller->import_source != NULL)
+            TRY(log_trial(conn, batch, "study.imported", 0, NULL, err));
+        TRY(complete_if_reached(conn, batch, err));
+        TRY(rows_complete_if_spent(conn, &batch->study, batch->caller->token_id, batch->now_ms, err));
+        TRY(rows_study_save(conn, &batch->study, batch->now_ms, err));
+    }
+    out->revision = batch->study.revision;
+    out->best_trial = batch->study.best_trial;
+    out->best_value = batch->study.best_value;
+    return STATUS_OK;
+}
+
+/* Whoever creates trials shares the session's lock: see session.h. */
+static enum status transact(struct batch *batch, bool creates, struct error *err)
+{
+    struct live *live = NULL;
+    if (creates)
+        TRY(session_lock(batch->app, batch->id, SESSION_SHARED, &live, err));
+    enum status status = app_transact(batch->app, batch->caller, observe, batch, err);
+    if (creates)
+        session_unlock(batch->app, live);
+    return status;
+}
+
+enum status trial_observe(struct app *app, struct caller *caller, const char *id, const struct observation *items,
+                          size_t len, bool in_batch, struct observe_reply *out, struct error *err)
+{
+    struct batch batch = {.app = app,
+                          .caller = caller,
+                          .id = id,
+                          .items = items,
+                          .len = len,
+                          .in_batch = in_batch,
+                          .out = out,
+                          .now_ms = app->now_ms()};
+    *out = (struct observe_reply){0};
+    TRY(study_find(app, caller, id, &batch.study, err));
+    bool creates = false;
+    for (size_t i = 0; i < len; i++)
+        creates = creates || items[i].trial == 0;
+    TRY(transact(&batch, creates, err));
+    atomic_fetch_add(&app->counters.observations, (uint64_t)out->accepted);
+    study_cache_forget(app, id);
+    return STATUS_OK;
+}

@@ -1,0 +1,563 @@
+/* See operation.h.
+ * Invariants: a job is in the list from before it is queued until its work is over; its row is running as long as
+ * nobody ended it, and only one UPDATE can do that, so a trial is never written for an operation that was cancelled. */
+#include "service/study/operation.h"
+
+#include "service/app/app_transact.h"
+#include "service/base/log.h"
+#include "service/base/random.h"
+#include "service/store/rows.h"
+#include "service/base/workers.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5 };
+
+// clang-format off
+const char *const operation_state_names[OPERATION_STATE_COUNT] = {
+    [OPERATION_RUNNING] = "running",     [OPERATION_SUCCEEDED] = "succeeded",
+    [OPERATION_FAILED] = "failed",       [OPERATION_CANCELLED] = "cancelled",
+};
+// clang-format on
+
+struct job {
+    struct app            *app;
+    struct arena           arena;
+    struct caller          caller;
+    char                   id[24], study[24];
+    struct suggest_request request;
+    bool                   is_cancelled, is_over;
+    enum status            status;
+    struct error           error;
+    struct plan_state      progress;
+    size_t                 users; /* who may still look: the list, and each who waits */
+    struct job            *next;
+};
+
+struct operations {
+    pthread_mutex_t lock; /* of everything here and in the jobs */
+    pthread_cond_t  changed;
+    struct workers *workers; /* NULL until something is to be done */
+    struct job     *jobs;
+    size_t          watched; /* requests that wait */
+    bool            is_stopping;
+};
+
+static const struct workers_lane only_lane = {OPERATIONS_AT_ONCE, OPERATIONS_AT_ONCE, OPERATIONS_WAITING_MAX,
+                                              OPERATIONS_WAITING_MAX};
+
+struct operations *operations_new(void)
+{
+    struct operations *operations = calloc(1, sizeof *operations);
+    if (operations == NULL)
+        return NULL;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&operations->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&operations->lock, NULL);
+    return operations;
+}
+
+void operations_halt(struct app *app)
+{
+    struct operations *operations = app->operations;
+    pthread_mutex_lock(&operations->lock);
+    operations->is_stopping = true;
+    pthread_cond_broadcast(&operations->changed);
+    pthread_mutex_unlock(&operations->lock);
+}
+
+void operations_stop(struct app *app)
+{
+    operations_halt(app);
+    workers_stop(app->operations->workers);
+    app->operations->workers = NULL;
+}
+
+void operations_free(struct operations *operations)
+{
+    if (operations == NULL)
+        return;
+    pthread_cond_destroy(&operations->changed);
+    pthread_mutex_destroy(&operations->lock);
+    free(operations);
+}
+
+/* ---- jobs ---- */
+
+/* The lock is held. */
+static void job_leave(struct job *job)
+{
+    if (--job->users > 0)
+        return;
+    arena_fini(&job->arena);
+    free(job);
+}
+
+/* The job outlives the request that asked for it: whatever that points to is copied, its fixed with so many bytes. */
+static struct job *job_new(struct app *app, const char *id, const char *study, const char *actor,
+                           const struct suggest_request *request, size_t bytes)
+{
+    struct job *job = calloc(1, sizeof *job);
+    if (job == NULL)
+        return NULL;
+    job->app = app;
+    arena_init(&job->arena, JOB_ARENA_BYTES);
+    snprintf(job->id, sizeof job->id, "%s", id);
+    snprintf(job->study, sizeof job->study, "%s", study);
+    snprintf(job->caller.token_id, sizeof job->caller.token_id, "%s", actor);
+    job->caller.scope = SCOPE_WRITE;
+    job->caller.arena = &job->arena;
+    double *fixed = request->fixed == NULL ? NULL : arena_alloc(&job->arena, bytes, 1);
+    if (fixed != NULL)
+        memcpy(fixed, request->fixed, bytes);
+    job->request = (struct suggest_request){
+        .count = request->count,
+        .worker = arena_strndup(&job->arena, request->worker, strlen(request->worker)),
+        .fixed = fixed,
+        .deadline_ms = request->deadline_ms,
+    };
+    job->users = 1;
+    if (job->request.worker != NULL && (fixed != NULL || request->fixed == NULL))
+        return job;
+    job_leave(job);
+    return NULL;
+}
+
+static bool is_stopped(void *arg)
+{
+    struct job        *job = arg;
+    struct operations *operations = job->app->operations;
+    pthread_mutex_lock(&operations->lock);
+    bool stopped = job->is_cancelled || operations->is_stopping;
+    pthread_mutex_unlock(&operations->lock);
+    return stopped;
+}
+
+static void report(void *arg, const struct plan_state *state)
+{
+    struct job *job = arg;
+    pthread_mutex_lock(&job->app->operations->lock);
+    job->progress = *state;
+    pthread_mutex_unlock(&job->app->operations->lock);
+}
+
+/* In the transaction that writes the trials. */
+static enum status end_well(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err)
+{
+    struct job *job = arg;
+    int64_t     changes, *numbers = ARENA_NEW(&job->arena, int64_t, reply->len + 1);
+    if (numbers == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < reply->len; i++)
+        numbers[i] = reply->trials[i].number;
+    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
+                BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_SUCCEEDED]),
+                     BLOB(numbers, reply->len * sizeof *numbers), INT(reply->revision), TEXT(NULL), TEXT(NULL),
+                     INT(job->app->now_ms()), INT(0))));
+    if (changes == 0)
+        return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation was cancelled");
+    return STATUS_OK;
+}
+
+static enum status end_badly(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct job *job = arg;
+    return db_exec(conn, NULL, err, SQL_OPERATION_END,
+                   BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_FAILED]), BLOB(NULL, 0), INT(0),
+                        TEXT(job->error.code), TEXT(job->error.text), INT(job->app->now_ms()),
+                        INT(job->error.retry_after_s)));
+}
+
+static void work(struct job *job)
+{
+    const struct suggest_watch watch = {report, end_well, job};
+    struct suggest_reply       reply;
+    job->request.watch = &watch;
+    job->caller.has_left = is_stopped;
+    job->caller.left_arg = job;
+    for (int i = 0; i < TRIES && !is_stopped(job); i++) {
+        job->status = trial_suggest(job->app, &job->caller, job->study, &job->request, &reply, &job->error);
+        if (job->status != STATUS_BUSY || strcmp(job->error.code, "deadline_exceeded") == 0)
+            break; // otherwise something happened to the study while the plan was made
+    }
+    if (job->status == STATUS_OK || is_stopped(job))
+        return;
+    struct error error;
+    if (db_transact(job->app->db, end_badly, job, &error) != STATUS_OK)
+        log_event(LOG_ERROR, "operation_not_ended", "id=%s code=%s", job->id, error.code);
+}
+
+static void run(void *arg)
+{
+    struct job        *job = arg;
+    struct operations *operations = job->app->operations;
+    if (!is_stopped(job))
+        work(job);
+    pthread_mutex_lock(&operations->lock);
+    job->is_over = true;
+    for (struct job **link = &operations->jobs; *link != NULL; link = &(*link)->next)
+        if (*link == job) {
+            *link = job->next;
+            break;
+        }
+    pthread_cond_broadcast(&operations->changed);
+    job_leave(job);
+    pthread_mutex_unlock(&operations->lock);
+}
+
+/* Into the list and the queue.  On failure the job is gone. */
+static enum status submit(struct app *app, struct job *job, bool will_wait, struct error *err)
+{
+    struct operations *operations = app->operations;
+    enum status        status = STATUS_OK;
+    pthread_mutex_lock(&operations->lock);
+    if (operations->is_stopping)
+        status = error_set(err, STATUS_BUSY, "draining", "", "the service is stopping");
+    if (status == STATUS_OK && operations->workers == NULL)
+        status = workers_start(OPERATIONS_AT_ONCE, &only_lane, 1, &operations->workers, err);
+    job->users += will_wait;
+    job->next = operations->jobs;
+    if (status == STATUS_OK)
+        status = workers_submit(operations->workers, &(struct workers_job){run, job, 0, ""}, err);
+    if (status == STATUS_OK) {
+        operations->jobs = job;
+    } else {
+        job->users = 1;
+        job_leave(job);
+    }
+    pthread_mutex_unlock(&operations->lock);
+    return status;
+}
+
+/* ---- rows ---- */
+
+/* What the transactions here share. */
+struct task {
+    struct app                   *app;
+    struct caller                *caller;
+    const char                   *study;
+    const struct suggest_request *request;
+    struct operation             *out;
+    bool                          is_new;
+};
+
+/* The row on which rows stands, without its trials. */
+static enum status read_row(const struct row_operation *row, struct arena *arena, struct operation *out,
+                            const int64_t **numbers, struct error *err)
+{
+    bool failed = false;
+    int  k = 0;
+    *out = (struct operation){.revision = row->revision,
+                              .created_ms = row->created_ms,
+                              .finished_ms = row->finished_ms,
+                              .retry_after_s = (int)row->retry_after_s};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->study, sizeof out->study, "%s", row->study);
+    while (k < OPERATION_STATE_COUNT - 1 && strcmp(operation_state_names[k], row->state) != 0)
+        k++;
+    out->state = (enum operation_state)k;
+    out->len = row->trials.length / sizeof(int64_t);
+    int64_t *copy = ARENA_NEW(arena, int64_t, out->len + 1);
+    if (copy == NULL)
+        return app_no_memory(err);
+    if (out->len > 0)
+        memcpy(copy, row->trials.bytes, out->len * sizeof *copy);
+    *numbers = copy;
+    out->code = db_keep_text(row->code, arena, &failed);
+    out->detail = db_keep_text(row->detail, arena, &failed);
+    return failed ? app_no_memory(err) : STATUS_OK;
+}
+
+static enum status find_row(struct db_conn *conn, struct task *task, const char *id, const int64_t **numbers,
+                            struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_GET, BIND(TEXT(id))));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK && more)
+        status = read_row(row_operation(&rows), task->caller->arena, task->out, numbers, err);
+    db_done(&rows);
+    TRY(status);
+    struct error hidden;
+    if (!more || caller_sees(task->caller, "study", task->out->study, &hidden) != STATUS_OK)
+        return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
+    return STATUS_OK;
+}
+
+/* With its trials. */
+static enum status load(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task   *task = arg;
+    struct arena  *arena = task->caller->arena;
+    const int64_t *numbers;
+    struct study  *study = ARENA_NEW(arena, struct study, 1);
+    char           id[24];
+    if (study == NULL)
+        return app_no_memory(err);
+    memcpy(id, task->out->id, sizeof id);
+    TRY(find_row(conn, task, id, &numbers, err));
+    TRY(rows_study_get(conn, task->out->study, true, arena, study, err));
+    task->out->spec = &study->spec;
+    task->out->trials = ARENA_NEW(arena, struct trial, task->out->len + 1);
+    if (task->out->trials == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < task->out->len; i++)
+        TRY(rows_trial_get(conn, task->out->study, numbers[i], arena, &task->out->trials[i], err));
+    return STATUS_OK;
+}
+
+static void add_progress(struct app *app, struct operation *out)
+{
+    struct operations *operations = app->operations;
+    pthread_mutex_lock(&operations->lock);
+    for (const struct job *job = operations->jobs; job != NULL; job = job->next)
+        if (strcmp(job->id, out->id) == 0)
+            out->progress = job->progress;
+    pthread_mutex_unlock(&operations->lock);
+}
+
+enum status operation_find(struct app *app, struct caller *caller, const char *id, struct operation *out,
+                           struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .out = out};
+    *out = (struct operation){0};
+    if (strlen(id) >= sizeof out->id)
+        return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
+    snprintf(out->id, sizeof out->id, "%s", id);
+    TRY(db_read(app->db, load, &task, err));
+    if (out->state == OPERATION_RUNNING)
+        add_progress(app, out);
+    return STATUS_OK;
+}
+
+/* ---- begin ---- */
+
+static enum status log_operation(struct db_conn *conn, const struct task *task, const char *kind, struct error *err)
+{
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(task->app->now_ms()), TEXT(kind), TEXT(task->out->study), INT(0), INT(0),
+                        TEXT(task->caller->token_id), TEXT(task->out->id)));
+}
+
+static size_t fixed_bytes(const struct space *space, const struct suggest_request *request)
+{
+    return request->fixed == NULL ? 0 : space_point_len(space) * sizeof *request->fixed;
+}
+
+/* The one of this worker that runs, or a new one.  With other fixed values it is another request, and would give the
+ * worker a second trial. */
+static enum status add(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task                  *task = arg;
+    const struct suggest_request *request = task->request;
+    struct operation             *out = task->out;
+    struct db_rows                rows;
+    struct study                 *study = ARENA_NEW(task->caller->arena, struct study, 1);
+    const int64_t                *numbers;
+    bool                          more;
+    if (study == NULL)
+        return app_no_memory(err);
+    TRY(rows_study_get(conn, task->study, true, task->caller->arena, study, err));
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER,
+                 BIND(TEXT(task->study), TEXT(request->worker),
+                      BLOB(request->fixed, fixed_bytes(&study->spec.space, request)))));
+    const struct row_operation *row = row_operation(&rows);
+    enum status                 status = db_next(&rows, &more, err);
+    bool                        is_same = status == STATUS_OK && more && row->is_same == 1;
+    if (status == STATUS_OK && more && !is_same && request->worker[0] != '\0')
+        status = error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
+                           "operation %.23s of this worker still runs, with other values", row->id);
+    if (is_same)
+        status = read_row(row_operation(&rows), task->caller->arena, out, &numbers, err);
+    db_done(&rows);
+    out->spec = &study->spec;
+    task->is_new = !is_same;
+    if (status != STATUS_OK || is_same)
+        return status;
+    TRY(trial_may_be_given(study, err));
+    *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
+    snprintf(out->study, sizeof out->study, "%s", task->study);
+    TRY(random_id(out->id, sizeof out->id, "op_", 16, err));
+    TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
+                BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
+                     TEXT(request->worker), BLOB(request->fixed, fixed_bytes(&study->spec.space, request)),
+                     INT(request->deadline_ms), INT(out->created_ms))));
+    return log_operation(conn, task, "operation.created", err);
+}
+
+/* Until the job is over, the time is up, or the service stops. */
+static void wait_for(struct operations *operations, const struct job *job, int64_t wait_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += wait_ms % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (operations->watched == OPERATIONS_WATCHED_MAX)
+        return;
+    operations->watched++;
+    while (!job->is_over && !operations->is_stopping &&
+           pthread_cond_timedwait(&operations->changed, &operations->lock, &until) == 0)
+        continue;
+    operations->watched--;
+}
+
+/* The job of an operation that was there already, with a user more; NULL: it is over. */
+static struct job *join(struct operations *operations, const char *id)
+{
+    pthread_mutex_lock(&operations->lock);
+    struct job *job = operations->jobs;
+    while (job != NULL && strcmp(job->id, id) != 0)
+        job = job->next;
+    if (job != NULL)
+        job->users++;
+    pthread_mutex_unlock(&operations->lock);
+    return job;
+}
+
+/* Starts the job of a new row; a row whose job cannot start is ended at once. */
+static enum status start(struct task *task, struct job **out, struct error *err)
+{
+    struct operation *row = task->out;
+    struct job        failed = {.app = task->app};
+    struct job       *job = job_new(task->app, row->id, row->study, task->caller->token_id, task->request,
+                                    fixed_bytes(&row->spec->space, task->request));
+    enum status       status = job == NULL ? app_no_memory(&failed.error) : submit(task->app, job, true, &failed.error);
+    *out = status == STATUS_OK ? job : NULL;
+    if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // which a restart takes up
+        return STATUS_OK;
+    memcpy(failed.id, row->id, sizeof failed.id);
+    TRY(db_transact(task->app->db, end_badly, &failed, err));
+    return error_set(err, failed.error.status, failed.error.code, "", "%s", failed.error.text);
+}
+
+enum status operation_begin(struct app *app, struct caller *caller, const char *study,
+                            const struct suggest_request *request, int64_t wait_ms, struct operation *out,
+                            struct error *err)
+{
+    struct operations *operations = app->operations;
+    struct task        task = {.app = app, .caller = caller, .study = study, .request = request, .out = out};
+    struct job        *job = NULL;
+    *out = (struct operation){0};
+    TRY(caller_sees(caller, "study", study, err));
+    TRY(app_transact(app, caller, add, &task, err));
+    if (caller->idempotency.replayed)
+        return STATUS_OK;
+    if (task.is_new)
+        TRY(start(&task, &job, err));
+    else
+        job = join(operations, out->id);
+    enum status status = STATUS_OK;
+    if (job != NULL) {
+        pthread_mutex_lock(&operations->lock);
+        wait_for(operations, job, wait_ms);
+        if (job->is_over && job->status != STATUS_OK && !job->is_cancelled && !operations->is_stopping) {
+            status = job->status;
+            *err = job->error;
+        }
+        job_leave(job);
+        pthread_mutex_unlock(&operations->lock);
+    }
+    TRY(status);
+    char id[24];
+    memcpy(id, out->id, sizeof id);
+    return operation_find(app, caller, id, out, err);
+}
+
+/* ---- cancel ---- */
+
+static enum status cancel(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    int64_t      changes;
+    TRY(load(conn, task, err));
+    TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
+                BIND(TEXT(task->out->id), TEXT(operation_state_names[OPERATION_CANCELLED]), BLOB(NULL, 0), INT(0),
+                     TEXT(NULL), TEXT(NULL), INT(task->app->now_ms()), INT(0))));
+    if (changes == 0)
+        return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation has ended: %s",
+                         operation_state_names[task->out->state]);
+    return log_operation(conn, task, "operation.cancelled", err);
+}
+
+enum status operation_cancel(struct app *app, struct caller *caller, const char *id, struct operation *out,
+                             struct error *err)
+{
+    struct operations *operations = app->operations;
+    TRY(operation_find(app, caller, id, out, err));
+    struct task task = {.app = app, .caller = caller, .out = out};
+    TRY(app_transact(app, caller, cancel, &task, err));
+    pthread_mutex_lock(&operations->lock);
+    for (struct job *job = operations->jobs; job != NULL; job = job->next)
+        if (strcmp(job->id, id) == 0)
+            job->is_cancelled = true;
+    pthread_mutex_unlock(&operations->lock);
+    return operation_find(app, caller, id, out, err);
+}
+
+void operations_forget(struct app *app, const char *study)
+{
+    struct operations *operations = app->operations;
+    if (operations == NULL)
+        return;
+    pthread_mutex_lock(&operations->lock);
+    for (struct job *job = operations->jobs; job != NULL; job = job->next)
+        if (strcmp(job->study, study) == 0)
+            job->is_cancelled = true;
+    pthread_mutex_unlock(&operations->lock);
+}
+
+/* ---- resume ---- */
+
+struct left_over {
+    struct app *app;
+    struct job *jobs;
+};
+
+static enum status collect(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct left_over *left = arg;
+    struct db_rows    rows;
+    bool              more;
+    enum status       status;
+    TRY(db_query(conn, &rows, err, SQL_OPERATION_LEFT, BIND_NONE));
+    const struct row_operation_left *row = row_operation_left(&rows);
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+        const struct suggest_request request = {
+            .count = row->count, .worker = row->worker, .fixed = row->fixed.bytes, .deadline_ms = row->deadline_ms};
+        struct job *job = job_new(left->app, row->id, row->study, row->actor, &request, row->fixed.length);
+        if (job == NULL) {
+            status = app_no_memory(err);
+            break;
+        }
+        job->next = left->jobs;
+        left->jobs = job;
+    }
+    db_done(&rows);
+    return status;
+}
+
+enum status operations_resume(struct app *app, struct error *err)
+{
+    struct left_over left = {.app = app};
+    enum status      status = db_read(app->db, collect, &left, err);
+    for (struct job *job = left.jobs, *next; job != NULL; job = next) {
+        struct error own;
+        next = job->next;
+        if (status == STATUS_OK && submit(app, job, false, &own) != STATUS_OK)
+            log_event(LOG_ERROR, "operation_not_resumed", "code=%s", own.code);
+        else if (status != STATUS_OK)
+            job_leave(job);
+    }
+    return status;
+}

@@ -1,0 +1,58 @@
+/* Suggestions that take long: a suggest that goes on after its request was answered.
+ * The row is written before the work begins, and ended in the transaction that writes the trials, so a restart finds
+ * what was promised and does it again.  Who and how long is waiting for one never decides what comes out.
+ * At most OPERATIONS_AT_ONCE are worked on; the others wait in their order.  At most OPERATIONS_WATCHED_MAX requests
+ * are kept waiting for an end, which leaves threads for all others. */
+#ifndef GNOMON_SERVICE_STUDY_OPERATION_H
+#define GNOMON_SERVICE_STUDY_OPERATION_H
+
+#include "service/study/suggest.h"
+
+enum { OPERATIONS_AT_ONCE = 2, OPERATIONS_WAITING_MAX = 64, OPERATIONS_WATCHED_MAX = 16 };
+enum operation_state {
+    OPERATION_RUNNING,
+    OPERATION_SUCCEEDED,
+    OPERATION_FAILED,
+    OPERATION_CANCELLED,
+    OPERATION_STATE_COUNT
+};
+extern const char *const operation_state_names[OPERATION_STATE_COUNT];
+
+struct operation {
+    char                 id[24], study[24];
+    enum operation_state state;
+    const char          *code, *detail; /* failed: of the error; otherwise NULL */
+    int                  retry_after_s; /* ... and when to ask for it again; 0: not at all */
+    int64_t              created_ms, finished_ms;
+    struct plan_state    progress; /* running: horizon 0 before there is any */
+    const struct spec   *spec;     /* of the study, for the trials */
+    struct trial        *trials;   /* succeeded */
+    size_t               len;
+    int64_t              revision;
+};
+
+struct operations;
+struct operations *operations_new(void); /* NULL: no memory */
+/* Takes up what an earlier process left running. */
+MUST_CHECK enum status operations_resume(struct app *app, struct error *err);
+/* Stops what runs, without a trace: it is taken up again.  Whoever waits for it is answered. */
+void operations_halt(struct app *app);
+/* ... and waits for its end.  Nobody may begin or find one meanwhile. */
+void operations_stop(struct app *app);
+void operations_free(struct operations *operations);
+
+/* Begins a suggest, or finds the one of this worker that still runs, and waits for its end, at most wait_ms.
+ * A failure within that time is the call's own error.  BUSY "busy" when too many wait. */
+MUST_CHECK enum status operation_begin(struct app *app, struct caller *caller, const char *study,
+                                       const struct suggest_request *request, int64_t wait_ms, struct operation *out,
+                                       struct error *err);
+/* Stops the work on operations of a study that is gone. */
+void operations_forget(struct app *app, const char *study);
+/* NOT_FOUND "operation_not_found", also of a study that the token may not see. */
+MUST_CHECK enum status operation_find(struct app *app, struct caller *caller, const char *id, struct operation *out,
+                                      struct error *err);
+/* CONFLICT "operation_finished". */
+MUST_CHECK enum status operation_cancel(struct app *app, struct caller *caller, const char *id, struct operation *out,
+                                        struct error *err);
+
+#endif

@@ -1,0 +1,160 @@
+/* POST /v1/suggest: a session that lives for one request.  Nothing is stored. */
+#include "service/app/slots.h"
+#include "service/codec/codec.h"
+#include "service/codec/codec_trial.h"
+#include "service/session/transfer_snapshot.h"
+#include "service/study/stateless.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum status tell_one(const struct spec *spec, struct session *session, const struct event *event,
+                            bool is_observed, struct error *err)
+{
+    struct event first = *event;
+    first.kind = EVENT_SUGGESTED;
+    TRY(spec->policy->tell(session, &first, err));
+    return is_observed ? spec->policy->tell(session, event, err) : STATUS_OK;
+}
+
+static enum status tell_all(const struct stateless_request *request, struct session *session, uint64_t *number,
+                            struct error *err)
+{
+    static const enum event_kind kinds[] = {
+        [OUTCOME_VALUE] = EVENT_OBSERVED, [OUTCOME_FAILED] = EVENT_FAILED, [OUTCOME_INFEASIBLE] = EVENT_INFEASIBLE};
+    const struct spec *spec = &request->spec;
+    for (size_t i = 0; i < request->observations_len; i++) {
+        const struct observation *item = &request->observations[i];
+        double                    values[SPEC_EVENT_VALUES];
+        struct event              event = {.kind = kinds[item->outcome],
+                                           .trial = ++*number,
+                                           .point = item->point,
+                                           .row = item->point == NULL ? (size_t)item->row : 0,
+                                           .value = spec_sign(spec) * item->value,
+                                           .stddev = isnan(item->stddev) ? 0 : item->stddev,
+                                           .values = spec_event_values(spec, item->values, values)};
+        TRY(tell_one(spec, session, &event, true, err));
+    }
+    for (size_t i = 0; i < request->pending_len; i++) {
+        struct event event = {.trial = ++*number};
+        if (request->pending_rows != NULL)
+            event.row = request->pending_rows[i];
+        else
+            event.point = request->pending + i * space_point_len(&spec->space);
+        TRY(tell_one(spec, session, &event, false, err));
+    }
+    return STATUS_OK;
+}
+
+/* One request, while it computes. */
+struct work {
+    struct app                     *app;
+    struct caller                  *caller;
+    const struct stateless_request *request;
+    struct session                 *session;
+    struct slots                   *slots;
+    bool                            is_over;
+};
+
+static bool is_over(void *arg)
+{
+    struct work *work = arg;
+    struct error why;
+    work->is_over = work->is_over || app_go_on(work->app, work->caller, &why) != STATUS_OK;
+    return work->is_over;
+}
+
+static enum status ask_one(struct work *work, uint64_t number, struct trial *out, struct error *err)
+{
+    const struct stateless_request *request = work->request;
+    const struct spec              *spec = &request->spec;
+    struct arena                   *arena = work->caller->arena;
+    double                         *point = ARENA_NEW(arena, double, 2 * (space_point_len(&spec->space) + 1));
+    struct proposal                *proposal = ARENA_NEW(arena, struct proposal, 1);
+    if (point == NULL || proposal == NULL)
+        return app_no_memory(err);
+    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
+    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
+    const struct ask   ask = {
+          .trial = number, .fixed = request->fixed, .diagnostics = &diagnostics, .late = is_over, .late_arg = work};
+    TRY(spec->policy->ask(work->session, &ask, proposal, err));
+    bool on_rows = spec->space.kind == SPACE_CANDIDATES;
+    *out = trial_none();
+    out->number = (int64_t)number;
+    out->state = TRIAL_RUNNING;
+    out->point = on_rows ? NULL : point;
+    out->row = on_rows ? (int64_t)proposal->row : -1;
+    out->model.policy = spec->policy->name;
+    out->model.fallback = proposal->fallback;
+    out->model.observations = (int64_t)proposal->observations;
+    out->model.mean = spec_sign(spec) * proposal->mean;
+    out->model.sd = proposal->sd;
+    TRY(codec_diagnostics(spec, &diagnostics, arena, &out->model.diagnostics, err));
+    const struct event event = {.kind = EVENT_SUGGESTED,
+                                .trial = number,
+                                .point = out->point,
+                                .row = proposal->row,
+                                .note = proposal->note,
+                                .note_bytes = proposal->note_bytes};
+    return spec->policy->tell(work->session, &event, err);
+}
+
+static enum status open_and_tell(struct work *work, const struct problem *problem, uint64_t *number, struct error *err)
+{
+    TRY(work->request->spec.policy->open(problem, &work->session, err));
+    return tell_all(work->request, work->session, number, err);
+}
+
+static enum status ask_in_turn(struct work *work, uint64_t number, struct trial *out, struct error *err)
+{
+    TRY(slots_enter(work->slots, work->app, work->caller, err));
+    enum status status = ask_one(work, number, out, err);
+    slots_leave(work->slots);
+    return is_over(work) ? app_go_on(work->app, work->caller, err) : status;
+}
+
+/* As propose() in suggest.c: a slot for each, and fewer than were asked for when the time or the space is at its end. */
+static enum status run(struct work *work, const struct problem *problem, struct trial_page *out, struct error *err)
+{
+    uint64_t number = 0;
+    TRY(slots_enter(work->slots, work->app, work->caller, err));
+    enum status status = open_and_tell(work, problem, &number, err);
+    slots_leave(work->slots);
+    while (status == STATUS_OK && (int64_t)out->len < work->request->count) {
+        status = ask_in_turn(work, ++number, &out->trials[out->len], err);
+        out->len += status == STATUS_OK;
+    }
+    bool is_short = status == STATUS_CONFLICT || (status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0);
+    return is_short && out->len > 0 ? STATUS_OK : status;
+}
+
+enum status trial_suggest_stateless(struct app *app, struct caller *caller, const struct stateless_request *request,
+                                    struct trial_page *out, struct error *err)
+{
+    if ((size_t)request->count > trial_points_max(&request->spec.space))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply", trial_points_max(&request->spec.space));
+    if (request->spec.federation != NULL)
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/federation",
+                         "nothing is kept here: an agent of a federation is a study");
+    *out = (struct trial_page){.trials = ARENA_NEW(caller->arena, struct trial, (size_t)request->count)};
+    if (out->trials == NULL)
+        return app_no_memory(err);
+    struct meta_sources meta;
+    TRY(meta_collect(app, caller, &request->spec, &meta, err));
+    TRY(meta_check_rows(&request->spec, &meta, err));
+    const struct problem problem = {.space = &request->spec.space,
+                                    .options = request->spec.options,
+                                    .seed = request->spec.seed,
+                                    .metrics = request->spec.kinds,
+                                    .metrics_len = request->spec.metrics_len,
+                                    .memory_bytes = app->options.session_bytes,
+                                    .is_minimized = spec_sign(&request->spec) < 0,
+                                    .meta = meta.studies,
+                                    .meta_len = meta.len};
+    const struct policy *policy = request->spec.policy;
+    struct work          work = {.app = app, .caller = caller, .request = request, .slots = slots_of(app, policy)};
+    enum status          status = run(&work, &problem, out, err);
+    policy->close(work.session);
+    return status;
+}

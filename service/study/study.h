@@ -1,0 +1,40 @@
+/* Studies: create, find, list, edit, change state, delete. */
+#ifndef GNOMON_SERVICE_STUDY_STUDY_H
+#define GNOMON_SERVICE_STUDY_STUDY_H
+
+#include "service/app/app.h"
+#include "service/model/study.h"
+
+MUST_CHECK enum status study_create(struct app *app, struct caller *caller, const struct study_new *new,
+                                    struct study *out, struct error *err);
+
+/* NOT_FOUND "study_not_found" when there is none or the token may not see it. */
+MUST_CHECK enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out,
+                                  struct error *err);
+
+struct study_filter {
+    const char *state, *name_part, *label_key, *label_value, *cursor;
+    int64_t     limit;
+};
+struct study_page {
+    struct study *studies;
+    size_t        len;
+    const char   *next_cursor; /* or NULL */
+};
+MUST_CHECK enum status study_list(struct app *app, struct caller *caller, const struct study_filter *filter,
+                                  struct study_page *out, struct error *err);
+
+/* Members that are NULL (budget: -1) stay.  version: of If-Match.  Errors: STALE "stale_version". */
+struct study_edit {
+    const char *name, *labels, *notes;
+    int64_t     budget_trials, version;
+};
+MUST_CHECK enum status study_patch(struct app *app, struct caller *caller, const char *id,
+                                   const struct study_edit *edit, struct study *out, struct error *err);
+
+enum study_verb { STUDY_PAUSE, STUDY_RESUME, STUDY_COMPLETE, STUDY_REOPEN };
+MUST_CHECK enum status study_move(struct app *app, struct caller *caller, const char *id, enum study_verb verb,
+                                  struct study *out, struct error *err);
+MUST_CHECK enum status study_delete(struct app *app, struct caller *caller, const char *id, struct error *err);
+
+#endif

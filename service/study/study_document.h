@@ -1,0 +1,39 @@
+/* A study as a document: what an export reads, and how an import knows a trial again, so that the same table twice is
+ * the same trials once. */
+#ifndef GNOMON_SERVICE_STUDY_STUDY_DOCUMENT_H
+#define GNOMON_SERVICE_STUDY_STUDY_DOCUMENT_H
+
+#include "service/study/events.h"
+#include "service/session/transfer_snapshot.h"
+#include "service/model/trial.h"
+
+/* A whole study as it was at one moment; trials with their curves. */
+struct transfer {
+    struct study        study;
+    struct meta_sources meta;
+    struct event_page   events;
+    struct trial       *trials;
+    size_t              len;
+};
+/* TOO_LARGE "export_too_large" when the points are more than fit into a document. */
+MUST_CHECK enum status transfer_read(struct app *app, struct caller *caller, const char *study, struct transfer *out,
+                                     struct error *err);
+
+/* At most so many trials, and characters of a worker's name, at once. */
+enum { TRANSFER_MAX = 10000, TRANSFER_WORKER_MAX = 128 };
+
+/* What a trial in this state is imported as; false: there is no such state. */
+bool transfer_outcome(const char *state, enum outcome *out);
+
+/* Gives an external id to each item that has none: to a trial of a study (source) "<its id>/<number>", otherwise
+ * a digest of what the row says and how many such rows are before it. */
+MUST_CHECK enum status transfer_identify(const struct spec *spec, const char *source, struct observation *items,
+                                         size_t len, struct arena *arena, struct error *err);
+
+/* Within a transaction: what was measured of a trial while it ran elsewhere, as reports that nobody judged.
+ * INVALID "out_of_range" (path "/curve/<i>/step") beyond the study's epochs. */
+struct change;
+MUST_CHECK enum status transfer_curve(struct db_conn *conn, struct study *study, const struct change *change,
+                                      const struct observation *item, struct error *err);
+
+#endif

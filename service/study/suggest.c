@@ -1,0 +1,549 @@
+/* suggest: what a worker does next.
+ * Order: its own running trials (a retry is safe), those whose leases ran out and those that are queued, then the
+ * policy; what does not have the values that the request fixes is passed over.  One transaction writes all of it.  When
+ * the policy is asked, the session's lock is held from the look at the log to the commit, so the trial number that keys
+ * a proposal's randomness is the one it gets. */
+#include "service/app/app_transact.h"
+#include "service/app/slots.h"
+#include "service/app/study_cache.h"
+#include "service/codec/codec_trial.h"
+#include "service/study/federation_host.h"
+#include "service/store/rows.h"
+#include "service/session/session.h"
+#include "service/app/steady.h"
+#include "service/study/suggest.h"
+#include "service/study/visits.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+struct plan {
+    struct app                   *app;
+    struct caller                *caller;
+    const char                   *id;
+    const struct suggest_request *request;
+    struct suggest_reply         *out;
+    struct study                  study;
+    int64_t                       now_ms, steady_ms; /* of events; of leases */
+    int64_t                       waiting;           /* queued, or their leases are over */
+    int64_t                       unfit; /* one of them that has other values than the request fixes; 0: none */
+    struct live                  *live;
+    struct trial                 *fresh; /* proposals, not yet in the log */
+    const void                  **notes;
+    size_t                       *note_bytes;
+    size_t                        fresh_len;
+    bool                          is_late;     /* the deadline passed while proposing */
+    bool                          is_cut;      /* ... or all the time that there is, or nobody waits any more */
+    int64_t                       deadline_ms; /* on the monotonic clock; 0: none */
+    const char                   *exhausted;   /* why there are no more, or NULL */
+    bool                          is_over;     /* ... and none is open, so the study is completed */
+};
+
+/* A worker that waits for something that nobody can date asks again after this. */
+enum { ASK_AGAIN_S = 30, ASK_AGAIN_MAX_S = 60 };
+
+enum status trial_may_be_given(const struct study *study, struct error *err)
+{
+    if (study->state == STUDY_ACTIVE)
+        return STATUS_OK;
+    enum status status = study_refuse(study, err);
+    if (study->state != STUDY_COMPLETED && err != NULL)
+        err->retry_after_s = ASK_AGAIN_S;
+    return status;
+}
+
+/* What a worker finds that comes back to a trial, or takes over another's. */
+static enum status load_curves(struct db_conn *conn, const struct plan *plan, struct trial *trials, size_t len,
+                               struct error *err)
+{
+    for (size_t i = 0; i < len && plan->study.spec.stopping.kind != STOP_RULE_OFF; i++)
+        TRY(rows_curve(conn, plan->id, plan->caller->arena, &trials[i], err));
+    return STATUS_OK;
+}
+
+static int64_t missing(const struct plan *plan)
+{
+    return plan->request->count - (int64_t)plan->out->len;
+}
+
+/* ---- claiming what exists ---- */
+
+static bool fits(const struct plan *plan, const double *point)
+{
+    const double *fixed = plan->request->fixed;
+    for (size_t i = 0; fixed != NULL && i < plan->study.spec.space.params_len; i++)
+        if (!isnan(fixed[i]) && fixed[i] != point[i])
+            return false;
+    return true;
+}
+
+/* Of the query's trials those that fit, while some are missing; *other: the first that does not fit, 0: none. */
+static enum status claim(struct db_rows *rows, struct plan *plan, int64_t *other, struct error *err)
+{
+    bool        more = true;
+    enum status status = STATUS_OK;
+    *other = 0;
+    while (missing(plan) > 0 && (status = db_next(rows, &more, err)) == STATUS_OK && more) {
+        struct arena_mark mark = arena_mark(plan->caller->arena);
+        struct trial     *trial = &plan->out->trials[plan->out->len];
+        status = rows_trial(row_trial(rows), plan->caller->arena, trial, err);
+        if (status != STATUS_OK)
+            break;
+        if (fits(plan, trial->point)) {
+            plan->out->len++;
+            continue;
+        }
+        *other = *other == 0 ? trial->number : *other;
+        arena_release(plan->caller->arena, mark);
+    }
+    db_done(rows);
+    return status;
+}
+
+static enum status fixed_conflict(struct error *err, int64_t trial, const char *what)
+{
+    return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed", "trial %lld %s has other values",
+                     (long long)trial, what);
+}
+
+/* A worker that has a trial gets no second one beside it, so that a repeat with other values does not take two. */
+static enum status take_own(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    if (plan->request->worker[0] == '\0')
+        return STATUS_OK;
+    struct db_rows rows;
+    size_t         before = plan->out->len;
+    int64_t        other;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER,
+                 BIND(TEXT(plan->id), TEXT(plan->request->worker), INT(plan->steady_ms))));
+    TRY(claim(&rows, plan, &other, err));
+    if (other > 0 && missing(plan) > 0)
+        return fixed_conflict(err, other, "is still this worker's and");
+    return load_curves(conn, plan, plan->out->trials + before, plan->out->len - before, err);
+}
+
+static enum status log_trial(struct db_conn *conn, struct plan *plan, const char *kind, int64_t trial,
+                             struct error *err)
+{
+    struct change change = {kind, plan->caller->token_id, NULL, trial, plan->now_ms};
+    return rows_log(conn, &plan->study, &change, err);
+}
+
+/* A worker that comes back has its lease again; anybody else begins anew, with a new one. */
+static enum status start(struct db_conn *conn, struct plan *plan, struct trial *trial, struct error *err)
+{
+    const char *worker = plan->request->worker;
+    bool        is_back = trial->lease > 0 && worker[0] != '\0' && strcmp(worker, trial->holder) == 0;
+    bool        is_expired = trial->state == TRIAL_RUNNING, is_taken = is_expired && !is_back;
+    if (is_expired)
+        TRY(log_trial(conn, plan, "trial.expired", trial->number, err));
+    else
+        rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
+    trial->state = TRIAL_RUNNING;
+    trial->worker = trial->holder = worker;
+    trial->lease += !is_back;
+    trial->is_taken_over |= is_taken;
+    trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_START,
+                BIND(TEXT(plan->id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->lease),
+                     INT(trial->is_taken_over))));
+    return log_trial(conn, plan, is_taken ? "trial.handed_over" : "trial.started", trial->number, err);
+}
+
+/* A trial whose lease is over stays with its worker until it is handed on here; who comes back gets its own first. */
+static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    struct db_rows rows;
+    struct trial  *trials = plan->out->trials + plan->out->len;
+    size_t         before = plan->out->len;
+    int64_t        expired, queued;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED,
+                 BIND(TEXT(plan->id), INT(plan->steady_ms), TEXT(plan->request->worker))));
+    TRY(claim(&rows, plan, &expired, err));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->id))));
+    TRY(claim(&rows, plan, &queued, err));
+    plan->unfit = expired > 0 ? expired : queued;
+    size_t len = plan->out->len - before;
+    for (size_t i = 0; i < len; i++)
+        TRY(start(conn, plan, &trials[i], err));
+    return load_curves(conn, plan, trials, len, err);
+}
+
+/* How many of those there are that fit. */
+static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    struct db_rows rows;
+    bool           more, counts = plan->request->fixed == NULL;
+    enum status    status;
+    plan->waiting = counts ? plan->study.trials[TRIAL_QUEUED] : 0;
+    TRY(db_query(conn, &rows, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,
+                 BIND(TEXT(plan->id), INT(plan->steady_ms))));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
+        plan->waiting += counts ? row_count(&rows)->count : fits(plan, row_trial_point(&rows)->point.bytes);
+    db_done(&rows);
+    return status;
+}
+
+/* What a reader can see: enough to know whether anything is there to claim. */
+static enum status look(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    plan->now_ms = plan->app->now_ms();
+    plan->steady_ms = steady_ms(plan->app);
+    TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
+    TRY(trial_may_be_given(&plan->study, err));
+    if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
+        return error_set(err, STATUS_INVALID, "out_of_range", "/count",
+                         "at most %zu points of this size go into a reply", trial_points_max(&plan->study.spec.space));
+    TRY(count_waiting(conn, plan, err));
+    return take_own(conn, plan, err);
+}
+
+/* ---- asking the policy ---- */
+
+static bool is_late(void *arg)
+{
+    struct plan *plan = arg;
+    struct error why;
+    plan->is_cut = plan->is_cut || app_go_on(plan->app, plan->caller, &why) != STATUS_OK;
+    plan->is_late =
+        plan->is_late || plan->is_cut || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
+    return plan->is_late;
+}
+
+static void report(void *arg, const struct plan_state *state)
+{
+    const struct suggest_watch *watch = ((struct plan *)arg)->request->watch;
+    if (watch != NULL)
+        watch->report(watch->arg, state);
+}
+
+static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double milliseconds,
+                                 const struct diagnostics *diagnostics, struct error *err)
+{
+    const struct spec *spec = &plan->live->spec;
+    bool               on_rows = spec->space.kind == SPACE_CANDIDATES;
+    unsigned char     *note = arena_alloc(plan->caller->arena, proposal->note_bytes + 1, 1);
+    if (note == NULL)
+        return app_no_memory(err);
+    memcpy(note, proposal->note, proposal->note_bytes);
+    plan->notes[plan->fresh_len] = note;
+    plan->note_bytes[plan->fresh_len] = proposal->note_bytes;
+    struct trial *trial = &plan->fresh[plan->fresh_len++];
+    *trial = trial_none();
+    trial->number = plan->live->told + 1;
+    trial->state = TRIAL_RUNNING;
+    trial->point = on_rows ? NULL : proposal->point;
+    trial->row = on_rows ? (int64_t)proposal->row : -1;
+    trial->worker = plan->request->worker;
+    trial->model.policy = spec->policy->name;
+    trial->model.fallback = proposal->fallback;
+    trial->model.revision = plan->live->revision;
+    trial->model.observations = (int64_t)proposal->observations;
+    trial->model.mean = spec_sign(spec) * proposal->mean;
+    trial->model.sd = proposal->sd;
+    trial->model.milliseconds = round(1e3 * milliseconds) / 1e3;
+    const struct event event = {.kind = EVENT_SUGGESTED,
+                                .trial = (uint64_t)trial->number,
+                                .point = trial->point,
+                                .row = proposal->row,
+                                .note = note,
+                                .note_bytes = proposal->note_bytes};
+    plan->live->told = trial->number;
+    TRY(codec_diagnostics(spec, diagnostics, plan->caller->arena, &trial->model.diagnostics, err));
+    return spec->policy->tell(plan->live->session, &event, err);
+}
+
+static double clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+/* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
+static uint64_t remaining(const struct plan *plan)
+{
+    int64_t left = rows_allowance(&plan->study);
+    return left == INT64_MAX ? 0 : (uint64_t)(left - (int64_t)plan->fresh_len);
+}
+
+/* As a policy is told: 0 without a deadline. */
+static double time_left(const struct plan *plan)
+{
+    return plan->deadline_ms > 0 ? fmax((double)(plan->deadline_ms - plan->app->monotonic_ms()), 1) : 0;
+}
+
+static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
+{
+    const struct spec *spec = &plan->live->spec;
+    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
+    if (point == NULL)
+        return app_no_memory(err);
+    struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
+    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
+    const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
+                            .fixed = plan->request->fixed,
+                            .late = is_late,
+                            .remaining = remaining(plan),
+                            .report = report,
+                            .late_arg = plan,
+                            .deadline_ms = time_left(plan),
+                            .diagnostics = &diagnostics,
+                            .clock_ms = clock_ms};
+    double           start = clock_ms();
+    TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
+    if (proposal->fallback != NULL)
+        atomic_fetch_add(&plan->app->counters.fallbacks, 1);
+    return keep_proposal(plan, proposal, clock_ms() - start, &diagnostics, err);
+}
+
+/* In a slot, which is given back after each proposal: many of them keep nobody else waiting for longer than one.
+ * What goes on behind its request and plans ahead takes none: there are few of these at once, and they would keep it for
+ * long. */
+static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, struct error *err)
+{
+    const struct policy *policy = plan->live->spec.policy;
+    struct app          *app = plan->app;
+    struct slots        *slots = slots_of(app, policy);
+    if (policy->plans_ahead && plan->request->watch != NULL)
+        return ask_one(plan, proposal, err);
+    TRY(slots_enter(slots, app, plan->caller, err));
+    enum status status = ask_one(plan, proposal, err);
+    slots_leave(slots);
+    return status;
+}
+
+/* Fills plan->fresh.  A space with nothing left ends the list, and so does the end of the time for all of them; that is
+ * an error only if the list is then empty.  What was being made when the time ended is not a proposal. */
+static enum status propose(struct plan *plan, int64_t count, struct error *err)
+{
+    struct arena *arena = plan->caller->arena;
+    plan->fresh = ARENA_NEW(arena, struct trial, (size_t)count);
+    plan->notes = ARENA_NEW(arena, const void *, (size_t)count);
+    plan->note_bytes = ARENA_NEW(arena, size_t, (size_t)count);
+    struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
+    if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || proposal == NULL)
+        return app_no_memory(err);
+    enum status status = STATUS_OK;
+    size_t      whole = 0;
+    while (status == STATUS_OK && !plan->is_cut && (int64_t)plan->fresh_len < count) {
+        status = ask_in_turn(plan, proposal, err);
+        whole += status == STATUS_OK && !plan->is_cut;
+    }
+    if (plan->is_cut)
+        status = app_go_on(plan->app, plan->caller, err);
+    bool is_short = status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0 && whole > 0;
+    if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0)
+        plan->exhausted = "search_space_exhausted";
+    if (is_short)
+        plan->fresh_len = whole;
+    return is_short || plan->exhausted != NULL ? STATUS_OK : status;
+}
+
+/* ---- writing ---- */
+
+static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, struct error *err)
+{
+    struct trial *trial = &plan->fresh[i];
+    trial->created_ms = plan->now_ms;
+    trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
+    trial->lease = 1;
+    const struct new_trial new = {trial, plan->request->fixed, plan->notes[i], plan->note_bytes[i]};
+    enum status status = visits_check(conn, &plan->study, trial->point, "", plan->caller->arena, err);
+    if (status == STATUS_INVALID)
+        return rows_impossible(plan->app, &plan->study, trial, err);
+    TRY(status);
+    TRY(rows_trial_add(conn, plan->app, &plan->study, &new, err));
+    struct change change = {"trial.suggested", plan->caller->token_id, NULL, trial->number, plan->now_ms};
+    return rows_log(conn, &plan->study, &change, err);
+}
+
+/* What is handed out may come back: it fails, is given up, or its lease ends. */
+static enum status all_handed_out(struct db_conn *conn, const struct plan *plan, struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(plan->id))));
+    const struct row_trial_lease *row = row_trial_lease(&rows);
+    enum status                   status = db_next(&rows, &more, err);
+    const int64_t trial = status == STATUS_OK && more ? row->number : 0, ends = trial > 0 ? row->lease_ms : 0;
+    db_done(&rows);
+    TRY(status);
+    (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
+                    "every trial is handed out: %lld run, and the lease of trial %lld ends first",
+                    (long long)plan->study.trials[TRIAL_RUNNING], (long long)trial);
+    if (err != NULL) {
+        int64_t seconds = (ends - plan->steady_ms + 999) / 1000;
+        err->retry_after_s = seconds < 1 ? 1 : seconds > ASK_AGAIN_MAX_S ? ASK_AGAIN_MAX_S : (int)seconds;
+        err->lease_ends_ms = ends + steady_shift_ms(plan->app);
+    }
+    return STATUS_CONFLICT;
+}
+
+/* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
+static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct error *err)
+{
+    bool is_spent = rows_allowance(&plan->study) == 0;
+    if (is_spent)
+        plan->exhausted = "budget_exhausted";
+    if (plan->exhausted == NULL)
+        return error_set(err, STATUS_BUSY, "busy", "", "what there was to give is gone: ask again");
+    if (plan->unfit > 0)
+        return fixed_conflict(err, plan->unfit, "is next and");
+    if (!is_spent && plan->request->fixed != NULL)
+        return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
+                         "every point with these values has been used");
+    if (plan->study.trials[TRIAL_RUNNING] > 0)
+        return all_handed_out(conn, plan, err);
+    plan->is_over = true;
+    return error_set(err, STATUS_BUSY, "busy", "", "the study is about to be completed: ask again");
+}
+
+static enum status write(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    struct spec  spec = plan->study.spec;
+    plan->out->len = 0;
+    plan->now_ms = plan->app->now_ms();
+    plan->steady_ms = steady_ms(plan->app); // leases begin when trials are given, not when they were asked for
+    TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, &plan->study, err));
+    plan->study.spec = spec;
+    TRY(trial_may_be_given(&plan->study, err));
+    int64_t before = plan->study.revision;
+    bool    may_move = spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
+    if (plan->fresh_len > 0 && may_move && before != plan->live->revision)
+        return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
+    TRY(take_own(conn, plan, err));
+    TRY(take_waiting(conn, plan, err));
+    if (plan->fresh_len > 0 && plan->fresh[0].number != plan->study.trials_total + 1)
+        return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
+    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && rows_allowance(&plan->study) > 0; i++) {
+        TRY(add_trial(conn, plan, i, err));
+        plan->out->trials[plan->out->len++] = plan->fresh[i];
+    }
+    if (plan->out->len == 0)
+        return nothing_left(conn, plan, err);
+    plan->out->revision = plan->study.revision;
+    if (plan->request->watch != NULL)
+        TRY(plan->request->watch->end(conn, plan->request->watch->arg, plan->out, err));
+    return plan->study.revision == before ? STATUS_OK : rows_study_save(conn, &plan->study, plan->now_ms, err);
+}
+
+/* No trial is left to give and none is open: the study is over, unless something has happened to it since. */
+static enum status complete(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan  *plan = arg;
+    struct study *study = &plan->study;
+    TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, study, err));
+    bool is_spent = rows_allowance(study) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
+    if (!is_spent || study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
+        return STATUS_OK;
+    TRY(db_exec(
+        conn, NULL, err, SQL_STUDY_STATE,
+        BIND(TEXT(study->id), TEXT(study_state_names[STUDY_COMPLETED]), TEXT(plan->exhausted), INT(plan->now_ms))));
+    struct change change = {"study.completed", plan->caller->token_id, plan->exhausted, 0, plan->now_ms};
+    study->state = STUDY_COMPLETED;
+    study->reason = plan->exhausted;
+    TRY(rows_log(conn, study, &change, err));
+    return rows_study_save(conn, study, plan->now_ms, err);
+}
+
+/* How many the policy is to be asked for. */
+static int64_t wanted(const struct plan *plan)
+{
+    int64_t count = missing(plan) - plan->waiting, most = rows_allowance(&plan->study);
+    return count < most ? count : most;
+}
+
+static enum status give(struct plan *plan, struct error *err)
+{
+    int64_t before = plan->study.trials_total;
+    TRY(app_transact(plan->app, plan->caller, write, plan, err));
+    atomic_fetch_add(&plan->app->counters.suggestions, (uint64_t)(plan->study.trials_total - before));
+    return STATUS_OK;
+}
+
+/* Under the session's lock. */
+static enum status suggest_locked(struct plan *plan, struct error *err)
+{
+    struct app *app = plan->app;
+    plan->out->len = 0;
+    TRY(db_read(app->db, look, plan, err)); // again: the lock may have been long in coming
+    bool only_draws = plan->study.spec.policy->only_draws;
+    TRY(session_catch_up(app, plan->caller, only_draws ? app->draws : app->compute, plan->live, err));
+    int64_t count = wanted(plan);
+    if (count > 0 && plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(app, plan->caller, plan->live, err));
+    if (count > 0)
+        TRY(propose(plan, count, err));
+    return give(plan, err);
+}
+
+static enum status ask_model(struct plan *plan, struct error *err)
+{
+    bool             plans = plan->study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
+    enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
+    TRY(session_lock(plan->app, plan->id, use, &plan->live, err));
+    enum status status = suggest_locked(plan, err);
+    bool        is_logged =
+        status == STATUS_OK && !plan->caller->idempotency.replayed && plan->study.trials_total == plan->live->told;
+    if (plan->fresh_len > 0 && !is_logged) // it was told of proposals that the log does not have
+        session_forget(plan->live);
+    session_unlock(plan->app, plan->live);
+    return status;
+}
+
+/* What plans ahead in a request has its own time, and what goes on behind one as much as it needs. */
+static void set_deadlines(struct plan *plan)
+{
+    const struct app *app = plan->app;
+    bool              is_behind = plan->request->watch != NULL;
+    int64_t           now_ms = app->monotonic_ms(), own_ms = plan->request->deadline_ms;
+    if (own_ms == 0 && plan->study.spec.policy->plans_ahead && !is_behind)
+        own_ms = SUGGEST_PLAN_MS;
+    if (own_ms > 0)
+        plan->deadline_ms = now_ms + own_ms;
+    if (plan->study.spec.policy->plans_ahead)
+        plan->caller->until_ms = is_behind ? 0 : app_until(app, plan->deadline_ms);
+    else if (is_behind)
+        plan->caller->until_ms = app_until(app, now_ms);
+}
+
+static enum status begin(struct plan *plan, struct error *err)
+{
+    struct suggest_reply *out = plan->out;
+    *out = (struct suggest_reply){.trials = ARENA_NEW(plan->caller->arena, struct trial, (size_t)plan->request->count)};
+    if (out->trials == NULL)
+        return app_no_memory(err);
+    TRY(caller_sees(plan->caller, "study", plan->id, err));
+    TRY(app_replay(plan->app, plan->caller, err));
+    if (plan->caller->idempotency.replayed)
+        return STATUS_OK;
+    TRY(db_read(plan->app->db, look, plan, err));
+    out->spec = plan->study.spec;
+    out->revision = plan->study.revision;
+    return STATUS_OK;
+}
+
+enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
+                          struct suggest_reply *out, struct error *err)
+{
+    struct plan plan = {.app = app, .caller = caller, .id = id, .request = request, .out = out};
+    TRY(begin(&plan, err));
+    bool has_key = caller->idempotency.key != NULL || request->watch != NULL;
+    if (caller->idempotency.replayed || (!has_key && missing(&plan) == 0))
+        return STATUS_OK;
+    set_deadlines(&plan);
+    enum status status = wanted(&plan) > 0 ? STATUS_BUSY : give(&plan, err);
+    if (status == STATUS_BUSY && !plan.is_over) // nothing was there, or it is gone
+        status = ask_model(&plan, err);
+    if (status != STATUS_OK && plan.is_over) {
+        TRY(db_transact(app->db, complete, &plan, err));
+        if (plan.study.state == STUDY_COMPLETED)
+            status = study_refuse(&plan.study, err);
+    }
+    study_cache_forget(app, id);
+    return status;
+}

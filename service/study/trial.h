@@ -1,0 +1,63 @@
+/* What surrounds suggest and observe: trials found, listed, queued, kept alive, given up; history and prediction. */
+#ifndef GNOMON_SERVICE_STUDY_TRIAL_H
+#define GNOMON_SERVICE_STUDY_TRIAL_H
+
+#include "service/app/app.h"
+#include "service/model/trial.h"
+
+/* Points (or rows) to be handed out before the policy is asked. */
+MUST_CHECK enum status trial_queue(struct app *app, struct caller *caller, const char *study, const double *points,
+                                   const int64_t *rows, size_t len, struct trial_page *out, struct error *err);
+MUST_CHECK enum status trial_find(struct app *app, struct caller *caller, const char *study, int64_t number,
+                                  struct trial *out, struct error *err);
+struct trial_filter {
+    const char *state, *cursor;
+    int64_t     limit;
+    bool        with_curves; /* one more query for each trial */
+};
+MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const char *study,
+                                  const struct trial_filter *filter, struct trial_page *out, struct error *err);
+/* Both: CONFLICT "lease_lost" when the worker does not hold the trial under that lease.  A queued trial is given up
+ * without. */
+MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, const char *study,
+                                       struct held_trial held, struct trial *out, struct error *err);
+MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, struct held_trial held,
+                                     const char *reason, struct trial *out, struct error *err);
+/* A failed or abandoned trial waits again, under its number, for whoever asks next; a study that was completed because
+ * its space had nothing left is open again.  Errors: CONFLICT "trial_not_failed", "trial_has_curve" (what was measured of
+ * it stays), "wrong_space" (a graph), "budget_exhausted", "study_completed". */
+MUST_CHECK enum status trial_retry(struct app *app, struct caller *caller, const char *study, int64_t number,
+                                   struct trial *out, struct error *err);
+
+struct history_item {
+    int64_t trial, at_ms;
+    double  value, best;
+};
+struct history_page {
+    struct history_item *items;
+    size_t               len;
+    const char          *next_cursor;
+};
+/* Completed trials in the order in which their values came. */
+MUST_CHECK enum status trial_history(struct app *app, struct caller *caller, const char *study, const char *cursor,
+                                     int64_t limit, struct history_page *out, struct error *err);
+
+struct predict_request {
+    const double *points;
+    const size_t *rows; /* or NULL */
+    size_t        len;
+    const char   *metric; /* NULL: the first objective */
+};
+struct predict_reply {
+    double *mean, *sd;
+    double *feasible; /* constraints: the probability that the metric is within its bounds; otherwise NULL */
+    size_t  metric;
+    int64_t revision, observations;
+};
+/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
+ * CONFLICT "no_model", "no_observations"; INVALID "unknown_metric". */
+MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study,
+                                     const struct predict_request *request, struct predict_reply *out,
+                                     struct error *err);
+
+#endif

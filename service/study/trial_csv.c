@@ -1,0 +1,544 @@
+/* A study's trials as CSV, and back as observations.
+ * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, finished_at, reason,
+ * external_id.  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A
+ * parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written
+ * "parameter:NAME"; that form is always understood.  Import reads rows in every state, and by the number of the trial
+ * it knows one again; the columns that only the service can know (times) are not used. */
+#include "service/codec/codec.h"
+#include "service/codec/codec_trial.h"
+#include "service/base/csv.h"
+#include "service/store/rows.h"
+#include "service/study/trial_csv.h"
+#include "service/study/study_document.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER_MAX = 32, KNOWN_MAX = 32 };
+static const char   prefix[] = "parameter:";
+static const double number_max = 9007199254740991.0; /* 2^53 - 1 */
+
+struct line {
+    const struct spec         *spec;
+    struct arena              *arena;
+    struct error              *err;
+    size_t                     number; /* in the file */
+    const char                *column; /* its name, for errors */
+    size_t                     param;  /* or metric */
+    double                    *point, *values;
+    const struct trial_member *member;
+    struct observation        *out;
+};
+struct column {
+    const char *name;
+    enum status (*read)(struct line *line, const char *cell); /* NULL: not used */
+    size_t                     param;
+    const struct trial_member *member;
+};
+
+/* ---- reading cells ---- */
+
+static enum status refuse(const struct line *line, const char *code, const char *why)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/lines/%zu", line->number);
+    return error_set(line->err, STATUS_INVALID, code, path, "column %.64s: %s", line->column, why);
+}
+
+static enum status read_number(struct line *line, const char *cell, double *out)
+{
+    char  *end;
+    double value = strtod(cell, &end);
+    if (cell[0] == '\0' || *end != '\0' || strspn(cell, "+-.eE0123456789") != strlen(cell) || !isfinite(value))
+        return refuse(line, "wrong_type", "must be a number");
+    *out = value + 0.0; // -0 becomes 0, as in JSON
+    return STATUS_OK;
+}
+
+static enum status read_text(struct line *line, const char *cell, size_t bytes_max, const char **out)
+{
+    if (cell[0] == '\0')
+        return STATUS_OK;
+    size_t length = strlen(cell);
+    if (length > bytes_max)
+        return refuse(line, "out_of_range", "is too long");
+    *out = arena_strndup(line->arena, cell, length);
+    return *out != NULL ? STATUS_OK : error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}
+
+static enum status read_state(struct line *line, const char *cell)
+{
+    bool is_known = cell[0] == '\0' || transfer_outcome(cell, &line->out->outcome);
+    return is_known ? STATUS_OK : refuse(line, "unknown_value", "is not a state");
+}
+
+static enum status read_trial(struct line *line, const char *cell)
+{
+    double number;
+    if (cell[0] == '\0')
+        return STATUS_OK;
+    TRY(read_number(line, cell, &number));
+    if (number < 1 || number > number_max || floor(number) != number)
+        return refuse(line, "out_of_range", "is not the number of a trial");
+    line->out->number = (int64_t)number;
+    return STATUS_OK;
+}
+
+static enum status read_member(struct line *line, const char *cell)
+{
+    const struct trial_member *member = line->member;
+    void                      *to = (char *)line->out + member->in_observation;
+    if (member->is_text)
+        return read_text(line, cell, (size_t)member->most, to);
+    if (cell[0] == '\0')
+        return STATUS_OK;
+    TRY(read_number(line, cell, to));
+    bool is_within = *(double *)to >= member->least && *(double *)to <= member->most;
+    return is_within ? STATUS_OK : refuse(line, "out_of_range", "is out of range");
+}
+
+static enum status read_worker(struct line *line, const char *cell)
+{
+    return read_text(line, cell, TRANSFER_WORKER_MAX, &line->out->worker);
+}
+
+static enum status read_candidate(struct line *line, const char *cell)
+{
+    double row;
+    TRY(read_number(line, cell, &row));
+    if (row < 0 || row >= (double)line->spec->space.rows_len || floor(row) != row)
+        return refuse(line, "out_of_range", "is not a row of the study");
+    line->out->row = (int64_t)row;
+    return STATUS_OK;
+}
+
+static enum status read_choice(struct line *line, const char *cell, double *out)
+{
+    const struct param *param = &line->spec->space.params[line->param];
+    size_t              c = 0;
+    while (c < param->choices && strcmp(line->spec->values[line->param][c], cell) != 0)
+        c++;
+    *out = (double)c;
+    return c < param->choices ? STATUS_OK : refuse(line, "unknown_value", "is not one of the parameter's values");
+}
+
+/* An empty cell is no value, which check_point judges when the whole line is known. */
+static enum status read_parameter(struct line *line, const char *cell)
+{
+    const struct param *param = &line->spec->space.params[line->param];
+    double             *out = &line->point[line->param];
+    if (cell[0] == '\0' && param->when_len > 0)
+        return STATUS_OK;
+    if (param->kind == PARAM_CATEGORICAL)
+        return read_choice(line, cell, out);
+    TRY(read_number(line, cell, out));
+    if (param->kind == PARAM_INT && floor(*out) != *out)
+        return refuse(line, "wrong_type", "must be an integer");
+    if (*out < param->min || *out > param->max)
+        return refuse(line, "out_of_range", "is outside the parameter's bounds");
+    if (!param_has(param, *out))
+        return refuse(line, "unknown_value", "is not one of the parameter's values");
+    return STATUS_OK;
+}
+
+static enum status check_point(struct line *line)
+{
+    const struct space *space = &line->spec->space;
+    for (size_t i = 0; i < space->params_len; i++) {
+        bool is_active = space_is_active(space, line->point, i);
+        line->column = space->params[i].name;
+        if (is_active && isnan(line->point[i]))
+            return refuse(line, "missing_member", "is required with these values of other parameters");
+        if (!is_active && !isnan(line->point[i]))
+            return refuse(line, "inactive_parameter", "does not exist with these values of other parameters");
+    }
+    line->column = "parameters";
+    if (space_broken(space, line->point, CODEC_ROUNDING_SLACK) != NULL)
+        return refuse(line, "constraint_violated", "the point breaks a constraint of the space");
+    return STATUS_OK;
+}
+
+static enum status read_metric_value(struct line *line, const char *cell)
+{
+    return cell[0] == '\0' ? STATUS_OK : read_number(line, cell, &line->values[2 * line->param]);
+}
+
+static enum status read_metric_stddev(struct line *line, const char *cell)
+{
+    double *out = &line->values[2 * line->param + 1];
+    if (cell[0] == '\0')
+        return STATUS_OK;
+    TRY(read_number(line, cell, out));
+    return *out >= 0 ? STATUS_OK : refuse(line, "out_of_range", "must not be negative");
+}
+
+/* ---- reading the header ---- */
+
+static const struct column known_columns[] = {
+    {.name = "trial", .read = read_trial},
+    {.name = "state", .read = read_state},
+    {.name = "candidate", .read = read_candidate},
+    {.name = "worker", .read = read_worker},
+    {.name = "created_at"},
+    {.name = "finished_at"},
+};
+
+/* Besides the parameters and metrics. */
+static bool find_known(const char *name, struct column *column)
+{
+    for (size_t i = 0; i < sizeof known_columns / sizeof known_columns[0]; i++)
+        if (strcmp(known_columns[i].name, name) == 0) {
+            *column = known_columns[i];
+            return true;
+        }
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        if (strcmp(member->name, name) == 0) {
+            *column = (struct column){.name = member->name, .read = read_member, .member = member};
+            return true;
+        }
+    return false;
+}
+
+static const char value_prefix[] = "value:", stddev_prefix[] = "stddev:";
+
+/* A column of one of several metrics. */
+static bool find_metric(const struct spec *spec, const char *name, struct column *column)
+{
+    bool        is_stddev = strncmp(name, stddev_prefix, sizeof stddev_prefix - 1) == 0;
+    bool        is_value = strncmp(name, value_prefix, sizeof value_prefix - 1) == 0;
+    const char *wanted = name + (is_stddev ? sizeof stddev_prefix : sizeof value_prefix) - 1;
+    for (size_t k = 0; (is_value || is_stddev) && spec->metrics_len > 1 && k < spec->metrics_len; k++)
+        if (strcmp(spec->metrics[k].name, wanted) == 0) {
+            *column =
+                (struct column){.name = name, .read = is_value ? read_metric_value : read_metric_stddev, .param = k};
+            return true;
+        }
+    return false;
+}
+
+static bool find_param(const struct spec *spec, const char *name, size_t *param)
+{
+    bool        is_prefixed = strncmp(name, prefix, sizeof prefix - 1) == 0;
+    const char *wanted = is_prefixed ? name + sizeof prefix - 1 : name;
+    for (*param = 0; *param < spec->space.params_len; ++*param)
+        if (strcmp(spec->space.params[*param].name, wanted) == 0)
+            return true;
+    return false;
+}
+
+/* A parameter twice (plainly and with the prefix) is as wrong as one that is missing: the count tells both. */
+static enum status read_header(const struct csv_table *table, struct line *line, struct column *columns)
+{
+    size_t params = 0;
+    size_t values = 0, metrics = line->spec->metrics_len;
+    bool   has_candidate = false;
+    line->number = 1;
+    line->column = "sites";
+    if (line->spec->space.kind == SPACE_GRAPH)
+        return refuse(line, "not_supported", "the trials of a graph are imported as JSON");
+    for (size_t i = 0; i < table->columns; i++) {
+        const char *name = line->column = csv_table_name(table, i);
+        if (find_metric(line->spec, name, &columns[i])) {
+            values += columns[i].read == read_metric_value;
+            continue;
+        }
+        columns[i] = (struct column){.name = name, .read = read_parameter};
+        bool is_known = find_known(name, &columns[i]);
+        if (metrics > 1 && columns[i].member != NULL && trial_member_is_of_metric(columns[i].member))
+            return refuse(line, "unknown_column", "a study of several metrics has a column value:NAME for each");
+        if (!is_known && !find_param(line->spec, name, &columns[i].param))
+            return refuse(line, "unknown_column", "the study has no such column");
+        params += !is_known;
+        values += strcmp(name, "value") == 0;
+        has_candidate |= columns[i].read == read_candidate;
+    }
+    line->column = "value";
+    if (values != metrics)
+        return refuse(line, "missing_column", "is required, for each of several metrics");
+    line->column = "candidate";
+    bool is_rows = line->spec->space.kind == SPACE_CANDIDATES;
+    if (has_candidate != is_rows)
+        return refuse(line, is_rows ? "missing_column" : "unknown_column",
+                      "candidate belongs to a study of candidates");
+    line->column = "parameters";
+    if (params != line->spec->space.params_len)
+        return refuse(line, "missing_column", "each parameter needs exactly one column");
+    return STATUS_OK;
+}
+
+/* ---- import ---- */
+
+static enum status check_result(struct line *line)
+{
+    struct observation *out = line->out;
+    const struct spec  *spec = line->spec;
+    double             *values = line->values;
+    bool                has_all = true, has_any = false;
+    for (size_t i = 0; values != NULL && i < 2 * spec->metrics_len; i++) {
+        has_all = has_all && (i % 2 == 1 || !isnan(values[i]));
+        has_any = has_any || !isnan(values[i]);
+    }
+    line->column = "value";
+    if (out->outcome == OUTCOME_STOPPED) { // its value is the last one of a curve, which a table does not have
+        out->value = out->stddev = NAN;
+        return STATUS_OK;
+    }
+    if (values != NULL && (out->outcome == OUTCOME_VALUE ? !has_all : has_any))
+        return refuse(line, "bad_combination", "a completed trial has all values, another one none");
+    if (has_any) {
+        out->values = values;
+        out->value = values[2 * spec->first];
+        out->stddev = values[2 * spec->first + 1];
+    }
+    if (out->outcome == OUTCOME_VALUE && isnan(out->value))
+        return refuse(line, "missing_member", "a completed trial needs a value");
+    if (out->outcome != OUTCOME_VALUE && (!isnan(out->value) || !isnan(out->stddev)))
+        return refuse(line, "bad_combination", "only a completed trial has a value");
+    return STATUS_OK;
+}
+
+static enum status read_line(const struct csv_table *table, size_t row, const struct column *columns, struct line *line)
+{
+    line->number = table->lines[row + 1];
+    *line->out = observation_none();
+    line->out->line = line->number;
+    line->point = NULL;
+    if (line->spec->space.kind == SPACE_PARAMETERS) {
+        line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
+        if (line->point == NULL)
+            return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        for (size_t i = 0; i < line->spec->space.params_len; i++)
+            line->point[i] = NAN;
+    }
+    line->values = NULL;
+    if (line->spec->metrics_len > 1) {
+        line->values = ARENA_NEW(line->arena, double, 2 * METRICS_MAX);
+        if (line->values == NULL)
+            return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        for (size_t i = 0; i < 2 * METRICS_MAX; i++)
+            line->values[i] = NAN;
+    }
+    for (size_t i = 0; i < table->columns; i++) {
+        line->column = columns[i].name;
+        line->param = columns[i].param;
+        line->member = columns[i].member;
+        if (columns[i].read != NULL)
+            TRY(columns[i].read(line, csv_table_cell(table, row, i)));
+    }
+    if (line->point != NULL)
+        TRY(check_point(line));
+    return check_result(line);
+}
+
+static enum status read_table(const struct csv_table *table, struct line *line, struct observation **items, size_t *len)
+{
+    struct column *columns = ARENA_NEW(line->arena, struct column, table->columns + 1);
+    *items = ARENA_NEW(line->arena, struct observation, table->rows + 1);
+    if (columns == NULL || *items == NULL)
+        return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    TRY(read_header(table, line, columns));
+    for (size_t row = 0; row < table->rows; row++) {
+        line->out = &(*items)[row];
+        TRY(read_line(table, row, columns, line));
+        ++*len;
+    }
+    return STATUS_OK;
+}
+
+enum status import_csv(const struct spec *spec, const char *text, size_t length, struct arena *arena,
+                       struct observation **items, size_t *len, struct error *err)
+{
+    struct line      line = {.spec = spec, .arena = arena, .err = err};
+    struct csv_table table = {0};
+    *items = NULL;
+    *len = 0;
+    if (spec->is_private)
+        return error_set(err, STATUS_INVALID, "private_study", "", "a private study accepts no rows by number");
+    if (spec->space.kind == SPACE_IMAGE)
+        return error_set(err, STATUS_INVALID, "wrong_space", "", "images are imported as JSON, not as CSV");
+    if (length == 0)
+        return error_set(err, STATUS_INVALID, "csv_header", "/lines/1", "there is no header");
+    if (!codec_is_utf8(text, length))
+        return error_set(err, STATUS_INVALID, "csv_unreadable", "", "the text is not UTF-8");
+    enum status status = csv_table_parse(text, length, &table, err);
+    if (status == STATUS_OK && table.rows > TRANSFER_MAX)
+        status = error_set(err, STATUS_TOO_LARGE, "too_many_rows", "", "more than %d lines: send them in parts",
+                           TRANSFER_MAX);
+    if (status == STATUS_OK)
+        status = read_table(&table, &line, items, len);
+    csv_table_free(&table);
+    return status;
+}
+
+/* ---- export ---- */
+
+static void write_text(FILE *out, const char *text)
+{
+    size_t length = text == NULL ? 0 : strlen(text);
+    bool   needs_quotes = length > 0 && (strpbrk(text, ",\"\r\n") != NULL || text[0] == ' ' || text[length - 1] == ' ');
+    if (needs_quotes)
+        fputc('"', out);
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"')
+            fputc('"', out);
+        fputc(text[i], out);
+    }
+    if (needs_quotes)
+        fputc('"', out);
+}
+
+/* The shortest of the precisions that reads back equal; nothing for NaN. */
+static void write_number(FILE *out, double value)
+{
+    char text[NUMBER_MAX] = "";
+    for (int precision = 15; !isnan(value) && precision <= 17; precision++) {
+        snprintf(text, sizeof text, "%.*g", precision, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, out);
+}
+
+static void write_time(FILE *out, int64_t ms)
+{
+    char text[32] = "";
+    if (ms != 0)
+        codec_time(ms, text);
+    fputs(text, out);
+}
+
+static void write_header(FILE *out, const struct spec *spec)
+{
+    fputs("trial,state,", out);
+    for (size_t i = 0; i < spec->space.params_len; i++) {
+        const char   *name = spec->space.params[i].name;
+        char          column[sizeof prefix + 4 * 128];
+        struct column known;
+        bool          is_plain = !find_known(name, &known) && strncmp(name, prefix, sizeof prefix - 1) != 0 &&
+                        strncmp(name, value_prefix, sizeof value_prefix - 1) != 0 &&
+                        strncmp(name, stddev_prefix, sizeof stddev_prefix - 1) != 0;
+        snprintf(column, sizeof column, "%s%s", is_plain ? "" : prefix, name);
+        write_text(out, column);
+        fputc(',', out);
+    }
+    if (spec->space.kind == SPACE_CANDIDATES)
+        fputs("candidate,", out);
+    if (spec->space.kind == SPACE_GRAPH)
+        fputs("sites,values,", out);
+    for (size_t k = 0; k < spec->metrics_len && spec->metrics_len > 1; k++) {
+        char column[sizeof stddev_prefix + 4 * 128];
+        snprintf(column, sizeof column, "%s%s", value_prefix, spec->metrics[k].name);
+        write_text(out, column);
+        fputc(',', out);
+        snprintf(column, sizeof column, "%s%s", stddev_prefix, spec->metrics[k].name);
+        write_text(out, column);
+        fputc(',', out);
+    }
+    for (const struct trial_member *member = trial_members; member->name != NULL && !member->is_text; member++)
+        if (spec->metrics_len == 1 || !trial_member_is_of_metric(member))
+            fprintf(out, "%s,", member->name);
+    fputs("worker,created_at,finished_at", out);
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        if (member->is_text)
+            fprintf(out, ",%s", member->name);
+    fputs("\r\n", out);
+}
+
+static void write_place(FILE *out, const struct spec *spec, const struct trial *trial)
+{
+    for (size_t i = 0; i < spec->space.params_len; i++) {
+        double value = trial->point != NULL ? trial->point[i] : (double)NAN;
+        if (spec->space.params[i].kind != PARAM_CATEGORICAL)
+            write_number(out, value);
+        else if (!isnan(value))
+            write_text(out, spec->values[i][(size_t)value]);
+        fputc(',', out);
+    }
+    if (spec->space.kind == SPACE_CANDIDATES)
+        fprintf(out, "%lld,", (long long)trial->row);
+    size_t steps = spec->space.kind == SPACE_GRAPH ? space_point_len(&spec->space) : 0;
+    for (size_t i = 0; i < steps && !isnan(trial->point[i]); i++)
+        fprintf(out, "%s%lld", i > 0 ? " " : "", (long long)spec_site_id(spec, (size_t)trial->point[i]));
+    fputs(steps > 0 ? "," : "", out);
+    for (size_t i = 0; i < steps && trial->values != NULL && !isnan(trial->values[i]); i++) {
+        fputs(i > 0 ? " " : "", out);
+        write_number(out, trial->values[i]);
+    }
+    fputs(steps > 0 ? "," : "", out);
+}
+
+static void write_trial(FILE *out, const struct spec *spec, const struct trial *trial)
+{
+    fprintf(out, "%lld,%s,", (long long)trial->number, trial_state_names[trial->state]);
+    write_place(out, spec, trial);
+    for (size_t i = 0; i < 2 * spec->metrics_len && spec->metrics_len > 1; i++) {
+        write_number(out, trial->values != NULL ? trial->values[i] : (double)NAN);
+        fputc(',', out);
+    }
+    for (const struct trial_member *member = trial_members; member->name != NULL && !member->is_text; member++)
+        if (spec->metrics_len == 1 || !trial_member_is_of_metric(member)) {
+            write_number(out, *(const double *)(const void *)((const char *)trial + member->in_trial));
+            fputc(',', out);
+        }
+    write_text(out, trial->worker);
+    fputc(',', out);
+    write_time(out, trial->created_ms);
+    fputc(',', out);
+    write_time(out, trial->finished_ms);
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        if (member->is_text) {
+            fputc(',', out);
+            write_text(out, *(const char *const *)(const void *)((const char *)trial + member->in_trial));
+        }
+    fputs("\r\n", out);
+}
+
+struct export
+{
+    struct caller *caller;
+    const char    *id;
+    struct study   study;
+    struct trial  *trials;
+    size_t         len;
+};
+
+static enum status read_export(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct export *work = arg;
+    struct db_rows rows;
+    TRY(rows_study_get(conn, work->id, true, work->caller->arena, &work->study, err));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))));
+    return rows_trials(&rows, work->caller->arena, &work->trials, &work->len, err);
+}
+
+static char *write_export(const struct export *work, size_t *length)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, length);
+    if (out == NULL)
+        return NULL;
+    write_header(out, &work->study.spec);
+    for (size_t i = 0; i < work->len; i++)
+        write_trial(out, &work->study.spec, &work->trials[i]);
+    bool failed = ferror(out) != 0;
+    if (fclose(out) == 0 && !failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
+enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text, size_t *length,
+                       struct error *err)
+{
+    struct export work = {.caller = caller, .id = study};
+    TRY(caller_sees(caller, "study", study, err));
+    TRY(db_read(app->db, read_export, &work, err));
+    if (work.study.spec.space.kind == SPACE_IMAGE)
+        return error_set(err, STATUS_CONFLICT, "wrong_space", "", "images are exported as JSON, not as CSV");
+    char *written = write_export(&work, length);
+    *text = written == NULL ? NULL : arena_strndup(caller->arena, written, *length);
+    free(written);
+    return *text != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+}

@@ -1,0 +1,103 @@
+/* The Pareto set of a study. */
+#include "engine/acquisition/pareto.h"
+
+#include "service/app/slots.h"
+#include "service/store/rows.h"
+#include "service/study/trial_pareto.h"
+
+#include <math.h>
+
+/* Over so many vectors the hypervolume would take seconds. */
+static const size_t volume_max[OBJECTIVES_MAX + 1] = {0, 100000, 100000, 2000, 300};
+
+struct work {
+    struct caller       *caller;
+    const char          *id;
+    struct pareto_reply *out;
+};
+
+static enum status read_feasible(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work         *work = arg;
+    struct pareto_reply *out = work->out;
+    struct db_rows       rows;
+    TRY(rows_study_get(conn, work->id, true, work->caller->arena, &out->study, err));
+    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(work->id))));
+    return rows_trials(&rows, work->caller->arena, &out->trials, &out->len, err);
+}
+
+/* out [objectives], larger is better. */
+static void objectives_of(const struct spec *spec, const struct trial *trial, double *out)
+{
+    if (trial->values == NULL)
+        *out = spec_sign(spec) * trial->value;
+    for (size_t k = 0; k < spec->metrics_len && trial->values != NULL; k++)
+        if (spec->kinds[k] == METRIC_OBJECTIVE)
+            *out++ = spec_value(spec, k, trial->values[2 * k]);
+}
+
+/* reference [m] out, and the reply's, in the users' signs. */
+static void find_reference(const double *values, size_t m, struct pareto_reply *out, double *reference)
+{
+    const struct spec *spec = &out->study.spec;
+    for (size_t j = 0, k = 0; j < m; j++, k++) {
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        for (size_t i = 0; i < out->len; i++) {
+            low = fmin(low, values[i * m + j]);
+            high = fmax(high, values[i * m + j]);
+        }
+        reference[j] = low - 0.1 * (high - low);
+        while (spec->kinds[k] != METRIC_OBJECTIVE)
+            k++;
+        out->reference[k] = spec->metrics[k].goal == GOAL_MAXIMIZE ? reference[j] : 0.0 - reference[j];
+    }
+}
+
+/* Keeps the trials of the front; of one objective, the first of them. */
+static enum status reduce(struct pareto_reply *out, double *values, size_t m, struct arena *arena, struct error *err)
+{
+    double reference[OBJECTIVES_MAX];
+    bool  *is_best = ARENA_NEW(arena, bool, out->len + 1);
+    size_t kept = 0;
+    if (is_best == NULL)
+        return app_no_memory(err);
+    find_reference(values, m, out, reference);
+    TRY(pareto_front(values, out->len, m, is_best, arena, err));
+    for (size_t i = 0; i < out->len; i++) {
+        if (!is_best[i] || (m == 1 && kept > 0))
+            continue;
+        for (size_t j = 0; j < m; j++)
+            values[kept * m + j] = values[i * m + j];
+        out->trials[kept++] = out->trials[i];
+    }
+    out->len = kept;
+    return kept > volume_max[m] ? STATUS_OK
+                                : pareto_hypervolume(values, kept, m, reference, &out->hypervolume, arena, err);
+}
+
+static enum status find_front(struct app *app, struct work *work, struct error *err)
+{
+    struct pareto_reply *out = work->out;
+    struct arena        *arena = work->caller->arena;
+    TRY(db_read(app->db, read_feasible, work, err));
+    size_t  m = out->study.spec.objectives;
+    double *values = ARENA_NEW(arena, double, (out->len + 1) * m);
+    if (values == NULL)
+        return app_no_memory(err);
+    for (size_t i = 0; i < out->len; i++)
+        objectives_of(&out->study.spec, &out->trials[i], values + i * m);
+    return out->len == 0 ? STATUS_OK : reduce(out, values, m, arena, err);
+}
+
+/* In a slot from the first row on: that many may go through their whole study. */
+enum status trial_pareto(struct app *app, struct caller *caller, const char *id, struct pareto_reply *out,
+                         struct error *err)
+{
+    struct work work = {caller, id, out};
+    *out = (struct pareto_reply){.hypervolume = NAN};
+    TRY(caller_sees(caller, "study", id, err));
+    TRY(slots_enter(app->compute, app, caller, err));
+    enum status status = find_front(app, &work, err);
+    slots_leave(app->compute);
+    return status;
+}

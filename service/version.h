@@ -1,7 +1,0 @@
-/* The program's version, in one place. */
-#ifndef GNOMON_SERVICE_VERSION_H
-#define GNOMON_SERVICE_VERSION_H
-
-#define GNOMON_VERSION "0.1.0"
-
-#endif
