@@ -1,11 +1,10 @@
 /* Acquisition functions. */
 #include "engine/acquisition/acq.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 
 #include <math.h>
-
-static const double HALF_LOG_2PI = 0.91893853320467274, SQRT_HALF = 0.70710678118654752;
 
 const char *const acq_names[] = {
     [ACQ_LOG_EI] = "log-ei", [ACQ_UCB] = "ucb", [ACQ_THOMPSON] = "thompson", [ACQ_THOMPSON + 1] = NULL};
@@ -83,7 +82,7 @@ enum status acq_thompson(const struct gp *gp, const double *Z, size_t m, struct 
     double           *C = arena_alloc(scratch, m, m * sizeof *C), *mean = ARENA_NEW(scratch, double, m), jitter;
     enum status       status = STATUS_OK;
     if (C == NULL || mean == NULL)
-        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for a joint sample of %zu points", m);
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = gp_joint(gp, Z, m, mean, C, scratch, err);
     if (status == STATUS_OK) /* differences of size 1e-16 of the prior variance are noise, whatever C's own scale is */

@@ -1,11 +1,11 @@
 /* Feasibility-weighted log-EI, log-EHVI and scalarised log-EI. */
 #include "engine/acquisition/acq_several.h"
 
+#include "engine/base/numbers.h"
 #include "engine/acquisition/acq.h"
 
 #include <math.h>
 
-static const double HALF_LOG_2PI = 0.91893853320467274, SQRT_HALF = 0.70710678118654752;
 static const double RHO = 0.05;
 static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, HOPED_SD = 1.0, SURE_SD = 0.1;
 static const double TAU = 1e-3; /* width of the bend that stands for max(0, improvement), in units of the weights */

@@ -31,7 +31,7 @@ static enum status push(struct boxes *boxes, const struct ehvi_box *box, struct 
     if (boxes->len == boxes->room) {
         struct ehvi_box *more = ARENA_NEW(arena, struct ehvi_box, 2 * boxes->room + 64);
         if (more == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the boxes above the front");
+            return error_no_memory(err);
         if (boxes->len > 0)
             memcpy(more, boxes->at, boxes->len * sizeof *more);
         boxes->at = more;
@@ -103,7 +103,7 @@ static enum status find_edges(struct ehvi *ehvi, const double *front, size_t n, 
     for (size_t j = 0; j < ehvi->m; j++) {
         struct ehvi_edge *edges = ehvi->edges[j] = ARENA_NEW(arena, struct ehvi_edge, n + 2);
         if (edges == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the edges of the front");
+            return error_no_memory(err);
         size_t len = 0, kept = 0;
         edges[len++].at = reference[j];
         edges[len++].at = HUGE_VAL;
@@ -153,7 +153,7 @@ enum status ehvi_init(struct ehvi *ehvi, const double *front, size_t n, size_t m
     size_t          above = 0;
     *ehvi = (struct ehvi){.m = m};
     if (corners == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the corners of the front");
+        return error_no_memory(err);
     TRY(find_edges(ehvi, front, n, reference, arena, err));
     for (size_t i = 0; i < n; i++) {
         bool is_above = true;

@@ -10,11 +10,6 @@ struct place {
     size_t index;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the Pareto set");
-}
-
 /* Largest first by the components in order, so that only an earlier place can dominate a later one. */
 static int compare_places(const void *a, const void *b)
 {
@@ -65,7 +60,7 @@ enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best
     struct arena_mark mark = arena_mark(scratch);
     struct place     *places = ARENA_NEW(scratch, struct place, n + 1);
     if (places == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         places[i] = place_at(values, m, i);
         is_best[i] = false;
@@ -118,7 +113,7 @@ enum status pareto_hypervolume(const double *values, size_t n, size_t m, const d
     struct place     *places = arena_alloc(scratch, 2 * m * (n + 1), sizeof *places);
     size_t            above = 0;
     if (places == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         struct place place = place_at(values, m, i);
         bool         is_above = true;

@@ -29,8 +29,7 @@ enum status rff_search_run(struct rff_search *function, struct acq_search *searc
     function->spare = ARENA_NEW(scratch, double, 2 * function->rff->count);
     function->point = ARENA_NEW(scratch, double, function->space->params_len);
     if (function->spare == NULL || function->point == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory to search %zu features",
-                         function->rff->count);
+        return error_no_memory(err);
     search->starts = STARTS;
     search->evaluations = EVALUATIONS;
     search->scores = scores;

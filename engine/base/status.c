@@ -34,7 +34,8 @@ enum status error_state(struct error *err, const char *thing, const char *state,
 
 enum status error_no_memory(struct error *err)
 {
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
+    return error_set(err, STATUS_NO_MEMORY, "no_memory", "",
+                     "this needs more memory than there is, or than its limit allows");
 }
 
 const char *status_name(enum status status)

@@ -50,7 +50,7 @@ enum status error_set(struct error *err, enum status status, const char *code, c
 /* CONFLICT "<thing>_<state>": a state that does not allow what was asked.  reason: why it is in it, or NULL. */
 enum status error_state(struct error *err, const char *thing, const char *state, const char *reason);
 
-/* NO_MEMORY "no_memory": a study does not fit into its memory limit. */
+/* NO_MEMORY "no_memory": a study, a game, a release does not fit into its memory limit, or into memory. */
 enum status error_no_memory(struct error *err);
 
 /* The name of a status: "OK", "INVALID", ... */

@@ -9,6 +9,8 @@
 #include "engine/finite_set/row_policy.h"
 #include "engine/bo/several_search.h"
 #include "engine/bo/policy_gp.h"
+
+#include "engine/base/numbers.h"
 #include "engine/bo/single_objective.h"
 
 #include <math.h>
@@ -79,7 +81,7 @@ static double candidates_beta(const struct candidates_view *view)
 {
     double beta = option_value(view->problem, BETA), t = (double)view->observations + 1.0;
     double n = (double)view->problem->space->rows_len;
-    return isnan(beta) ? 2.0 * (log(n) + 2.0 * log(t) + log(9.869604401089358 / 0.15)) : beta;
+    return isnan(beta) ? 2.0 * (log(n) + 2.0 * log(t) + log(PI_SQUARED / 0.15)) : beta;
 }
 
 static void score_candidates(const struct candidates_view *view, size_t m, const double *mean, const double *sd,

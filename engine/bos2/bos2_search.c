@@ -26,11 +26,6 @@ struct rows {
     size_t  best[ANCHORS], best_len; /* rows */
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the model does not fit into its memory limit");
-}
-
 /* ---- rows ---- */
 
 static size_t best_trial(const struct trial_log *log)
@@ -100,11 +95,11 @@ static enum status rows_make(const struct bos2_log *log, size_t size, struct row
     size_t len = log->log.len, dims = bos2_dims(log, size);
     *rows = (struct rows){.place = ARENA_NEW(scratch, size_t, len), .y = ARENA_NEW(scratch, double, len)};
     if (rows->place == NULL || rows->y == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     choose_rows(&log->log, rows);
     rows->U = arena_alloc(scratch, rows->n, dims * sizeof *rows->U);
     if (rows->U == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < rows->n; i++)
         memcpy(rows->U + i * dims, trial_log_point(&log->log, rows->place[i]) + log->offset[size],
                dims * sizeof *rows->U);
@@ -168,7 +163,7 @@ static enum status thin(const struct additive_data *all, size_t dims, struct add
     size_t  step = (all->known + FIT_ROWS_MAX - 1) / FIT_ROWS_MAX, n = (all->known + step - 1) / step;
     double *U = arena_alloc(scratch, n, dims * sizeof *U), *y = ARENA_NEW(scratch, double, n);
     if (U == NULL || y == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t k = 0; k < n; k++) {
         size_t i = all->known - 1 - (n - 1 - k) * step;
         memcpy(U + k * dims, all->U + i * dims, dims * sizeof *U);
@@ -252,7 +247,7 @@ static enum status maximise(struct group *group, const struct rows *rows, struct
     double *Z = ARENA_NEW(scratch, double, CANDIDATES *width), *bounds = ARENA_NEW(scratch, double, 2 * width);
     double  mean[CANDIDATES], score[CANDIDATES], best = HUGE_VAL, value;
     if (Z == NULL || bounds == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     struct minimize problem = {.dims = width,
                                .lower = bounds,
                                .upper = bounds + width,
@@ -324,7 +319,7 @@ static enum status propose(struct bos2_search *search, const struct additive *mo
     double *work = ARENA_NEW(scratch, double, 2 * model->n + partition->dims), mean, var, ucb = 0.0, part = 0.0;
     double *z = ARENA_NEW(scratch, double, partition->dims);
     if (work == NULL || z == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t j = 0; j < partition->groups; j++) {
         struct group      group = {.model = model,
                                    .j = j,

@@ -30,7 +30,7 @@ static enum status collect(struct sizes *sizes, struct arena *scratch, struct er
     sizes->X = ARENA_NEW(scratch, double, INPUTS *(len + 1));
     sizes->y = ARENA_NEW(scratch, double, len + 1);
     if (tuples == NULL || sizes->X == NULL || sizes->y == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the sizes");
+        return error_no_memory(err);
     sizes->n = bos2_tuples(sizes->log, sizes->settings->initial, tuples, &sizes->trials);
     double unit = 0.0, mean = 0.0, square = 0.0;
     for (size_t i = 0; i < sizes->n; i++) {

@@ -5,11 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's trials do not fit into the memory limit");
-}
-
 struct image_shape bos2_shape(const struct space *space, size_t size)
 {
     return (struct image_shape){space->latents[size].height, space->latents[size].width, space->channels};
@@ -29,7 +24,7 @@ enum status bos2_log_init(struct bos2_log *log, const struct space *space, struc
     }
     log->point = ARENA_NEW(arena, double, log->offset[space->latents_len]);
     trial_log_init(&log->log, arena, log->offset[space->latents_len]);
-    return log->point == NULL ? no_memory(err) : STATUS_OK;
+    return log->point == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 void bos2_image(const struct bos2_log *log, size_t size, const double *u, double *point)
@@ -77,7 +72,7 @@ static enum status reserve(struct bos2_log *log, struct error *err)
     size_t            room = log->room == 0 ? 64 : 2 * log->room;
     struct bos2_step *steps = ARENA_NEW(log->arena, struct bos2_step, room);
     if (steps == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (log->log.len > 0)
         memcpy(steps, log->steps, log->log.len * sizeof *steps);
     log->steps = steps;
@@ -140,7 +135,7 @@ enum status bos2_loop_find(const struct bos2_log *log, struct bos2_loop *loop, s
     uint64_t *finished = ARENA_NEW(arena, uint64_t, log->log.len);
     loop->values = ARENA_NEW(arena, double, log->log.len);
     if (finished == NULL || loop->values == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     loop->has_any = true;
     loop->note = log->steps[newest - 1].note;
     collect(log, loop, finished);

@@ -16,7 +16,7 @@ static enum status solve(const struct bos2_loop *loop, const double *errors, siz
     struct stopping problem = stopping_recommended();
     double         *epochs = ARENA_NEW(arena, double, warm_up);
     if (epochs == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the stopping rule");
+        return error_no_memory(err);
     for (size_t i = 0; i < warm_up; i++)
         epochs[i] = (double)(i + 1);
     problem.last = steps;
@@ -37,7 +37,7 @@ enum status bos2_is_stopped(const struct bos2_loop *loop, const struct bos2_sett
     double *errors = ARENA_NEW(scratch, double, n + 1), sum = 0.0;
     *stopped = false;
     if (errors == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the stopping rule");
+        return error_no_memory(err);
     if (!settings->stops || loop->note.loop == 0 || n <= warm_up || n >= settings->steps)
         return STATUS_OK;
     double best = loop->values[0], goal = loop->note.goal, top = 2.0 * goal - best;

@@ -38,11 +38,6 @@ struct session {
     struct bos2_log       log;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
-}
-
 static void close_session(struct session *session)
 {
     if (session == NULL)
@@ -61,7 +56,7 @@ static enum status open_session(const struct problem *problem, struct session **
     struct session *session = ARENA_NEW(&kept, struct session, 1);
     if (session == NULL) {
         arena_fini(&kept);
-        return no_memory(err);
+        return error_no_memory(err);
     }
     *session = (struct session){.problem = problem, .kept = kept};
     session->settings = (struct bos2_settings){.initial = (size_t)given[INITIAL],
@@ -182,7 +177,7 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
 {
     struct situation now = {.ask = ask, .u = ARENA_NEW(&session->scratch, double, SPACE_LATENT_MAX)};
     if (now.u == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(bos2_loop_find(&session->log, &now.loop, &session->scratch, err));
     now.note = now.loop.note;
     enum status status = STATUS_OK;

@@ -11,7 +11,7 @@ enum status fts_features(const struct fts_shared *shared, const struct space *sp
     struct rng rng = rng_at(shared->seed, 0, RNG_FEATURES);
     double    *length_scales = ARENA_NEW(arena, double, space->dims);
     if (length_scales == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for %zu random features", shared->count);
+        return error_no_memory(err);
     for (size_t j = 0; j < space->dims; j++)
         length_scales[j] = shared->length_scale;
     struct kernel kernel = {&kernel_se, space->dims, 1.0, length_scales};

@@ -10,11 +10,6 @@ void fts_inbox_init(struct fts_inbox *inbox, struct arena *arena, size_t doubles
     *inbox = (struct fts_inbox){.arena = arena, .doubles = doubles, .is_broadcast = is_broadcast};
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
-}
-
 /* The sender's place, a new one if need be. */
 static enum status place_of(struct fts_inbox *inbox, uint64_t sender, struct fts_received **out, struct error *err)
 {
@@ -25,7 +20,7 @@ static enum status place_of(struct fts_inbox *inbox, uint64_t sender, struct fts
         size_t               room = 2 * inbox->room + 1;
         struct fts_received *larger = ARENA_NEW(inbox->arena, struct fts_received, room);
         if (larger == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
         if (i > 0)
             memcpy(larger, inbox->received, i * sizeof *larger);
         inbox->received = larger;
@@ -36,7 +31,7 @@ static enum status place_of(struct fts_inbox *inbox, uint64_t sender, struct fts
         return STATUS_OK;
     **out = (struct fts_received){.sender = sender, .vectors = ARENA_NEW(inbox->arena, double, inbox->doubles)};
     if ((*out)->vectors == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     inbox->len++;
     return STATUS_OK;
 }

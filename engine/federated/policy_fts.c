@@ -46,11 +46,6 @@ static double option_value(const struct session *session, size_t option)
     return option_of(session->problem, session->options, option);
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study does not fit into its memory limit");
-}
-
 static enum status check_fts(const struct problem *problem, struct error *err)
 {
     return policy_check_repeat(problem, option_of(problem, fts_options, REPEAT), err);
@@ -81,7 +76,7 @@ static enum status open_parts(struct session *session, struct error *err)
     session->theta = ARENA_NEW(kept, double, space->params_len + HYPER);
     session->v = ARENA_NEW(kept, double, space->params_len);
     if (session->group_of == NULL || session->theta == NULL || session->v == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     gp_model_groups(space, session->group_of);
     trial_log_init(&session->log, kept, space->params_len);
     finite_init(&session->used, kept, space, option_value(session, REPEAT) == 1);
@@ -112,7 +107,7 @@ static enum status open_session(const struct problem *problem, bool is_broadcast
     arena_init(&kept, problem->memory_bytes);
     struct session *session = ARENA_NEW(&kept, struct session, 1);
     if (session == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     *session = (struct session){.problem = problem,
                                 .options = is_broadcast ? dp_options : fts_options,
                                 .is_broadcast = is_broadcast,
@@ -195,7 +190,7 @@ static enum status note_read(struct session *session, const struct event *event,
         return STATUS_OK;
     double *theta = arena_alloc(&session->kept, 1, theta_bytes);
     if (theta == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     memcpy(theta, (const unsigned char *)event->note + sizeof head, theta_bytes);
     if (gp_fit_allows(&fit, theta)) {
         memcpy(session->theta, theta, theta_bytes);
@@ -241,7 +236,7 @@ static enum status propose_received(struct session *session, const struct ask *a
                                   .regions = &session->regions,
                                   .omega = received->vectors};
     if (point == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(trial_log_pending(&session->log, &session->scratch, &search.pending, &search.pending_len, err));
     enum status status = rff_search_run(&function, &search, point, &session->scratch, err);
     if (status == STATUS_OK)
@@ -277,7 +272,7 @@ static enum status draw_own(struct session *session, const struct ask *ask, cons
     *omega = ARENA_NEW(scratch, double, OWN_FEATURES);
     double *phi = arena_alloc(scratch, model->n, OWN_FEATURES * sizeof *phi), *z = ARENA_NEW(scratch, double, model->n);
     if (*omega == NULL || phi == NULL || z == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(rff_draw(rff, &model->gp->kernel, OWN_FEATURES, &rng, scratch, err));
     rff_features(rff, model->X, model->n, phi);
     for (size_t k = 0; k < model->n; k++) {
@@ -297,7 +292,7 @@ static enum status anchors_of(struct session *session, const struct gp_model *mo
     size_t len = session->log.params_len;
     *anchors = arena_alloc(&session->scratch, MODEL_ANCHORS, len * sizeof **anchors);
     if (*anchors == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t k = 0; k < model->anchors.len; k++)
         memcpy(*anchors + k * len, trial_log_point(&session->log, model->anchors.place[k]), len * sizeof **anchors);
     return STATUS_OK;
@@ -309,7 +304,7 @@ static enum status describe(struct session *session, const struct ask *ask, cons
 {
     double *u = ARENA_NEW(&session->scratch, double, model->space->dims), mean, var;
     if (u == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     space_encode(model->space, point, u);
     TRY(gp_posterior(model->gp, u, 1, &mean, &var, &session->scratch, err));
     memcpy(out->point, point, session->log.params_len * sizeof *point);
@@ -338,7 +333,7 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     double *theta = ARENA_NEW(scratch, double, len + HYPER), *point = ARENA_NEW(scratch, double, len), *anchors, *omega;
     bool    is_new;
     if (theta == NULL || point == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     double began = ask_clock_ms(ask);
     TRY(find_theta(session, &model, &fit, theta, &is_new, err));
     double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
@@ -471,7 +466,7 @@ static enum status make_message(struct session *session, uint64_t round, double 
     struct rng           rng = rng_at(session->problem->seed, round, RNG_MESSAGE);
     struct rff_posterior posterior;
     if (U == NULL || y == NULL || phi == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     collect(session, U, y);
     rff_features(&session->shared, U, n, phi);
     TRY(rff_condition(&posterior, phi, n, count, y, option_value(session, NOISE), scratch, err));
@@ -499,7 +494,7 @@ static enum status condition_on_values(struct session *session, struct gp_model 
     double       *theta = ARENA_NEW(&session->scratch, double, fit.groups + HYPER);
     *model = (struct gp_model){.space = session->problem->space, .log = &session->log, .scratch = &session->scratch};
     if (theta == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(gp_model_rows(model, &session->cache, session->fitted, err));
     if (session->fitted > 0)
         memcpy(theta, session->theta, (fit.groups + HYPER) * sizeof *theta);

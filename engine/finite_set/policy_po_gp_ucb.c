@@ -3,6 +3,7 @@
  *   t = 1 for the first row after the initial ones, and one more with each observation
  * Source: Kharkovskii, ch. 3, Algorithm 3 (each row is asked for once, as the rows' answers are the data).
  * Must not know where the rows come from. */
+#include "engine/base/numbers.h"
 #include "engine/finite_set/row_policy.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static void score_ucb(const struct candidates_view *view, size_t m, const double
 {
     double n = (double)view->problem->space->rows_len;
     double t = fmax((double)view->observations + 1 - option_value(view->problem, INITIAL), 1);
-    double beta = 2 * (log(n) + 2 * log(t) + log(9.869604401089358 / 6 / option_value(view->problem, DELTA)));
+    double beta = 2 * (log(n) + 2 * log(t) + log(PI_SQUARED / 6 / option_value(view->problem, DELTA)));
     double width = sqrt(fmax(beta, 0));
     for (size_t k = 0; k < m; k++)
         score[k] = mean[k] + width * sd[k];

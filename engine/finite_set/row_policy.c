@@ -55,11 +55,6 @@ struct candidates {
     double                 length_default;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the study does not fit in the memory limit");
-}
-
 /* Mean squared distance of a row from the centre, square root. */
 static double rows_spread(const struct space *space)
 {
@@ -95,10 +90,10 @@ enum status candidates_open(const struct problem *problem, const struct candidat
     arena_init(&arena, problem->memory_bytes - rule->reserved_bytes);
     struct candidates *c = ARENA_NEW(&arena, struct candidates, 1);
     if (c == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     *c = (struct candidates){.arena = arena, .problem = problem, .rule = *rule};
     c->flags = arena_zalloc(&c->arena, space->rows_len, 1);
-    enum status status = c->flags == NULL ? no_memory(err) : STATUS_OK;
+    enum status status = c->flags == NULL ? error_no_memory(err) : STATUS_OK;
     if (status == STATUS_OK)
         status = candidate_gp_init(&c->gp, &c->arena, space->rows, space->rows_len, space->columns, err);
     if (status != STATUS_OK) {
@@ -162,7 +157,7 @@ static enum status waiting_add(struct candidates *c, const struct event *event, 
         void  *rows = enlarged(&c->arena, c->pending_rows, &room, sizeof *c->pending_rows);
         void  *waiting = enlarged(&c->arena, c->waiting, &c->pending_room, sizeof *c->waiting);
         if (rows == NULL || waiting == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
         c->pending_rows = rows;
         c->waiting = waiting;
     }
@@ -188,7 +183,7 @@ static enum status observation_add(struct candidates *c, const struct event *eve
         void *trials = enlarged(&c->arena, c->trials, &room, sizeof *c->trials);
         void *values = enlarged(&c->arena, c->values, &c->observed_room, sizeof *c->values);
         if (rows == NULL || trials == NULL || values == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
         c->rows = rows;
         c->trials = trials;
         c->values = values;
@@ -308,7 +303,7 @@ static enum status fit_now(struct candidates *c, const struct ask *ask, struct n
         .late = ask->late,
         .late_arg = ask->late_arg,
     };
-    enum status status = X == NULL || y == NULL ? no_memory(err) : candidate_fit(&fit, &scratch, err);
+    enum status status = X == NULL || y == NULL ? error_no_memory(err) : candidate_fit(&fit, &scratch, err);
     arena_fini(&scratch);
     *note = (struct note){.observations = (double)c->observed,
                           .length_scale = fit.length_scale,
@@ -506,7 +501,7 @@ static enum status residuals_of(const struct candidates *c, const struct lens *l
     size_t                     n = c->observed;
     double                    *alpha = ARENA_NEW(arena, double, n), *diagonal = ARENA_NEW(arena, double, n);
     if (alpha == NULL || diagonal == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(gp_loo_diagonal(gp->L, n, gp->room, diagonal, arena, err));
     for (size_t i = 0; i < n; i++)
         alpha[i] = gp->beta[i] - lens->centre * gp->beta_one[i];
@@ -536,7 +531,7 @@ enum status candidates_residuals(struct candidates *c, struct arena *arena, stru
     *len = c->observed;
     *out = ARENA_NEW(arena, struct residual, *len);
     if (*out == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     struct arena_mark mark = arena_mark(arena);
     TRY(residuals_of(c, &lens, arena, *out, err));
     arena_release(arena, mark);

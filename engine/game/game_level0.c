@@ -49,11 +49,6 @@ void game_strategy_of(const struct game *game, size_t agent, enum game_strategy 
 
 /* ---- the states ---- */
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the strategies do not fit in the memory limit");
-}
-
 static enum status draw_waves(struct game *game, size_t agent, struct error *err)
 {
     const struct actions *actions = &game->actions[agent];
@@ -62,7 +57,7 @@ static enum status draw_waves(struct game *game, size_t agent, struct error *err
     double               *waves = ARENA_NEW(&game->arena, double, actions->n *count);
     double               *scales = ARENA_NEW(&game->arena, double, actions->dims);
     if (waves == NULL || scales == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t c = 0; c < actions->dims; c++)
         scales[c] = game->groups[game->group_of[agent]].gp.length_scale;
     const struct kernel kernel = {.kind = &kernel_se, .dims = actions->dims, .variance = 1, .length_scales = scales};
@@ -83,7 +78,7 @@ static enum status keep(struct game *game, size_t agent, enum game_strategy stra
         return STATUS_OK;
     mixed->gains = arena_zalloc(&game->arena, game->actions[agent].n, sizeof(double));
     if (mixed->gains == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     return strategy == GAME_EXP3 ? draw_waves(game, agent, err) : STATUS_OK;
 }
 
@@ -115,7 +110,7 @@ static enum status tell_gp_mw(struct game *game, size_t agent, struct error *err
     double           *inputs = ARENA_NEW(&game->arena, double, JOINT_BLOCK *(game->dims + 1));
     double           *spare = ARENA_NEW(&game->arena, double, game_spare(game));
     if (inputs == NULL || spare == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     double *bounds = inputs + JOINT_BLOCK * game->dims;
     for (size_t start = 0; start < n; start += JOINT_BLOCK) {
         size_t m = n - start < JOINT_BLOCK ? n - start : JOINT_BLOCK;
@@ -159,7 +154,7 @@ static enum status exp3_weights(const struct game *game, size_t agent, const dou
     double       *Q = arena_zalloc(arena, count * count, sizeof(double)), *spare = ARENA_NEW(arena, double, count);
     double        jitter;
     if (Q == NULL || spare == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++)
         for (size_t f = 0; f < count; f++)
             for (size_t g = 0; g <= f; g++)
@@ -178,7 +173,7 @@ static enum status tell_exp3(struct game *game, size_t agent, struct error *err)
     struct arena_mark mark = arena_mark(&game->arena);
     double           *p = ARENA_NEW(&game->arena, double, n), *weights = ARENA_NEW(&game->arena, double, count);
     if (p == NULL || weights == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     game_strategy_of(game, agent, GAME_EXP3, p);
     enum status status = exp3_weights(game, agent, p, &game->arena, weights, err);
     double      payoff = game->payoffs[(game->rounds - 1) * game->problem->agents_len + agent];

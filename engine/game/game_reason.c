@@ -28,11 +28,6 @@ struct reasoning {
     struct error      *err;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory to reason about the round");
-}
-
 /* ---- strategies and draws ---- */
 
 static enum status mixed_conduct(struct reasoning *r, size_t agent, enum game_strategy strategy, struct conduct *out)
@@ -43,7 +38,7 @@ static enum status mixed_conduct(struct reasoning *r, size_t agent, enum game_st
         return STATUS_OK;
     double *p = ARENA_NEW(r->scratch, double, actions->n);
     if (p == NULL)
-        return no_memory(r->err);
+        return error_no_memory(r->err);
     game_strategy_of(r->game, agent, strategy, p);
     out->p = p;
     return STATUS_OK;
@@ -91,7 +86,7 @@ static enum status draw_conduct(struct reasoning *r, size_t agent, const struct 
     size_t  params_len = actions->space->params_len;
     double *features = ARENA_NEW(r->scratch, double, actions->dims + 2 * params_len);
     if (features == NULL)
-        return no_memory(r->err);
+        return error_no_memory(r->err);
     draw_point(actions, rng, features + actions->dims, features + actions->dims + params_len, features);
     *out = (struct conduct){.is_pure = true, .features = features, .point = features + actions->dims + params_len};
     return STATUS_OK;
@@ -131,7 +126,7 @@ static enum status respond_in_table(struct reasoning *r, size_t agent, const str
 {
     double *sums = ARENA_NEW(r->scratch, double, r->game->actions[agent].n);
     if (sums == NULL)
-        return no_memory(r->err);
+        return error_no_memory(r->err);
     expect_cells(r, agent, others, sums);
     listed_conduct(&r->game->actions[agent], largest(sums, r->game->actions[agent].n), out);
     return STATUS_OK;
@@ -163,7 +158,7 @@ static enum status draw_others(struct reasoning *r, size_t agent, const struct c
     out->bounds = ARENA_NEW(r->scratch, double, JOINT_BLOCK + 2 * widest);
     out->spare = ARENA_NEW(r->scratch, double, game_spare(game));
     if (out->draws == NULL || out->inputs == NULL || out->bounds == NULL || out->spare == NULL)
-        return no_memory(r->err);
+        return error_no_memory(r->err);
     for (size_t s = 0; s < out->count; s++)
         for (size_t b = 0; b < game->problem->agents_len; b++)
             if (b != agent)
@@ -203,7 +198,7 @@ static enum status refine(struct reasoning *r, const struct sampled *sampled, do
     double               *features = ARENA_NEW(r->scratch, double, REFINEMENTS *REFINEMENT_LEN *(dims + params_len));
     double               *u = ARENA_NEW(r->scratch, double, dims), values[REFINEMENT_LEN], radius = REFINEMENT_RADIUS;
     if (features == NULL || u == NULL)
-        return no_memory(r->err);
+        return error_no_memory(r->err);
     double *points = features + REFINEMENTS * REFINEMENT_LEN * dims;
     for (int step = 0; step < REFINEMENTS; step++, radius /= 3) {
         for (size_t i = 0; i < REFINEMENT_LEN; i++) {
@@ -235,7 +230,7 @@ static enum status respond_by_samples(struct reasoning *r, size_t agent, const s
     struct sampled        sampled;
     double               *kept = ARENA_NEW(r->scratch, double, own->dims + params_len + own->n), *values = kept;
     if (kept == NULL)
-        return no_memory(r->err);
+        return error_no_memory(r->err);
     values += own->dims + params_len;
     struct arena_mark mark = arena_mark(r->scratch);
     TRY(draw_others(r, agent, others, &sampled));
@@ -305,7 +300,7 @@ enum status game_act(const struct game *game, size_t agent, struct arena *scratc
     struct conduct             conduct, strategy;
     struct rng                 rng = game_rng(game, agent, RNG_GAME_PLAY);
     if (r.found == NULL || r.is_found == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t b = 0; b < problem->agents_len; b++)
         r.beta_root[b] = game_beta_root(game, b);
     bool is_initial = game->rounds < problem->options.initial;

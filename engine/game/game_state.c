@@ -1,6 +1,7 @@
 /* A game's log, its models and what follows from them; see game_state.h for the other files. */
 #include "engine/game/game_state.h"
 
+#include "engine/base/numbers.h"
 #include "engine/gp/table_fit.h"
 #include "engine/math/sobol.h"
 
@@ -12,11 +13,6 @@
 enum { FIRST_ROOM = 64, FIRST_FIT = 10, FIT_LEN_MAX = 256 };
 static const double NOISE_DEFAULT = 0.01, NOISE_MIN = 1e-6; /* of the signal's variance */
 static const double LENGTH_DEFAULT = 0.2;                   /* times the root of the dimension, of the range */
-
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the game does not fit in the memory limit");
-}
 
 static bool is_estimated(const struct game_problem *problem)
 {
@@ -63,7 +59,7 @@ static enum status list_actions(struct game *game, size_t agent, struct error *e
     double *quantiles = ARENA_NEW(arena, double, space->params_len + 1);
     if (actions->features == NULL || actions->scales == NULL || quantiles == NULL ||
         (is_box && actions->points == NULL))
-        return no_memory(err);
+        return error_no_memory(err);
     set_scales(&game->problem->agents[agent], actions);
     for (size_t i = 0; i < actions->n; i++) {
         struct game_action action = {.row = i};
@@ -134,7 +130,7 @@ static enum status open_table(struct game *game, struct error *err)
         return STATUS_OK;
     game->table = ARENA_NEW(&game->arena, double, game->cells * game->dims);
     if (game->table == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t cell = 0; cell < game->cells; cell++) {
         for (size_t a = 0; a < len; a++) {
             const struct actions *actions = &game->actions[a];
@@ -200,7 +196,7 @@ enum status game_open(const struct game_problem *problem, struct game **out, str
     *out = NULL;
     arena_init(&arena, problem->memory_bytes);
     struct game *game = arena_zalloc(&arena, 1, sizeof *game);
-    enum status  status = game == NULL ? no_memory(err) : STATUS_OK;
+    enum status  status = game == NULL ? error_no_memory(err) : STATUS_OK;
     if (status == STATUS_OK) {
         game->arena = arena;
         game->problem = problem;
@@ -248,7 +244,7 @@ double game_beta_root(const struct game *game, size_t agent)
         t = (double)(game->rounds - options->initial + 1);
     double beta = log(2 * t);
     if (options->theory)
-        beta = 2 * log((double)game->actions[agent].n * t * t * acos(-1.0) * acos(-1.0) / (3 * options->delta));
+        beta = 2 * log((double)game->actions[agent].n * t * t * PI * PI / (3 * options->delta));
     return sqrt(fmax(options->beta_scale * beta, 0));
 }
 
@@ -292,7 +288,7 @@ static enum status grow(struct game *game, struct error *err)
     double *payoffs = ARENA_NEW(&game->arena, double, room *len);
     size_t *cell_of = ARENA_NEW(&game->arena, size_t, room);
     if (inputs == NULL || payoffs == NULL || cell_of == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (old > 0) {
         memcpy(inputs, game->inputs, old * game->dims * sizeof *inputs);
         memcpy(payoffs, game->payoffs, old * len * sizeof *payoffs);
@@ -346,7 +342,7 @@ static enum status refit(struct game *game, struct group *group, struct error *e
                                 .variance = 1,
                                 .noise = NOISE_DEFAULT};
     if (y == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < used; i++)
         y[i] = (game->payoffs[(n - used + i) * game->problem->agents_len + agent] - game->offset[agent]) /
                game->unit[agent];
@@ -396,7 +392,7 @@ enum status game_regret(const struct game *game, size_t agent, struct arena *scr
         return STATUS_OK;
     double *sums = arena_zalloc(scratch, n, sizeof(double)), played = 0;
     if (sums == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t b = agent + 1; b < game->problem->agents_len; b++)
         stride *= game->actions[b].n;
     for (size_t round = 0; round < game->rounds; round++) {

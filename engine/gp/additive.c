@@ -1,6 +1,7 @@
 /* The additive Gaussian process: decomposition, likelihood, posterior of one group and of the sum. */
 #include "engine/gp/additive.h"
 
+#include "engine/base/numbers.h"
 #include "engine/gp/kernel.h"
 #include "engine/math/mat.h"
 #include "engine/math/minimize.h"
@@ -10,23 +11,17 @@
 
 enum { LENGTH, VARIANCE, NOISE };
 
-static const double LOG_2PI = 1.8378770664093455;
 /* Log-normal priors (mean and sd of the logarithm), the box of the search and where it starts, in logarithms. */
 static const double lower[ADDITIVE_HYPER] = {-2.3, -4.6, -13.8}, upper[ADDITIVE_HYPER] = {3.4, 9.2, 0.0},
                     start[ADDITIVE_HYPER] = {1.1, 1.6, -4.6};
 static const double prior_mean[ADDITIVE_HYPER] = {1.0, 1.0, -4.0}, prior_sd[ADDITIVE_HYPER] = {1.0, 1.5, 3.0};
-
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the model does not fit into its memory limit");
-}
 
 enum status partition_draw(struct partition *partition, size_t dims, size_t groups, struct rng *rng,
                            struct arena *arena, struct error *err)
 {
     size_t *order = ARENA_NEW(arena, size_t, dims);
     if (order == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     *partition = (struct partition){.dims = dims, .groups = groups < dims ? groups : dims, .order = order};
     for (size_t i = 0; i < dims; i++) { /* Fisher-Yates, inside out */
         size_t at = rng_below(rng, i + 1);
@@ -88,7 +83,7 @@ static enum status search_init(struct search *search, const struct partition *pa
     *search = (struct search){.n = n, .groups = partition->groups, .y = data->y, .squares = matrices};
     search->alpha = ARENA_NEW(scratch, double, 3 * n);
     if (X == NULL || scales == NULL || matrices == NULL || search->alpha == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     search->row = search->alpha + n;
     search->slopes = search->row + n;
     search->K = matrices + n * n * partition->groups;
@@ -248,7 +243,7 @@ enum status additive_condition(struct additive *model, const struct partition *p
     struct arena_mark mark = arena_mark(arena);
     double           *part = arena_alloc(arena, n, n * sizeof *part);
     if (model->X == NULL || model->L == NULL || model->alpha == NULL || model->scales == NULL || part == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     gather(partition, data->U, n, model->X);
     scales_fill(partition, model->length, model->scales);
     factor_fill(model, part);
@@ -271,7 +266,7 @@ enum status additive_group(const struct additive *model, size_t j, const double 
     double           *V = arena_alloc(scratch, n, m * sizeof *V);
     struct kernel     kernel = model_kernel(model, j);
     if (V == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     kernel_cross(&kernel, points_of(model, j), n, Z, m, V);
     mat_vector(V, n, m, true, model->alpha, mean);
     mat_solve_lower_many(model->L, n, n, V, m, m);

@@ -1,6 +1,7 @@
 /* Exact Gaussian-process regression: factor, append, posterior, likelihood. */
 #include "engine/gp/gp.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 
 #include <assert.h>
@@ -13,7 +14,7 @@ enum {
                     same rows must give the same numbers whatever the capacity */
 };
 
-static const double LOG_2PI = 1.8378770664093455, EXACT_NOISE = 1e-6; /* the latter of the signal's variance */
+static const double EXACT_NOISE = 1e-6; /* of the signal's variance */
 
 /* Room for at least n observations. */
 static enum status reserve(struct gp *gp, size_t n, struct error *err)

@@ -2,6 +2,7 @@
  * passed over, and the start values themselves are the last resort. */
 #include "engine/gp/gp_fit.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/minimize.h"
 
 #include <math.h>
@@ -86,7 +87,7 @@ double gp_fit_prior(const struct gp_fit *fit, const double *theta, double *gradi
     for (size_t i = 0; i < fit->groups + HYPER; i++) {
         const struct prior *prior = &priors[prior_of(fit, i)];
         double              sd = prior_sd(fit, i), z = (theta[i] - prior->mean - shift(fit, i)) / sd;
-        sum -= 0.5 * z * z + log(sd) + 0.91893853320467274 + (prior->of_logarithm ? 0.0 : theta[i]);
+        sum -= 0.5 * z * z + log(sd) + HALF_LOG_2PI + (prior->of_logarithm ? 0.0 : theta[i]);
         if (gradient != NULL)
             gradient[i] = -z / sd - (prior->of_logarithm ? 0.0 : 1.0);
     }
@@ -170,7 +171,7 @@ static enum status search_init(struct search *search, struct arena *scratch, str
     search->z = ARENA_NEW(scratch, double, 4 * n);
     search->storage = ARENA_NEW(scratch, double, 3 * (search->fit->groups + HYPER));
     if (search->length_scales == NULL || search->gradient == NULL || search->z == NULL || search->storage == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the fit");
+        return error_no_memory(err);
     search->noise = search->z + n;
     search->dz = search->z + 2 * n;
     search->dlog = search->z + 3 * n;

@@ -2,6 +2,7 @@
  * the part of L below its first column only. */
 #include "engine/gp/gp_loo.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ enum status gp_loo_diagonal(const double *L, size_t n, size_t ld, double *diagon
     struct arena_mark mark = arena_mark(scratch);
     double           *B = arena_alloc(scratch, n, (n < COLUMNS ? n : COLUMNS) * sizeof *B);
     if (B == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the residuals do not fit into the memory limit");
+        return error_no_memory(err);
     for (size_t first = 0; first < n; first += COLUMNS)
         add_columns(L, n, ld, first, n - first < COLUMNS ? n - first : COLUMNS, B, diagonal + first);
     arena_release(scratch, mark);
@@ -61,5 +62,5 @@ double gp_loo_condition(const double *L, size_t n, size_t ld)
 
 double gp_loo_log_density(double z, double sd)
 {
-    return -log(sd) - 0.5 * z * z - 0.9189385332046727; /* log(2 pi) / 2 */
+    return -log(sd) - 0.5 * z * z - HALF_LOG_2PI;
 }

@@ -10,11 +10,6 @@
 
 enum { FIRST_ROOM = 64 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the model does not fit in the memory limit");
-}
-
 enum status joint_gp_init(struct joint_gp *gp, struct arena *arena, const double *table, size_t cells, size_t dims,
                           size_t outputs, struct error *err)
 {
@@ -24,7 +19,7 @@ enum status joint_gp_init(struct joint_gp *gp, struct arena *arena, const double
         TRY(candidate_gp_init(&gp->table, arena, table, cells, dims, err));
     for (size_t o = 1; o < outputs && cells > 0; o++)
         if ((gp->sums[o] = ARENA_NEW(arena, double, cells)) == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
     joint_gp_reset(gp, 1, 1);
     return STATUS_OK;
 }
@@ -49,7 +44,7 @@ static enum status grow(struct joint_gp *gp, struct error *err)
     double *L = has_table ? NULL : ARENA_NEW(gp->arena, double, room *room);
     double *betas = ARENA_NEW(gp->arena, double, rows *room);
     if (betas == NULL || (!has_table && (X == NULL || L == NULL)))
-        return no_memory(err);
+        return error_no_memory(err);
     if (!has_table && old > 0)
         memcpy(X, gp->X, old * gp->dims * sizeof *X);
     for (size_t i = 0; i < old && !has_table; i++)

@@ -1,6 +1,7 @@
 /* See rff.h. */
 #include "engine/gp/rff.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 
 #include <math.h>
@@ -13,12 +14,12 @@ enum status rff_draw(struct rff *rff, const struct kernel *kernel, size_t count,
     rff->frequencies = arena_alloc(arena, count, dims * sizeof(double));
     rff->phases = ARENA_NEW(arena, double, count);
     if (rff->frequencies == NULL || rff->phases == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for %zu random features", count);
+        return error_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         double factor = kernel->kind->frequency(rng);
         for (size_t j = 0; j < dims; j++)
             rff->frequencies[i * dims + j] = factor * rng_normal(rng) / kernel->length_scales[j];
-        rff->phases[i] = 2.0 * acos(-1.0) * rng_uniform(rng);
+        rff->phases[i] = 2.0 * PI * rng_uniform(rng);
     }
     return STATUS_OK;
 }
@@ -62,7 +63,7 @@ enum status rff_condition(struct rff_posterior *posterior, const double *phi, si
     struct arena_mark mark = arena_mark(arena);
     double           *spare = ARENA_NEW(arena, double, count);
     if (posterior->L == NULL || posterior->nu == NULL || spare == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for %zu random features", count);
+        return error_no_memory(err);
     mat_add_gram(phi, n, count, posterior->L);
     for (size_t i = 0; i < count; i++)
         posterior->L[i * count + i] += noise;

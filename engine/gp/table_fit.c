@@ -33,7 +33,7 @@ static enum status search_init(struct search *s, const struct candidate_fit *fit
     };
     memcpy(s->theta, s->centre, sizeof s->theta);
     if (s->r2 == NULL || s->K == NULL || s->spare == NULL || s->v == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for a fit of %zu observations", n);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++) {
             double sum = 0;

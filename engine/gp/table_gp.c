@@ -15,11 +15,6 @@ static size_t padded(size_t n)
     return (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the model does not fit in the memory limit");
-}
-
 enum status candidate_gp_init(struct candidate_gp *gp, struct arena *arena, const double *rows, size_t n,
                               size_t columns, struct error *err)
 {
@@ -27,7 +22,7 @@ enum status candidate_gp_init(struct candidate_gp *gp, struct arena *arena, cons
     double **const arrays[] = {&gp->sum, &gp->sum_one, &gp->variance, &gp->variance_pending};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if ((*arrays[i] = ARENA_NEW(arena, double, padded(n))) == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
     candidate_gp_reset(gp, &kernel_se, 1, 1);
     return STATUS_OK;
 }
@@ -162,7 +157,7 @@ static enum status append(struct candidate_gp *gp, size_t row, struct error *err
 {
     size_t t = gp->observed + gp->pending;
     if (!reserve(gp))
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(append_factor(gp, t, row, err));
     gp->at[t] = row;
     append_array(gp, t);

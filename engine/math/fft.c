@@ -1,15 +1,17 @@
 /* Cooley & Tukey 1965, radix 2, decimation in time: numbers in bit-reversed order, then butterflies of growing width. */
 #include "engine/math/fft.h"
 
+#include "engine/base/numbers.h"
+
 #include <math.h>
 
 enum status fft_init(struct fft *fft, size_t n, struct arena *arena, struct error *err)
 {
     *fft = (struct fft){.n = n, .roots = ARENA_NEW(arena, double, n)};
     if (fft->roots == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for a transform of %zu numbers", n);
+        return error_no_memory(err);
     for (size_t k = 0; k < n / 2; k++) {
-        double angle = -2.0 * acos(-1.0) * (double)k / (double)n;
+        double angle = -2.0 * PI * (double)k / (double)n;
         fft->roots[2 * k] = cos(angle);
         fft->roots[2 * k + 1] = sin(angle);
     }

@@ -215,7 +215,7 @@ enum status mat_svd(double *A, size_t m, size_t n, double *s, double *Vt, struct
     lapack_int info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'O', to_int(n), to_int(m), A, to_int(n), s,
                                      square ? &unused : Vt, to_int(n), square ? Vt : &unused, to_int(n));
     if (info == LAPACK_WORK_MEMORY_ERROR)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the singular value decomposition");
+        return error_no_memory(err);
     if (info != 0 || !mat_is_finite(s, n) || !mat_is_finite(A, m * n) || !mat_is_finite(Vt, n * n))
         return error_set(err, STATUS_NUMERIC, "no_convergence", "", "the singular values did not converge");
     if (square)

@@ -92,7 +92,7 @@ static enum status minimize(const struct minimize *problem, nlopt_algorithm algo
     nlopt_destroy(run.opt);
     arena_release(scratch, mark);
     if (result == NLOPT_OUT_OF_MEMORY)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the optimiser");
+        return error_no_memory(err);
     return STATUS_OK;
 }
 

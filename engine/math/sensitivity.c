@@ -11,11 +11,6 @@
 enum { R = SENSITIVITY_REPLICATES };
 static const double CONSTANT = 1e-12;
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the indices do not fit into the memory limit");
-}
-
 /* The block of one base point; u [2 dims] holds a and b. */
 static void fill_block(const double *u, size_t dims, double *block)
 {
@@ -116,7 +111,7 @@ enum status sensitivity_run(const struct sensitivity *s, struct arena *arena, st
     double           *V = arena_alloc(arena, evaluations, s->dims * sizeof *V);
     double           *f = ARENA_NEW(arena, double, evaluations), *u = ARENA_NEW(arena, double, 2 * s->dims);
     if (out->index == NULL || V == NULL || f == NULL || u == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     fill_points(s, u, V);
     TRY(s->values(s->arg, V, evaluations, f, err));
     if (!centre(s, f, &m))

@@ -43,11 +43,6 @@ struct grow {
     double                  *values;   /* [horizon + 1][N] scratch of best_paths */
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the plan does not fit");
-}
-
 static bool is_late(const struct macro_search *search)
 {
     return search->late != NULL && search->late(search->arg);
@@ -76,7 +71,7 @@ static enum status prefix_draw(struct grow *grow, size_t step, struct prefix **o
         return STATUS_OK;
     double *z = ARENA_NEW(grow->arena, double, N *k), *y = ARENA_NEW(grow->arena, double, N *k);
     if (z == NULL || y == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     macro_plan_draw(grow->tree, grow->search, step, z);
     double least = INFINITY;
     for (size_t l = 0; l < N; l++) {
@@ -195,7 +190,7 @@ static enum status child_new(struct grow *grow, const struct node *node, struct 
     struct node             *child = ARENA_NEW(grow->arena, struct node, 1);
     double                  *z = ARENA_NEW(grow->arena, double, own->before + own->action.len);
     if (child == NULL || z == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (own->before > 0)
         memcpy(z, node->z, own->before * sizeof *z);
     memcpy(z + own->before, grow->prefixes[step].z + l * own->action.len, own->action.len * sizeof *z);
@@ -234,7 +229,7 @@ static enum status branch_expand(struct grow *grow, const struct node *node, str
     branch->highs = ARENA_NEW(grow->arena, double, N);
     branch->nodes = arena_zalloc(grow->arena, N, sizeof(struct node *));
     if (branch->lows == NULL || branch->highs == NULL || branch->nodes == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     memcpy(branch->lows, grow->values, N * sizeof *branch->lows);
     for (size_t l = 0; l < N; l++)
         branch->highs[l] = branch->lows[l] + own->theta;
@@ -261,7 +256,7 @@ static enum status node_expand(struct grow *grow, struct node *node, struct erro
         return error_set(err, STATUS_BUSY, "deadline", "", "there is no time left");
     node->branches = is_kept ? arena_zalloc(grow->arena, own->children + 1, sizeof *node->branches) : NULL;
     if (is_kept && node->branches == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     node->lower = node->upper = own->children == 0 ? 0 : -INFINITY;
     for (size_t a = 0; a < own->children; a++) {
         struct branch *branch = is_kept ? &node->branches[a] : &passing;
@@ -347,7 +342,7 @@ enum status macro_plan_anytime(const struct macro_tree *tree, struct macro_searc
     grow.prefixes = arena_zalloc(scratch, tree->stage[tree->horizon], sizeof *grow.prefixes);
     grow.values = arena_alloc(scratch, (tree->horizon + 1) * search->samples, sizeof *grow.values);
     if (grow.prefixes == NULL || grow.values == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(search_all(&grow, &root, is_short, err));
     for (size_t a = 0; a < tree->steps[0].children; a++)
         lower[a] = root.branches[a].lower;

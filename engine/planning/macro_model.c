@@ -9,11 +9,6 @@
 
 enum { EVALUATIONS = 80, STARTS = 3 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for the model");
-}
-
 /* ---- hyper-parameters ---- */
 
 struct fit {
@@ -121,7 +116,7 @@ enum status macro_model_fit(const struct graph *graph, const struct kernel_kind 
     double           *X = arena_alloc(scratch, n + 1, dims * sizeof *X), *values = ARENA_NEW(scratch, double, n + 1);
     fit.y = ARENA_NEW(scratch, double, n + 1);
     if (X == NULL || values == NULL || fit.y == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         graph_coordinates(graph, graph->prior_sites[i], X + i * dims);
         values[i] = graph->sign * graph->prior_values[i];
@@ -159,7 +154,7 @@ static enum status make_room(struct macro_model *model, struct error *err)
     size_t        room = model->room == 0 ? 16 : 2 * model->room;
     struct visit *visits = ARENA_NEW(model->arena, struct visit, room);
     if (visits == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (model->len > 0)
         memcpy(visits, model->visits, model->len * sizeof *visits);
     model->visits = visits;
@@ -181,7 +176,7 @@ static enum status find_visit(struct macro_model *model, const struct event *eve
     TRY(make_room(model, err));
     double *own = ARENA_NEW(model->arena, double, 2 * model->point_len);
     if (own == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     memmove(model->visits + at + 1, model->visits + at, (model->len - at) * sizeof *model->visits);
     model->len++;
     memcpy(own, event->point, model->point_len * sizeof *own);
@@ -246,7 +241,7 @@ enum status macro_model_blocked(const struct macro_model *model, struct arena *a
         found += model->visits[i].state == VISIT_BLOCKED;
     *out = arena_alloc(arena, found + 1, width * sizeof **out);
     if (*out == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < model->len; i++) {
         if (model->visits[i].state != VISIT_BLOCKED)
             continue;
@@ -273,7 +268,7 @@ static enum status collect(const struct macro_model *model, struct arena *arena,
     data->pending = arena_alloc(arena, room, dims * sizeof *data->pending);
     data->y = ARENA_NEW(arena, double, room);
     if (data->X == NULL || data->pending == NULL || data->y == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < model->graph->prior_len; i++) {
         graph_coordinates(model->graph, model->graph->prior_sites[i], data->X + data->n * dims);
         data->y[data->n++] = model->graph->sign * model->graph->prior_values[i] - model->mean;

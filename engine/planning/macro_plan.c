@@ -18,11 +18,6 @@ struct plan {
     double                   sums;                     /* since the last look at the clock */
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the plan does not fit");
-}
-
 void macro_plan_draw(const struct macro_tree *tree, const struct macro_search *search, size_t step, double *out)
 {
     struct rng rng = rng_at(search->seed, search->trial << 32 | step, RNG_MACRO_PLAN);
@@ -86,7 +81,7 @@ static enum status average_last(struct plan *plan, const struct macro_step *pref
     size_t  N = plan->search->samples, combinations = power(N, t - 1);
     double *best = ARENA_NEW(plan->scratch, double, N);
     if (best == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < combinations; i++) {
         for (size_t b = 0; b < prefix->children; b++) {
             const double *T = tables + b * t * N, *last = T + (t - 1) * N;
@@ -116,7 +111,7 @@ static enum status average_middle(struct plan *plan, const struct macro_step *pr
     double *W = arena_alloc(plan->scratch, combinations, N * sizeof *W);
     double *after = arena_alloc(plan->scratch, combinations, N * sizeof *after);
     if (W == NULL || after == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t b = 0; b < prefix->children; b++) {
         const double *T = tables + b * t * N, *last = T + (t - 1) * N;
         TRY(average(plan, prefix->first + b, t + 1, after, err));
@@ -150,7 +145,7 @@ static enum status average(struct plan *plan, size_t step, size_t t, double *out
     plan->pools[t - 1] = ARENA_NEW(plan->scratch, double, N * prefix->action.len);
     double *tables = arena_alloc(plan->scratch, prefix->children, t * N * sizeof *tables);
     if (plan->pools[t - 1] == NULL || tables == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     macro_plan_draw(plan->tree, plan->search, step, plan->pools[t - 1]);
     for (size_t b = 0; b < prefix->children; b++)
         tabulate(plan, &plan->tree->steps[prefix->first + b], t, tables + b * t * N);

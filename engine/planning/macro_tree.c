@@ -31,11 +31,6 @@ struct build {
     double   *spare; /* [longest + steps] */
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the plan does not fit");
-}
-
 static enum status check_late(const struct build *b, struct error *err)
 {
     bool is_late = b->options->late != NULL && b->options->late(b->options->late_arg);
@@ -108,12 +103,12 @@ static enum status site_ask(struct build *b, uint32_t number, struct error *err)
     for (size_t a = 0; a < len; a++) {
         uint32_t *local = ARENA_NEW(b->arena, uint32_t, actions[a].len);
         if (local == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
         if (is_blocked(b, site, &actions[a]))
             continue;
         for (size_t i = 0; i < actions[a].len; i++)
             if (!sites_number(b, actions[a].sites[i], &local[i]))
-                return no_memory(err);
+                return error_no_memory(err);
         actions[kept++] = (struct macro_action){local, actions[a].len};
     }
     struct macro_site *own = &b->tree->sites[number]; // the table may have moved
@@ -133,7 +128,7 @@ static enum status steps_grow(struct build *b, size_t more, struct error *err)
     size_t             room = 2 * tree->room + more + 64;
     struct macro_step *steps = room < UINT32_MAX ? ARENA_NEW(b->arena, struct macro_step, room) : NULL;
     if (steps == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (tree->len > 0)
         memcpy(steps, tree->steps, tree->len * sizeof *steps);
     tree->steps = steps;
@@ -173,7 +168,7 @@ static enum status grow_paths(struct build *b, struct error *err)
     uint32_t          *here = ARENA_NEW(b->arena, uint32_t, 1);
     TRY(steps_grow(b, 1, err));
     if (here == NULL || !sites_number(b, (uint32_t)b->root->site, here))
-        return no_memory(err);
+        return error_no_memory(err);
     tree->steps[tree->len++] = (struct macro_step){.action = {here, 1}};
     tree->stage[1] = 1;
     for (size_t t = 1; t <= tree->horizon; t++) {
@@ -198,7 +193,7 @@ static enum status posterior(struct build *b, struct error *err)
     tree->means = arena_zalloc(b->arena, m, sizeof *tree->means);
     tree->covariances = arena_alloc(b->arena, m, m * sizeof *tree->covariances);
     if (X == NULL || tree->means == NULL || tree->covariances == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < m; i++)
         graph_coordinates(b->root->graph, tree->sites[i].site, X + i * dims);
     struct arena_mark mark = arena_mark(b->arena);
@@ -280,7 +275,7 @@ static enum status keep_rows(struct build *b, struct macro_step *step, struct er
     size_t k = step->action.len, width = b->before + k;
     step->rows = arena_zalloc(b->arena, k, width * sizeof *step->rows);
     if (step->rows == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < k; i++) {
         for (size_t j = 0; j < b->before; j++)
             step->rows[i * width + j] = b->cross[j * k + i];
@@ -341,7 +336,7 @@ static enum status compute_children(struct build *b, size_t parent, bool is_last
         struct macro_step *step = &b->tree->steps[c];
         step->g = ARENA_NEW(b->arena, double, b->before + 1);
         if (step->g == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
         for (size_t i = 0; i < step->action.len; i++)
             step->reward += b->tree->means[step->action.sites[i]];
         if (is_whole)
@@ -363,7 +358,7 @@ static enum status compute_steps(struct build *b, struct error *err)
     b->block = ARENA_NEW(b->arena, double, steps *steps);
     b->spare = ARENA_NEW(b->arena, double, b->longest + steps);
     if (b->path == NULL || b->factor == NULL || b->cross == NULL || b->block == NULL || b->spare == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t t = 1; t <= tree->horizon; t++)
         for (size_t p = tree->stage[t - 1]; p < tree->stage[t]; p++)
             TRY(compute_children(b, p, t == tree->horizon, err));

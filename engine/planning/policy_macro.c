@@ -132,11 +132,6 @@ static enum status check(const struct problem *problem, struct error *err)
 
 /* ---- a session ---- */
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for a session");
-}
-
 static void close_session(struct session *s)
 {
     if (s == NULL)
@@ -154,7 +149,7 @@ static enum status session_open(const struct problem *problem, bool is_anytime, 
     arena_init(&kept, problem->memory_bytes / 4);
     struct session *s = ARENA_NEW(&kept, struct session, 1);
     if (s == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     *s = (struct session){.kept = kept, .problem = problem, .is_anytime = is_anytime};
     arena_init(&s->scratch, problem->memory_bytes - problem->memory_bytes / 4);
     const struct kernel_kind *kind = kernel_kinds[(size_t)option_value(problem, KERNEL)];
@@ -341,7 +336,7 @@ static enum status plan_ahead(struct planning *p, size_t horizon, struct error *
                          "no macro-action leaves the site where the agent stands");
     double *values = ARENA_NEW(&s->scratch, double, 2 * len);
     if (values == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     p->search.late = horizon > 1 ? poll_late : NULL;
     set_samples(p, &tree, &choice, &threshold);
     TRY(evaluate(p, &tree, &choice, values, err));
@@ -469,7 +464,7 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
     if (ask->diagnostics != NULL)
         ask->diagnostics->acquisition = NULL;
     p.point = ARENA_NEW(&s->scratch, double, s->model.point_len);
-    enum status status = p.point == NULL ? no_memory(err) : propose(&p, out, err);
+    enum status status = p.point == NULL ? error_no_memory(err) : propose(&p, out, err);
     if (status == STATUS_NUMERIC || status == STATUS_NO_MEMORY) {
         out->fallback = status == STATUS_NUMERIC ? "numerical" : "memory";
         out->observations = 0;
@@ -490,7 +485,7 @@ static enum status predict(struct session *s, const double *points, const size_t
     enum status status = STATUS_OK;
     (void)points;
     if (X == NULL || var == NULL)
-        status = no_memory(err);
+        status = error_no_memory(err);
     for (size_t i = 0; status == STATUS_OK && i < m; i++)
         graph_coordinates(s->model.graph, rows[i], X + i * dims);
     if (status == STATUS_OK)

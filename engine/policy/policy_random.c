@@ -21,11 +21,6 @@ struct session {
     double               *unit; /* [params_len] scratch */
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for a session");
-}
-
 static void close_session(struct session *s)
 {
     if (s == NULL)
@@ -42,14 +37,14 @@ static enum status session_open(const struct problem *problem, bool is_sobol, st
     arena_init(&arena, problem->memory_bytes);
     struct session *s = ARENA_NEW(&arena, struct session, 1);
     if (s == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     *s = (struct session){.arena = arena, .problem = problem, .is_sobol = is_sobol};
     finite_init(&s->used, &s->arena, space, problem->options[REPEAT] == 1);
     s->taken = arena_zalloc(&s->arena, space->kind == SPACE_CANDIDATES ? space->rows_len : 0, 1);
     s->unit = ARENA_NEW(&s->arena, double, space->params_len + 1);
     if (s->taken == NULL || s->unit == NULL) {
         close_session(s);
-        return no_memory(err);
+        return error_no_memory(err);
     }
     *out = s;
     return STATUS_OK;

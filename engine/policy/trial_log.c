@@ -16,7 +16,7 @@ static enum status reserve(struct trial_log *log, struct error *err)
     struct log_trial *trials = ARENA_NEW(log->arena, struct log_trial, room);
     double           *points = arena_alloc(log->arena, room, log->params_len * sizeof *points);
     if (trials == NULL || points == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's trials do not fit into the memory limit");
+        return error_no_memory(err);
     if (log->len > 0) {
         memcpy(trials, log->trials, log->len * sizeof *trials);
         memcpy(points, log->points, log->len * log->params_len * sizeof *points);

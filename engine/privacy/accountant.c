@@ -1,6 +1,8 @@
 /* See accountant.h.  The sums over binomials and the integral are taken in log space: their terms reach exp(10^5). */
 #include "engine/privacy/accountant.h"
 
+#include "engine/base/numbers.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -50,7 +52,7 @@ static double log_moment_fraction(double q, double z, double order)
         double x = low + i * step;
         log_sum_add(&sum, order * accountant_log_ratio(q, z, x) - x * x / (2.0 * z * z));
     }
-    return sum.largest + log(sum.sum) + log(step / z) - 0.5 * log(2.0 * acos(-1.0));
+    return sum.largest + log(sum.sum) + log(step / z) - HALF_LOG_2PI;
 }
 
 double accountant_log_moment(double q, double z, double order)

@@ -145,11 +145,6 @@ static double epsilon_from(const double *x, int64_t start, int64_t origin, doubl
     return NAN;
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the distribution of losses");
-}
-
 static enum status estimate_one(const struct direction *d, const struct accountant_run *run, double *epsilon,
                                 struct arena *scratch, struct error *err)
 {
@@ -158,7 +153,7 @@ static enum status estimate_one(const struct direction *d, const struct accounta
     struct fft    fft;
     double       *x = arena_zalloc(scratch, GRID, 2 * sizeof *x);
     if (losses.mass == NULL || x == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(fft_init(&fft, GRID, scratch, err));
     loss_range(d, &low, &high);
     losses.h = (high - low) / COARSE;

@@ -81,11 +81,6 @@ double audit_epsilon_bound(const struct audit_counts *counts, double delta)
     return bound;
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for the audit");
-}
-
 /* Relative to the first row, so that a column of equal numbers becomes exactly 0; twice, for the mean of the rest. */
 static void centre(double *x, size_t n, size_t d)
 {
@@ -104,7 +99,7 @@ static enum status column_basis(double *U, size_t n, size_t d, struct arena *scr
 {
     double *s = ARENA_NEW(scratch, double, d), *Vt = ARENA_NEW(scratch, double, d *d);
     if (s == NULL || Vt == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     centre(U, n, d);
     TRY(mat_svd(U, n, d, s, Vt, err));
     if (!(s[0] > 0))
@@ -163,7 +158,7 @@ static enum status attack_init(struct attack *attack, struct audit_matrix X, str
                               .work = ARENA_NEW(scratch, double, X.rows + X.columns),
                               .scratch = scratch};
     if (attack->Zc == NULL || attack->U == NULL || attack->work == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     columns_of(Z, attack->Zc);
     return STATUS_OK;
 }
@@ -231,7 +226,7 @@ enum status audit_column_space(struct audit_matrix X, struct audit_matrix Z, dou
     struct arena_mark mark = arena_mark(scratch);
     struct attack     attack;
     double           *v = ARENA_NEW(scratch, double, X.columns);
-    enum status       status = v == NULL ? no_memory(err) : attack_init(&attack, X, Z, scratch, err);
+    enum status       status = v == NULL ? error_no_memory(err) : attack_init(&attack, X, Z, scratch, err);
     if (status == STATUS_OK)
         status = column_trials(&attack, distance, seed, v, out, err);
     arena_release(scratch, mark);
@@ -257,7 +252,7 @@ static enum status fit_map(struct fit *fit, struct arena *scratch, struct error 
     double *A = ARENA_NEW(scratch, double, m *w), *s = ARENA_NEW(scratch, double, thin);
     double *Vt = ARENA_NEW(scratch, double, thin *thin);
     if (A == NULL || s == NULL || Vt == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < tall; i++)
         for (size_t k = 0; k < thin; k++)
             A[i * thin + k] = m >= w ? entry(fit, i, k) : entry(fit, k, i);
@@ -336,7 +331,7 @@ enum status audit_known_rows(struct audit_matrix X, struct audit_matrix Z, uint6
         fit.order[other] = fit.order[i];
         fit.order[i] = row;
     }
-    enum status status = has_memory ? fit_map(&fit, scratch, err) : no_memory(err);
+    enum status status = has_memory ? fit_map(&fit, scratch, err) : error_no_memory(err);
     if (status == STATUS_OK)
         guess_others(&fit, errors, out);
     arena_release(scratch, mark);

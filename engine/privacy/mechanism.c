@@ -2,6 +2,7 @@
  * The bisections run until the doubles are next to each other and return the safe end. */
 #include "engine/privacy/mechanism.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/log_gamma.h"
 
 #include <math.h>
@@ -10,7 +11,6 @@
 
 enum { BISECTIONS = 128, GOLDEN_STEPS = 100, NODES = 400 };
 static const double LOG_SIGMA_MIN = -16, LOG_SIGMA_MAX = 24, CHI_REACH = 12;
-static const double SQRT_HALF = 0.70710678118654752, HALF_LOG_2PI = 0.91893853320467274;
 
 /* log Phi(x); below -37 by the asymptotic series, where erfc underflows. */
 static double log_normal_cdf(double x)

@@ -99,7 +99,7 @@ enum status projection_apply(struct projection *p, double *X, size_t n, size_t d
     double           *W = ARENA_NEW(scratch, double, d * p->dims);
     enum status       status = STATUS_NO_MEMORY;
     if (s == NULL || Vt == NULL || W == NULL)
-        error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for the transform");
+        error_no_memory(err);
     else
         status = mat_svd(X, n, d, s, Vt, err);
     if (status == STATUS_OK) {

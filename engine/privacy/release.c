@@ -12,11 +12,6 @@ static void wipe(void *memory, size_t bytes)
         at[i] = 0;
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for the release");
-}
-
 static enum status scale_check(const struct release_scale *scale, size_t d, struct error *err)
 {
     if (!(scale->radius > 0) || !isfinite(scale->radius))
@@ -228,7 +223,7 @@ enum status release_make(struct release *release, const double *rows, struct sam
     enum status       status;
     if (work.x == NULL || work.k == NULL || work.z == NULL || (rotates && work.Q == NULL) ||
         (projects && work.M == NULL)) {
-        status = no_memory(err);
+        status = error_no_memory(err);
     } else {
         status = release_all(release, rows, &work, err);
         wipe(work.x, widest * sizeof *work.x);

@@ -299,7 +299,7 @@ enum status release_check_projection(const struct release_projection *release, s
     bool              has_memory = f.rms != NULL && f.mean != NULL && f.norm != NULL && f.range != NULL && f.s != NULL;
     enum status       status = STATUS_NO_MEMORY;
     if (!has_memory || f.column == NULL || f.values == NULL || f.Vt == NULL)
-        error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for the checks");
+        error_no_memory(err);
     else
         status = run_checks(&f, err);
     arena_release(scratch, mark);
@@ -384,7 +384,7 @@ enum status release_check_lattice(const struct release_lattice *release, struct 
     struct arena_mark mark = arena_mark(scratch);
     uint64_t         *column = ARENA_NEW(scratch, uint64_t, release->n);
     if (column == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "no memory for the checks");
+        return error_no_memory(err);
     enum status status = !low_bits_uniform(release) ? refuse("L2", "the low bits are not uniform", err)
                          : !few_repeats(release, column)
                              ? refuse("L3", "values or rows repeat more than noise allows", err)

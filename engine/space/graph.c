@@ -10,11 +10,6 @@
 
 enum { SEARCH_MAX = 32768, WALKS_PER_ACTION = 64, WALKED_MAX = 256 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "/space", "the graph does not fit");
-}
-
 static enum status refuse(struct error *err, const char *code, const char *path, const char *text)
 {
     return error_set(err, STATUS_INVALID, code, path, "%s", text);
@@ -36,7 +31,7 @@ enum status graph_set_edges(struct graph *graph, struct graph_edge *edges, size_
     uint32_t *first = arena_zalloc(arena, graph->sites_len + 1, sizeof *first);
     uint32_t *to = ARENA_NEW(arena, uint32_t, len + 1);
     if (first == NULL || to == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     size_t kept = 0;
     if (len > 0)
         qsort(edges, len, sizeof *edges, compare_edges);
@@ -62,7 +57,7 @@ enum status graph_set_listed(struct graph *graph, struct graph_listed *listed, s
     struct macro_action *actions = ARENA_NEW(arena, struct macro_action, len + 1);
     uint32_t            *next = ARENA_NEW(arena, uint32_t, graph->sites_len + 1);
     if (first == NULL || actions == NULL || next == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         first[listed[i].from + 1]++;
         graph->steps = listed[i].action.len > graph->steps ? listed[i].action.len : graph->steps;
@@ -384,7 +379,7 @@ enum status graph_actions(const struct graph *graph, uint64_t seed, size_t site,
     struct found found = {.graph = graph, .arena = arena};
     found.actions = ARENA_NEW(arena, struct macro_action, (is_counted ? count : graph->most) + 1);
     if (found.actions == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (graph->moves == MOVES_LISTED && listed > 0) {
         memcpy(found.actions, graph->listed + graph->first[site], listed * sizeof *found.actions);
         found.len = listed;
@@ -394,7 +389,7 @@ enum status graph_actions(const struct graph *graph, uint64_t seed, size_t site,
         good = is_counted ? find_all(&found, site) : find_by_walking(&found, site, &rng);
     }
     if (!good)
-        return no_memory(err);
+        return error_no_memory(err);
     if (found.len > graph->most)
         sample(found.actions, &found.len, graph->most, &rng);
     *out = found.actions;

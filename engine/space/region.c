@@ -44,7 +44,7 @@ enum status regions_init(struct regions *regions, const struct space *space, siz
                          "a space with constraints has no regions of equal volume");
     *regions = (struct regions){space, count, ARENA_NEW(arena, size_t, space->params_len)};
     if (regions->slices == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for %zu regions", count);
+        return error_no_memory(err);
     for (size_t i = 0; i < space->params_len; i++)
         regions->slices[i] = 1;
     for (size_t left = count; left > 1;) {

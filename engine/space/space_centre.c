@@ -152,17 +152,12 @@ static bool explore(struct search *s)
     return i < space->params_len && branch(s, i);
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the constraints");
-}
-
 static enum status list_constrained(struct space *space, struct arena *arena, struct error *err)
 {
     size_t *list = ARENA_NEW(arena, size_t, SPACE_CONSTRAINED_MAX);
     bool    used[SPACE_PARAMS_MAX] = {false};
     if (list == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     space->constrained = list;
     space->constrained_len = 0;
     for (size_t k = 0; k < space->constraints_len; k++)
@@ -187,7 +182,7 @@ static enum status find_centre(const struct space *space, struct arena *arena, d
     s.x = ARENA_NEW(arena, double, n + 1);
     s.low = ARENA_NEW(arena, double, 3 * space->params_len);
     if (s.lp.table == NULL || s.lp.basis == NULL || s.lp.outside == NULL || s.x == NULL || s.low == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     s.high = s.low + space->params_len;
     s.wanted = s.high + space->params_len;
     for (size_t k = 0; k < n; k++) {
@@ -211,7 +206,7 @@ enum status space_hold(const struct space *space, const double *fixed, struct ar
     double *centre = ARENA_NEW(arena, double, space->params_len);
     bool    found;
     if (centre == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     held->centre = centre;
     TRY(list_constrained(held, arena, err));
     TRY(find_centre(held, arena, centre, &found, err));

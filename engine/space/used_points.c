@@ -37,7 +37,7 @@ static enum status grow(struct finite *finite, struct error *err)
     size_t    capacity = finite->capacity == 0 ? 64 : 2 * finite->capacity;
     uint64_t *slots = ARENA_NEW(finite->arena, uint64_t, capacity);
     if (slots == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the set of used points");
+        return error_no_memory(err);
     memset(slots, 0xff, capacity * sizeof *slots);
     for (size_t i = 0; i < finite->capacity; i++)
         if (finite->slots[i] != EMPTY)

@@ -10,11 +10,6 @@ void curves_init(struct curves *curves, struct arena *arena)
     *curves = (struct curves){.arena = arena};
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's curves do not fit into the memory limit");
-}
-
 /* How many curves are of trials with smaller numbers. */
 static size_t place_of(const struct curves *curves, uint64_t trial)
 {
@@ -85,11 +80,11 @@ static enum status measure(struct curves *curves, const struct event *event, str
     if (curve == NULL)
         curve = insert(curves, event->trial);
     if (curve == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (curve->len > 0 && (double)event->step <= curve->steps[curve->len - 1])
         return STATUS_OK;
     if (curve->len == curve->room && !grow(curves, curve))
-        return no_memory(err);
+        return error_no_memory(err);
     size_t n = curve->len++;
     curve->steps[n] = (double)event->step;
     curve->values[n] = event->value;

@@ -13,6 +13,7 @@
  * Other than in the thesis, a trial that has twice the epochs its rule was made from has a new one made, from all of its
  * curve: the rule sees no more of the later epochs than their mean, and at 8 of 50 can tell bad from good, not worse
  * from better.  A curve has at most log2(N / N0) more of them. */
+#include "engine/base/numbers.h"
 #include "engine/bo/policy_gp.h"
 #include "engine/stopping/curve.h"
 #include "engine/space/used_points.h"
@@ -571,7 +572,7 @@ static double incumbent(const struct session *session)
             best = fmax(best, session->log.trials[i].value);
     if (isnan(delta))
         return error_of(problem, best);
-    double xi = sqrt(2.0 * fmax(log(9.869604401089358 * t * t * (t - 1.0) / (6.0 * delta)), 0.0));
+    double xi = sqrt(2.0 * fmax(log(PI_SQUARED * t * t * (t - 1.0) / (6.0 * delta)), 0.0));
     return error_of(problem, best) + option_value(problem, NOISE) * xi;
 }
 

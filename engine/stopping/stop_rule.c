@@ -31,7 +31,7 @@ static enum status judge_median(const struct stop_rule *rule, const struct curve
     size_t  n = 0, step = measurement->step;
     double *means = ARENA_NEW(scratch, double, curves->len + 1);
     if (means == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the curves do not fit into the memory limit");
+        return error_no_memory(err);
     out->next_step = step < rule->warm_up ? rule->warm_up : step + 1;
     out->reason = "warm_up";
     if (step < rule->warm_up)

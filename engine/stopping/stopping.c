@@ -24,11 +24,6 @@ struct stopping stopping_recommended(void)
                              .paths = 100000};
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "a stopping problem does not fit into the memory limit");
-}
-
 static bool curve_is_sound(const struct stopping *problem)
 {
     bool sound = problem->seen >= 1 && problem->seen <= STOPPING_SEEN_MAX && problem->last <= STOPPING_EPOCHS_MAX;
@@ -121,7 +116,7 @@ static enum status fit_decay(const struct stopping *problem, struct decay *decay
                                     .x_tolerance = 1e-6};
     *decay = (struct decay){alpha, beta, problem->offset_variance};
     if (fit.A == NULL || fit.spare == NULL || fit.alpha == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (alpha_is_given && beta_is_given)
         return STATUS_OK;
     TRY(minimize_lbfgs(&search, x, &value, scratch, err));
@@ -145,7 +140,7 @@ static enum status factor_covariance(double *C, struct posterior *out, struct ar
     size_t  steps = out->steps;
     double *s = ARENA_NEW(scratch, double, steps), *Vt = ARENA_NEW(scratch, double, steps *steps);
     if (s == NULL || Vt == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < steps; i++)
         for (size_t j = i + 1; j < steps; j++)
             C[i * steps + j] = C[j * steps + i];
@@ -154,7 +149,7 @@ static enum status factor_covariance(double *C, struct posterior *out, struct ar
         out->rank++;
     out->factor = ARENA_NEW(scratch, double, steps * out->rank + 1);
     if (out->factor == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < steps; i++)
         for (size_t k = 0; k < out->rank; k++)
             out->factor[i * out->rank + k] = C[i * steps + k] * sqrt(s[k]);
@@ -170,7 +165,7 @@ static enum status find_posterior(const struct stopping *problem, const struct d
     double *y = ARENA_NEW(scratch, double, n), jitter;
     *out = (struct posterior){.steps = steps, .mean = ARENA_NEW(scratch, double, steps)};
     if (A == NULL || spare == NULL || V == NULL || C == NULL || y == NULL || out->mean == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++)
             A[i * n + j] =
@@ -210,14 +205,14 @@ static enum status counts_init(struct counts *counts, size_t steps, struct arena
                               .visits = arena_zalloc(scratch, steps * STOPPING_CELLS, sizeof(uint32_t)),
                               .better = arena_zalloc(scratch, steps * STOPPING_CELLS, sizeof(uint32_t))};
     if (counts->half == NULL || counts->start == NULL || counts->visits == NULL || counts->better == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t s = 0; s < steps; s++) {
         counts->half[s] = STOPPING_CELLS / (s + 2) + 1;
         counts->start[s] = total;
         total += STOPPING_CELLS * (2 * counts->half[s] + 1);
     }
     counts->transitions = arena_zalloc(scratch, total, sizeof(uint32_t));
-    return counts->transitions == NULL ? no_memory(err) : STATUS_OK;
+    return counts->transitions == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 struct tile {
@@ -284,12 +279,12 @@ static enum status simulate(const struct stopping *problem, const struct posteri
     struct rng   rng = problem->rng;
     struct tile *tile = ARENA_NEW(scratch, struct tile, 1);
     if (tile == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     tile->normals = ARENA_NEW(scratch, double, rank *TILE + 1);
     tile->values = arena_zalloc(scratch, steps * TILE, sizeof(double));
     tile->cells = ARENA_NEW(scratch, int32_t, steps * TILE);
     if (tile->normals == NULL || tile->values == NULL || tile->cells == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t done = 0; done < problem->paths; done += TILE) {
         rng_fill_normal(&rng, tile->normals, rank * TILE);
         if (rank > 0)
@@ -352,7 +347,7 @@ enum status stopping_solve(const struct stopping *problem, struct arena *arena, 
     *rule = (struct stopping_rule){.first = first, .last = problem->last};
     rule->decisions = arena_zalloc(arena, (problem->last - first) * STOPPING_CELLS + 1, 1);
     if (rule->decisions == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(fit_decay(problem, &decay, scratch, err));
     TRY(find_posterior(problem, &decay, first, &posterior, scratch, err));
     TRY(counts_init(&counts, posterior.steps, scratch, err));

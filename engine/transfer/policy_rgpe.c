@@ -30,7 +30,7 @@ static enum status rank_models(struct meta_view *view, double *weights, struct e
     size_t  n = view->target->n, len = view->len;
     double *mean = ARENA_NEW(view->scratch, double, 2 * (len + 1) * n);
     if (mean == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the weights");
+        return error_no_memory(err);
     double *sd = mean + (len + 1) * n;
     memcpy(mean, view->point_mean, len * n * sizeof *mean);
     memcpy(sd, view->point_sd, len * n * sizeof *sd);

@@ -7,6 +7,7 @@
  * the posterior of all of them.  The Thompson form maximises, with probability nu, the weighted sum of one draw of each
  * earlier study, and else a draw of the study itself, each a sum of random Fourier features (D.5 of the paper).
  * Source: Dai, thesis, ch. 7 and appendix D; Dai et al., robust meta-Bayesian optimisation, appendix D.5. */
+#include "engine/base/numbers.h"
 #include "engine/transfer/transfer_weights.h"
 #include "engine/transfer/transfer.h"
 
@@ -63,7 +64,7 @@ static void choose_widths(const struct problem *problem, double t, double *own, 
         problem->space->kind == SPACE_CANDIDATES ? (double)problem->space->columns : (double)problem->space->params_len;
     switch ((int)option_value(problem, WIDTH)) {
     case WIDTH_THEORY:
-        *own = sqrt(2.0 * (points + log(t * t * 9.869604401089358 / (2.0 * delta))));
+        *own = sqrt(2.0 * (points + log(t * t * PI_SQUARED / (2.0 * delta))));
         *earlier = sqrt(2.0 * (points + log(3.0 * (double)problem->meta_len / delta)));
         break;
     case WIDTH_SCHEDULE:
@@ -83,7 +84,7 @@ static enum status estimate_gaps(struct meta_view *view, double width, struct er
         struct arena_mark       mark = arena_mark(view->scratch);
         double                 *arrays = ARENA_NEW(view->scratch, double, 3 * task->n);
         if (arrays == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the gaps");
+            return error_no_memory(err);
         double *y = arrays, *mean = arrays + task->n, *sd = arrays + 2 * task->n;
         TRY(meta_task_posterior(view->target, task->X, task->n, mean, sd, view->scratch, err));
         for (size_t j = 0; j < task->n; j++)

@@ -17,11 +17,6 @@
 enum { FEATURES = 120 /* D.5 */, BLOCK = 256, ANCHORS_MAX = 5 };
 static const double FACTOR_MIN = 1e-9;
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the study does not fit into the memory limit");
-}
-
 /* ---- one ask ---- */
 
 /* A function drawn from a task: value = factor (shift + scale phi'omega). */
@@ -68,7 +63,7 @@ static enum status init_view(struct asking *a, struct error *err)
     a->work = ARENA_NEW(scratch, double, 3 * (largest + META_PENDING) + 2 * FEATURES);
     a->gradients = arena_alloc(scratch, k, 2 * s->dims * sizeof(double));
     if (arrays == NULL || a->active == NULL || a->work == NULL || a->gradients == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     a->mean = arrays, a->sd = arrays + k, a->dmean = arrays + 2 * k, a->dsd = arrays + 3 * k;
     a->view = (struct meta_view){.problem = s->problem,
                                  .trial = a->ask->trial,
@@ -100,7 +95,7 @@ static enum status predict_points(struct asking *a, struct error *err)
     double         *y = ARENA_NEW(&s->scratch, double, n), *mean = arena_zalloc(&s->scratch, len * n, sizeof *mean);
     double         *sd = arena_zalloc(&s->scratch, len * n, sizeof *sd);
     if (y == NULL || mean == NULL || sd == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t j = 0; j < n; j++)
         y[j] = meta_task_y(&a->target, j);
     for (size_t i = 0; i < len && n > 0; i++)
@@ -156,7 +151,7 @@ static enum status append_pending(struct asking *a, struct error *err)
     const struct trial_log *log = &s->log;
     double                 *u = ARENA_NEW(&s->scratch, double, s->dims);
     if (u == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     size_t taken = 0;
     for (size_t i = log->len; i-- > 0 && taken < META_PENDING;) {
         if (log->trials[i].state != LOG_PENDING && log->trials[i].state != LOG_FAILED)
@@ -186,7 +181,7 @@ static enum status combined_scores(struct asking *a, const double *U, size_t m, 
     size_t            k = a->active_len;
     double           *mean = ARENA_NEW(&a->s->scratch, double, k *m), *sd = ARENA_NEW(&a->s->scratch, double, k *m);
     if (mean == NULL || sd == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < k; i++)
         TRY(meta_task_posterior(task_at(a, a->active[i]), U, m, mean + i * m, sd + i * m, &a->s->scratch, err));
     for (size_t p = 0; p < m; p++) {
@@ -230,7 +225,7 @@ static enum status ready_draws(struct session *s, size_t i, struct error *err)
     if (draws->is_ready)
         return STATUS_OK;
     if (phi == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(rff_draw(&draws->rff, &task->gp.kernel, FEATURES, &rng, &s->tasks, err));
     rff_features(&draws->rff, task->X, task->n, phi);
     TRY(rff_condition(&draws->posterior, phi, task->n, FEATURES, task->z, task->gp.noise_variance, &s->tasks, err));
@@ -250,7 +245,7 @@ static enum status draw_target(struct asking *a, struct rng *rng, struct drawn *
     double              *z = ARENA_NEW(scratch, double, gp->n + 1), *spare = ARENA_NEW(scratch, double, gp->n + 1);
     struct rff_posterior posterior;
     if (rff == NULL || phi == NULL || z == NULL || spare == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     memcpy(z, a->target.z, a->target.n * sizeof *z);
     size_t added = gp->n - a->target.n;
     if (added > 0)
@@ -273,7 +268,7 @@ static enum status draw_functions(struct asking *a, struct error *err)
     double         *omega = arena_alloc(&s->scratch, a->active_len, FEATURES * sizeof *omega);
     a->drawn = ARENA_NEW(&s->scratch, struct drawn, a->active_len);
     if (a->drawn == NULL || omega == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t k = 0; k < a->active_len; k++) {
         size_t        i = a->active[k];
         struct drawn *drawn = &a->drawn[k];
@@ -378,7 +373,7 @@ static enum status search_points(struct asking *a, const struct space *view, dou
     }
     anchors = arena_alloc(&s->scratch, ANCHORS_MAX, view->params_len * sizeof *anchors);
     if (anchors == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     struct acq_search search = {
         .space = view,
         .finite = &s->used,
@@ -413,7 +408,7 @@ static enum status ready_rows(struct asking *a, size_t i, struct error *err)
     struct arena_mark mark = arena_mark(&s->tasks);
     float            *values = ARENA_NEW(&s->tasks, float, 2 * n);
     if (values == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t from = 0; from < n; from += BLOCK) {
         size_t      m = n - from < BLOCK ? n - from : BLOCK;
         enum status status = is_late(a->ask) ? error_set(err, STATUS_BUSY, "deadline", "", "no time left")
@@ -538,7 +533,7 @@ static enum status describe(struct asking *a, struct proposal *out, struct error
     struct session *s = a->s;
     double         *u = ARENA_NEW(&s->scratch, double, s->dims), row = (double)out->row;
     if (u == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     meta_session_encode(s, meta_session_on_rows(s) ? &row : out->point, u);
     if (a->target.n > 0) {
         struct meta_task settled = a->target;
@@ -566,7 +561,7 @@ static enum status propose(struct asking *a, const struct space *view, struct pr
     double         *point = ARENA_NEW(&s->scratch, double, s->problem->space->params_len + 1), began = now(a->ask);
     size_t          row = 0;
     if (point == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(weigh(a, err));
     if (a->ask->diagnostics != NULL)
         a->ask->diagnostics->fit_milliseconds = a->fits ? now(a->ask) - began : (double)NAN;
@@ -675,7 +670,7 @@ static enum status predict_in(struct session *s, const double *points, const siz
     TRY(begin_model(s, &target, err));
     double *u = ARENA_NEW(&s->scratch, double, s->dims), deviation;
     if (u == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < m; i++) {
         bool   on_rows = meta_session_on_rows(s);
         double row = on_rows ? (double)rows[i] : 0.0;
@@ -708,7 +703,7 @@ static enum status residuals_in(struct session *s, struct arena *arena, struct r
     double *mean = ARENA_NEW(&s->scratch, double, target.n), *sd = ARENA_NEW(&s->scratch, double, target.n);
     *out = ARENA_NEW(arena, struct residual, target.n);
     if (mean == NULL || sd == NULL || *out == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(gp_loo(&target.gp, target.n, target.z, mean, sd, &s->scratch, err));
     size_t skip = trial_log_finished(&s->log) - target.n, k = 0;
     *len = 0;

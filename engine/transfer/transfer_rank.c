@@ -62,7 +62,7 @@ enum status meta_rank_ensemble(const struct meta_rank *rank, struct rng *rng, do
     double           *guess = ARENA_NEW(scratch, double, rank->n);
     bool             *is_out = ARENA_NEW(scratch, bool, rank->models);
     if (errors == NULL || guess == NULL || is_out == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "no memory for the weights");
+        return error_no_memory(err);
     size_t *sorted = errors + rank->models * rank->samples;
     for (size_t i = 0; i < rank->models; i++) {
         draw_errors(rank, i, rng, guess, errors + i * rank->samples);

@@ -28,11 +28,6 @@ static bool is_given(const struct problem *problem)
     return !isnan(values[META_LENGTH_SCALE]) && !isnan(values[META_VARIANCE]) && !isnan(values[META_NOISE]);
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "memory_limit", "", "the study does not fit into the memory limit");
-}
-
 enum status meta_check(const struct problem *problem, const struct option *options, struct error *err)
 {
     return policy_check_repeat(problem, meta_option(problem, options, META_REPEAT), err);
@@ -181,7 +176,7 @@ static enum status task_init(struct session *s, size_t i, struct error *err)
                                .z = ARENA_NEW(arena, double, study->n),
                                .theta = ARENA_NEW(arena, double, meta_session_groups(s) + HYPER)};
     if (task->X == NULL || task->z == NULL || task->theta == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t j = 0; j < study->n; j++) {
         double row = study->rows == NULL ? 0.0 : (double)study->rows[j];
         if (study->rows != NULL && study->rows[j] >= s->problem->space->rows_len)
@@ -205,7 +200,7 @@ static enum status tasks_init(struct session *s, struct error *err)
     struct arena_mark mark = arena_mark(&s->scratch);
     double           *all = ARENA_NEW(&s->scratch, double, values);
     if (all == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     choose_units(s, all);
     arena_release(&s->scratch, mark);
     return STATUS_OK;
@@ -236,7 +231,7 @@ static enum status open_parts(struct session *s, struct error *err)
     if (meta_session_on_rows(s) && space->rows == NULL)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "/space", "the candidates are not there yet");
     if (!take_arrays(s))
-        return no_memory(err);
+        return error_no_memory(err);
     choose_groups(s);
     trial_log_init(&s->log, &s->kept, meta_session_on_rows(s) ? 1 : space->params_len);
     if (!meta_session_on_rows(s))
@@ -252,7 +247,7 @@ enum status meta_open(const struct problem *problem, const struct meta_rule *rul
     arena_init(&kept, problem->memory_bytes / 4);
     struct session *s = ARENA_NEW(&kept, struct session, 1);
     if (s == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     bool on_rows = problem->space->kind == SPACE_CANDIDATES;
     *s = (struct session){.problem = problem,
                           .rule = rule,
@@ -503,7 +498,7 @@ static enum status gather(struct session *s, struct meta_task *target, struct er
     target->noise = ARENA_NEW(&s->scratch, double, n);
     target->theta = ARENA_NEW(&s->scratch, double, meta_session_groups(s) + HYPER);
     if (target->X == NULL || target->z == NULL || target->noise == NULL || target->theta == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < log->len; i++)
         if (log->trials[i].state == LOG_OBSERVED)
             worst = fmin(worst, log->trials[i].value);

@@ -6,11 +6,6 @@
 
 static const double SD_MIN = 1e-12; /* of z; keeps logarithms finite at observed points */
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the earlier studies do not fit into the memory limit");
-}
-
 enum status meta_task_fit(struct meta_task *task, const struct meta_model *model, const double *warm,
                           struct arena *scratch, struct error *err)
 {
@@ -18,7 +13,7 @@ enum status meta_task_fit(struct meta_task *task, const struct meta_model *model
     size_t            dims = model->fit.dims, n = task->n < META_TASK_FIT_ROWS ? task->n : META_TASK_FIT_ROWS;
     double           *X = arena_alloc(scratch, n, dims * sizeof *X), *z = ARENA_NEW(scratch, double, n);
     if (X == NULL || z == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t k = 0; k < n; k++) {
         size_t i = k * task->n / n;
         z[k] = task->z[i];
@@ -53,7 +48,7 @@ enum status meta_task_ready(struct meta_task *task, const struct meta_model *mod
     double       *length_scales = ARENA_NEW(arena, double, dims), noise;
     struct kernel kernel;
     if (length_scales == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     gp_fit_expand(&model->fit, task->theta, length_scales, &kernel, &noise);
     for (size_t j = 0; j < dims; j++)
         length_scales[j] *= model->unit;
