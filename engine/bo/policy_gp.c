@@ -58,28 +58,22 @@ struct session {
     struct values      values;     /* parameter spaces */
 };
 
-static double option_value(const struct problem *problem, size_t option)
-{
-    double value = problem->options[option];
-    return isnan(value) ? options[option].fallback : value;
-}
-
 static enum status check(const struct problem *problem, struct error *err)
 {
-    if (problem->space->kind == SPACE_CANDIDATES && option_value(problem, ACQUISITION) == ACQ_THOMPSON)
+    if (problem->space->kind == SPACE_CANDIDATES && problem->options[ACQUISITION] == ACQ_THOMPSON)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
                          "thompson is for parameter spaces; candidates have log-ei and ucb");
-    if (problem->metrics_len > 1 && option_value(problem, ACQUISITION) != ACQ_LOG_EI)
+    if (problem->metrics_len > 1 && problem->options[ACQUISITION] != ACQ_LOG_EI)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition", "several metrics need log-ei");
     TRY(metrics_check(problem, err));
-    return policy_check_repeat(problem, option_value(problem, REPEAT), err);
+    return policy_check_repeat(problem, problem->options[REPEAT], err);
 }
 
 /* --- candidates --- */
 
 static double candidates_beta(const struct candidates_view *view)
 {
-    double beta = option_value(view->problem, BETA), t = (double)view->observations + 1.0;
+    double beta = view->problem->options[BETA], t = (double)view->observations + 1.0;
     double n = (double)view->problem->space->rows_len;
     return isnan(beta) ? 2.0 * (log(n) + 2.0 * log(t) + log(PI_SQUARED / 0.15)) : beta;
 }
@@ -87,10 +81,9 @@ static double candidates_beta(const struct candidates_view *view)
 static void score_candidates(const struct candidates_view *view, size_t m, const double *mean, const double *sd,
                              double *score)
 {
-    struct acq acq = {.kind = (enum acq_kind)option_value(view->problem, ACQUISITION),
-                      .best = view->best,
-                      .beta = candidates_beta(view)};
-    double     dmean, dsd;
+    struct acq acq = {
+        .kind = (enum acq_kind)view->problem->options[ACQUISITION], .best = view->best, .beta = candidates_beta(view)};
+    double dmean, dsd;
     for (size_t k = 0; k < m; k++)
         score[k] = sd[k] > 0.0 ? acq_value(&acq, mean[k], sd[k], &dmean, &dsd) : NAN;
 }
@@ -98,9 +91,9 @@ static void score_candidates(const struct candidates_view *view, size_t m, const
 static enum status open_candidates(struct session *session, struct error *err)
 {
     const struct problem  *problem = session->study.problem;
-    double                 initial = option_value(problem, INITIAL);
+    double                 initial = problem->options[INITIAL];
     struct candidates_rule rule = {
-        .kind = kernel_kinds[(size_t)option_value(problem, KERNEL)],
+        .kind = kernel_kinds[(size_t)problem->options[KERNEL]],
         .length_scale = NAN,
         .variance = NAN,
         .noise = NAN,
@@ -108,7 +101,7 @@ static enum status open_candidates(struct session *session, struct error *err)
         .initial = isnan(initial) ? INITIAL_CANDIDATES : (size_t)initial,
         .reserved_bytes = session->study.kept.taken_bytes,
         .each_row_once = true,
-        .acquisition = acq_names[(size_t)option_value(problem, ACQUISITION)],
+        .acquisition = acq_names[(size_t)problem->options[ACQUISITION]],
         .score = score_candidates,
     };
     return candidates_open(problem, &rule, &session->candidates, err);
@@ -119,9 +112,9 @@ static enum status open_candidates(struct session *session, struct error *err)
 static enum status open_parameters(struct session *session, struct error *err)
 {
     const struct problem    *problem = session->study.problem;
-    const struct values_rule rule = {.kernel = kernel_kinds[(size_t)option_value(problem, KERNEL)],
-                                     .acquisition = (enum acq_kind)option_value(problem, ACQUISITION),
-                                     .beta = option_value(problem, BETA)};
+    const struct values_rule rule = {.kernel = kernel_kinds[(size_t)problem->options[KERNEL]],
+                                     .acquisition = (enum acq_kind)problem->options[ACQUISITION],
+                                     .beta = problem->options[BETA]};
     TRY(values_open(&session->study, &rule, &session->values, err));
     return metrics_open(&session->study, rule.kernel, &session->metrics, err);
 }
@@ -139,7 +132,7 @@ static enum status open_session(const struct problem *problem, struct session **
 {
     struct gp_study *study;
     *out = NULL;
-    TRY(gp_study_open(problem, sizeof **out, option_value(problem, REPEAT) == 1, &study, err));
+    TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));
     struct session *session = (struct session *)study; /* which it starts with */
     bool            is_candidates = problem->space->kind == SPACE_CANDIDATES;
     enum status     status = is_candidates ? open_candidates(session, err) : open_parameters(session, err);
@@ -172,7 +165,7 @@ static bool is_initial(const struct session *session)
 {
     const struct trial_log *log = &session->study.log;
     size_t                  tried = trial_log_finished(log) + log->count[LOG_PENDING] + log->count[LOG_FAILED];
-    double                  initial = option_value(session->study.problem, INITIAL), d = (double)log->params_len;
+    double                  initial = session->study.problem->options[INITIAL], d = (double)log->params_len;
     return log->count[LOG_OBSERVED] == 0 ||
            (double)tried < (isnan(initial) ? fmin(2.0 * d + 2.0, INITIAL_MAX) : initial);
 }

@@ -35,33 +35,22 @@ struct session {
     double               *v; /* [params_len] scratch */
 };
 
-static double option_of(const struct problem *problem, const struct option *options, size_t option)
-{
-    double value = problem->options[option];
-    return isnan(value) ? options[option].fallback : value;
-}
-
-static double option_value(const struct session *session, size_t option)
-{
-    return option_of(session->problem, session->options, option);
-}
-
 static enum status check_fts(const struct problem *problem, struct error *err)
 {
-    return policy_check_repeat(problem, option_of(problem, fts_options, REPEAT), err);
+    return policy_check_repeat(problem, problem->options[REPEAT], err);
 }
 
 static enum status check_dp(const struct problem *problem, struct error *err)
 {
     struct arena   arena;
     struct regions regions;
-    double         count = option_of(problem, dp_options, REGIONS);
+    double         count = problem->options[REGIONS];
     arena_init(&arena, 1 << 16);
     enum status status = regions_init(&regions, problem->space, (size_t)count, &arena, err);
     arena_fini(&arena);
     if (status != STATUS_OK && err != NULL)
         memcpy(err->path, "/algorithm/regions", sizeof "/algorithm/regions");
-    if (status == STATUS_OK && option_of(problem, dp_options, REGION) >= count)
+    if (status == STATUS_OK && problem->options[REGION] >= count)
         return error_set(err, STATUS_INVALID, "bad_region", "/algorithm/region", "there is no region with this number");
     return status;
 }
@@ -79,13 +68,13 @@ static enum status open_parts(struct session *session, struct error *err)
         return error_no_memory(err);
     gp_model_groups(space, session->group_of);
     trial_log_init(&session->log, kept, space->params_len);
-    finite_init(&session->used, kept, space, option_value(session, REPEAT) == 1);
-    size_t regions = session->is_broadcast ? (size_t)option_value(session, REGIONS) : 1;
+    finite_init(&session->used, kept, space, session->problem->options[REPEAT] == 1);
+    size_t regions = session->is_broadcast ? (size_t)session->problem->options[REGIONS] : 1;
     TRY(regions_init(&session->regions, space, regions, kept, err));
-    fts_inbox_init(&session->inbox, kept, regions * (size_t)option_value(session, FEATURES), session->is_broadcast);
-    const struct fts_shared shared = {.count = (size_t)option_value(session, FEATURES),
-                                      .seed = (uint64_t)option_value(session, SEED),
-                                      .length_scale = option_value(session, LENGTH_SCALE)};
+    fts_inbox_init(&session->inbox, kept, regions * (size_t)session->problem->options[FEATURES], session->is_broadcast);
+    const struct fts_shared shared = {.count = (size_t)session->problem->options[FEATURES],
+                                      .seed = (uint64_t)session->problem->options[SEED],
+                                      .length_scale = session->problem->options[LENGTH_SCALE]};
     return fts_features(&shared, space, kept, &session->shared, err);
 }
 
@@ -372,7 +361,7 @@ static size_t tried(const struct session *session)
 
 static bool is_initial(const struct session *session)
 {
-    return session->log.count[LOG_OBSERVED] == 0 || (double)tried(session) < option_value(session, INITIAL);
+    return session->log.count[LOG_OBSERVED] == 0 || (double)tried(session) < session->problem->options[INITIAL];
 }
 
 /* Point number trial of the study's Sobol sequence, in the agent's region at first, or the next that is not used. */
@@ -381,7 +370,7 @@ static bool quasi_random_point(const struct session *session, const struct ask *
 {
     sobol_point(session->problem->seed, ask->trial, view->params_len, session->v);
     if (session->is_broadcast && is_initial(session))
-        regions_squeeze(&session->regions, (size_t)option_value(session, REGION), session->v);
+        regions_squeeze(&session->regions, (size_t)session->problem->options[REGION], session->v);
     (void)(session->regions.count > 1 ? space_quantile : space_prior_quantile)(view, session->v, point);
     return finite_find(&session->used, view, point);
 }
@@ -390,8 +379,8 @@ static bool quasi_random_point(const struct session *session, const struct ask *
 static const struct fts_received *choose(const struct session *session, const struct ask *ask)
 {
     struct rng        rng = rng_at(session->problem->seed, ask->trial, RNG_AGENT);
-    enum fts_schedule schedule = (enum fts_schedule)option_value(session, SCHEDULE);
-    double            t = fmax((double)tried(session) - option_value(session, INITIAL), 0.0) + 1.0;
+    enum fts_schedule schedule = (enum fts_schedule)session->problem->options[SCHEDULE];
+    double            t = fmax((double)tried(session) - session->problem->options[INITIAL], 0.0) + 1.0;
     if (rng_uniform(&rng) < fts_own_probability(schedule, !session->is_broadcast, (uint64_t)t))
         return NULL;
     return fts_inbox_pick(&session->inbox, &rng);
@@ -447,7 +436,7 @@ static void collect(const struct session *session, double *U, double *y)
 {
     const struct space *space = session->problem->space;
     double              sign = session->problem->is_minimized ? -1 : 1; // the centre is in the metric's own units
-    double              centre = sign * option_value(session, CENTRE), spread = option_value(session, SPREAD);
+    double              centre = sign * session->problem->options[CENTRE], spread = session->problem->options[SPREAD];
     size_t              n = 0;
     for (size_t i = 0; i < session->log.len; i++) {
         if (session->log.trials[i].state != LOG_OBSERVED)
@@ -469,7 +458,7 @@ static enum status make_message(struct session *session, uint64_t round, double 
         return error_no_memory(err);
     collect(session, U, y);
     rff_features(&session->shared, U, n, phi);
-    TRY(rff_condition(&posterior, phi, n, count, y, option_value(session, NOISE), scratch, err));
+    TRY(rff_condition(&posterior, phi, n, count, y, session->problem->options[NOISE], scratch, err));
     rff_sample(&posterior, &rng, vector);
     if (!mat_is_finite(vector, count))
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "the message is not finite");

@@ -32,17 +32,11 @@ static const struct option options[] = {
 };
 // clang-format on
 
-static double option_value(const struct problem *problem, size_t option)
-{
-    double value = problem->options[option];
-    return isnan(value) ? options[option].fallback : value;
-}
-
 static void score_ucb(const struct candidates_view *view, size_t m, const double *mean, const double *sd, double *score)
 {
     double n = (double)view->problem->space->rows_len;
-    double t = fmax((double)view->observations + 1 - option_value(view->problem, INITIAL), 1);
-    double beta = 2 * (log(n) + 2 * log(t) + log(PI_SQUARED / 6 / option_value(view->problem, DELTA)));
+    double t = fmax((double)view->observations + 1 - view->problem->options[INITIAL], 1);
+    double beta = 2 * (log(n) + 2 * log(t) + log(PI_SQUARED / 6 / view->problem->options[DELTA]));
     double width = sqrt(fmax(beta, 0));
     for (size_t k = 0; k < m; k++)
         score[k] = mean[k] + width * sd[k];
@@ -56,15 +50,15 @@ static struct candidates *candidates_of(struct session *session)
 
 static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
 {
-    size_t                 dims = (size_t)fmax(option_value(problem, RELEASE_DIMS), 0); /* fmax takes the number */
+    size_t                 dims = (size_t)fmax(problem->options[RELEASE_DIMS], 0); /* fmax takes the number */
     struct candidates_rule rule = {
         .kind = &kernel_se,
-        .length_scale = option_value(problem, LENGTH_SCALE),
-        .variance = option_value(problem, SIGNAL_VARIANCE),
-        .noise = option_value(problem, NOISE_VARIANCE),
-        .mean = option_value(problem, MEAN),
-        .initial = (size_t)option_value(problem, INITIAL),
-        .release_noise = fmax(option_value(problem, RELEASE_NOISE), 0),
+        .length_scale = problem->options[LENGTH_SCALE],
+        .variance = problem->options[SIGNAL_VARIANCE],
+        .noise = problem->options[NOISE_VARIANCE],
+        .mean = problem->options[MEAN],
+        .initial = (size_t)problem->options[INITIAL],
+        .release_noise = fmax(problem->options[RELEASE_NOISE], 0),
         .release_dims = dims == 0 ? problem->space->columns : dims,
         .each_row_once = true,
         .acquisition = "ucb",

@@ -90,23 +90,18 @@ struct session {
     struct macro_model    model;
 };
 
-static double option_value(const struct problem *problem, int option)
-{
-    return problem->options[option];
-}
-
 /* The hyper-parameters as macro_model wants them. */
 static void read_theta(const struct problem *problem, double *theta)
 {
     const struct graph *graph = problem->space->graph;
     size_t              dims = graph->dims;
     for (size_t j = 0; j < dims; j++) {
-        double own = option_value(problem, LENGTH_SCALE_X + (int)j);
-        theta[j] = log(isnan(own) ? option_value(problem, LENGTH_SCALE) : own);
+        double own = problem->options[LENGTH_SCALE_X + j];
+        theta[j] = log(isnan(own) ? problem->options[LENGTH_SCALE] : own);
     }
-    theta[dims] = log(option_value(problem, SIGNAL_VARIANCE));
-    theta[dims + 1] = log(option_value(problem, NOISE_VARIANCE));
-    theta[dims + 2] = graph->sign * option_value(problem, MEAN);
+    theta[dims] = log(problem->options[SIGNAL_VARIANCE]);
+    theta[dims + 1] = log(problem->options[NOISE_VARIANCE]);
+    theta[dims + 2] = graph->sign * problem->options[MEAN];
 }
 
 static enum status check(const struct problem *problem, struct error *err)
@@ -118,7 +113,7 @@ static enum status check(const struct problem *problem, struct error *err)
     for (size_t k = 0; k < dims + 3; k++)
         is_given = is_given && !isnan(theta[k]);
     for (size_t j = dims; j < GRAPH_DIMS_MAX; j++)
-        if (!isnan(option_value(problem, LENGTH_SCALE_X + (int)j)))
+        if (!isnan(problem->options[LENGTH_SCALE_X + j]))
             return error_set(err, STATUS_INVALID, "bad_combination",
                              j == 1 ? "/algorithm/length_scale_y" : "/algorithm/length_scale_z",
                              "the sites have %zu coordinates", dims);
@@ -152,7 +147,7 @@ static enum status session_open(const struct problem *problem, bool is_anytime, 
         return error_no_memory(err);
     *s = (struct session){.kept = kept, .problem = problem, .is_anytime = is_anytime};
     arena_init(&s->scratch, problem->memory_bytes - problem->memory_bytes / 4);
-    const struct kernel_kind *kind = kernel_kinds[(size_t)option_value(problem, KERNEL)];
+    const struct kernel_kind *kind = kernel_kinds[(size_t)problem->options[KERNEL]];
     read_theta(problem, theta);
     enum status status = macro_model_fit(problem->space->graph, kind, theta, &s->scratch, err);
     if (status != STATUS_OK) {
@@ -218,10 +213,10 @@ static void poll_report(void *arg, const struct plan_state *state)
 static void set_samples(struct planning *p, const struct macro_tree *tree, struct choice *choice, double *threshold)
 {
     const struct problem *problem = p->s->problem;
-    double                epsilon = option_value(problem, EPSILON), H = (double)tree->horizon, lambda = 0;
-    choice->samples = option_value(problem, SAMPLES);
+    double                epsilon = problem->options[EPSILON], H = (double)tree->horizon, lambda = 0;
+    choice->samples = problem->options[SAMPLES];
     choice->samples_needed = NAN;
-    *threshold = option_value(problem, THRESHOLD);
+    *threshold = problem->options[THRESHOLD];
     if (!isnan(epsilon)) {
         double theta = tree->steps[0].theta, needed = macro_tree_samples(tree, epsilon, &lambda);
         choice->samples_needed = needed;
@@ -305,7 +300,7 @@ static enum status evaluate(struct planning *p, const struct macro_tree *tree, s
     const struct problem *problem = p->s->problem;
     bool                  is_short = false;
     choice->stopped = "finished";
-    if (!p->s->is_anytime && option_value(problem, OUTPUTS) == OUTPUTS_LIKELY) {
+    if (!p->s->is_anytime && problem->options[OUTPUTS] == OUTPUTS_LIKELY) {
         p->search.progress = (struct plan_state){.nodes = (double)tree->len, .gap = NAN, .horizon = tree->horizon};
         macro_plan_likely(tree, values);
         return STATUS_OK;
@@ -321,7 +316,7 @@ static enum status evaluate(struct planning *p, const struct macro_tree *tree, s
 static enum status plan_ahead(struct planning *p, size_t horizon, struct error *err)
 {
     struct session                 *s = p->s;
-    bool                            wants = s->is_anytime || !isnan(option_value(s->problem, EPSILON));
+    bool                            wants = s->is_anytime || !isnan(s->problem->options[EPSILON]);
     const struct macro_tree_options options = {.horizon = horizon,
                                                .wants_bounds = wants,
                                                .late = horizon > 1 ? poll_late : NULL,
@@ -422,7 +417,7 @@ static enum status choose_randomly(struct planning *p, struct proposal *out, str
 
 static size_t horizon_of(const struct session *s, const struct ask *ask)
 {
-    size_t horizon = (size_t)option_value(s->problem, HORIZON);
+    size_t horizon = (size_t)s->problem->options[HORIZON];
     return ask->remaining > 0 && ask->remaining < horizon ? (size_t)ask->remaining : horizon;
 }
 
@@ -450,12 +445,12 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
     struct planning p = {.s = s, .ask = ask};
     p.root.graph = s->model.graph;
     p.root.seed = s->problem->seed;
-    p.root.beta = option_value(s->problem, BETA);
+    p.root.beta = s->problem->options[BETA];
     p.root.site = s->model.graph->start;
     p.search = (struct macro_search){.seed = s->problem->seed,
                                      .trial = ask->trial,
-                                     .nodes_max = s->is_anytime ? option_value(s->problem, NODES) : INFINITY,
-                                     .gap_max = s->is_anytime ? option_value(s->problem, GAP) : 0,
+                                     .nodes_max = s->is_anytime ? s->problem->options[NODES] : INFINITY,
+                                     .gap_max = s->is_anytime ? s->problem->options[GAP] : 0,
                                      .report = poll_report,
                                      .arg = (void *)(uintptr_t)ask};
     out->fallback = NULL;

@@ -47,9 +47,10 @@ enum { META_STUDIES_MAX = 256, META_VALUES_MAX = 500 /* of one study */ };
 
 struct problem {
     const struct space *space;
-    const double *options; /* [as many as policy->options], checked against the table; NaN where the fallback is */
-    uint64_t      seed;
-    size_t        memory_bytes;            /* limit of the session's arenas together */
+    const double
+            *options; /* [as many as policy->options], checked against the table, the fallback where none is given */
+    uint64_t seed;
+    size_t   memory_bytes;                 /* limit of the session's arenas together */
     const enum metric_kind  *metrics;      /* [metrics_len] */
     size_t                   metrics_len;  /* 0 or 1: one objective */
     bool                     is_minimized; /* values have their sign flipped: for options in the metric's own units */

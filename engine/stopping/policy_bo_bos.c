@@ -15,6 +15,7 @@
  * from better.  A curve has at most log2(N / N0) more of them. */
 #include "engine/base/numbers.h"
 #include "engine/bo/policy_gp.h"
+#include "engine/gp/kernel_list.h"
 #include "engine/stopping/curve.h"
 #include "engine/space/used_points.h"
 #include "engine/math/sobol.h"
@@ -168,24 +169,18 @@ struct session {
     double               *point, *fixed, *lengths; /* [params_len + 1] scratch */
 };
 
-static double option_value(const struct problem *problem, size_t option)
-{
-    double value = problem->options[option];
-    return isnan(value) ? options[option].fallback : value;
-}
-
 static size_t epochs_of(const struct problem *problem)
 {
-    return (size_t)option_value(problem, EPOCHS);
+    return (size_t)problem->options[EPOCHS];
 }
 
 static enum status check(const struct problem *problem, struct error *err)
 {
     if (problem->space->params_len >= SPACE_PARAMS_MAX)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/name", "there are too many parameters");
-    if (option_value(problem, WARM_UP) >= option_value(problem, EPOCHS))
+    if (problem->options[WARM_UP] >= problem->options[EPOCHS])
         return error_set(err, STATUS_INVALID, "bad_combination", "/algorithm/warm_up", "must be below epochs");
-    if (option_value(problem, CURVE_LOW) >= option_value(problem, CURVE_HIGH))
+    if (problem->options[CURVE_LOW] >= problem->options[CURVE_HIGH])
         return error_set(err, STATUS_INVALID, "bad_combination", "/algorithm/curve_low", "must be below curve_high");
     return STATUS_OK;
 }
@@ -220,13 +215,13 @@ static void set_inner_option(struct session *session, const char *name, double v
 static enum status open_inner(struct session *session, size_t memory_bytes, struct error *err)
 {
     const struct problem *problem = session->problem;
-    for (size_t i = 0; i < INNER_OPTIONS_MAX; i++)
-        session->inner_options[i] = NAN; /* the fallback of each */
-    for (size_t i = 0; session->gp->options[i].name != NULL; i++)
+    for (size_t i = 0; session->gp->options[i].name != NULL; i++) {
         assert(i < INNER_OPTIONS_MAX);
-    set_inner_option(session, "acquisition", option_value(problem, ACQUISITION));
-    set_inner_option(session, "kernel", 0); /* Matern 5/2 */
-    set_inner_option(session, "repeat", option_value(problem, REPEAT));
+        session->inner_options[i] = session->gp->options[i].fallback;
+    }
+    set_inner_option(session, "acquisition", problem->options[ACQUISITION]);
+    set_inner_option(session, "kernel", KERNEL_MATERN52);
+    set_inner_option(session, "repeat", problem->options[REPEAT]);
     set_inner_option(session, "initial", 0);
     session->inner_problem = (struct problem){.space = &session->extended,
                                               .options = session->inner_options,
@@ -247,7 +242,7 @@ static enum status open_parts(struct session *session, struct error *err)
         return error_no_memory(err);
     trial_log_init(&session->log, &session->kept, p);
     curves_init(&session->curves, &session->kept);
-    finite_init(&session->used, &session->kept, session->problem->space, option_value(session->problem, REPEAT) == 1);
+    finite_init(&session->used, &session->kept, session->problem->space, session->problem->options[REPEAT] == 1);
     TRY(extend_space(session, err));
     return open_inner(session, bytes / 2, err);
 }
@@ -408,7 +403,7 @@ static bool is_initial(const struct session *session)
 {
     const size_t *count = session->log.count;
     size_t        tried = trial_log_finished(&session->log) + count[LOG_PENDING] + count[LOG_FAILED];
-    return (double)tried < option_value(session->problem, INITIAL);
+    return (double)tried < session->problem->options[INITIAL];
 }
 
 static enum status ask_initial(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
@@ -432,7 +427,7 @@ static enum status ask_initial(struct session *session, const struct ask *ask, s
 static enum status ask_model(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     size_t             p = session->problem->space->params_len, t = session->log.count[LOG_OBSERVED] + 1;
-    double             beta = option_value(session->problem, BETA), *point = out->point;
+    double             beta = session->problem->options[BETA], *point = out->point;
     struct diagnostics diagnostics = {.length_scales = session->lengths};
     struct ask         inner = *ask;
     for (size_t i = 0; i < p; i++)
@@ -517,7 +512,7 @@ static enum status residuals(struct session *session, struct arena *arena, struc
 /* A value as an error in [0, 1]; what lies outside of the curve's range counts as its end. */
 static double error_of(const struct problem *problem, double value)
 {
-    double low = option_value(problem, CURVE_LOW), high = option_value(problem, CURVE_HIGH);
+    double low = problem->options[CURVE_LOW], high = problem->options[CURVE_HIGH];
     double error = (problem->is_minimized ? -value - low : high - value) / (high - low);
     return error < 0.0 ? 0.0 : error < 1.0 ? error : 1.0;
 }
@@ -565,7 +560,7 @@ static void thin(struct measured *measured, size_t limit)
 static double incumbent(const struct session *session)
 {
     const struct problem *problem = session->problem;
-    double                best = -HUGE_VAL, delta = option_value(problem, CORRECTION);
+    double                best = -HUGE_VAL, delta = problem->options[CORRECTION];
     double                t = (double)session->log.count[LOG_OBSERVED] + 1.0;
     for (size_t i = 0; i < session->log.len; i++)
         if (session->log.trials[i].state == LOG_OBSERVED)
@@ -573,15 +568,15 @@ static double incumbent(const struct session *session)
     if (isnan(delta))
         return error_of(problem, best);
     double xi = sqrt(2.0 * fmax(log(PI_SQUARED * t * t * (t - 1.0) / (6.0 * delta)), 0.0));
-    return error_of(problem, best) + option_value(problem, NOISE) * xi;
+    return error_of(problem, best) + problem->options[NOISE] * xi;
 }
 
 /* K1 100/gamma^t of the thesis, t counted from the first trial that can be stopped. */
 static double loss_of_stopping(const struct session *session)
 {
     const struct problem *problem = session->problem;
-    double                t = (double)session->log.count[LOG_OBSERVED] - option_value(problem, INITIAL);
-    return fmin(option_value(problem, K1) * pow(option_value(problem, GAMMA), -t), K1_MAX);
+    double                t = (double)session->log.count[LOG_OBSERVED] - problem->options[INITIAL];
+    return fmin(problem->options[K1] * pow(problem->options[GAMMA], -t), K1_MAX);
 }
 
 /* C2: allowed [last - first], by the model before it knew this trial.  Without a prediction none is allowed. */
@@ -604,7 +599,7 @@ static enum status allow_epochs(struct session *session, uint64_t trial, const s
     if (status != STATUS_OK)
         return status == STATUS_NO_MEMORY ? status : STATUS_OK;
     for (size_t i = 0; i + 1 < m; i++)
-        allowed[i] = sd[m - 1] <= option_value(session->problem, KAPPA) * sd[i];
+        allowed[i] = sd[m - 1] <= session->problem->options[KAPPA] * sd[i];
     return STATUS_OK;
 }
 
@@ -616,7 +611,7 @@ static enum status solve(struct session *session, uint64_t trial, struct measure
     struct stopping       stopping = stopping_recommended();
     struct stopping_rule  rule;
     bool                  allowed[STOPPING_EPOCHS_MAX];
-    double                noise = option_value(problem, NOISE);
+    double                noise = problem->options[NOISE];
     thin(seen, STOPPING_SEEN_MAX);
     stopping.last = epochs_of(problem);
     stopping.seen = seen->len;
@@ -624,10 +619,10 @@ static enum status solve(struct session *session, uint64_t trial, struct measure
     stopping.errors = seen->errors;
     stopping.incumbent = incumbent(session);
     stopping.k1 = loss_of_stopping(session);
-    stopping.k2 = option_value(problem, K2);
-    stopping.cost = option_value(problem, COST);
+    stopping.k2 = problem->options[K2];
+    stopping.cost = problem->options[COST];
     stopping.noise_variance = fmax(noise * noise, stopping.noise_variance);
-    stopping.paths = (size_t)option_value(problem, PATHS);
+    stopping.paths = (size_t)problem->options[PATHS];
     stopping.rng = rng_at(problem->seed, trial, RNG_PATHS);
     TRY(stopping_solve(&stopping, &session->scratch, &session->scratch, &rule, err));
     TRY(allow_epochs(session, trial, &rule, allowed, err));
@@ -657,10 +652,10 @@ static enum status judge_in_scratch(struct session *session, const struct measur
                                     struct error *err)
 {
     const struct problem *problem = session->problem;
-    size_t                epochs = epochs_of(problem), warm_up = (size_t)option_value(problem, WARM_UP);
+    size_t                epochs = epochs_of(problem), warm_up = (size_t)problem->options[WARM_UP];
     const struct slot    *slot = find_slot(session, measurement->trial);
     struct measured       measured;
-    bool                  has_few = (double)session->log.count[LOG_OBSERVED] < option_value(problem, INITIAL);
+    bool                  has_few = (double)session->log.count[LOG_OBSERVED] < problem->options[INITIAL];
     out->reason = measurement->step >= epochs ? "last_epoch" : measurement->step < warm_up ? "warm_up" : "few_trials";
     out->next_step = measurement->step < warm_up ? warm_up + 1 : measurement->step + 2;
     out->next_step = out->next_step < epochs ? out->next_step : 0;

@@ -41,7 +41,7 @@ static enum status rank_models(struct meta_view *view, double *weights, struct e
     }
     struct meta_rank rank = {.models = len + 1,
                              .n = n,
-                             .samples = (size_t)meta_option(view->problem, options, SAMPLES),
+                             .samples = (size_t)view->problem->options[SAMPLES],
                              .mean = mean,
                              .sd = sd,
                              .y = view->y};
@@ -107,7 +107,7 @@ static const struct meta_rule rule = {
 
 static enum status check(const struct problem *problem, struct error *err)
 {
-    return meta_check(problem, options, err);
+    return meta_check(problem, err);
 }
 
 static enum status open_session(const struct problem *problem, struct session **out, struct error *err)

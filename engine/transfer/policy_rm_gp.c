@@ -44,11 +44,6 @@ static const struct option options[] = {
 };
 // clang-format on
 
-static double option_value(const struct problem *problem, size_t option)
-{
-    return meta_option(problem, options, option);
-}
-
 /* Logarithm of the number of points; 1000 along each parameter where there is no number. */
 static double log_points(const struct space *space)
 {
@@ -59,10 +54,10 @@ static double log_points(const struct space *space)
 /* sqrt(beta_t) and sqrt(tau) of Theorem 7.1, or what stands for them. */
 static void choose_widths(const struct problem *problem, double t, double *own, double *earlier)
 {
-    double points = log_points(problem->space), delta = option_value(problem, DELTA);
+    double points = log_points(problem->space), delta = problem->options[DELTA];
     double dims =
         problem->space->kind == SPACE_CANDIDATES ? (double)problem->space->columns : (double)problem->space->params_len;
-    switch ((int)option_value(problem, WIDTH)) {
+    switch ((int)problem->options[WIDTH]) {
     case WIDTH_THEORY:
         *own = sqrt(2.0 * (points + log(t * t * PI_SQUARED / (2.0 * delta))));
         *earlier = sqrt(2.0 * (points + log(3.0 * (double)problem->meta_len / delta)));
@@ -72,13 +67,13 @@ static void choose_widths(const struct problem *problem, double t, double *own, 
         *earlier = 1.0;
         break;
     default:
-        *own = *earlier = sqrt(option_value(problem, BETA));
+        *own = *earlier = sqrt(problem->options[BETA]);
     }
 }
 
 static enum status estimate_gaps(struct meta_view *view, double width, struct error *err)
 {
-    bool largest = option_value(view->problem, GAP) == GAP_MAX;
+    bool largest = view->problem->options[GAP] == GAP_MAX;
     for (size_t i = 0; i < view->len; i++) {
         const struct meta_task *task = &view->task[i];
         struct arena_mark       mark = arena_mark(view->scratch);
@@ -97,14 +92,14 @@ static enum status estimate_gaps(struct meta_view *view, double width, struct er
 
 static void set_weights(struct meta_view *view)
 {
-    bool fixed = option_value(view->problem, WEIGHTS) == WEIGHTS_FIXED;
-    meta_weights_follow(view->sums, view->len, fixed ? 0.0 : option_value(view->problem, ETA), view->weights);
+    bool fixed = view->problem->options[WEIGHTS] == WEIGHTS_FIXED;
+    meta_weights_follow(view->sums, view->len, fixed ? 0.0 : view->problem->options[ETA], view->weights);
 }
 
 /* The rounds since the last note. */
 static enum status play(struct meta_view *view, double width, struct error *err)
 {
-    double initial = option_value(view->problem, META_INITIAL);
+    double initial = view->problem->options[META_INITIAL];
     double seen = view->seen < 0.0 ? initial : view->seen, rounds = (double)view->observations - seen;
     if (view->len == 0) {
         view->nu = 0.0;
@@ -117,8 +112,8 @@ static enum status play(struct meta_view *view, double width, struct error *err)
     }
     set_weights(view);
     if (rounds >= 1.0)
-        view->nu *= pow(meta_weights_decay(view->weights, view->gaps, view->len, option_value(view->problem, DECAY),
-                                           option_value(view->problem, POWER)),
+        view->nu *= pow(meta_weights_decay(view->weights, view->gaps, view->len, view->problem->options[DECAY],
+                                           view->problem->options[POWER]),
                         rounds);
     view->seen = fmax(seen, (double)view->observations);
     return STATUS_OK;
@@ -126,7 +121,7 @@ static enum status play(struct meta_view *view, double width, struct error *err)
 
 static enum status weigh(struct meta_view *view, struct error *err)
 {
-    double t = fmax((double)view->observations - option_value(view->problem, META_INITIAL) + 1.0, 1.0), own, earlier;
+    double t = fmax((double)view->observations - view->problem->options[META_INITIAL] + 1.0, 1.0), own, earlier;
     choose_widths(view->problem, t, &own, &earlier);
     TRY(play(view, own, err));
     for (size_t i = 0; i < view->len; i++) {
@@ -168,7 +163,7 @@ static const struct meta_rule rule_ts = {
 
 static enum status check(const struct problem *problem, struct error *err)
 {
-    return meta_check(problem, options, err);
+    return meta_check(problem, err);
 }
 
 static enum status open_ucb(const struct problem *problem, struct session **out, struct error *err)

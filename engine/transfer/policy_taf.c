@@ -32,7 +32,7 @@ static enum status weigh(struct meta_view *view, struct error *err)
 {
     (void)err;
     size_t len = view->len, n = view->target->n;
-    double bandwidth = meta_option(view->problem, options, BANDWIDTH), sum = 0.0;
+    double bandwidth = view->problem->options[BANDWIDTH], sum = 0.0;
     view->seen = (double)view->observations;
     for (size_t i = 0; i < len; i++) {
         const double *mean = view->point_mean + i * n;
@@ -75,7 +75,7 @@ static const struct meta_rule rule = {
 
 static enum status check(const struct problem *problem, struct error *err)
 {
-    return meta_check(problem, options, err);
+    return meta_check(problem, err);
 }
 
 static enum status open_session(const struct problem *problem, struct session **out, struct error *err)

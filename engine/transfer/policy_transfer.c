@@ -585,8 +585,7 @@ static bool is_initial(const struct session *s)
 {
     const size_t *count = s->log.count;
     size_t        tried = trial_log_finished(&s->log) + count[LOG_PENDING] + count[LOG_FAILED];
-    return (double)tried < meta_option(s->problem, s->rule->options, META_INITIAL) ||
-           (s->problem->meta_len == 0 && count[LOG_OBSERVED] == 0);
+    return (double)tried < s->problem->options[META_INITIAL] || (s->problem->meta_len == 0 && count[LOG_OBSERVED] == 0);
 }
 
 static enum status exhausted(struct error *err)

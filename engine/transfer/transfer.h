@@ -35,9 +35,6 @@ enum { META_TOGETHER, META_EACH };
     [META_REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP}
 // clang-format on
 
-/* One option of the problem, its fallback in place of NaN. */
-double meta_option(const struct problem *problem, const struct option *options, size_t option);
-
 /* What a rule sees when it is asked.  Task meta_len is the study itself. */
 struct meta_view {
     const struct problem *problem;
@@ -67,7 +64,7 @@ struct meta_rule {
 };
 
 /* The functions of such a record; open needs the rule, which outlives the session. */
-MUST_CHECK enum status meta_check(const struct problem *problem, const struct option *options, struct error *err);
+MUST_CHECK enum status meta_check(const struct problem *problem, struct error *err);
 MUST_CHECK enum status meta_open(const struct problem *problem, const struct meta_rule *rule, struct session **out,
                                  struct error *err);
 enum status            meta_tell(struct session *s, const struct event *event, struct error *err);

@@ -10,17 +10,6 @@ static const double Y_MAX = 1e9, GAP_NONE = -1;
 
 const char *const meta_units[] = {"together", "each", NULL};
 
-double meta_option(const struct problem *problem, const struct option *options, size_t option)
-{
-    double value = problem->options[option];
-    return isnan(value) ? options[option].fallback : value;
-}
-
-static double option_value(const struct session *s, size_t option)
-{
-    return meta_option(s->problem, s->rule->options, option);
-}
-
 /* Nothing is left to estimate: values are taken as they are. */
 static bool is_given(const struct problem *problem)
 {
@@ -28,9 +17,9 @@ static bool is_given(const struct problem *problem)
     return !isnan(values[META_LENGTH_SCALE]) && !isnan(values[META_VARIANCE]) && !isnan(values[META_NOISE]);
 }
 
-enum status meta_check(const struct problem *problem, const struct option *options, struct error *err)
+enum status meta_check(const struct problem *problem, struct error *err)
 {
-    return policy_check_repeat(problem, meta_option(problem, options, META_REPEAT), err);
+    return policy_check_repeat(problem, problem->options[META_REPEAT], err);
 }
 
 /* ---- units ---- */
@@ -72,7 +61,7 @@ static void standardise(struct meta_task *task, bool given)
 static void choose_units(struct session *s, double *all)
 {
     const struct problem *problem = s->problem;
-    bool                  given = is_given(problem), each = option_value(s, META_UNITS) == META_EACH;
+    bool                  given = is_given(problem), each = s->problem->options[META_UNITS] == META_EACH;
     size_t                n = 0;
     for (size_t i = 0; i < problem->meta_len; i++)
         for (size_t j = 0; j < problem->meta[i].n; j++)
@@ -82,7 +71,7 @@ static void choose_units(struct session *s, double *all)
         const struct meta_study *study = &problem->meta[i];
         struct moments           m = each ? moments_of(study->values, study->n) : pooled;
         struct meta_task        *task = &s->task[i];
-        task->centre = given ? option_value(s, META_MEAN) : m.mean;
+        task->centre = given ? s->problem->options[META_MEAN] : m.mean;
         task->spread = given || m.sd == 0.0 ? 1.0 : m.sd;
         for (size_t j = 0; j < study->n; j++)
             task->z[j] = to_y(task, study->values[j]);
@@ -141,7 +130,7 @@ static void choose_groups(struct session *s)
         for (size_t j = 0; j < param_width(&space->params[i]); j++)
             s->group_of[at++] = i;
     s->model = (struct meta_model){
-        .fit = {.kind = kernel_kinds[(size_t)option_value(s, META_KERNEL)],
+        .fit = {.kind = kernel_kinds[(size_t)s->problem->options[META_KERNEL]],
                 .dims = s->dims,
                 .groups = on_rows ? 1 : space->params_len,
                 .group_of = s->group_of,
@@ -235,7 +224,7 @@ static enum status open_parts(struct session *s, struct error *err)
     choose_groups(s);
     trial_log_init(&s->log, &s->kept, meta_session_on_rows(s) ? 1 : space->params_len);
     if (!meta_session_on_rows(s))
-        finite_init(&s->used, &s->kept, space, option_value(s, META_REPEAT) == 1);
+        finite_init(&s->used, &s->kept, space, s->problem->options[META_REPEAT] == 1);
     return tasks_init(s, err);
 }
 
@@ -528,11 +517,11 @@ static double own_spread(double sd, size_t n, double usually)
 
 static void target_units(const struct session *s, struct meta_task *target)
 {
-    bool           given = is_given(s->problem), each = option_value(s, META_UNITS) == META_EACH;
+    bool           given = is_given(s->problem), each = s->problem->options[META_UNITS] == META_EACH;
     struct moments own = moments_of(target->z, target->n);
     size_t         n = target->n, len = s->problem->meta_len;
     bool           is_own = each || len == 0;
-    target->centre = given ? option_value(s, META_MEAN) : is_own ? own.mean : s->task[0].centre;
+    target->centre = given ? s->problem->options[META_MEAN] : is_own ? own.mean : s->task[0].centre;
     target->spread = given     ? 1.0
                      : !is_own ? s->task[0].spread
                                : own_spread(own.sd, n,

@@ -110,7 +110,7 @@ static void test_policy(void)
     fill_rows(rows);
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
     for (size_t i = 0; policy->options[i].name != NULL; i++)
-        options[i] = NAN;
+        options[i] = policy->options[i].fallback;
     options[policy_option(policy, "length_scale")] = LENGTH;
     options[policy_option(policy, "signal_variance")] = VARIANCE;
     options[policy_option(policy, "noise_variance")] = NOISE;
