@@ -166,12 +166,3 @@ enum status broadcast_finish(const struct broadcast *b, const int64_t *sums, str
     }
     return STATUS_OK;
 }
-
-void broadcast_average(const struct broadcast *b, size_t n, const double *message, double *out)
-{
-    for (size_t i = 0; i < b->regions; i++) {
-        double share = b->region_of[n] == i ? b->own[i] : b->other[i];
-        for (size_t j = 0; j < b->features; j++)
-            out[i * b->features + j] += share * message[j];
-    }
-}

@@ -89,7 +89,4 @@ bool broadcast_add(const struct broadcast *broadcast, size_t n, const double *me
 MUST_CHECK enum status broadcast_finish(const struct broadcast *broadcast, const int64_t *sums, struct sampler *sampler,
                                         double *out, struct error *err);
 
-/* Without privacy (FTS-DE; FTS for one region): out [regions][features] += phi_n message, for every agent. */
-void broadcast_average(const struct broadcast *broadcast, size_t n, const double *message, double *out);
-
 #endif

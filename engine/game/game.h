@@ -116,16 +116,14 @@ MUST_CHECK enum status game_tell(struct game *game, const struct game_action *ac
 MUST_CHECK enum status game_act(const struct game *game, size_t agent, struct arena *scratch, struct game_action *out,
                                 struct error *err);
 
-/* The agent's level-0 strategy over its finite set, or over its list: p [game_list_len].  O(list). */
-size_t game_list_len(const struct game *game, size_t agent);
-void   game_strategy_of(const struct game *game, size_t agent, enum game_strategy strategy, double *p);
+/* The agent's level-0 strategy over its finite set, or over its list: p [their length].  O(list). */
+void game_strategy_of(const struct game *game, size_t agent, enum game_strategy strategy, double *p);
 
 /* out [rounds]: after each round the mean external regret (8.1) of the agent, with today's posterior mean for the
  * payoffs that nobody saw.  False, and nothing written, when there is no table.  Errors: NO_MEMORY. */
 MUST_CHECK enum status game_regret(const struct game *game, size_t agent, struct arena *scratch, double *out,
                                    bool *known, struct error *err);
 
-size_t game_rounds(const struct game *game);
 size_t game_bytes(const struct game *game);
 void   game_close(struct game *game); /* NULL is allowed */
 

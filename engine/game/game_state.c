@@ -224,16 +224,6 @@ size_t game_bytes(const struct game *game)
     return game->arena.taken_bytes;
 }
 
-size_t game_rounds(const struct game *game)
-{
-    return game->rounds;
-}
-
-size_t game_list_len(const struct game *game, size_t agent)
-{
-    return game->actions[agent].n;
-}
-
 /* ---- bounds ---- */
 
 double game_beta_root(const struct game *game, size_t agent)

@@ -179,29 +179,6 @@ enum status accountant_promise(const struct accountant_run *run, double *epsilon
     return run_epsilon(run, ACCOUNTANT_INTEGER, ACCOUNTANT_IMPROVED, epsilon, err);
 }
 
-enum status accountant_moments(const struct accountant_run *run, double *epsilon, struct error *err)
-{
-    return run_epsilon(run, ACCOUNTANT_MOMENTS, ACCOUNTANT_CLASSIC, epsilon, err);
-}
-
-enum status accountant_releases(const struct accountant_run *run, double epsilon, uint64_t *releases, struct error *err)
-{
-    struct accountant one;
-    double            order;
-    accountant_init(&one, ACCOUNTANT_INTEGER);
-    TRY(check_epsilon(epsilon, err));
-    TRY(check_delta(run->delta, err));
-    TRY(accountant_spend(&one, run->q, run->z, 1, err));
-    uint64_t low = 0, high = (uint64_t)ACCOUNTANT_RELEASES_MAX + 1; /* low will do, high will not */
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        bool     will_do = best_epsilon(&one, (double)middle, ACCOUNTANT_IMPROVED, run->delta, &order) <= epsilon;
-        *(will_do ? &low : &high) = middle;
-    }
-    *releases = low;
-    return STATUS_OK;
-}
-
 enum status accountant_multiplier(const struct accountant_run *run, double epsilon, enum accountant_orders kind,
                                   double *z, struct error *err)
 {

@@ -65,16 +65,10 @@ struct accountant_run {
 };
 /* What may be promised after run->releases: improved, integer orders.  Grows with releases.  Errors: as the two above. */
 MUST_CHECK enum status accountant_promise(const struct accountant_run *run, double *epsilon, struct error *err);
-/* The thesis' moments accountant, for comparison. */
-MUST_CHECK enum status accountant_moments(const struct accountant_run *run, double *epsilon, struct error *err);
 
-/* The largest number of releases whose promise is at most epsilon; run->releases is not read.
- * Errors: as accountant_promise; INVALID bad_epsilon (not positive). */
-MUST_CHECK enum status accountant_releases(const struct accountant_run *run, double epsilon, uint64_t *releases,
-                                           struct error *err);
 /* The least z, rounded up to 1e-4, with which run->releases keep the promise of epsilon; run->z is not read.
  * kind ACCOUNTANT_INTEGER for a promise; ACCOUNTANT_FINE for the continuous Gaussian.
- * Errors: as accountant_releases; INVALID bad_epsilon also when no z up to 1e6 will do. */
+ * Errors: as accountant_promise; INVALID bad_epsilon (not positive, or no z up to 1e6 will do). */
 MUST_CHECK enum status accountant_multiplier(const struct accountant_run *run, double epsilon,
                                              enum accountant_orders kind, double *z, struct error *err);
 

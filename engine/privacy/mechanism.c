@@ -295,12 +295,6 @@ enum status mechanism_plan_outcome(struct mechanism_outcome *m, struct error *er
     return STATUS_OK;
 }
 
-double mechanism_rkhs_sensitivity(double bound, double signal_sd, double length_scale, double distance)
-{
-    double q = distance / length_scale;
-    return bound * signal_sd * sqrt(-2 * expm1(-q * q / 2));
-}
-
 struct mechanism_total mechanism_total_of(const struct mechanism *rows, const struct mechanism_outcome *outcomes)
 {
     return (struct mechanism_total){
@@ -312,11 +306,6 @@ struct mechanism_total mechanism_total_of(const struct mechanism *rows, const st
 double mechanism_pure_epsilon_at(double epsilon, double distance, double moved)
 {
     return epsilon * moved / distance;
-}
-
-double mechanism_gaussian_epsilon_at(double mu, double delta, double distance, double moved)
-{
-    return mechanism_gaussian_epsilon(mu * moved / distance, delta);
 }
 
 struct mechanism_kernel mechanism_effective_kernel(double length_scale, double variance, double s2, size_t p)

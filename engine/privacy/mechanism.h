@@ -88,18 +88,14 @@ struct mechanism_outcome {
 /* Errors: INVALID bad_range, bad_sensitivity, bad_epsilon. */
 MUST_CHECK enum status mechanism_plan_outcome(struct mechanism_outcome *m, struct error *err);
 
-/* s_y from a public bound b on the RKHS norm of the function: b sf sqrt(2 (1 - exp(-Delta^2 / (2 l^2)))). */
-double mechanism_rkhs_sensitivity(double bound, double signal_sd, double length_scale, double distance);
-
 /* Rows and outcomes together, whatever the number of queries and however they were chosen (parallel composition). */
 struct mechanism_total {
     double epsilon, delta;
 };
 struct mechanism_total mechanism_total_of(const struct mechanism *rows, const struct mechanism_outcome *outcomes);
 
-/* epsilon for a row that moves by `moved` > Delta: pure: epsilon moved/Delta; Gaussian with this mu at Delta: exact. */
+/* epsilon of a pure guarantee for a row that moves by `moved` > Delta: epsilon moved/Delta. */
 double mechanism_pure_epsilon_at(double epsilon, double distance, double moved);
-double mechanism_gaussian_epsilon_at(double mu, double delta, double distance, double moved);
 
 /* E[k(x, x') | z, z'] of the squared exponential when z = x + noise of variance s^2 per coordinate in p dimensions:
  *   rho sf^2 exp(-|z - z'|^2 / (2 (l^2 + 2 s^2))) + (1 - rho) sf^2 [same row],   rho = (l^2 / (l^2 + 2 s^2))^(p/2).

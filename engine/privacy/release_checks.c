@@ -306,17 +306,6 @@ enum status release_check_projection(const struct release_projection *release, s
     return status;
 }
 
-enum status release_check_on_lattice(const double *Z, size_t count, double gamma, int64_t *K, struct error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        double steps = Z[i] / gamma;
-        if (!(fabs(steps) <= 0x1p53) || steps != rint(steps) || steps * gamma != Z[i])
-            return refuse("L1", "a value is not on the lattice", err);
-        K[i] = (int64_t)steps;
-    }
-    return STATUS_OK;
-}
-
 static bool low_bits_uniform(const struct release_lattice *release)
 {
     size_t count = release->n * release->p, counts[32] = {0};

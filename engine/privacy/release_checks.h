@@ -35,10 +35,6 @@ struct release_projection {
 MUST_CHECK enum status release_check_projection(const struct release_projection *release, struct arena *scratch,
                                                 struct error *err);
 
-/* L1: every value of Z [count] is an exact multiple of gamma; K [count] := the multiples.  Integer uploads skip it. */
-MUST_CHECK enum status release_check_on_lattice(const double *Z, size_t count, double gamma, int64_t *K,
-                                                struct error *err);
-
 /* Noisy rows K [n][p] in lattice steps, noise_sd the standard deviation per coordinate in steps, by the manifest:
  *   L2  low bits uniform: chi^2 <= k + 8 sqrt(2 k), k = 2^bits - 1, 4 bits below 4000 values, else 5; fewer when the
  *       noise is narrower than 8 times that; none below 16 steps

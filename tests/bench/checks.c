@@ -248,7 +248,7 @@ static enum status upload_reals(struct trial *t, int how, struct error *err)
     return check_projection(t, t->d, err);
 }
 
-enum { AS_DOUBLES, ROUNDED, THOUSANDS, SD_THOUSANDS, NO_NOISE, TENTH_OF_NOISE };
+enum { ROUNDED, THOUSANDS, SD_THOUSANDS, NO_NOISE, TENTH_OF_NOISE };
 
 static double on_lattice(const struct trial *t, const struct mechanism *plan, size_t c, double x, int how)
 {
@@ -275,9 +275,7 @@ static enum status upload_integers(struct trial *t, int how, struct error *err)
                              .rows = t->n,
                              .columns = t->d};
     must(mechanism_plan(&plan, err), err);
-    if (how == AS_DOUBLES)
-        TRY(release_check_on_lattice(t->X, t->n * t->d, plan.gamma, t->K, err));
-    for (size_t i = 0; i < t->n * t->d && how != AS_DOUBLES; i++) {
+    for (size_t i = 0; i < t->n * t->d; i++) {
         int64_t noise = 0;
         if (how == TENTH_OF_NOISE)
             must(sampler_laplace(&t->sampler, 10 * plan.rate, &noise, err), err);
@@ -307,7 +305,6 @@ static const struct upload {
     {"z-scored as projection", upload_reals, BY_SD | CENTRED, RAW, RAW},
     {"min-max scaled as projection", upload_reals, BY_RANGE, RAW, RAW},
     {"min-max scaled and centred as projection", upload_reals, BY_RANGE | CENTRED, RAW, RAW},
-    {"as it is as lattice", upload_integers, AS_DOUBLES, RAW, RAW},
     {"rounded to integers as lattice", upload_integers, ROUNDED, RAW, RAW},
     {"times 1000 rounded as lattice", upload_integers, THOUSANDS, BEYOND, BEYOND},
     {"z-scored times 1000 rounded as lattice", upload_integers, SD_THOUSANDS, BEYOND, BEYOND},

@@ -252,6 +252,16 @@ static void de_begin(const struct de_row *row, const double *f, struct rng *rng,
     }
 }
 
+/* Without privacy (FTS-DE; FTS for one region): out [regions][features] += phi_n message, for every agent. */
+static void add_average(const struct broadcast *b, size_t n, const double *message, double *out)
+{
+    for (size_t i = 0; i < b->regions; i++) {
+        double share = b->region_of[n] == i ? b->own[i] : b->other[i];
+        for (size_t j = 0; j < b->features; j++)
+            out[i * b->features + j] += share * message[j];
+    }
+}
+
 /* What the server sends after `round`; without privacy the plain average. */
 static void de_broadcast(const struct de_row *row, uint64_t round, const struct de_agent *agents, struct rng *rng,
                          double *out)
@@ -278,7 +288,7 @@ static void de_broadcast(const struct de_row *row, uint64_t round, const struct 
     memset(out, 0, joint * sizeof *out);
     for (size_t n = 0; n < AGENTS; n++)
         if (row->clip == 0)
-            broadcast_average(&b, n, agents[n].omega, out);
+            add_average(&b, n, agents[n].omega, out);
         else if (broadcast_has(subset, n))
             broadcast_add(&b, n, agents[n].omega, k, sums);
     if (row->clip > 0)

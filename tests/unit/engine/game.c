@@ -569,8 +569,6 @@ static void test_hostile_payoffs(void)
             tell_rows(game, pair_rows[i < 20 ? 0 : i % 7], 2, y);
             CU_ASSERT_TRUE(acted(game, 0) < 3 && acted(game, 1) < 4);
         }
-        CU_ASSERT_EQUAL(game_rounds(game), 45);
-        CU_ASSERT_EQUAL(game_list_len(game, 1), 4);
         game_close(game);
     }
 }

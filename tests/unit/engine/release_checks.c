@@ -378,21 +378,17 @@ static void test_raw_lattices(void)
     int64_t      K[N * D];
     struct arena arena = arena_of_tests();
     for (unsigned kind = 0; kind < KINDS; kind++) {
-        int off_lattice = 0, caught = 0;
+        int caught = 0;
         for (int i = 0; i < EACH; i++) {
             struct error           err = {0};
             struct release_lattice lattice = {.K = K, .n = N, .p = D, .noise_sd = 2.45 * 1024};
             fill((enum kind)kind, N, D, &rng, X);
             into_ball(X, N, D);
-            off_lattice += release_check_on_lattice(X, N * D, 0x1p-10, K, &err) == STATUS_INVALID &&
-                           strncmp(err.text, "L1:", 3) == 0;
             for (size_t k = 0; k < N * D; k++)
-                X[k] = rint(X[k] * 1024) / 1024;
-            CU_ASSERT(release_check_on_lattice(X, N * D, 0x1p-10, K, &err) == STATUS_OK && (double)K[7] == X[7] * 1024);
+                K[k] = (int64_t)rint(X[k] * 1024);
             caught += release_check_lattice(&lattice, &arena, &err) == STATUS_INVALID;
         }
         bool is_discrete = kind == GRID || kind == INTEGERS || kind == ONE_HOT || kind == MIXED;
-        CU_ASSERT(off_lattice == EACH);
         CU_ASSERT(is_discrete ? caught == EACH : caught <= EACH);
     }
     arena_fini(&arena);
@@ -437,8 +433,6 @@ static void test_each_lattice_check(void)
     check_lattice_fires(&small, "L4:");
     for (small.n = 2, small.K = good; small.n < 60; small.n++)
         CU_ASSERT(release_check_lattice(&small, &arena, NULL) == STATUS_OK);
-    CU_ASSERT(release_check_on_lattice((double[]){0.5, INFINITY}, 2, 0.25, K, NULL) == STATUS_INVALID);
-    CU_ASSERT(release_check_on_lattice((double[]){0.5, 0x1p60}, 2, 0.25, K, NULL) == STATUS_INVALID);
     arena_fini(&arena);
     arena_init(&arena, 1024);
     CU_ASSERT(release_check_lattice(&lattice, &arena, NULL) == STATUS_NO_MEMORY);
