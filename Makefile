@@ -107,12 +107,19 @@ test:
 	@rm -rf $(BUILD)/log $(BUILD)/asan/log && mkdir -p $(BUILD)/log
 	@STEPS=$$($(MAKE) -n steps 2>/dev/null | grep 'sh tests/check/step ' | grep -vc 'asan/log npm-ci') STEPS_ENDED="$(HERE)/log/ended"; \
 	  export STEPS STEPS_ENDED; trap : INT TERM; \
-	  $(MAKE) --no-print-directory -j$(JOBS) -k steps; sh tests/check/tally $$? $(BUILD)/log $(BUILD)/asan/log
-steps: quick check http openapi e2e golden fault asan
+	  $(MAKE) --no-print-directory -j$(JOBS) -k steps ALL=--all; sh tests/check/tally $$? $(BUILD)/log $(BUILD)/asan/log
+steps: quick units http openapi e2e golden fault asan
 
-check: check-engine check-service check-api check-fuzz
-check-engine check-service check-api: check-%: $(BUILD)/tests/%
-	$(STEP) $* $(BUILD)/tests/$*
+# The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
+check:
+	+@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS)) units
+units: check-engine check-contract check-service check-api check-fuzz
+check-engine: $(BUILD)/tests/engine
+	$(STEP) engine $< $(ALL) -contract
+check-contract: $(BUILD)/tests/engine
+	$(STEP) contract $< $(ALL) contract
+check-service check-api: check-%: $(BUILD)/tests/%
+	$(STEP) $* $< $(ALL)
 check-fuzz: $(FUZZ)
 	$(STEP) fuzz-replay sh tests/check/replay $(FUZZ)
 http: $(BUILD)/gnomon $(MODULES)
@@ -136,20 +143,20 @@ $(FAULTS): fault-%: $(BUILD)/gnomon $(FAILING)
 
 # The same rules with sanitisers, and with guards in the arenas.  What ASan reports, leaks of a server that stopped
 # included, is in files of their own; UBSan ends the program.
-FLAVOUR = $(MAKE) --no-print-directory FORTIFY= CPPFLAGS=-DARENA_GUARD
+FLAVOUR = $(MAKE) --no-print-directory FORTIFY= CPPFLAGS=-DARENA_GUARD ALL=--all
 ASAN = $(FLAVOUR) BUILD=$(BUILD)/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
   SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all'
 TSAN = $(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread
 asan: $(MODULES)
 	+@rm -f "$(HERE)"/asan/report.*; UBSAN_OPTIONS=print_stacktrace=1 \
 	  ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(HERE)/asan/report'" \
-	  $(ASAN) check http e2e api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(ASAN) reports && exit $$code
+	  $(ASAN) units http e2e api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(ASAN) reports && exit $$code
 reports:
 	$(STEP) sanitizer-reports sh -c '! cat $(BUILD)/report.* 2>/dev/null'
 # What takes long is not in `make test`: all of this, and the fuzzers for more than a minute.
 tsan: $(MODULES)
 	+@rm -f "$(HERE)"/tsan/report.*; STEP_SECONDS=3600 TSAN_OPTIONS="log_path='$(HERE)/tsan/report'" \
-	  $(TSAN) check http api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(TSAN) reports && exit $$code
+	  $(TSAN) units http api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(TSAN) reports && exit $$code
 api-requests: $(BUILD)/gnomon $(MODULES)
 	$(STEP) api-requests node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)
 fuzz-api: $(MODULES)
@@ -164,7 +171,7 @@ fuzz-run: $(FUZZ)
 	  $$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -artifact_prefix=$(BUILD)/ \
 	    $(BUILD)/corpus/$$name tests/fuzz/corpus/$$name || exit 1; done
 coverage:
-	+@$(FLAVOUR) BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' check
+	+@$(FLAVOUR) BUILD=$(BUILD)/coverage CFLAGS='-O0 -g --coverage' units
 	@sh tests/check/coverage $(BUILD)/coverage
 bench: $(BUILD)/gnomon $(BENCH)
 	@sh tests/check/setup all
@@ -193,5 +200,5 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all run test steps check check-engine check-service check-api check-fuzz http openapi e2e $(E2E) golden \
+.PHONY: all run test steps check units check-engine check-contract check-service check-api check-fuzz http openapi e2e $(E2E) golden \
   $(GOLDENS) fault $(FAULTS) asan reports tsan api-requests fuzz-api fuzz fuzz-run coverage bench quick lint objects format install clean

@@ -1,10 +1,12 @@
-/* Runs CUnit suites: all of them, or those named as arguments.
+/* Runs CUnit suites: all of them, those named as arguments, or with -NAME all but that one; with --all before these the
+ * slow tests as a whole.
  * Closing line "N passed, N failed" counts tests; the exit code is 1 when anything failed, 2 for a wrong name. */
 #ifndef GNOMON_TESTS_RUNNER_H
 #define GNOMON_TESTS_RUNNER_H
 
+#include "tests/unit/thorough.h"
+
 #include <CUnit/Basic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,11 +15,14 @@ struct suite {
     CU_TestInfo *tests;
 };
 
+bool thorough;
+
 static bool runner_wants(const char *name, int argc, char **argv)
 {
-    bool wanted = argc < 2;
+    bool wanted = argc < 2 || argv[1][0] == '-';
     for (int i = 1; i < argc; i++)
-        wanted |= strcmp(argv[i], name) == 0;
+        if (strcmp(argv[i] + (argv[i][0] == '-'), name) == 0)
+            return argv[i][0] != '-';
     return wanted;
 }
 
@@ -38,9 +43,12 @@ static int runner_register(const struct suite *suites, size_t len, int argc, cha
 static int runner_main(const struct suite *suites, size_t len, int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    int wanted = argc < 2 ? (int)len : argc - 1;
-    if (CU_initialize_registry() != CUE_SUCCESS || runner_register(suites, len, argc, argv) < wanted) {
-        fprintf(stderr, "cannot register the suites: %s\n", CU_get_error_msg());
+    thorough = argc > 1 && strcmp(argv[1], "--all") == 0;
+    argc -= thorough;
+    argv += thorough;
+    int wanted = argc < 2 ? (int)len : argv[1][0] == '-' ? (int)len + 1 - argc : argc - 1;
+    if (CU_initialize_registry() != CUE_SUCCESS || runner_register(suites, len, argc, argv) != wanted) {
+        fprintf(stderr, "no such suite, or it cannot be registered: %s\n", CU_get_error_msg());
         return 2;
     }
     CU_basic_set_mode(CU_BRM_NORMAL);

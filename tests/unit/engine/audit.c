@@ -5,6 +5,7 @@
 #include "engine/privacy/release.h"
 #include "tests/unit/bits.h"
 #include "tests/unit/engine/suites.h"
+#include "tests/unit/thorough.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,14 +104,14 @@ static void test_gaussian_loss(void)
 
 static void test_projected_loss(void)
 {
-    enum { TRIALS = 40000 };
-    double                  tolerance = 4 * 0.5 / sqrt(2 * TRIALS);
+    size_t                  trials = thorough ? 40000 : 10000;
+    double                  tolerance = 4 * 0.5 / sqrt(2 * (double)trials);
     struct mechanism        m = planned(MECHANISM_PROJECTED_GAUSSIAN, 1e-3, R);
-    struct audit_likelihood released = likelihood(&m, diagonal, TRIALS, 55);
+    struct audit_likelihood released = likelihood(&m, diagonal, trials, 55);
     CU_ASSERT(audit_success(&released.counts) < 0.5674 + tolerance && audit_success(&released.counts) > 0.54);
     CU_ASSERT(audit_epsilon_bound(&released.counts, 1e-3) <= 1);
     m.sigma = (uint32_t)(mechanism_mixture_sigma(1, 1e-3, R) * 1024 * MECHANISM_PROJECTION_SCALE * sqrt(R));
-    struct audit_likelihood exact = likelihood(&m, axis, TRIALS, 56);
+    struct audit_likelihood exact = likelihood(&m, axis, trials, 56);
     CHECK_NEAR(audit_success(&exact.counts), 0.5674, tolerance);
 }
 
@@ -230,13 +231,14 @@ static struct audit_counts column_space(enum mechanism_kind kind, size_t trials)
 
 static void test_column_space(void)
 {
+    size_t              trials = thorough ? 1000 : 300;
     struct audit_counts bare = column_space(MECHANISM_KINDS, 500),
-                        laplace = column_space(MECHANISM_DISCRETE_LAPLACE, 1000);
-    struct audit_counts projected = column_space(MECHANISM_PROJECTED_GAUSSIAN, 1000);
+                        laplace = column_space(MECHANISM_DISCRETE_LAPLACE, trials);
+    struct audit_counts projected = column_space(MECHANISM_PROJECTED_GAUSSIAN, trials);
     CHECK_NEAR(audit_success(&bare), 1, 0);
     CU_ASSERT(audit_epsilon_bound(&bare, 1e-3) > 4); /* it claims 1 */
     CU_ASSERT(audit_success(&laplace) < 0.66 && audit_epsilon_bound(&laplace, 0) <= 1);
-    CHECK_NEAR(audit_success(&projected), 0.557, 4 * 0.5 / sqrt(2000)); /* 0.569 with 20 % less noise */
+    CHECK_NEAR(audit_success(&projected), 0.557, 4 * 0.5 / sqrt(2 * (double)trials)); /* 0.569 with 20 % less noise */
     CU_ASSERT(audit_epsilon_bound(&projected, 1e-3) <= 1);
 }
 

@@ -7,6 +7,7 @@
 #include "engine/space/region.h"
 #include "tests/unit/bits.h"
 #include "tests/unit/engine/suites.h"
+#include "tests/unit/thorough.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -224,9 +225,9 @@ static void test_message(void)
 /* With probability 1 - p_t one of the senders not yet used, each once, and again after it sent anew. */
 static void test_senders(void)
 {
-    enum { AGENTS = 60, SENDERS = 3 };
+    enum { SENDERS = 3 };
     double used = 0, expected = 0, variance = 0, first[SENDERS] = {0};
-    for (uint64_t seed = 0; seed < AGENTS; seed++) {
+    for (uint64_t seed = 0; seed < (thorough ? 60 : 20); seed++) {
         struct agent a;
         double       omega[FEATURES];
         unsigned     seen[SENDERS + 2] = {0};

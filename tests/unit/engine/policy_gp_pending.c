@@ -1,5 +1,6 @@
 /* The gp algorithm with many workers: what it proposes while other trials are pending. */
 #include "tests/unit/engine/gp_world.h"
+#include "tests/unit/thorough.h"
 
 #include <string.h>
 
@@ -51,7 +52,7 @@ static void test_workers(void)
 /* Round after round of ten, near the optimum of an exact function. */
 static void test_rounds(void)
 {
-    for (uint64_t seed = 0; seed < 6; seed++) {
+    for (uint64_t seed = 0; seed < (thorough ? 6 : 2); seed++) {
         struct study *s = study_new(box2, 2, NULL);
         s->problem.seed = seed;
         for (int round = 0; round < 8; round++) {

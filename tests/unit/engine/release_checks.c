@@ -5,6 +5,7 @@
 #include "engine/privacy/release_checks.h"
 #include "tests/unit/bits.h"
 #include "tests/unit/engine/suites.h"
+#include "tests/unit/thorough.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,10 +140,9 @@ static bool genuine_projection_passes(struct rng *rng)
 
 static void test_genuine_projections(void)
 {
-    enum { TRIALS = 300 };
     struct rng rng = rng_at(71, 1, RNG_TEST);
     int        refused = 0;
-    for (int i = 0; i < TRIALS; i++)
+    for (int i = 0; i < (thorough ? 300 : 100); i++)
         refused += !genuine_projection_passes(&rng);
     CU_ASSERT(refused == 0);
 }
@@ -359,12 +359,11 @@ static bool genuine_lattice_passes(struct rng *rng, struct sampler *sampler)
 
 static void test_genuine_lattices(void)
 {
-    enum { TRIALS = 1000 };
     struct rng     rng = rng_at(75, 1, RNG_TEST), bits = rng_at(76, 1, RNG_TEST);
     struct sampler sampler;
     int            refused = 0;
     sampler_init(&sampler, bits_of_rng, &bits);
-    for (int i = 0; i < TRIALS; i++)
+    for (int i = 0; i < (thorough ? 1000 : 300); i++)
         refused += !genuine_lattice_passes(&rng, &sampler);
     CU_ASSERT(refused <= 3);
 }

@@ -5,6 +5,7 @@
 #include "engine/math/simplex.h"
 #include "engine/space/space.h"
 #include "tests/unit/engine/suites.h"
+#include "tests/unit/thorough.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -336,7 +337,7 @@ static void world_init(struct world *w, struct rng *rng, bool is_finite, double 
 static void test_feasible(void)
 {
     struct rng rng = rng_at(61, 1, RNG_TEST);
-    for (int run = 0; run < 1500; run++) {
+    for (int run = 0; run < (thorough ? 1500 : 400); run++) {
         struct world w;
         struct arena arena;
         struct space view;
