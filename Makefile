@@ -45,6 +45,21 @@ say       = $(if $(V),,@echo '$(1) $(2)';)
 
 all: $(BUILD)/gnomon
 
+help:
+	@sed -n 's/^#: \{0,1\}//p' Makefile
+#: make            builds the program: build/gnomon
+#: make run        builds it, starts it with ./data and a first study, serves until Ctrl-C
+#: make check      the unit tests, slow ones in their short form: seconds
+#: make test       everything there is to test, with its own set-up: minutes; what CI runs
+#: make lint       the text of the whole tree: layers, format, spelling, both compilers, the analysers
+#: make format     lays out the C files
+#:
+#: Parts of make test:  units  http  openapi  e2e  golden  fault  asan  tsan-http  lint-quick  lint-slow
+#: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
+#: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
+#: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench
+#: Otherwise:           install  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
+
 $(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
 $(BUILD)/libengine.a: $(ENGINE)
@@ -73,7 +88,7 @@ $(BUILD)/db/migrations.o: $(BUILD)/migrations.inc
 golden-stores.py fault-migration: $(BUILD)/next/gnomon
 $(BUILD)/next/migrations.o: db/migrations.c $(BUILD)/next/migrations.inc
 	$(call say,cc,$@)$(COMPILE) -iquote $(BUILD)/next -c $< -o $@
-$(BUILD)/next/gnomon: $(BUILD)/service/main.o $(BUILD)/next/migrations.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
+$(BUILD)/next/gnomon: $(BUILD)/service/main/main.o $(BUILD)/next/migrations.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(API_LIBS)
 
 # The engine's tests link the engine and nothing else of ours, the service's tests no HTTP: if it links, the layer holds.
@@ -104,11 +119,12 @@ run:
 # Both flavours name npm-ci, which runs once.
 test:
 	@sh tests/check/setup test
-	@rm -rf $(BUILD)/log $(BUILD)/asan/log && mkdir -p $(BUILD)/log
-	@STEPS=$$($(MAKE) -n steps 2>/dev/null | grep 'sh tests/check/step ' | grep -vc 'asan/log npm-ci') STEPS_ENDED="$(HERE)/log/ended"; \
-	  export STEPS STEPS_ENDED; trap : INT TERM; \
-	  $(MAKE) --no-print-directory -j$(JOBS) -k steps ALL=--all; sh tests/check/tally $$? $(BUILD)/log $(BUILD)/asan/log
-steps: quick units http openapi e2e golden fault asan
+	@rm -rf $(LOGS) && mkdir -p $(BUILD)/log
+	@STEPS=$$($(MAKE) -n test-steps 2>/dev/null | grep 'sh tests/check/step ' | grep -vcE '/[at]san/log npm-ci') \
+	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
+	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
+LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
+test-steps: lint-quick units http openapi e2e golden fault asan lint-slow tsan-http
 
 # The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
 check:
@@ -150,23 +166,25 @@ TSAN = $(FLAVOUR) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g' SANITIZE=-fsanitize=thread
 asan: $(MODULES)
 	+@rm -f "$(HERE)"/asan/report.*; UBSAN_OPTIONS=print_stacktrace=1 \
 	  ASAN_OPTIONS="detect_stack_use_after_return=1:log_path='$(HERE)/asan/report'" \
-	  $(ASAN) units http e2e api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(ASAN) reports && exit $$code
-reports:
-	$(STEP) sanitizer-reports sh -c '! cat $(BUILD)/report.* 2>/dev/null'
-# What takes long is not in `make test`: all of this, and the fuzzers for more than a minute.
-tsan: $(MODULES)
+	  $(ASAN) units http e2e api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(ASAN) sanitizer-reports && exit $$code
+sanitizer-reports:
+	$(STEP) $@ sh -c '! cat $(BUILD)/report.* 2>/dev/null'
+# What takes long is not in `make test`: all of tsan, and the fuzzers for more than a minute.
+tsan: TSAN_STEPS = units http api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1
+tsan-http: TSAN_STEPS = check-service check-api http
+tsan tsan-http: $(MODULES)
 	+@rm -f "$(HERE)"/tsan/report.*; STEP_SECONDS=3600 TSAN_OPTIONS="log_path='$(HERE)/tsan/report'" \
-	  $(TSAN) units http api-requests FUZZ_API_SECONDS=60 FUZZ_API_SEED=1; code=$$?; $(TSAN) reports && exit $$code
+	  $(TSAN) $(TSAN_STEPS); code=$$?; $(TSAN) sanitizer-reports && exit $$code
 api-requests: $(BUILD)/gnomon $(MODULES)
 	$(STEP) api-requests node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)
 fuzz-api: $(MODULES)
 	+@$(ASAN) all
 	@GNOMON="$(HERE)/asan/gnomon" node tests/fuzz/api.mjs $(FUZZ_API_SECONDS) $(FUZZ_API_SEED)
 fuzz:
-	@sh tests/check/setup all
+	@sh tests/check/setup test
 	+@$(FLAVOUR) BUILD=$(BUILD)/fuzz CC=clang CFLAGS='-O1 -g' LDFLAGS=-fsanitize=fuzzer FUZZ_MAIN= \
-	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzz-run
-fuzz-run: $(FUZZ)
+	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all' fuzz-each
+fuzz-each: $(FUZZ)
 	@for target in $(FUZZ); do name=$$(basename $$target); mkdir -p $(BUILD)/corpus/$$name; \
 	  $$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -artifact_prefix=$(BUILD)/ \
 	    $(BUILD)/corpus/$$name tests/fuzz/corpus/$$name || exit 1; done
@@ -177,16 +195,24 @@ bench: $(BUILD)/gnomon $(BENCH)
 	@sh tests/check/setup all
 	@$(ENV) sh tests/bench/run
 
-# quick is the part that takes seconds and belongs to every `make test`; lint adds both compilers and the analysers.
-quick: $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/migrations.inc
+# What is wrong with the text of the tree.  lint-quick takes seconds; lint-slow has both compilers and the analysers, of
+# which clang-tidy looks at what was changed; lint is both, of the whole tree.
+LINT_NEEDS = $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/migrations.inc
+lint-quick quick: $(LINT_NEEDS)
 	$(STEP) lint sh tests/check/lint quick
-	$(STEP) lint-planted sh tests/check/planted
+	$(STEP) lint-planted sh tests/check/planted quick
+LINT_SLOW = lint-gcc lint-clang lint-cppcheck lint-tidy
+lint-slow: $(LINT_SLOW) lint-planted-slow
+$(LINT_SLOW): lint-%: $(LINT_NEEDS)
+	$(STEP) $@ sh tests/check/lint only $*
+lint-planted-slow: lint-gcc lint-clang
+	$(STEP) $@ sh tests/check/planted slow
 lint:
-	@sh tests/check/setup all
-	@$(MAKE) --no-print-directory $(BUILD)/libengine.a $(BUILD)/openapi.inc $(BUILD)/migrations.inc
-	@BUILD=$(BUILD) sh tests/check/lint full && BUILD=$(BUILD) sh tests/check/planted full
-objects: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main/main.c tests/unit/*/*.c tests/fuzz/*.c tests/bench/*.c \
-  tests/golden/*.c)
+	@sh tests/check/setup test
+	@$(MAKE) --no-print-directory $(LINT_NEEDS)
+	@TIDY=all BUILD=$(BUILD) sh tests/check/lint full && BUILD=$(BUILD) sh tests/check/planted full
+every-object: $(ENGINE) $(DB) $(SERVICE) $(API) $(call objects,service/main/main.c tests/unit/*/*.c tests/fuzz/*.c \
+  tests/bench/*.c tests/golden/*.c)
 format:
 	clang-format -i $$(git ls-files -co --exclude-standard '*.c' '*.h')
 
@@ -200,5 +226,6 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all run test steps check units check-engine check-contract check-service check-api check-fuzz http openapi e2e $(E2E) golden \
-  $(GOLDENS) fault $(FAULTS) asan reports tsan api-requests fuzz-api fuzz fuzz-run coverage bench quick lint objects format install clean
+.PHONY: all run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi \
+  e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
+  coverage bench lint lint-quick quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
