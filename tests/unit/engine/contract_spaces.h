@@ -1,5 +1,5 @@
 /* The search spaces that the contract of the algorithms is tested on: a box, finite and extreme ones, conditions,
- * constraints, priors, candidates, and an image.  For engine_contract.c alone. */
+ * constraints, priors, candidates, and an image.  For contract.c alone. */
 #ifndef GNOMON_TESTS_CONTRACT_SPACES_H
 #define GNOMON_TESTS_CONTRACT_SPACES_H
 

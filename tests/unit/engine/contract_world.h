@@ -1,5 +1,5 @@
 /* What the contract is tried on: each algorithm over each space with each choice, and a study with its log that can be
- * lived through or replayed.  For engine_contract.c alone, which includes it once. */
+ * lived through or replayed.  For contract.c alone, which includes it once. */
 #ifndef GNOMON_TESTS_CONTRACT_WORLD_H
 #define GNOMON_TESTS_CONTRACT_WORLD_H
 

@@ -1,5 +1,5 @@
 /* The agent's algorithms: schedules, shared features, messages, when something received is used and what for, the
- * agent's region, and refusals.  engine_contract.c has the rest. */
+ * agent's region, and refusals.  contract.c has the rest. */
 #include "engine/federated/broadcast.h"
 #include "engine/federated/fts.h"
 #include "engine/math/mat.h"

@@ -1,4 +1,4 @@
-/* Reference values of the privacy mechanisms, for engine_mechanism.c.
+/* Reference values of the privacy mechanisms, for mechanism.c.
  * Provenance: computed outside this project with google/differential-privacy (python/dp_accounting, commit b5b0286),
  * SciPy and mpmath, and handed over as JSON; each number is printed as it stands there.  Two libraries agree on the
  * analytic Gaussian to 1e-11 relative; the others are one implementation's.  Tolerances stand with the tests. */

@@ -1,4 +1,4 @@
-/* See service_world.h. */
+/* See world.h. */
 #include "tests/unit/service/world.h"
 
 #include "service/base/npy.h"
