@@ -1,4 +1,4 @@
-/* Suggestions that go on behind their request: RFC 7240's respond-async and wait, and the operations that come of it. */
+/* Asynchronous suggestions: RFC 7240's respond-async and wait, and the operations that come of them. */
 #include "api/handlers/handlers.h"
 #include "api/core/reply.h"
 #include "api/handlers/show.h"

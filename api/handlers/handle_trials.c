@@ -166,7 +166,7 @@ static enum status read_places(struct call *call, const struct spec *spec, doubl
     list = lists[which];
     if (given != 1)
         return error_set(err, STATUS_INVALID, "missing_member", "/points",
-                         "there must be exactly one list: points, candidates, or what a graph has");
+                         "exactly one list is needed: points, candidates, or sites");
     TRY(show_check_list(list, names[which], LIST_MAX, err));
     *len = json_array_size(list);
     if (list == input->sites)

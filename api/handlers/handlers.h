@@ -42,7 +42,7 @@ struct page_input { /* of form_page */
     int64_t     limit;
 };
 
-/* A suggest that goes on behind its request, if the client prefers that ("respond-async", "wait=10"): *taken. */
+/* An asynchronous suggest, if the client prefers that ("respond-async", "wait=10"): *taken. */
 struct suggest_request;
 MUST_CHECK enum status handle_suggest_behind(struct call *call, const struct suggest_request *request, bool *taken,
                                              struct error *err);

@@ -9,7 +9,7 @@
 /* 50 KB/s: what a client must send or take. */
 enum { REQUEST_RATE_BYTES_PER_MS = 50 };
 
-/* See request.c. */
+/* See request_steps.c. */
 enum stage { STAGE_HEAD, STAGE_CHECK, STAGE_BODY, STAGE_PIECE, STAGE_WORK, STAGE_DISCARD, STAGE_SENT };
 
 struct request {

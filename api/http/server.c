@@ -1,4 +1,4 @@
-/* See server.h.  Starts and stops; what happens to a request is in request.c. */
+/* See server.h.  Starts and stops; what happens to a request is in request_steps.c. */
 #define _GNU_SOURCE /* struct ucred */
 #include "api/http/server.h"
 

@@ -357,7 +357,7 @@ static enum status revoke(struct db_conn *conn, void *arg, struct error *err)
     int64_t            changes = 0;
     TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, BIND(TEXT(work->id), INT(work->now_ms))));
     if (changes == 0)
-        return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no such token in force");
+        return error_set(err, STATUS_NOT_FOUND, "token_not_found", "", "there is no valid token with this id");
     return log_token(conn, work->caller, "token.revoked", work->id, work->now_ms, err);
 }
 

@@ -1,4 +1,4 @@
-/* See command_agent_log.h. */
+/* See agent_log.h. */
 #include "service/cli/agent_log.h"
 
 #include "service/codec/codec.h"

@@ -1,4 +1,4 @@
-/* See config.h.  Every value is checked by the same three rules: it parses to its end, it is in range, it is one of
+/* See options.h.  Every value is checked by the same three rules: it parses to its end, it is in range, it is one of
  * the choices. */
 #include "service/cli/options.h"
 

@@ -1,5 +1,5 @@
 /* JSON <-> plain structs, for everything that is deeper than a flat field table.
- * With api/, the only code that sees json_t.  Everything read lives in the arena. */
+ * What is read lives in the arena. */
 #ifndef GNOMON_SERVICE_CODEC_CODEC_H
 #define GNOMON_SERVICE_CODEC_CODEC_H
 

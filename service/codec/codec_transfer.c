@@ -1,4 +1,4 @@
-/* See codec_meta.h. */
+/* See codec_transfer.h. */
 #include "service/codec/codec_transfer.h"
 
 #include "service/codec/codec.h"

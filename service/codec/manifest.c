@@ -266,7 +266,8 @@ static enum status read_object(const json_t *object, const struct row *rows, siz
             return bad(err, where, row->name, "has not the form that it must have");
     }
     if (json_object_size(object) != members)
-        return error_set(err, STATUS_INVALID, "bad_manifest", where, "the manifest has a member too many or too few");
+        return error_set(err, STATUS_INVALID, "bad_manifest", where,
+                         "the manifest has an unknown member, or lacks one");
     return STATUS_OK;
 }
 

@@ -68,8 +68,7 @@ static const struct config_row options_table[] = {
      MEMBER(max_answers),
      .min = 1,
      .max = 1e9,
-     .help =
-         "how many rows' values may be sent for this study, over all runs; by default what it asks for at the first"},
+     .help = "most answers that may be sent for this study, over all runs; by default what it asks for when first run"},
     {.flag = "yes", .kind = CONFIG_SWITCH, MEMBER(yes), .help = "do not ask whether that many answers may be sent"},
     {.flag = "best",
      .kind = CONFIG_SWITCH,

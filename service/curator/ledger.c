@@ -219,9 +219,9 @@ enum status ledger_check_scale(const struct ledger *ledger, const struct ledger_
     json_t     *one = json_loads(ledger->entries[i].scale, 0, NULL), *other = json_loads(next->scale, 0, NULL);
     enum status status = error_set(
         err, STATUS_CONFLICT, "other_scale", "",
-        "refused, and nothing written: %s is not that of the release in the ledger. By other public numbers "
-        "another change is protected, and the epsilons add up to nothing. Use that release again, or its numbers "
-        "(gnomon ledger)",
+        "refused, and nothing written: %s is not that of the release in the ledger. With other public "
+        "numbers another change is protected, and epsilons of different changes do not compose. Use that release "
+        "again, or its numbers (gnomon ledger)",
         difference_of(one, other));
     json_decref(one);
     json_decref(other);

@@ -1,4 +1,4 @@
-/* The use cases of games but for what is played in them (games_play.c).  Each is one transaction; what a token may not
+/* The use cases of games but for what is played in them (games_round.c).  Each is one transaction; what a token may not
  * see is not there. */
 #include "service/game/games.h"
 

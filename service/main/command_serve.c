@@ -55,7 +55,7 @@ static const struct config_row options_table[] = {
      .environment = "GNOMON_INSECURE_HTTP",
      .kind = CONFIG_SWITCH,
      MEMBER(insecure_http),
-     .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy before it"},
+     .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
     {.flag = "synchronous",
      .environment = "GNOMON_SYNCHRONOUS",
@@ -186,11 +186,10 @@ static enum status check_place(const struct place *place, const struct serve_opt
 {
     if (client_is_loopback(place->host) || options->insecure_http)
         return STATUS_OK;
-    return error_set(
-        err, STATUS_INVALID, "usage", "",
-        "%.100s is reachable from other machines and this is plain HTTP: put a TLS proxy before a loopback "
-        "address, or say --insecure-http",
-        place->host);
+    return error_set(err, STATUS_INVALID, "usage", "",
+                     "%.100s is reachable from other machines and this is plain HTTP: put a TLS proxy in front of a "
+                     "loopback address, or give --insecure-http",
+                     place->host);
 }
 
 static enum status read_network(const struct serve_options *options, struct network *out, struct error *err)

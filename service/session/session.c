@@ -362,7 +362,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     arena_init(&live->curves_arena, curves_bytes);
     curves_init(&live->curves, &live->curves_arena);
     if (problem == NULL || live->arena.taken_bytes + curves_bytes >= app->options.session_bytes)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the study's model does not fit");
+        return error_set(err, STATUS_NO_MEMORY, "no_memory", "",
+                         "the study's model does not fit into its memory limit");
     *problem = (struct problem){
         .space = &live->spec.space,
         .options = live->spec.options,

@@ -162,7 +162,7 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
     size_t          len;
     TRY(rows_study_get(conn, id, true, arena, &source, err));
     if (!source.spec.is_shareable)
-        return error_set(err, STATUS_FORBIDDEN, "not_shareable", work->where, "it does not serve other studies");
+        return error_set(err, STATUS_FORBIDDEN, "not_shareable", work->where, "it is not shareable");
     TRY(check_metrics(work, &source.spec, err));
     TRY(check_space(work, &source.spec, err));
     work->sources[i] = (struct meta_source){.study = id, .revision = source.revision, .matrix = ""};
@@ -282,7 +282,7 @@ static enum status read_one(const struct row_meta *row, const struct spec *spec,
     if (failed || g.points == NULL || g.values == NULL)
         return app_no_memory(err);
     if (g.len == 0 || row->points.length != g.len * width * sizeof *g.points)
-        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "an earlier study of this study is not whole");
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the copy of an earlier study is incomplete");
     return to_study(arena, spec->space.kind == SPACE_CANDIDATES, &g, study, err);
 }
 

@@ -122,11 +122,11 @@ enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_n
     bool is_free = trial->state == TRIAL_QUEUED && trial->lease > 0;
     if (is_free && is_needed)
         return error_set(err, STATUS_CONFLICT, "lease_lost", lease == 0 ? "" : "/lease",
-                         "trial %lld is to be tried again: nobody holds it", (long long)trial->number);
+                         "trial %lld is queued again: no worker holds it", (long long)trial->number);
     if (lease == trial->lease || (lease == 0 && !(trial->is_taken_over && is_needed)))
         return STATUS_OK;
     return error_set(err, STATUS_CONFLICT, "lease_lost", lease == 0 ? "" : "/lease",
-                     lease == 0 ? "trial %lld was handed on: who has it now says so with lease.id"
+                     lease == 0 ? "trial %lld was handed to another worker meanwhile: its lease.id is required as lease"
                                 : "trial %lld is not held under this lease any more",
                      (long long)trial->number);
 }

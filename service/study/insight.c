@@ -258,7 +258,7 @@ static enum status choose_trial(struct work *work, const char *id, int64_t given
         TRY(db_read(work->app->db, find_best, &look, err));
     if (out->trial == 0 && out->study.trials[TRIAL_COMPLETED] > 0)
         return error_set(err, STATUS_CONFLICT, "no_feasible_trial", "",
-                         "no completed trial satisfies the constraints: say at which trial (at)");
+                         "no completed trial satisfies the constraints: name a trial with at");
     if (out->trial == 0)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is no completed trial yet");
     return STATUS_OK;

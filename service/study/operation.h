@@ -1,4 +1,4 @@
-/* Suggestions that take long: a suggest that goes on after its request was answered.
+/* Asynchronous suggestions: a suggest that continues after its request was answered with 202.
  * The row is written before the work begins, and ended in the transaction that writes the trials, so a restart finds
  * what was promised and does it again.  Who and how long is waiting for one never decides what comes out.
  * At most OPERATIONS_AT_ONCE are worked on; the others wait in their order.  At most OPERATIONS_WATCHED_MAX requests

@@ -136,7 +136,7 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                          "at most %zu points of this size go into a reply", trial_points_max(&request->spec.space));
     if (request->spec.federation != NULL)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/federation",
-                         "nothing is kept here: an agent of a federation is a study");
+                         "nothing is stored here, so it cannot be an agent of a federation");
     *out = (struct trial_page){.trials = ARENA_NEW(caller->arena, struct trial, (size_t)request->count)};
     if (out->trials == NULL)
         return app_no_memory(err);

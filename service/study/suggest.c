@@ -300,7 +300,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
 }
 
 /* In a slot, which is given back after each proposal: many of them keep nobody else waiting for longer than one.
- * What goes on behind its request and plans ahead takes none: there are few of these at once, and they would keep it for
+ * An asynchronous suggest that plans ahead takes none: there are few of these at once, and they would keep it for
  * long. */
 static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, struct error *err)
 {
@@ -372,7 +372,7 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
     db_done(&rows);
     TRY(status);
     (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
-                    "every trial is handed out: %lld run, and the lease of trial %lld ends first",
+                    "every trial is handed out: %lld are running, and the lease of trial %lld expires first",
                     (long long)plan->study.trials[TRIAL_RUNNING], (long long)trial);
     if (err != NULL) {
         int64_t seconds = (ends - plan->steady_ms + 999) / 1000;
@@ -389,7 +389,7 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
     if (is_spent)
         plan->exhausted = "budget_exhausted";
     if (plan->exhausted == NULL)
-        return error_set(err, STATUS_BUSY, "busy", "", "what there was to give is gone: ask again");
+        return error_set(err, STATUS_BUSY, "busy", "", "other workers took what there was: ask again");
     if (plan->unfit > 0)
         return fixed_conflict(err, plan->unfit, "is next and");
     if (!is_spent && plan->request->fixed != NULL)
@@ -495,7 +495,7 @@ static enum status ask_model(struct plan *plan, struct error *err)
     return status;
 }
 
-/* What plans ahead in a request has its own time, and what goes on behind one as much as it needs. */
+/* A plan ahead within a request has a time limit of its own; an asynchronous one takes as long as it needs. */
 static void set_deadlines(struct plan *plan)
 {
     const struct app *app = plan->app;

@@ -6,7 +6,7 @@
 #include "service/app/app.h"
 #include "service/model/trial.h"
 
-/* Of a suggest that goes on behind its request: see operation.h. */
+/* Of an asynchronous suggest: see operation.h. */
 struct suggest_reply;
 struct suggest_watch {
     void (*report)(void *arg, const struct plan_state *state);

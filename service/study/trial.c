@@ -227,7 +227,7 @@ static enum status check_retry(struct db_conn *conn, struct task *task, struct e
                          trial_state_names[trial->state]);
     if (task->study.spec.space.kind == SPACE_GRAPH)
         return error_set(err, STATUS_CONFLICT, "wrong_space", "",
-                         "the agent has moved on: nothing leads back to a trial");
+                         "the agent has moved on and cannot go back to a trial");
     TRY(rows_curve(conn, task->id, task->caller->arena, trial, err));
     if (trial->curve_len > 0)
         return error_set(err, STATUS_CONFLICT, "trial_has_curve", "",
