@@ -347,6 +347,8 @@ enum status lite_migrate(void *handle, const char *folder, const struct migratio
         return lite_pragma(handle, "foreign_keys", "1", "1", err);
     if (sqlite3_get_autocommit(handle) == 0 && lite_execute(handle, "ROLLBACK", &left) != STATUS_OK)
         why = left;
+    if (schema->found == 0)
+        return error_set(err, status, why.code, "", "cannot make gnomon.db: %.200s", why.text);
     return error_set(err, status, why.code, "", "cannot take gnomon.db from schema %d to %d: %.150s; it is as it was",
                      schema->found, all->len, why.text);
 }
