@@ -80,14 +80,12 @@ enum status handle_federations_post(struct call *call, struct error *err)
 
 /* ---- list, one ---- */
 
-static const char *const states[] = {"active", "paused", "completed", NULL};
-
 struct federations_get_input {
     const char *state, *cursor;
     int64_t     limit;
 };
 static const struct member federations_get_query[] = {
-    {AT(federations_get_input, state), .read = codec_read_name, .names = states},
+    {AT(federations_get_input, state), .read = codec_read_name, .names = federation_state_names},
     {AT(federations_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
     {AT(federations_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
     {.name = NULL},

@@ -67,14 +67,12 @@ enum status handle_studies_post(struct call *call, struct error *err)
 
 /* ---- list ---- */
 
-static const char *const states[] = {"awaiting_candidates", "active", "paused", "completed", NULL};
-
 struct studies_get_input {
     const char *state, *name, *label, *cursor;
     int64_t     limit;
 };
 static const struct member studies_get_query[] = {
-    {AT(studies_get_input, state), .read = codec_read_name, .names = states},
+    {AT(studies_get_input, state), .read = codec_read_name, .names = study_state_names},
     {AT(studies_get_input, name), .read = codec_read_text, .min = 1, .max = 200},
     {AT(studies_get_input, label), .read = codec_read_text, .min = 2, .max = 321},
     {AT(studies_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},

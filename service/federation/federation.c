@@ -12,6 +12,7 @@
 #include "service/base/digest.h"
 #include "service/base/random.h"
 #include "service/app/steady.h"
+#include "service/store/rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -67,9 +68,8 @@ static enum status read_row(const struct row_federation *row, struct arena *aren
                             struct error *err)
 {
     bool failed = false;
-    int  state = FEDERATION_STATES - 1;
-    while (state > 0 && strcmp(federation_state_names[state], row->state) != 0)
-        state--;
+    int  state;
+    TRY(rows_state(federation_state_names, row->state, row->id, &state, err));
     *out = (struct federation){.name = db_keep_text(row->name, arena, &failed),
                                .reason = db_keep_text(row->reason, arena, &failed),
                                .state = (enum federation_state)state,

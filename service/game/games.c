@@ -7,6 +7,7 @@
 #include "service/codec/codec_game.h"
 #include "service/base/random.h"
 #include "service/session/session.h"
+#include "service/store/rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,8 +28,10 @@ static enum status check_visible(const struct caller *caller, const char *id, st
 static enum status read_row(const struct row_game *row, struct arena *arena, struct game_row *out, struct error *err)
 {
     bool failed = false;
+    int  state;
+    TRY(rows_state(games_state_names, row->state, row->id, &state, err));
     *out = (struct game_row){.name = db_keep_text(row->name, arena, &failed),
-                             .state = strcmp(row->state, "active") == 0 ? GAMES_ACTIVE : GAMES_COMPLETED,
+                             .state = (enum games_state)state,
                              .reason = db_keep_text(row->reason, arena, &failed),
                              .budget_rounds = row->budget,
                              .rounds = row->rounds,

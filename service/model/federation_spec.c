@@ -3,7 +3,7 @@
 
 #include "engine/space/region.h"
 
-const char *const federation_state_names[FEDERATION_STATES] = {
+const char *const federation_state_names[FEDERATION_STATES + 1] = {
     [FEDERATION_ACTIVE] = "active", [FEDERATION_PAUSED] = "paused", [FEDERATION_COMPLETED] = "completed"};
 
 double federation_option(const struct federation_spec *spec, const char *name)

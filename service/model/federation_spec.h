@@ -12,7 +12,7 @@ enum {
 };
 
 enum federation_state { FEDERATION_ACTIVE, FEDERATION_PAUSED, FEDERATION_COMPLETED, FEDERATION_STATES };
-extern const char *const federation_state_names[FEDERATION_STATES];
+extern const char *const federation_state_names[FEDERATION_STATES + 1];
 
 /* Immutable.  A private federation (dp-fts-de) aggregates; the other one (fts) hands every vector to every agent. */
 struct federation_spec {

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const char *const games_state_names[GAMES_STATE_COUNT] = {[GAMES_ACTIVE] = "active", [GAMES_COMPLETED] = "completed"};
+const char *const games_state_names[GAMES_STATE_COUNT + 1] = {
+    [GAMES_ACTIVE] = "active", [GAMES_COMPLETED] = "completed"};
 
 size_t games_agent(const struct game_spec *spec, const char *name)
 {

@@ -29,7 +29,7 @@ static inline double games_sign(const struct game_spec *spec, size_t agent)
 }
 
 enum games_state { GAMES_ACTIVE, GAMES_COMPLETED, GAMES_STATE_COUNT };
-extern const char *const games_state_names[GAMES_STATE_COUNT];
+extern const char *const games_state_names[GAMES_STATE_COUNT + 1];
 
 struct game_row {
     char              id[24];

@@ -1,7 +1,7 @@
 /* The words for the states of studies and trials, and what a state refuses. */
 #include "service/model/study.h"
 
-const char *const study_state_names[STUDY_STATE_COUNT] = {
+const char *const study_state_names[STUDY_STATE_COUNT + 1] = {
     [STUDY_AWAITING_CANDIDATES] = "awaiting_candidates",
     [STUDY_ACTIVE] = "active",
     [STUDY_PAUSED] = "paused",
@@ -9,7 +9,7 @@ const char *const study_state_names[STUDY_STATE_COUNT] = {
 };
 
 // clang-format off
-const char *const trial_state_names[TRIAL_STATE_COUNT] = {
+const char *const trial_state_names[TRIAL_STATE_COUNT + 1] = {
     [TRIAL_QUEUED] = "queued",       [TRIAL_RUNNING] = "running",       [TRIAL_COMPLETED] = "completed",
     [TRIAL_FAILED] = "failed",       [TRIAL_INFEASIBLE] = "infeasible", [TRIAL_ABANDONED] = "abandoned",
     [TRIAL_STOPPED] = "stopped",

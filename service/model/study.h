@@ -5,7 +5,8 @@
 #include "service/model/spec.h"
 
 enum study_state { STUDY_AWAITING_CANDIDATES, STUDY_ACTIVE, STUDY_PAUSED, STUDY_COMPLETED, STUDY_STATE_COUNT };
-extern const char *const study_state_names[STUDY_STATE_COUNT];
+/* The words for states, NULL at the end. */
+extern const char *const study_state_names[STUDY_STATE_COUNT + 1];
 
 enum trial_state {
     TRIAL_QUEUED,
@@ -17,7 +18,7 @@ enum trial_state {
     TRIAL_STOPPED, /* early, by a report; counts as finished, never as best */
     TRIAL_STATE_COUNT
 };
-extern const char *const trial_state_names[TRIAL_STATE_COUNT];
+extern const char *const trial_state_names[TRIAL_STATE_COUNT + 1];
 
 struct study {
     char             id[24];

@@ -9,24 +9,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static int name_index(const char *const *names, int count, const char *name)
+enum status rows_state(const char *const *names, const char *stored, const char *what, int *state, struct error *err)
 {
-    for (int i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -1;
+    for (*state = 0; names[*state] != NULL; ++*state)
+        if (strcmp(names[*state], stored) == 0)
+            return STATUS_OK;
+    return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%s has no such state", what);
 }
 
 enum status rows_study(const struct row_study *row, bool with_spec, struct arena *arena, struct study *out,
                        struct error *err)
 {
     bool failed = false;
+    int  state;
     *out = (struct study){0};
     snprintf(out->id, sizeof out->id, "%s", row->id);
     out->name = db_keep_text(row->name, arena, &failed);
-    int state = name_index(study_state_names, STUDY_STATE_COUNT, row->state);
-    if (state < 0)
-        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "study %s has no such state", out->id);
+    TRY(rows_state(study_state_names, row->state, row->id, &state, err));
     out->state = (enum study_state)state;
     out->reason = db_keep_text(row->reason, arena, &failed);
     out->labels = db_keep_text(row->labels, arena, &failed);
@@ -68,12 +67,10 @@ enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec,
 enum status rows_trial(const struct row_trial *row, struct arena *arena, struct trial *out, struct error *err)
 {
     bool failed = false;
+    int  state;
     *out = trial_none();
     out->number = row->number;
-    int state = name_index(trial_state_names, TRIAL_STATE_COUNT, row->state);
-    if (state < 0)
-        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "trial %lld has no such state",
-                         (long long)out->number);
+    TRY(rows_state(trial_state_names, row->state, "a trial", &state, err));
     out->state = (enum trial_state)state;
     out->point = db_keep_blob(row->point, arena, &failed);
     out->row = row->row;

@@ -6,6 +6,10 @@
 #include "service/app/app.h"
 #include "service/model/trial.h"
 
+/* The place of a stored state among its names (NULL at the end).  INTERNAL "store_corrupt" when there is no such state:
+ * what nobody knows is not taken for a state that allows more. */
+MUST_CHECK enum status rows_state(const char *const *names, const char *stored, const char *what, int *state,
+                                  struct error *err);
 /* One study; its spec is parsed only when with_spec (otherwise it is all zero).  NOT_FOUND "study_not_found". */
 MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena,
                                       struct study *out, struct error *err);

@@ -19,7 +19,7 @@
 enum { JOB_ARENA_BYTES = 64 << 20, TRIES = 5 };
 
 // clang-format off
-const char *const operation_state_names[OPERATION_STATE_COUNT] = {
+const char *const operation_state_names[OPERATION_STATE_COUNT + 1] = {
     [OPERATION_RUNNING] = "running",     [OPERATION_SUCCEEDED] = "succeeded",
     [OPERATION_FAILED] = "failed",       [OPERATION_CANCELLED] = "cancelled",
 };
@@ -254,16 +254,15 @@ static enum status read_row(const struct row_operation *row, struct arena *arena
                             const int64_t **numbers, struct error *err)
 {
     bool failed = false;
-    int  k = 0;
+    int  state;
+    TRY(rows_state(operation_state_names, row->state, row->id, &state, err));
     *out = (struct operation){.revision = row->revision,
                               .created_ms = row->created_ms,
                               .finished_ms = row->finished_ms,
                               .retry_after_s = (int)row->retry_after_s};
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->study, sizeof out->study, "%s", row->study);
-    while (k < OPERATION_STATE_COUNT - 1 && strcmp(operation_state_names[k], row->state) != 0)
-        k++;
-    out->state = (enum operation_state)k;
+    out->state = (enum operation_state)state;
     out->len = row->trials.length / sizeof(int64_t);
     int64_t *copy = ARENA_NEW(arena, int64_t, out->len + 1);
     if (copy == NULL)

@@ -16,7 +16,7 @@ enum operation_state {
     OPERATION_CANCELLED,
     OPERATION_STATE_COUNT
 };
-extern const char *const operation_state_names[OPERATION_STATE_COUNT];
+extern const char *const operation_state_names[OPERATION_STATE_COUNT + 1];
 
 struct operation {
     char                 id[24], study[24];

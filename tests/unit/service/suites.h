@@ -16,6 +16,7 @@
     X(federation)         \
     X(ledger)             \
     X(manifest)           \
+    X(members)            \
     X(npy)                \
     X(races)              \
     X(schema)             \

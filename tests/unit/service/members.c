@@ -1,0 +1,182 @@
+/* What is said of a trial: every member that is listed goes through JSON, the store and CSV, and back, as what it was;
+ * and what the store says that nobody knows is not taken for something else. */
+#include "tests/unit/service/suites.h"
+#include "tests/unit/service/world.h"
+
+#include "service/codec/codec_import.h"
+#include "service/codec/codec_trial.h"
+#include "service/federation.h"
+#include "service/games.h"
+#include "service/operation.h"
+#include "service/study.h"
+#include "service/study/observe.h"
+#include "service/study/trial_csv.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Another one for each member. */
+static double number_of(const struct trial_member *member)
+{
+    double value = 0.375 + (double)(member - trial_members);
+    return value < member->least || value > member->most ? member->least : value;
+}
+
+static json_t *value_of(const struct trial_member *member)
+{
+    return member->is_text ? json_sprintf("text %zu", (size_t)(member - trial_members)) : json_real(number_of(member));
+}
+
+static bool is_said(const struct trial_member *member, bool is_value)
+{
+    return member->with != (is_value ? SAID_WITH_STATE : SAID_WITH_VALUE);
+}
+
+static json_t *observation_json(int64_t trial, bool is_value)
+{
+    json_t *json = json_pack("{s:I}", "trial", (json_int_t)trial);
+    if (!is_value)
+        json_object_set_new(json, "state", json_string("infeasible"));
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        if (is_said(member, is_value))
+            json_object_set_new(json, member->name, value_of(member));
+    return json;
+}
+
+static void check_said(const void *from, bool is_trial, bool is_value)
+{
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
+        const void *at = (const char *)from + (is_trial ? member->in_trial : member->in_observation);
+        json_t     *value = value_of(member);
+        bool        is_there = is_said(member, is_value);
+        CU_ASSERT_EQUAL(trial_says(member, at), is_there);
+        if (is_there && member->is_text)
+            CU_ASSERT_STRING_EQUAL(*(const char *const *)at, json_string_value(value));
+        if (is_there && !member->is_text)
+            CU_ASSERT_EQUAL(*(const double *)at, json_real_value(value));
+        json_decref(value);
+    }
+}
+
+static void check_json(const struct study *study, const struct trial *trial, bool is_value)
+{
+    struct arena       arena;
+    struct error       err;
+    struct observation back;
+    json_t            *json = codec_trial_json(&study->spec, trial, 0);
+    arena_init(&arena, 1 << 20);
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
+        json_t *value = is_said(member, is_value) ? value_of(member) : json_null();
+        CU_ASSERT(json_equal(json_object_get(json, member->name), value));
+        json_decref(value);
+    }
+    CU_ASSERT_EQUAL(codec_import(&study->spec, json, "/trials/0", &arena, &back, &err), STATUS_OK);
+    check_said(&back, false, is_value);
+    json_decref(json);
+    arena_fini(&arena);
+}
+
+static void check_csv(struct world *world, const struct study *study, bool is_value)
+{
+    const char         *text;
+    size_t              length, len;
+    struct observation *items;
+    CU_ASSERT_EQUAL_FATAL(export_csv(world->app, &world->caller, study->id, &text, &length, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(import_csv(&study->spec, text, length, &world->arena, &items, &len, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(len, 2);
+    check_said(&items[0], false, is_value);
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        CU_ASSERT_FALSE(trial_says(member, (const char *)&items[1] + member->in_observation));
+}
+
+static void check_round(bool is_value)
+{
+    struct world        *world = world_new();
+    struct study         study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    struct trial         trial;
+    struct observation   item;
+    struct observe_reply reply;
+    json_t              *json = observation_json(1, is_value);
+    CU_ASSERT_EQUAL_FATAL(world_suggest(world, study.id, 2, "w").len, 2);
+    CU_ASSERT_EQUAL_FATAL(codec_observation(&study.spec, json, "", &world->arena, &item, &world->err), STATUS_OK);
+    check_said(&item, false, is_value);
+    CU_ASSERT_EQUAL_FATAL(trial_observe(world->app, &world->caller, study.id, &item, 1, false, &reply, &world->err),
+                          STATUS_OK);
+    CU_ASSERT_EQUAL(trial_find(world->app, &world->caller, study.id, 1, &trial, &world->err), STATUS_OK);
+    check_said(&trial, true, is_value);
+    check_json(&study, &trial, is_value);
+    check_csv(world, &study, is_value);
+    json_decref(json);
+    world_end(world);
+}
+
+static void test_every_member_goes_round(void)
+{
+    check_round(true);
+    check_round(false);
+}
+
+/* Of a trial that nobody reported on: null, and not 0. */
+static void test_nothing_is_said_of_a_fresh_trial(void)
+{
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    struct trial  given = world_suggest(world, study.id, 1, "w").trials[0], found;
+    CU_ASSERT_EQUAL(trial_find(world->app, &world->caller, study.id, 1, &found, &world->err), STATUS_OK);
+    const struct trial *trials[] = {&given, &found};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *json = codec_trial_json(&study.spec, trials[i], 0);
+        for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+            CU_ASSERT(json_is_null(json_object_get(json, member->name)));
+        json_decref(json);
+    }
+    world_end(world);
+}
+
+/* ---- what the store cannot say ---- */
+
+static void alter(struct world *world, const char *sql)
+{
+    sqlite3 *store = NULL;
+    char     path[96];
+    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(path, &store), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(store, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(store);
+}
+
+#define CHECK_CORRUPT(call)                   \
+    CU_ASSERT_EQUAL((call), STATUS_INTERNAL); \
+    CU_ASSERT_STRING_EQUAL(world->err.code, "store_corrupt")
+
+static void test_an_unknown_state_is_no_other_one(void)
+{
+    struct world     *world = world_new();
+    struct study      study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    struct trial      trial;
+    struct federation federation;
+    struct game_row   game;
+    struct operation  operation;
+    CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "w").len, 1);
+    alter(world,
+          "UPDATE trial SET state = 'frozen';"
+          "INSERT INTO federation VALUES ('fed_a', 'f', 'frozen', NULL, '{}', x'00', '', 1, 0, 1, 0, 0, 0.0, 1, 1);"
+          "INSERT INTO game VALUES ('gam_a', 'g', 'frozen', NULL, '{}', 1, 0, 1, 1);"
+          "INSERT INTO operation SELECT 'op_a', id, 'frozen', '', 1, '', NULL, 0, NULL, 0, NULL, NULL, 1, 0, 0 "
+          "FROM study");
+    CHECK_CORRUPT(trial_find(world->app, &world->caller, study.id, 1, &trial, &world->err));
+    CHECK_CORRUPT(federation_find(world->app, &world->caller, "fed_a", &federation, &world->err));
+    CHECK_CORRUPT(games_find(world->app, &world->caller, "gam_a", &game, &world->err));
+    CHECK_CORRUPT(operation_find(world->app, &world->caller, "op_a", &operation, &world->err));
+    alter(world, "UPDATE study SET state = 'frozen'");
+    CHECK_CORRUPT(study_find(world->app, &world->caller, study.id, &study, &world->err));
+    world_end(world);
+}
+
+CU_TestInfo suite_members[] = {
+    {"every member goes round", test_every_member_goes_round},
+    {"nothing is said of a fresh trial", test_nothing_is_said_of_a_fresh_trial},
+    {"an unknown state is no other one", test_an_unknown_state_is_no_other_one},
+    CU_TEST_INFO_NULL,
+};
