@@ -2,6 +2,7 @@
 #include "api/handlers/handlers.h"
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
+#include "service/codec/codec_import.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_transfer.h"
 #include "service/codec/codec_read.h"
@@ -107,42 +108,6 @@ static json_t *render_import(struct call *call, const void *result)
                      (json_int_t)shown->reply.skipped, "dry_run", shown->dry_run);
 }
 
-static enum status read_state(const json_t *trial, const char *where, enum outcome *out, struct error *err)
-{
-    const char *state = json_string_value(json_object_get(trial, "state"));
-    char        path[CODEC_PATH_MAX];
-    if (state != NULL && transfer_outcome(state, out))
-        return STATUS_OK;
-    codec_read_path(path, where, "state");
-    return state == NULL ? error_set(err, STATUS_INVALID, "missing_member", where, "a trial has a state")
-                         : error_set(err, STATUS_INVALID, "unknown_value", path, "is not a state of trials");
-}
-
-/* A trial of an export as the observation that reports it; one without a result as a failed one. */
-static json_t *trial_observation(const json_t *trial, enum outcome outcome)
-{
-    static const char *const place[] = {"point", "sites", "candidate", "external_id", NULL};
-    static const char *const one[] = {"value", "stddev", NULL};
-    static const char *const several[] = {"values", "stddevs", NULL};
-    static const char *const graph[] = {"values", NULL};
-    static const char *const none[] = {"reason", NULL};
-    bool                     is_graph = json_is_array(json_object_get(trial, "sites"));
-    bool                     is_several = json_object_size(json_object_get(trial, "values")) > 1;
-    const char *const       *result = is_graph ? graph : is_several ? several : one;
-    const char *const       *lists[] = {place, outcome == OUTCOME_VALUE ? result : none};
-    const char              *state = outcome == OUTCOME_INFEASIBLE ? "infeasible" : "failed";
-    json_t *observation = outcome == OUTCOME_VALUE ? json_object() : json_pack("{s:s}", "state", state);
-    for (size_t l = 0; l < sizeof lists / sizeof lists[0]; l++)
-        for (const char *const *name = lists[l]; *name != NULL; name++) {
-            json_t *member = json_object_get(trial, *name);
-            if (member != NULL && !json_is_null(member) && json_object_set(observation, *name, member) != 0) {
-                json_decref(observation);
-                return NULL;
-            }
-        }
-    return observation;
-}
-
 struct batch {
     struct observation *items;
     size_t              len;
@@ -150,60 +115,10 @@ struct batch {
     const char         *source;
 };
 
-static enum status read_curve(struct call *call, const json_t *json, const char *where, struct observation *item,
-                              struct error *err)
-{
-    char   path[CODEC_PATH_MAX], list[CODEC_PATH_MAX];
-    size_t len = json_array_size(json);
-    codec_read_path(list, where, "curve");
-    if (json == NULL || json_is_null(json))
-        return STATUS_OK;
-    struct curve_point *curve = ARENA_NEW(&call->arena, struct curve_point, len + 1);
-    if (curve == NULL)
-        return app_no_memory(err);
-    for (size_t i = 0; i < len; i++) {
-        const json_t *point = json_array_get(json, i), *value = json_object_get(point, "value");
-        double        step = 0;
-        codec_read_path_item(path, list, i);
-        bool is_read = codec_read_is_integral(json_object_get(point, "step"), &step) && json_is_number(value);
-        if (!is_read || step < (i == 0 ? 1 : (double)curve[i - 1].step + 1))
-            return error_set(err, STATUS_INVALID, is_read ? "step_out_of_order" : "wrong_type", path,
-                             "must have a value and a step that is larger than the one before");
-        curve[i] = (struct curve_point){.step = (int64_t)step, .value = json_number_value(value) + 0.0};
-    }
-    item->curve = curve;
-    item->curve_len = len;
-    if (item->outcome == OUTCOME_STOPPED && len > 0)
-        item->value = curve[len - 1].value;
-    return json_is_array(json) ? STATUS_OK : error_set(err, STATUS_INVALID, "wrong_type", list, "must be an array");
-}
-
-/* What an observation does not have: see trial_observation. */
-static enum status complete_item(struct call *call, const json_t *trial, const char *where, struct observation *item,
-                                 struct error *err)
-{
-    double        number = 0;
-    const json_t *json = json_object_get(trial, "number"), *worker = json_object_get(trial, "worker");
-    char          path[CODEC_PATH_MAX];
-    TRY(read_state(trial, where, &item->outcome, err));
-    codec_read_path(path, where, "number");
-    if (json != NULL && (!codec_read_is_integral(json, &number) || number < 1))
-        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the number of a trial");
-    codec_read_path(path, where, "worker");
-    if (worker != NULL && (!json_is_string(worker) || json_string_length(worker) > TRANSFER_WORKER_MAX))
-        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the name of a worker");
-    item->number = (int64_t)number;
-    item->worker = json_string_value(worker);
-    return read_curve(call, json_object_get(trial, "curve"), where, item, err);
-}
-
 static enum status read_export(struct call *call, const struct spec *spec, const json_t *trials, struct batch *batch,
                                struct error *err)
 {
     const struct import_post_input *input = call->input;
-    char                            path[CODEC_PATH_MAX];
-    json_auto_t                    *list = json_array();
-    enum outcome                    outcome;
     if (!json_is_array(trials))
         return error_set(err, STATUS_INVALID, "wrong_type", "/trials", "must be an array");
     if (json_array_size(trials) > TRANSFER_MAX)
@@ -212,18 +127,8 @@ static enum status read_export(struct call *call, const struct spec *spec, const
     batch->len = json_array_size(trials);
     batch->source = input->id == NULL ? "" : input->id;
     batch->origin = (struct origin){.where = "/trials"};
-    for (size_t i = 0; i < batch->len; i++) {
-        codec_read_path_item(path, "/trials", i);
-        TRY(read_state(json_array_get(trials, i), path, &outcome, err));
-        if (json_array_append_new(list, trial_observation(json_array_get(trials, i), outcome)) != 0)
-            return app_no_memory(err);
-    }
-    TRY(show_read_observations(call, spec, list, "/trials", &batch->items, err));
-    for (size_t i = 0; i < batch->len; i++) {
-        codec_read_path_item(path, "/trials", i);
-        TRY(complete_item(call, json_array_get(trials, i), path, &batch->items[i], err));
-    }
-    return STATUS_OK;
+    return show_read_observations(
+        call, spec, &(struct show_list){.list = trials, .where = "/trials", .read = codec_import}, &batch->items, err);
 }
 
 /* A quoted cell may go over several lines: the item knows its own. */
@@ -253,7 +158,7 @@ static enum status read_batch(struct call *call, const struct spec *spec, struct
     TRY(show_check_list(input->observations, "/observations", TRANSFER_MAX, err));
     batch->len = json_array_size(input->observations);
     batch->origin = (struct origin){.where = "/observations"};
-    return show_read_observations(call, spec, input->observations, "/observations", &batch->items, err);
+    return show_read_observations(call, spec, &SHOW_OBSERVATIONS(input->observations), &batch->items, err);
 }
 
 enum status handle_import_post(struct call *call, struct error *err)

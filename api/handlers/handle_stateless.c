@@ -129,7 +129,7 @@ static enum status read_observations(struct call *call, const json_t *list, stru
     if (list == NULL || (json_is_array(list) && json_array_size(list) == 0))
         return STATUS_OK;
     TRY(show_check_list(list, "/observations", OBSERVATIONS_MAX, err));
-    TRY(show_read_observations(call, &request->spec, list, "/observations", &items, err));
+    TRY(show_read_observations(call, &request->spec, &SHOW_OBSERVATIONS(list), &items, err));
     request->observations = items;
     request->observations_len = json_array_size(list);
     for (size_t i = 0; i < request->observations_len; i++) {

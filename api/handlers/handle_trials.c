@@ -107,7 +107,7 @@ enum status handle_observe_post(struct call *call, struct error *err)
         TRY(show_check_list(input->observations, "/observations", OBSERVATIONS_MAX, err));
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     if (in_batch)
-        TRY(show_read_observations(call, &study.spec, input->observations, "/observations", &items, err));
+        TRY(show_read_observations(call, &study.spec, &SHOW_OBSERVATIONS(input->observations), &items, err));
     else
         TRY(codec_observation(&study.spec, call->json, "", &call->arena, &one, err));
     return show_observe(call, in_batch ? items : &one, in_batch ? json_array_size(input->observations) : 1,
@@ -189,14 +189,12 @@ enum status handle_trials_post(struct call *call, struct error *err)
     return trial_queue(call->app, &call->caller, call->params[0], points, rows, len, &shown->page, err);
 }
 
-static const char *const trial_states[] = {"queued",     "running",   "completed", "failed",
-                                           "infeasible", "abandoned", "stopped",   NULL};
 struct trials_get_input {
     const char *state, *cursor;
     int64_t     limit;
 };
 static const struct member trials_get_query[] = {
-    {AT(trials_get_input, state), .read = codec_read_name, .names = trial_states},
+    {AT(trials_get_input, state), .read = codec_read_name, .names = trial_state_names},
     {AT(trials_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
     {AT(trials_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
     {.name = NULL},

@@ -182,17 +182,17 @@ enum status show_read_fixed(struct call *call, const struct spec *spec, const js
     return codec_fixed(spec, json, &call->arena, point, err);
 }
 
-enum status show_read_observations(struct call *call, const struct spec *spec, const json_t *list, const char *where,
+enum status show_read_observations(struct call *call, const struct spec *spec, const struct show_list *in,
                                    struct observation **items, struct error *err)
 {
-    size_t len = json_array_size(list);
+    size_t len = json_array_size(in->list);
     char   path[CODEC_PATH_MAX];
-    *items = ARENA_NEW(&call->arena, struct observation, len);
+    *items = ARENA_NEW(&call->arena, struct observation, len + 1);
     if (*items == NULL)
         return app_no_memory(err);
     for (size_t i = 0; i < len; i++) {
-        codec_read_path_item(path, where, i);
-        TRY(keep(call, codec_observation(spec, json_array_get(list, i), path, &call->arena, &(*items)[i], err), err));
+        codec_read_path_item(path, in->where, i);
+        TRY(keep(call, in->read(spec, json_array_get(in->list, i), path, &call->arena, &(*items)[i], err), err));
     }
     return problems_first(&call->problems, err);
 }

@@ -5,6 +5,7 @@
 #include "api/core/call.h"
 #include "service/codec/codec.h"
 #include "service/study/events.h"
+#include "service/codec/codec_trial.h"
 #include "service/study/observe.h"
 
 /* {"<name>":[...],"next_cursor":...}; takes the list. */
@@ -34,9 +35,20 @@ MUST_CHECK enum status show_read_sites(struct call *call, const struct spec *spe
 MUST_CHECK enum status show_read_fixed(struct call *call, const struct spec *spec, const json_t *json,
                                        const double **fixed, struct error *err);
 
-/* An array of observations, every problem collected.  where: "/observations". */
-MUST_CHECK enum status show_read_observations(struct call *call, const struct spec *spec, const json_t *list,
-                                              const char *where, struct observation **items, struct error *err);
+/* An array of observations, or of the trials of an export, every problem collected. */
+struct show_list {
+    const json_t *list;
+    const char   *where;
+    enum status (*read)(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
+                        struct observation *out, struct error *err);
+};
+#define SHOW_OBSERVATIONS(json)                                             \
+    (struct show_list)                                                      \
+    {                                                                       \
+        .list = (json), .where = "/observations", .read = codec_observation \
+    }
+MUST_CHECK enum status show_read_observations(struct call *call, const struct spec *spec, const struct show_list *in,
+                                              struct observation **items, struct error *err);
 
 /* Checks that list is an array of 1 to max items. */
 MUST_CHECK enum status show_check_list(const json_t *list, const char *where, size_t max, struct error *err);

@@ -2,6 +2,23 @@
 #include "service/model/trial.h"
 
 #include <stddef.h>
+#include <string.h>
+
+bool outcome_of_state(const char *state, enum outcome *out)
+{
+    static const enum outcome outcomes[TRIAL_STATE_COUNT] = {
+        [TRIAL_QUEUED] = OUTCOME_QUEUED,         [TRIAL_RUNNING] = OUTCOME_QUEUED,
+        [TRIAL_COMPLETED] = OUTCOME_VALUE,       [TRIAL_FAILED] = OUTCOME_FAILED,
+        [TRIAL_INFEASIBLE] = OUTCOME_INFEASIBLE, [TRIAL_ABANDONED] = OUTCOME_ABANDONED,
+        [TRIAL_STOPPED] = OUTCOME_STOPPED,
+    };
+    for (size_t i = 0; i < TRIAL_STATE_COUNT; i++)
+        if (strcmp(trial_state_names[i], state) == 0) {
+            *out = outcomes[i];
+            return true;
+        }
+    return false;
+}
 
 #define MEMBER(name_, text, least_, most_, with_)           \
     {.name = #name_,                                        \

@@ -73,6 +73,10 @@ enum outcome {
     OUTCOME_ABANDONED,
     OUTCOME_QUEUED /* there is none yet: the trial is to be tried here */
 };
+/* What a trial in this state is imported as; false: there is no such state. */
+bool outcome_of_state(const char *state, enum outcome *out);
+
+enum { TRIAL_WORKER_MAX = 128 }; /* characters */
 struct observation {
     int64_t       trial; /* 0: by point or by candidate */
     int64_t       lease; /* under which the trial was held; 0: not said */

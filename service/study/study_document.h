@@ -19,11 +19,8 @@ struct transfer {
 MUST_CHECK enum status transfer_read(struct app *app, struct caller *caller, const char *study, struct transfer *out,
                                      struct error *err);
 
-/* At most so many trials, and characters of a worker's name, at once. */
-enum { TRANSFER_MAX = 10000, TRANSFER_WORKER_MAX = 128 };
-
-/* What a trial in this state is imported as; false: there is no such state. */
-bool transfer_outcome(const char *state, enum outcome *out);
+/* At most so many trials at once. */
+enum { TRANSFER_MAX = 10000 };
 
 /* Gives an external id to each item that has none: to a trial of a study (source) "<its id>/<number>", otherwise
  * a digest of what the row says and how many such rows are before it. */

@@ -70,7 +70,7 @@ static enum status read_text(struct line *line, const char *cell, size_t bytes_m
 
 static enum status read_state(struct line *line, const char *cell)
 {
-    bool is_known = cell[0] == '\0' || transfer_outcome(cell, &line->out->outcome);
+    bool is_known = cell[0] == '\0' || outcome_of_state(cell, &line->out->outcome);
     return is_known ? STATUS_OK : refuse(line, "unknown_value", "is not a state");
 }
 
@@ -101,7 +101,7 @@ static enum status read_member(struct line *line, const char *cell)
 
 static enum status read_worker(struct line *line, const char *cell)
 {
-    return read_text(line, cell, TRANSFER_WORKER_MAX, &line->out->worker);
+    return read_text(line, cell, TRIAL_WORKER_MAX, &line->out->worker);
 }
 
 static enum status read_candidate(struct line *line, const char *cell)

@@ -5,10 +5,10 @@
 
 #include "service/codec/codec_import.h"
 #include "service/codec/codec_trial.h"
-#include "service/federation.h"
-#include "service/games.h"
-#include "service/operation.h"
-#include "service/study.h"
+#include "service/federation/federation.h"
+#include "service/game/games.h"
+#include "service/study/operation.h"
+#include "service/study/study.h"
 #include "service/study/observe.h"
 #include "service/study/trial_csv.h"
 

@@ -1,0 +1,111 @@
+/* See codec_import.h. */
+#include "service/codec/codec_import.h"
+
+#include "service/codec/codec.h"
+#include "service/codec/codec_read.h"
+#include "service/codec/codec_trial.h"
+
+#include <string.h>
+
+static enum status read_state(const json_t *trial, const char *where, enum outcome *out, struct error *err)
+{
+    const char *state = json_string_value(json_object_get(trial, "state"));
+    char        path[CODEC_PATH_MAX];
+    if (state != NULL && outcome_of_state(state, out))
+        return STATUS_OK;
+    codec_read_path(path, where, "state");
+    return state == NULL ? error_set(err, STATUS_INVALID, "missing_member", where, "a trial has a state")
+                         : error_set(err, STATUS_INVALID, "unknown_value", path, "is not a state of trials");
+}
+
+/* Where a trial has it; *out becomes NULL when out of memory. */
+static void take(json_t **out, const json_t *trial, const char *name)
+{
+    json_t *member = json_object_get(trial, name);
+    if (member != NULL && !json_is_null(member))
+        codec_put(out, name, json_incref(member));
+}
+
+/* The trial as the observation that reports it; one without a result as a failed one. */
+static json_t *as_observation(const json_t *trial, enum outcome outcome)
+{
+    static const char *const places[] = {"point", "sites", "candidate"};
+    bool    is_value = outcome == OUTCOME_VALUE, is_graph = json_is_array(json_object_get(trial, "sites"));
+    bool    is_long = is_graph || json_object_size(json_object_get(trial, "values")) > 1;
+    json_t *out = json_object();
+    if (!is_value)
+        codec_put(&out, "state", json_string(outcome == OUTCOME_INFEASIBLE ? "infeasible" : "failed"));
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        take(&out, trial, places[i]);
+    for (const struct trial_member *member = trial_members; member->name != NULL; member++)
+        if (member->with != (is_value ? SAID_WITH_STATE : SAID_WITH_VALUE) &&
+            !(is_long && trial_member_is_of_metric(member)))
+            take(&out, trial, member->name);
+    if (is_value && is_long)
+        take(&out, trial, "values");
+    if (is_value && is_long && !is_graph)
+        take(&out, trial, "stddevs");
+    return out;
+}
+
+static enum status read_curve(const json_t *json, const char *where, struct arena *arena, struct observation *out,
+                              struct error *err)
+{
+    char   path[CODEC_PATH_MAX];
+    size_t len = json_array_size(json);
+    if (json == NULL || json_is_null(json))
+        return STATUS_OK;
+    if (!json_is_array(json))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an array");
+    struct curve_point *curve = ARENA_NEW(arena, struct curve_point, len + 1);
+    if (curve == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        const json_t *point = json_array_get(json, i), *value = json_object_get(point, "value");
+        double        step = 0;
+        codec_read_path_item(path, where, i);
+        bool is_read = codec_read_is_integral(json_object_get(point, "step"), &step) && json_is_number(value);
+        if (!is_read || step < (i == 0 ? 1 : (double)curve[i - 1].step + 1))
+            return error_set(err, STATUS_INVALID, is_read ? "step_out_of_order" : "wrong_type", path,
+                             "must have a value and a step that is larger than the one before");
+        curve[i] = (struct curve_point){.step = (int64_t)step, .value = json_number_value(value) + 0.0};
+    }
+    out->curve = curve;
+    out->curve_len = len;
+    if (out->outcome == OUTCOME_STOPPED && len > 0)
+        out->value = curve[len - 1].value;
+    return STATUS_OK;
+}
+
+/* What an observation does not have. */
+static enum status read_rest(const json_t *trial, const char *where, struct arena *arena, struct observation *out,
+                             struct error *err)
+{
+    double        number = 0;
+    const json_t *json = json_object_get(trial, "number"), *worker = json_object_get(trial, "worker");
+    char          path[CODEC_PATH_MAX];
+    codec_read_path(path, where, "number");
+    if (json != NULL && (!codec_read_is_integral(json, &number) || number < 1))
+        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the number of a trial");
+    codec_read_path(path, where, "worker");
+    if (worker != NULL && (!json_is_string(worker) || json_string_length(worker) > TRIAL_WORKER_MAX))
+        return error_set(err, STATUS_INVALID, "wrong_type", path, "must be the name of a worker");
+    out->number = (int64_t)number;
+    out->worker = json_string_value(worker);
+    codec_read_path(path, where, "curve");
+    return read_curve(json_object_get(trial, "curve"), path, arena, out, err);
+}
+
+enum status codec_import(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
+                         struct observation *out, struct error *err)
+{
+    enum outcome outcome;
+    TRY(read_state(json, where, &outcome, err));
+    json_t     *observation = as_observation(json, outcome);
+    enum status status =
+        observation == NULL ? error_no_memory(err) : codec_observation(spec, observation, where, arena, out, err);
+    json_decref(observation);
+    TRY(status);
+    out->outcome = outcome;
+    return read_rest(json, where, arena, out, err);
+}
