@@ -106,8 +106,8 @@ $(BENCH): %: %.o $(BUILD)/libengine.a
 $(GOLDEN): %: %.o $(BUILD)/libengine.a
 	$(call say,link,$@)$(LINK) -o $@ $^ $(MATH_LIBS)
 FAILING = $(patsubst tests/fault/%.c,$(BUILD)/%.so,$(wildcard tests/fault/*.c))
-$(BUILD)/fail%.so: tests/fault/fail%.c
-	$(call say,cc,$<)mkdir -p $(@D) && $(CC) -O1 -g $(WARN) -std=gnu11 -shared -fPIC -o $@ $<
+$(BUILD)/fail%.so: tests/fault/fail%.c tests/fault/plan.h
+	$(call say,cc,$<)mkdir -p $(@D) && $(CC) -I. -O1 -g $(WARN) -std=gnu11 -shared -fPIC -o $@ $<
 
 # Starts the service with ./data, makes a first token, runs the demo study, serves until Ctrl-C.
 run:

@@ -2,20 +2,18 @@
  * the process at one of them, and sets the wall clock.  FAIL_FILE names a file that the test maps too (struct plan).  The
  * calls are told apart by the name of the open file, so nothing has to be remembered. */
 #define _GNU_SOURCE /* RTLD_NEXT, off64_t */
+#include "tests/fault/plan.h"
+
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
 
 enum call { CALL_READ = 1, CALL_WRITE = 2, CALL_SYNC = 4, CALL_TRUNCATE = 8, CALL_NAME = 16 }; /* rename, unlink */
 enum file { FILE_STORE = 1, FILE_JOURNAL = 2, FILE_FOLDER = 4 /* any */, FILE_BACKUP = 8 };
@@ -35,14 +33,7 @@ static struct plan *plan;
 
 __attribute__((constructor)) static void open_plan(void)
 {
-    const char *path = getenv("FAIL_FILE");
-    int         fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    void *map = mmap(NULL, sizeof(struct plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (map != MAP_FAILED)
-        plan = map;
+    plan = plan_map(sizeof *plan);
 }
 
 static int file_named(const char *name)

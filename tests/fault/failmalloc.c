@@ -1,13 +1,11 @@
 /* Preloaded into the server by the test `memory`: makes an allocation fail.
  * FAIL_FILE names a file of 16 bytes that the test maps too: two 64-bit numbers, how many allocations happened since
  * the test wrote 0 there, and which one fails (0: none; negative: that one and all later ones). */
+#include "tests/fault/plan.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -20,14 +18,7 @@ static struct plan *plan;
 
 __attribute__((constructor)) static void open_plan(void)
 {
-    const char *path = getenv("FAIL_FILE");
-    int         fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    void *map = mmap(NULL, sizeof(struct plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (map != MAP_FAILED)
-        plan = map;
+    plan = plan_map(sizeof *plan);
 }
 
 static int fails(void)
