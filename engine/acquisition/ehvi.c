@@ -22,14 +22,15 @@ struct ehvi_box {
 };
 
 struct boxes {
+    struct arena    *arena;
     struct ehvi_box *at;
     size_t           len, room;
 };
 
-static enum status push(struct boxes *boxes, const struct ehvi_box *box, struct arena *arena, struct error *err)
+static enum status push(struct boxes *boxes, const struct ehvi_box *box, struct error *err)
 {
     if (boxes->len == boxes->room) {
-        struct ehvi_box *more = ARENA_NEW(arena, struct ehvi_box, 2 * boxes->room + 64);
+        struct ehvi_box *more = ARENA_NEW(boxes->arena, struct ehvi_box, 2 * boxes->room + 64);
         if (more == NULL)
             return error_no_memory(err);
         if (boxes->len > 0)
@@ -43,13 +44,13 @@ static enum status push(struct boxes *boxes, const struct ehvi_box *box, struct 
 
 /* Adds box without what lies below the corner, in the first m of its dimensions: at most m boxes. */
 static enum status push_rest(struct boxes *boxes, struct ehvi_box box, const uint32_t *corner, size_t m,
-                             struct arena *arena, struct error *err)
+                             struct error *err)
 {
     for (size_t j = 0; j < m; j++) {
         struct ehvi_box above = box;
         above.lower[j] = corner[j];
         if (above.lower[j] < above.upper[j])
-            TRY(push(boxes, &above, arena, err));
+            TRY(push(boxes, &above, err));
         if (corner[j] < box.upper[j])
             box.upper[j] = corner[j];
     }
@@ -67,7 +68,7 @@ static bool is_below(const struct ehvi_box *box, const uint32_t *corner, size_t 
 /* From infinity down along the last dimension: the open boxes are disjoint and make up what the corners so far leave of
  * the others; a corner [m] closes those that reach below it and opens what it leaves of them. */
 static enum status sweep(const uint32_t (*corners)[OBJECTIVES_MAX], size_t n, size_t m, struct boxes *open,
-                         struct boxes *closed, struct arena *arena, struct error *err)
+                         struct boxes *closed, struct error *err)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t b = 0; b < open->len;) {
@@ -79,14 +80,14 @@ static enum status sweep(const uint32_t (*corners)[OBJECTIVES_MAX], size_t n, si
             open->at[b] = open->at[--open->len];
             box.lower[m - 1] = corners[i][m - 1];
             if (box.lower[m - 1] < box.upper[m - 1])
-                TRY(push(closed, &box, arena, err));
+                TRY(push(closed, &box, err));
             box.upper[m - 1] = box.lower[m - 1];
             box.lower[m - 1] = 0;
-            TRY(push_rest(open, box, corners[i], m - 1, arena, err));
+            TRY(push_rest(open, box, corners[i], m - 1, err));
         }
     for (size_t b = 0; b < open->len; b++)
         if (open->at[b].upper[m - 1] > 0)
-            TRY(push(closed, &open->at[b], arena, err));
+            TRY(push(closed, &open->at[b], err));
     return STATUS_OK;
 }
 
@@ -148,7 +149,7 @@ enum status ehvi_init(struct ehvi *ehvi, const double *front, size_t n, size_t m
 {
     assert(m >= 2 && m <= OBJECTIVES_MAX);
     uint32_t(*corners)[OBJECTIVES_MAX] = arena_zalloc(arena, n + 1, sizeof *corners);
-    struct boxes    open = {0}, closed = {0};
+    struct boxes    open = {.arena = arena}, closed = {.arena = arena};
     struct ehvi_box all = {.lower = {0}};
     size_t          above = 0;
     *ehvi = (struct ehvi){.m = m};
@@ -166,8 +167,8 @@ enum status ehvi_init(struct ehvi *ehvi, const double *front, size_t n, size_t m
     qsort(corners, above, sizeof *corners, compare_corners);
     for (size_t j = 0; j < m; j++)
         all.upper[j] = (uint32_t)ehvi->edges_len[j] - 1;
-    TRY(push(&open, &all, arena, err));
-    TRY(sweep((const uint32_t(*)[OBJECTIVES_MAX])corners, above, m, &open, &closed, arena, err));
+    TRY(push(&open, &all, err));
+    TRY(sweep((const uint32_t(*)[OBJECTIVES_MAX])corners, above, m, &open, &closed, err));
     ehvi->boxes = closed.at;
     ehvi->len = closed.len;
     return STATUS_OK;

@@ -8,9 +8,11 @@
 
 enum { CHUNK = 256 };
 
-enum status gp_insight_predict(const struct gp_model *model, const double *points, size_t m, double *mean, double *sd,
-                               struct error *err)
+enum status gp_insight_predict(const struct gp_model *model, const struct prediction *wanted, struct error *err)
 {
+    const double       *points = wanted->points;
+    double             *mean = wanted->mean, *sd = wanted->sd;
+    size_t              m = wanted->m;
     const struct space *space = model->space;
     struct arena_mark   mark = arena_mark(model->scratch);
     double             *U = arena_alloc(model->scratch, CHUNK, space->dims * sizeof *U);

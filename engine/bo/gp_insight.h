@@ -7,8 +7,8 @@
 
 /* Posterior at m points of the space [m][params_len]: mean [m], sd [m]; sd NULL: not wanted, which costs O(n dims) for
  * each point in place of O(n^2).  Errors: NO_MEMORY. */
-MUST_CHECK enum status gp_insight_predict(const struct gp_model *model, const double *points, size_t m, double *mean,
-                                          double *sd, struct error *err);
+MUST_CHECK enum status gp_insight_predict(const struct gp_model *model, const struct prediction *wanted,
+                                          struct error *err);
 
 /* Leave-one-out residuals of the observed trials in the model, by trial: *out [*len] in arena.  Infeasible trials are
  * in the model, but have no value of their own.  Errors: NO_MEMORY, NUMERIC.  O(n^3/3). */

@@ -67,7 +67,7 @@ enum status gp_effort_box(const struct gp_study *study, const struct gp_model *m
     struct trust_region region;
     TRY(trust_region_find(model->log, RULE, model->scratch, &region, err));
     space_encode(model->space, trial_log_point(model->log, place), box);
-    trust_region_box(&region, model->space, study->group_of, theta, box, box, box + model->space->dims);
+    trust_region_box(&region, model->space, study->group_of, theta, box, box);
     return STATUS_OK;
 }
 

@@ -243,15 +243,14 @@ static void end_model(struct session *session)
     gp_memory_end(&session->study.memory);
 }
 
-static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
-                           double *sd, struct error *err)
+static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
     struct gp_model model;
     if (session->candidates != NULL)
-        return candidates_predict(session->candidates, rows, m, mean, sd, err);
+        return candidates_predict(session->candidates, wanted, err);
     enum status status = begin_model(session, &model, err);
     if (status == STATUS_OK)
-        status = gp_insight_predict(&model, points, m, mean, sd, err);
+        status = gp_insight_predict(&model, wanted, err);
     end_model(session);
     return status;
 }

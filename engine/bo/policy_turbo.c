@@ -135,26 +135,25 @@ static struct acq acquisition(const struct situation *now)
     return gp_target_log_ei(&now->model);
 }
 
-/* theta: of the box.  u [3 dims]: place of the point out, then scratch. */
-static enum status search(struct session *session, const struct situation *now, const double *theta,
-                          struct gp_target *target, double *point, double *u, struct error *err)
+/* point [params_len] out, then its place in the unit cube [dims] out, then scratch [2 dims]. */
+static enum status search(struct session *session, const struct situation *now, struct gp_target *target, double *point,
+                          struct error *err)
 {
     const struct gp_model *model = &now->model;
     size_t                 len = model->log->params_len, dims = model->space->dims, count = model->anchors.len;
-    double                *anchors = arena_alloc(model->scratch, count, len * sizeof *anchors), *lower = u + dims,
-           *upper = lower + dims;
+    double *anchors = arena_alloc(model->scratch, count, len * sizeof *anchors), *u = point + len, *box = u + dims;
     if (anchors == NULL)
         return error_no_memory(err);
     for (size_t k = 0; k < count; k++)
         memcpy(anchors + k * len, trial_log_point(model->log, model->anchors.place[k]), len * sizeof *anchors);
     space_encode(model->space, anchors, u);
-    trust_region_box(&now->region, model->space, session->study.group_of, theta, u, lower, upper);
+    trust_region_box(&now->region, model->space, session->study.group_of, now->theta, u, box);
     struct acq_search wanted = {.space = &now->view,
                                 .finite = &session->study.used,
                                 .anchors = anchors,
                                 .anchors_len = count,
-                                .lower = lower,
-                                .upper = upper,
+                                .lower = box,
+                                .upper = box + dims,
                                 .seed = session->study.problem->seed,
                                 .trial = now->ask->trial,
                                 .samples = SAMPLES,
@@ -185,14 +184,15 @@ static enum status propose(struct session *session, struct situation *now, struc
     double *theta = ARENA_NEW(&session->study.memory.scratch, double, 3 * len + 3 * dims);
     if (theta == NULL)
         return error_no_memory(err);
-    double *used = theta + len, *point = used + len, *u = point + len, began = ask_clock_ms(now->ask);
+    double *used = theta + len, *point = used + len, *u = point + session->study.log.params_len,
+           began = ask_clock_ms(now->ask);
     now->theta = theta;
     TRY(model_make(session, now, used, err));
     bool             is_fitted = now->is_due || is_smooth_turn(now);
     double           fit_ms = is_fitted ? ask_clock_ms(now->ask) - began : NAN;
     struct gp_target target = {.model = &now->model, .acq = acquisition(now)};
     TRY(gp_target_init(&target, err));
-    TRY(search(session, now, theta, &target, point, u, err));
+    TRY(search(session, now, &target, point, err));
     if (now->ask->diagnostics != NULL) {
         now->ask->diagnostics->fit_milliseconds = fit_ms;
         TRY(diagnose(session, &target, u, now->ask->diagnostics, err));
@@ -258,14 +258,12 @@ static enum status begin_model(struct session *session, struct situation *now, s
     return model_make(session, now, now->theta + theta_len(session), err);
 }
 
-static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
-                           double *sd, struct error *err)
+static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
     struct situation now;
-    (void)rows;
-    enum status status = begin_model(session, &now, err);
+    enum status      status = begin_model(session, &now, err);
     if (status == STATUS_OK)
-        status = gp_insight_predict(&now.model, points, m, mean, sd, err);
+        status = gp_insight_predict(&now.model, wanted, err);
     gp_memory_end(&session->study.memory);
     return status;
 }

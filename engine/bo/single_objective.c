@@ -75,12 +75,19 @@ static bool is_worth(const struct gp_model *model, const struct ask *ask, enum s
            (gp_effort_is_worth(gain) && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
 }
 
+struct search {
+    const struct values *own;
+    const struct ask    *ask;
+    const struct space  *view; /* the space with what the ask holds */
+    struct gp_target     target;
+};
+
 /* box NULL: everywhere. */
-static enum status search_with(const struct values *own, const struct ask *ask, const struct space *view,
-                               struct gp_target *target, const double *box, double *point, struct error *err)
+static enum status search_with(struct search *search, const double *box, double *point, struct error *err)
 {
+    struct gp_target      *target = &search->target;
     const struct gp_model *model = target->model;
-    const struct gp_search wanted = {.view = view,
+    const struct gp_search wanted = {.view = search->view,
                                      .anchors = &model->anchors,
                                      .squared = (double)(model->gp->n * model->gp->n),
                                      .scores = gp_target_scores,
@@ -88,20 +95,22 @@ static enum status search_with(const struct values *own, const struct ask *ask, 
                                      .arg = target,
                                      .lower = box,
                                      .upper = box == NULL ? NULL : box + model->space->dims};
-    return gp_effort_search(own->study, ask, &wanted, point, model->scratch, err);
+    return gp_effort_search(search->own->study, search->ask, &wanted, point, model->scratch, err);
 }
 
 /* point and its place in the unit cube [params_len + dims], out. */
-static enum status search(const struct values *own, const struct ask *ask, const struct space *view,
-                          struct gp_target *target, const double *box, double *point, struct error *err)
+static enum status search_in_stages(struct search *search, const double *box, double *point, struct error *err)
 {
+    const struct values   *own = search->own;
+    const struct ask      *ask = search->ask;
+    struct gp_target      *target = &search->target;
     const struct gp_model *model = target->model;
     double                *u = point + own->study->log.params_len, mean, var, dmean, dsd;
     for (enum stage stage = first_stage(own, ask, model);; stage++) {
         target->acq = acquisition(own, model, stage);
-        TRY(search_with(own, ask, view, target, stage == FAR ? NULL : box, point, err));
+        TRY(search_with(search, stage == FAR ? NULL : box, point, err));
         space_encode(model->space, point, u);
-        bool is_last = stage == FAR || (stage == NEAR && acq_search_is_complete(view));
+        bool is_last = stage == FAR || (stage == NEAR && acq_search_is_complete(search->view));
         if (is_last || (ask->late != NULL && ask->late(ask->late_arg)))
             return STATUS_OK;
         TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
@@ -153,20 +162,21 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     struct arena    *scratch = &study->memory.scratch;
     size_t           len = study->log.params_len, dims = study->problem->space->dims;
     struct gp_model  model = {.space = study->problem->space, .log = &study->log, .scratch = scratch};
-    struct gp_target target = {.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
+    struct search    search = {.own = own, .ask = ask, .view = view};
     struct chosen    chosen = {.fit_ms = NAN};
     double          *point = ARENA_NEW(scratch, double, len + 3 * dims), *box;
+    search.target = (struct gp_target){.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
     if (point == NULL)
         return error_no_memory(err);
     box = point + len + dims;
     model.limit = gp_effort_rows(ask, 1);
     TRY(choose_theta(own, ask, &model, &chosen, err));
     TRY(gp_effort_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
-    TRY(gp_target_init(&target, err));
-    TRY(search(own, ask, view, &target, box, point, err));
+    TRY(gp_target_init(&search.target, err));
+    TRY(search_in_stages(&search, box, point, err));
     if (ask->diagnostics != NULL) {
         ask->diagnostics->fit_milliseconds = chosen.fit_ms;
-        TRY(diagnose(own, &target, point + len, ask->diagnostics, err));
+        TRY(diagnose(own, &search.target, point + len, ask->diagnostics, err));
     }
     TRY(gp_study_describe(&model, point + len, out, err));
     memcpy(out->point, point, len * sizeof *point);

@@ -56,9 +56,9 @@ enum status trust_region_find(const struct trial_log *log, struct trust_rule rul
 }
 
 void trust_region_box(const struct trust_region *region, const struct space *space, const size_t *group_of,
-                      const double *theta, const double *centre, double *lower, double *upper)
+                      const double *theta, const double *centre, double *box)
 {
-    double mean = 0.0;
+    double mean = 0.0, *lower = box, *upper = box + space->dims;
     for (size_t i = 0; i < space->params_len; i++)
         mean += theta[i] / (double)space->params_len;
     for (size_t j = 0; j < space->dims; j++) {

@@ -29,10 +29,10 @@ size_t trust_region_initial(size_t params_len);
 MUST_CHECK enum status trust_region_find(const struct trial_log *log, struct trust_rule rule, struct arena *scratch,
                                          struct trust_region *out, struct error *err);
 
-/* The box around centre [dims], which may be lower: lower and upper [dims] out, sides in proportion to the length-scales;
+/* The box around centre [dims], which may be box: lower, then upper bounds [2 dims] out, sides in proportion to the length-scales;
  * length is their geometric mean over the parameters as long as the box is inside the cube.
  * theta: a logarithm for each parameter; group_of [dims]. */
 void trust_region_box(const struct trust_region *region, const struct space *space, const size_t *group_of,
-                      const double *theta, const double *centre, double *lower, double *upper);
+                      const double *theta, const double *centre, double *box);
 
 #endif

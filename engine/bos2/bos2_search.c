@@ -204,6 +204,8 @@ struct group {
     size_t                 j, width;
     double                 sqrt_beta;
     double                *work;
+    double                *z;   /* [width] out: argmax of the upper confidence bound */
+    double                 ucb; /* out: its value there */
 };
 
 static double minus_ucb(void *arg, const double *z, double *gradient)
@@ -239,9 +241,8 @@ static size_t take_best(double *score)
     return best;
 }
 
-/* z [width] := argmax of the group's upper confidence bound, *ucb := its value there. */
-static enum status maximise(struct group *group, const struct rows *rows, struct rng *rng, double *z, double *ucb,
-                            struct arena *scratch, struct error *err)
+static enum status maximise(struct group *group, const struct rows *rows, struct rng *rng, struct arena *scratch,
+                            struct error *err)
 {
     size_t  width = group->width;
     double *Z = ARENA_NEW(scratch, double, CANDIDATES *width), *bounds = ARENA_NEW(scratch, double, 2 * width);
@@ -267,10 +268,10 @@ static enum status maximise(struct group *group, const struct rows *rows, struct
         TRY(minimize_lbfgs(&problem, from, &value, scratch, err));
         if (value < best) {
             best = value;
-            memcpy(z, from, width * sizeof *z);
+            memcpy(group->z, from, width * sizeof *from);
         }
     }
-    *ucb = -best;
+    group->ucb = -best;
     return isfinite(best) ? STATUS_OK
                           : error_set(err, STATUS_NUMERIC, "not_finite", "", "the upper bound is not finite");
 }
@@ -316,8 +317,8 @@ static enum status propose(struct bos2_search *search, const struct additive *mo
     const struct partition *partition = model->partition;
     struct arena           *scratch = search->scratch;
     struct rng              rng = rng_at(search->seed, search->ask->trial, RNG_STARTS);
-    double *work = ARENA_NEW(scratch, double, 2 * model->n + partition->dims), mean, var, ucb = 0.0, part = 0.0;
-    double *z = ARENA_NEW(scratch, double, partition->dims);
+    double                 *work = ARENA_NEW(scratch, double, 2 * model->n + partition->dims), mean, var, ucb = 0.0;
+    double                 *z = ARENA_NEW(scratch, double, partition->dims);
     if (work == NULL || z == NULL)
         return error_no_memory(err);
     for (size_t j = 0; j < partition->groups; j++) {
@@ -325,14 +326,15 @@ static enum status propose(struct bos2_search *search, const struct additive *mo
                                    .j = j,
                                    .width = partition->start[j + 1] - partition->start[j],
                                    .sqrt_beta = search->settings->sqrt_beta,
-                                   .work = work};
+                                   .work = work,
+                                   .z = z};
         struct arena_mark mark = arena_mark(scratch);
         if (is_late(search))
             return error_set(err, STATUS_BUSY, "deadline", "", "there was no time for all groups");
-        enum status status = maximise(&group, rows, &rng, z, &part, scratch, err);
+        enum status status = maximise(&group, rows, &rng, scratch, err);
         arena_release(scratch, mark);
         TRY(status);
-        ucb += part;
+        ucb += group.ucb;
         for (size_t k = 0; k < group.width; k++)
             search->u[partition->order[partition->start[j] + k]] = z[k];
     }

@@ -10,33 +10,31 @@
 enum { PATHS = 10000 };
 static const double START = 0.9, GAMMA = 0.99; /* k1 grows by 1 / GAMMA a loop */
 
-static enum status solve(const struct bos2_loop *loop, const double *errors, size_t warm_up, size_t steps,
-                         uint64_t seed, struct stopping_rule *rule, struct arena *arena, struct error *err)
+/* errors, and epochs for the warm_up: borrowed. */
+static struct stopping problem_of(const struct bos2_loop *loop, const struct bos2_settings *settings, uint64_t seed,
+                                  const double *errors, double *epochs)
 {
     struct stopping problem = stopping_recommended();
-    double         *epochs = ARENA_NEW(arena, double, warm_up);
-    if (epochs == NULL)
-        return error_no_memory(err);
-    for (size_t i = 0; i < warm_up; i++)
+    for (size_t i = 0; i < settings->warm_up; i++)
         epochs[i] = (double)(i + 1);
-    problem.last = steps;
-    problem.seen = warm_up;
+    problem.last = settings->steps;
+    problem.seen = settings->warm_up;
     problem.epochs = epochs;
     problem.errors = errors;
     problem.incumbent = START / 2.0;
     problem.k1 /= pow(GAMMA, (double)loop->note.loop);
     problem.paths = PATHS;
     problem.rng = rng_at(seed, loop->note.first, RNG_PATHS);
-    return stopping_solve(&problem, arena, arena, rule, err);
+    return problem;
 }
 
 enum status bos2_is_stopped(const struct bos2_loop *loop, const struct bos2_settings *settings, uint64_t seed,
                             bool *stopped, struct arena *scratch, struct error *err)
 {
     size_t  n = loop->observed, warm_up = settings->warm_up;
-    double *errors = ARENA_NEW(scratch, double, n + 1), sum = 0.0;
+    double *errors = ARENA_NEW(scratch, double, n + 1), *epochs = ARENA_NEW(scratch, double, warm_up), sum = 0.0;
     *stopped = false;
-    if (errors == NULL)
+    if (errors == NULL || epochs == NULL)
         return error_no_memory(err);
     if (!settings->stops || loop->note.loop == 0 || n <= warm_up || n >= settings->steps)
         return STATUS_OK;
@@ -47,8 +45,9 @@ enum status bos2_is_stopped(const struct bos2_loop *loop, const struct bos2_sett
     }
     if (!(best < goal) || !isfinite(top - loop->values[0]))
         return STATUS_OK;
+    struct stopping      problem = problem_of(loop, settings, seed, errors, epochs);
     struct stopping_rule rule;
-    enum status          status = solve(loop, errors, warm_up, settings->steps, seed, &rule, scratch, err);
+    enum status          status = stopping_solve(&problem, scratch, scratch, &rule, err);
     if (status != STATUS_OK)
         return status == STATUS_NO_MEMORY ? status : STATUS_OK; /* without a rule there is no reason to leave */
     for (size_t i = warm_up; i < n && i + 1 < settings->steps && !*stopped; i++) {

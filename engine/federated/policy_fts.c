@@ -288,24 +288,16 @@ static enum status anchors_of(struct session *session, const struct gp_model *mo
 }
 
 /* Where the model and the draw see the point; out is changed from here on only. */
-static enum status describe(struct session *session, const struct ask *ask, const struct gp_model *model,
-                            struct rff_search *function, const double *point, struct proposal *out, struct error *err)
+static enum status describe(struct session *session, const struct gp_model *model, const double *point, const double *u,
+                            struct proposal *out, struct error *err)
 {
-    double *u = ARENA_NEW(&session->scratch, double, model->space->dims), mean, var;
-    if (u == NULL)
-        return error_no_memory(err);
-    space_encode(model->space, point, u);
+    double mean, var;
     TRY(gp_posterior(model->gp, u, 1, &mean, &var, &session->scratch, err));
     memcpy(out->point, point, session->log.params_len * sizeof *point);
     out->mean = mean;
     out->sd = sqrt(var);
     out->observations = model->n;
     gp_model_units(model, &out->mean, &out->sd);
-    if (ask->diagnostics != NULL) {
-        gp_insight_diagnose(model, session->group_of, ask->diagnostics);
-        ask->diagnostics->acquisition = "thompson";
-        ask->diagnostics->acquisition_value = rff_search_value(function, u, NULL);
-    }
     return STATUS_OK;
 }
 
@@ -319,8 +311,9 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     struct rff        rff;
     struct rff_search function = {.space = session->problem->space, .rff = &rff};
     struct acq_search search = search_of(session, ask, view, OWN_SAMPLES);
-    double *theta = ARENA_NEW(scratch, double, len + HYPER), *point = ARENA_NEW(scratch, double, len), *anchors, *omega;
-    bool    is_new;
+    double           *theta = ARENA_NEW(scratch, double, len + HYPER), *anchors, *omega;
+    double           *point = ARENA_NEW(scratch, double, len + model.space->dims), *u = point + len;
+    bool              is_new;
     if (theta == NULL || point == NULL)
         return error_no_memory(err);
     double began = ask_clock_ms(ask);
@@ -334,9 +327,14 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     search.anchors_len = model.anchors.len;
     TRY(trial_log_pending(&session->log, scratch, &search.pending, &search.pending_len, err));
     TRY(rff_search_run(&function, &search, point, scratch, err));
-    TRY(describe(session, ask, &model, &function, point, out, err));
-    if (ask->diagnostics != NULL)
+    space_encode(model.space, point, u);
+    TRY(describe(session, &model, point, u, out, err));
+    if (ask->diagnostics != NULL) {
+        gp_insight_diagnose(&model, session->group_of, ask->diagnostics);
+        ask->diagnostics->acquisition = "thompson";
+        ask->diagnostics->acquisition_value = rff_search_value(&function, u, NULL);
         ask->diagnostics->fit_milliseconds = fit_ms;
+    }
     if (is_new)
         note_write(session, 0, theta, out);
     return STATUS_OK;
@@ -492,17 +490,15 @@ static enum status condition_on_values(struct session *session, struct gp_model 
     return gp_model_condition(model, &fit, theta, NULL, &session->cache, err);
 }
 
-static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
-                           double *sd, struct error *err)
+static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
     struct gp_model model;
-    (void)rows;
     if (session->log.count[LOG_OBSERVED] == 0)
         return no_observations(err);
     begin_scratch(session);
     enum status status = condition_on_values(session, &model, err);
     if (status == STATUS_OK)
-        status = gp_insight_predict(&model, points, m, mean, sd, err);
+        status = gp_insight_predict(&model, wanted, err);
     arena_fini(&session->scratch);
     return status;
 }

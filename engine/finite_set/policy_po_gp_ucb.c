@@ -80,11 +80,9 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     return candidates_ask(candidates_of(session), ask, out, err);
 }
 
-static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
-                           double *sd, struct error *err)
+static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
-    (void)points;
-    return candidates_predict(candidates_of(session), rows, m, mean, sd, err);
+    return candidates_predict(candidates_of(session), wanted, err);
 }
 
 static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,

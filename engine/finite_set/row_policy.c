@@ -466,9 +466,11 @@ enum status candidates_ask(struct candidates *c, const struct ask *ask, struct p
     return STATUS_OK;
 }
 
-enum status candidates_predict(struct candidates *c, const size_t *rows, size_t m, double *mean, double *sd,
-                               struct error *err)
+enum status candidates_predict(struct candidates *c, const struct prediction *wanted, struct error *err)
 {
+    const size_t *rows = wanted->rows;
+    size_t        m = wanted->m;
+    double       *mean = wanted->mean, *sd = wanted->sd;
     struct hypers h = hypers_with(c, &c->fit);
     for (size_t i = 0; i < m; i++)
         if (rows[i] >= c->problem->space->rows_len)

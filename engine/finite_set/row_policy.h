@@ -42,8 +42,7 @@ MUST_CHECK enum status candidates_open(const struct problem *problem, const stru
 MUST_CHECK enum status candidates_tell(struct candidates *c, const struct event *event, struct error *err);
 MUST_CHECK enum status candidates_ask(struct candidates *c, const struct ask *ask, struct proposal *out,
                                       struct error *err);
-MUST_CHECK enum status candidates_predict(struct candidates *c, const size_t *rows, size_t m, double *mean, double *sd,
-                                          struct error *err);
+MUST_CHECK enum status candidates_predict(struct candidates *c, const struct prediction *wanted, struct error *err);
 MUST_CHECK enum status candidates_residuals(struct candidates *c, struct arena *arena, struct residual **out,
                                             size_t *len, struct error *err);
 size_t                 candidates_bytes(const struct candidates *c);

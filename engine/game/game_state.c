@@ -262,9 +262,9 @@ size_t game_spare(const struct game *game)
 
 void game_bounds(const struct game *game, size_t agent, const double *inputs, size_t m, double *spare, double *out)
 {
-    double *sd = spare + (game->rounds + 1) * JOINT_BLOCK, beta_root = game_beta_root(game, agent);
-    joint_gp_at(&game->groups[game->group_of[agent]].gp, game->output_of[agent], game->centre[agent], inputs, m, spare,
-                out, sd);
+    double                   *sd = spare + (game->rounds + 1) * JOINT_BLOCK, beta_root = game_beta_root(game, agent);
+    const struct joint_inputs at = {.inputs = inputs, .m = m, .spare = spare};
+    joint_gp_at(&game->groups[game->group_of[agent]].gp, game->output_of[agent], game->centre[agent], &at, out, sd);
     for (size_t i = 0; i < m; i++)
         out[i] = bound(game, agent, out[i], sd[i], beta_root);
 }

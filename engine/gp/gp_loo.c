@@ -10,14 +10,13 @@
 
 enum { COLUMNS = 256 };
 
-/* Squared norms of the columns first .. first + m - 1 of L^-1; B [n - first][m] scratch. */
-static void add_columns(const double *L, size_t n, size_t ld, size_t first, size_t m, double *B, double *norms)
+/* Squared norms of the first m columns of L^-1, L [rows][ld]; B [rows][m] scratch. */
+static void add_columns(const double *L, size_t rows, size_t ld, size_t m, double *B, double *norms)
 {
-    size_t rows = n - first;
     memset(B, 0, rows * m * sizeof *B);
     for (size_t k = 0; k < m; k++)
         B[k * m + k] = 1.0;
-    mat_solve_lower_many(L + first * ld + first, rows, ld, B, m, m);
+    mat_solve_lower_many(L, rows, ld, B, m, m);
     memset(norms, 0, m * sizeof *norms);
     for (size_t i = 0; i < rows; i++)
         for (size_t k = 0; k < m; k++)
@@ -32,7 +31,8 @@ enum status gp_loo_diagonal(const double *L, size_t n, size_t ld, double *diagon
     if (B == NULL)
         return error_no_memory(err);
     for (size_t first = 0; first < n; first += COLUMNS)
-        add_columns(L, n, ld, first, n - first < COLUMNS ? n - first : COLUMNS, B, diagonal + first);
+        add_columns(L + first * ld + first, n - first, ld, n - first < COLUMNS ? n - first : COLUMNS, B,
+                    diagonal + first);
     arena_release(scratch, mark);
     return mat_is_finite(diagonal, n)
                ? STATUS_OK

@@ -114,12 +114,13 @@ void joint_gp_at_cell(const struct joint_gp *gp, size_t output, double c, size_t
     *sd = sqrt(fmax(gp->table.variance[cell], 0));
 }
 
-void joint_gp_at(const struct joint_gp *gp, size_t output, double c, const double *inputs, size_t m, double *spare,
-                 double *mean, double *sd)
+void joint_gp_at(const struct joint_gp *gp, size_t output, double c, const struct joint_inputs *at, double *mean,
+                 double *sd)
 {
-    double *V = spare, *one = spare + gp->t * JOINT_BLOCK;
+    double *V = at->spare, *one = V + gp->t * JOINT_BLOCK;
+    size_t  m = at->m;
     for (size_t i = 0; i < gp->t; i++)
-        covariances(gp, gp->X + i * gp->dims, inputs, m, V + i * m);
+        covariances(gp, gp->X + i * gp->dims, at->inputs, m, V + i * m);
     mat_solve_lower_many(gp->L, gp->t, gp->room, V, m, m);
     for (size_t j = 0; j < m; j++)
         mean[j] = one[j] = 0, sd[j] = 1;

@@ -471,31 +471,29 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
     return status;
 }
 
-static enum status predict(struct session *s, const double *points, const size_t *rows, size_t m, double *mean,
-                           double *sd, struct error *err)
+static enum status predict(struct session *s, const struct prediction *wanted, struct error *err)
 {
-    size_t      dims = s->model.graph->dims, measured;
+    size_t      dims = s->model.graph->dims, m = wanted->m, measured;
     struct gp   gp;
     double     *X = arena_alloc(&s->scratch, m, dims * sizeof *X), *var = ARENA_NEW(&s->scratch, double, m);
     enum status status = STATUS_OK;
-    (void)points;
     if (X == NULL || var == NULL)
         status = error_no_memory(err);
     for (size_t i = 0; status == STATUS_OK && i < m; i++)
-        graph_coordinates(s->model.graph, rows[i], X + i * dims);
+        graph_coordinates(s->model.graph, wanted->rows[i], X + i * dims);
     if (status == STATUS_OK)
         status = macro_model_gp(&s->model, false, &s->scratch, &gp, &measured, err);
     if (status == STATUS_OK && measured == 0)
         status = error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
     if (status == STATUS_OK)
-        status = gp_posterior(&gp, X, m, mean, var, &s->scratch, err);
+        status = gp_posterior(&gp, X, m, wanted->mean, var, &s->scratch, err);
     for (size_t i = 0; status == STATUS_OK && i < m; i++) {
-        mean[i] += s->model.mean;
-        if (sd != NULL)
-            sd[i] = sqrt(var[i]);
+        wanted->mean[i] += s->model.mean;
+        if (wanted->sd != NULL)
+            wanted->sd[i] = sqrt(var[i]);
     }
     arena_fini(&s->scratch);
-    if (status == STATUS_OK && !mat_is_finite(mean, m))
+    if (status == STATUS_OK && !mat_is_finite(wanted->mean, m))
         return error_set(err, STATUS_NUMERIC, "numeric", "", "the posterior is not finite");
     return status;
 }

@@ -162,6 +162,14 @@ void proposal_clear(struct proposal *out);
 /* Why the model was not used, by how computing with it ended; NULL for OK. */
 const char *proposal_fallback(enum status status);
 
+/* Where the posterior is wanted, and its moments. */
+struct prediction {
+    const double *points; /* [m][params_len], or */
+    const size_t *rows;   /* [m] on candidates */
+    size_t        m;
+    double       *mean, *sd; /* [m] out; sd NULL: not wanted, which is much cheaper */
+};
+
 /* One observed trial predicted by the model of all the others, its noise included. */
 struct residual {
     uint64_t trial;
@@ -197,12 +205,9 @@ struct policy {
     enum status (*tell)(struct session *, const struct event *, struct error *);
     /* CONFLICT "search_space_exhausted" when nothing is left to propose; otherwise fails only for memory. */
     enum status (*ask)(struct session *, const struct ask *, struct proposal *, struct error *);
-    /* Posterior at m points ([m][params_len]) or rows ([m]); NULL when the algorithm has no model.
-     * sd NULL: not wanted, which is much cheaper.
-     * CONFLICT "no_observations" before the first value; NUMERIC when the posterior is not finite.
-     * Changes nothing that a later ask can see. */
-    enum status (*predict)(struct session *, const double *points, const size_t *rows, size_t m, double *mean,
-                           double *sd, struct error *);
+    /* The posterior; NULL when the algorithm has no model.  CONFLICT "no_observations" before the first value; NUMERIC
+     * when the posterior is not finite.  Changes nothing that a later ask can see. */
+    enum status (*predict)(struct session *, const struct prediction *, struct error *);
     /* Every observed trial in the model, *out [*len] in the arena, by trial number; NULL when the algorithm has none.
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);

@@ -458,19 +458,20 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
 
 /* --- the model --- */
 
-static enum status predict_at(struct session *session, const double *points, size_t m, double epoch, double *mean,
-                              double *sd, struct error *err)
+static enum status predict_at(struct session *session, const struct prediction *wanted, double epoch, struct error *err)
 {
     size_t            p = session->problem->space->params_len;
     struct arena_mark mark = arena_mark(&session->scratch);
-    double           *extended = arena_alloc(&session->scratch, m, (p + 1) * sizeof *extended);
+    double           *extended = arena_alloc(&session->scratch, wanted->m, (p + 1) * sizeof *extended);
     if (extended == NULL)
         return error_no_memory(err);
-    for (size_t i = 0; i < m; i++) {
-        memcpy(extended + i * (p + 1), points + i * p, p * sizeof *points);
+    struct prediction inner = *wanted;
+    inner.points = extended;
+    for (size_t i = 0; i < wanted->m; i++) {
+        memcpy(extended + i * (p + 1), wanted->points + i * p, p * sizeof *extended);
         extended[i * (p + 1) + p] = epoch;
     }
-    enum status status = session->gp->predict(session->inner, extended, NULL, m, mean, sd, err);
+    enum status status = session->gp->predict(session->inner, &inner, err);
     arena_release(&session->scratch, mark);
     return status;
 }
@@ -480,13 +481,11 @@ static enum status no_observations(struct error *err)
     return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
 }
 
-static enum status predict(struct session *session, const double *points, const size_t *rows, size_t m, double *mean,
-                           double *sd, struct error *err)
+static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
-    (void)rows;
     if (session->log.count[LOG_OBSERVED] == 0)
         return no_observations(err);
-    return predict_at(session, points, m, (double)epochs_of(session->problem), mean, sd, err);
+    return predict_at(session, wanted, (double)epochs_of(session->problem), err);
 }
 
 /* Of the rows at the last epoch. */
@@ -595,7 +594,8 @@ static enum status allow_epochs(struct session *session, uint64_t trial, const s
         memcpy(points + i * (p + 1), trial_log_point(&session->log, at), p * sizeof *points);
         points[i * (p + 1) + p] = (double)(rule->first + i);
     }
-    enum status status = session->gp->predict(session->inner, points, NULL, m, mean, sd, err);
+    const struct prediction wanted = {.points = points, .m = m, .mean = mean, .sd = sd};
+    enum status             status = session->gp->predict(session->inner, &wanted, err);
     if (status != STATUS_OK)
         return status == STATUS_NO_MEMORY ? status : STATUS_OK;
     for (size_t i = 0; i + 1 < m; i++)

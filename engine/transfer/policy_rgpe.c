@@ -83,21 +83,20 @@ static enum status weigh(struct meta_view *view, struct error *err)
     return STATUS_OK;
 }
 
-static double combine(const struct meta_view *view, const size_t *active, size_t k, const double *mean,
-                      const double *sd, double *dmean, double *dsd)
+static double combine(const struct meta_view *view, const struct meta_parts *parts)
 {
     struct acq acq = {.kind = ACQ_LOG_EI, .best = view->bests[view->len]};
     double     sum = 0.0, variance = 0.0, by_mean, by_sd;
-    for (size_t i = 0; i < k; i++) {
-        double factor = view->factors[active[i]];
-        sum += factor * mean[i];
-        variance += factor * factor * sd[i] * sd[i];
+    for (size_t i = 0; i < parts->k; i++) {
+        double factor = view->factors[parts->active[i]];
+        sum += factor * parts->mean[i];
+        variance += factor * factor * parts->sd[i] * parts->sd[i];
     }
     double value = acq_value(&acq, sum, sqrt(variance), &by_mean, &by_sd);
-    for (size_t i = 0; i < k; i++) {
-        double factor = view->factors[active[i]];
-        dmean[i] = by_mean * factor;
-        dsd[i] = by_sd * factor * factor * sd[i] / sqrt(variance);
+    for (size_t i = 0; i < parts->k; i++) {
+        double factor = view->factors[parts->active[i]];
+        parts->dmean[i] = by_mean * factor;
+        parts->dsd[i] = by_sd * factor * factor * parts->sd[i] / sqrt(variance);
     }
     return value;
 }

@@ -133,14 +133,13 @@ static enum status weigh(struct meta_view *view, struct error *err)
     return STATUS_OK;
 }
 
-static double combine(const struct meta_view *view, const size_t *active, size_t k, const double *mean,
-                      const double *sd, double *dmean, double *dsd)
+static double combine(const struct meta_view *view, const struct meta_parts *parts)
 {
     double sum = 0.0;
-    for (size_t i = 0; i < k; i++) {
-        dmean[i] = view->factors[active[i]];
-        dsd[i] = dmean[i] * view->widths[active[i]];
-        sum += dmean[i] * mean[i] + dsd[i] * sd[i];
+    for (size_t i = 0; i < parts->k; i++) {
+        parts->dmean[i] = view->factors[parts->active[i]];
+        parts->dsd[i] = parts->dmean[i] * view->widths[parts->active[i]];
+        sum += parts->dmean[i] * parts->mean[i] + parts->dsd[i] * parts->sd[i];
     }
     return sum;
 }

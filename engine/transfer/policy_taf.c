@@ -51,19 +51,19 @@ static enum status weigh(struct meta_view *view, struct error *err)
     return STATUS_OK;
 }
 
-static double combine(const struct meta_view *view, const size_t *active, size_t k, const double *mean,
-                      const double *sd, double *dmean, double *dsd)
+static double combine(const struct meta_view *view, const struct meta_parts *parts)
 {
     double sum = 0.0;
-    for (size_t i = 0; i < k; i++) {
-        double     factor = view->factors[active[i]], best = view->bests[active[i]], gain = fmax(0.0, mean[i] - best);
+    for (size_t i = 0; i < parts->k; i++) {
+        double factor = view->factors[parts->active[i]], best = view->bests[parts->active[i]],
+               gain = fmax(0.0, parts->mean[i] - best);
         struct acq acq = {.kind = ACQ_LOG_EI, .best = best};
-        dmean[i] = gain > 0.0 ? factor : 0.0;
-        dsd[i] = 0.0;
-        if (active[i] == view->len) {
-            gain = exp(acq_value(&acq, mean[i], sd[i], &dmean[i], &dsd[i]));
-            dmean[i] *= factor * gain;
-            dsd[i] *= factor * gain;
+        parts->dmean[i] = gain > 0.0 ? factor : 0.0;
+        parts->dsd[i] = 0.0;
+        if (parts->active[i] == view->len) {
+            gain = exp(acq_value(&acq, parts->mean[i], parts->sd[i], &parts->dmean[i], &parts->dsd[i]));
+            parts->dmean[i] *= factor * gain;
+            parts->dsd[i] *= factor * gain;
         }
         sum += factor * gain;
     }

@@ -189,7 +189,9 @@ static enum status combined_scores(struct asking *a, const double *U, size_t m, 
             a->mean[i] = mean[i * m + p];
             a->sd[i] = sd[i * m + p];
         }
-        out[p] = a->s->rule->combine(&a->view, a->active, k, a->mean, a->sd, a->dmean, a->dsd);
+        out[p] = a->s->rule->combine(
+            &a->view, &(struct meta_parts){
+                          .active = a->active, .k = k, .mean = a->mean, .sd = a->sd, .dmean = a->dmean, .dsd = a->dsd});
     }
     arena_release(&a->s->scratch, mark);
     return STATUS_OK;
@@ -203,7 +205,9 @@ static double combined_slope(struct asking *a, const double *u, double *gradient
         a->sd[i] = meta_task_slope(task_at(a, a->active[i]), u, a->work, &at);
         a->mean[i] = at.mean;
     }
-    double value = a->s->rule->combine(&a->view, a->active, k, a->mean, a->sd, a->dmean, a->dsd);
+    double value = a->s->rule->combine(
+        &a->view, &(struct meta_parts){
+                      .active = a->active, .k = k, .mean = a->mean, .sd = a->sd, .dmean = a->dmean, .dsd = a->dsd});
     memset(gradient, 0, dims * sizeof *gradient);
     for (size_t i = 0; i < k; i++) {
         mat_axpy(dims, a->dmean[i], a->gradients + 2 * i * dims, gradient);
@@ -445,7 +449,9 @@ static enum status row_scores(struct asking *a, size_t from, size_t m, double *o
             a->mean[i] = values == NULL ? mean[p] : (double)values[from + p];
             a->sd[i] = values == NULL ? sd[p] : (double)values[space->rows_len + from + p];
         }
-        out[p] = s->rule->combine(&a->view, a->active, k, a->mean, a->sd, a->dmean, a->dsd);
+        out[p] = s->rule->combine(
+            &a->view, &(struct meta_parts){
+                          .active = a->active, .k = k, .mean = a->mean, .sd = a->sd, .dmean = a->dmean, .dsd = a->dsd});
     }
     return STATUS_OK;
 }
@@ -662,33 +668,32 @@ static enum status begin_model(struct session *s, struct meta_task *target, stru
                              : STATUS_OK;
 }
 
-static enum status predict_in(struct session *s, const double *points, const size_t *rows, size_t m, double *mean,
-                              double *sd, struct error *err)
+static enum status predict_in(struct session *s, const struct prediction *wanted, struct error *err)
 {
     struct meta_task target;
     TRY(begin_model(s, &target, err));
     double *u = ARENA_NEW(&s->scratch, double, s->dims), deviation;
     if (u == NULL)
         return error_no_memory(err);
-    for (size_t i = 0; i < m; i++) {
+    for (size_t i = 0; i < wanted->m; i++) {
         bool   on_rows = meta_session_on_rows(s);
-        double row = on_rows ? (double)rows[i] : 0.0;
-        if (on_rows && rows[i] >= s->problem->space->rows_len)
-            return error_set(err, STATUS_INVALID, "no_such_row", "/candidates", "there is no row %zu", rows[i]);
-        meta_session_encode(s, on_rows ? &row : points + i * s->problem->space->params_len, u);
-        TRY(meta_task_posterior(&target, u, 1, &mean[i], &deviation, &s->scratch, err));
-        to_values(&target, &mean[i], &deviation);
-        if (sd != NULL)
-            sd[i] = deviation;
+        double row = on_rows ? (double)wanted->rows[i] : 0.0;
+        if (on_rows && wanted->rows[i] >= s->problem->space->rows_len)
+            return error_set(err, STATUS_INVALID, "no_such_row", "/candidates", "there is no row %zu", wanted->rows[i]);
+        meta_session_encode(s, on_rows ? &row : wanted->points + i * s->problem->space->params_len, u);
+        TRY(meta_task_posterior(&target, u, 1, &wanted->mean[i], &deviation, &s->scratch, err));
+        to_values(&target, &wanted->mean[i], &deviation);
+        if (wanted->sd != NULL)
+            wanted->sd[i] = deviation;
     }
-    return mat_is_finite(mean, m) ? STATUS_OK
-                                  : error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");
+    return mat_is_finite(wanted->mean, wanted->m)
+               ? STATUS_OK
+               : error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");
 }
 
-enum status meta_predict(struct session *s, const double *points, const size_t *rows, size_t m, double *mean,
-                         double *sd, struct error *err)
+enum status meta_predict(struct session *s, const struct prediction *wanted, struct error *err)
 {
-    enum status status = predict_in(s, points, rows, m, mean, sd, err);
+    enum status status = predict_in(s, wanted, err);
     arena_fini(&s->scratch);
     return status;
 }

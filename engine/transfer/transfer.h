@@ -51,16 +51,22 @@ struct meta_view {
     struct arena         *scratch;
 };
 
+/* What the k active tasks say of a point, at [active[i]] of the view's arrays, and how much the acquisition minds. */
+struct meta_parts {
+    const size_t *active; /* [k] */
+    size_t        k;
+    const double *mean, *sd;   /* [k] */
+    double       *dmean, *dsd; /* [k] out */
+};
+
 struct meta_rule {
     const struct option *options;
     const char          *acquisition;
     bool                 wants_points; /* y, point_mean and point_sd */
     /* Sets the outputs of the view.  A task with a factor under 1e-9 is left out. */
     enum status (*weigh)(struct meta_view *view, struct error *err);
-    /* The acquisition from mean and sd of the k active tasks, at [active [i]] of the view's arrays, in the units in which
-     * tasks are compared; dmean and dsd [k] out. */
-    double (*combine)(const struct meta_view *view, const size_t *active, size_t k, const double *mean,
-                      const double *sd, double *dmean, double *dsd);
+    /* The acquisition, in the units in which tasks are compared. */
+    double (*combine)(const struct meta_view *view, const struct meta_parts *parts);
 };
 
 /* The functions of such a record; open needs the rule, which outlives the session. */
@@ -69,8 +75,7 @@ MUST_CHECK enum status meta_open(const struct problem *problem, const struct met
                                  struct error *err);
 enum status            meta_tell(struct session *s, const struct event *event, struct error *err);
 enum status            meta_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err);
-enum status            meta_predict(struct session *s, const double *points, const size_t *rows, size_t m, double *mean,
-                                    double *sd, struct error *err);
+enum status            meta_predict(struct session *s, const struct prediction *wanted, struct error *err);
 enum status            meta_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
                                       struct error *err);
 bool                   meta_read(const void *note, size_t note_bytes, struct meta_state *out);

@@ -73,8 +73,9 @@ static enum status values_at(void *arg, const double *V, size_t m, double *out, 
     for (size_t from = 0; from < m; from += PIECE) {
         size_t len = m - from < PIECE ? m - from : PIECE;
         TRY(app_go_on(work->app, work->caller, err));
-        TRY(work->live->spec.policy->predict(work->live->session, points + from * space.params_len, NULL, len,
-                                             out + from, NULL, err));
+        TRY(work->live->spec.policy->predict(
+            work->live->session,
+            &(struct prediction){.points = points + from * space.params_len, .m = len, .mean = out + from}, err));
     }
     arena_release(arena, mark);
     return STATUS_OK;
@@ -208,7 +209,8 @@ static enum status run_slice(struct work *work, struct error *err)
         return error_set(
             err, STATUS_CONFLICT, "outside_space", "",
             "no point of the grid lies in the space: the parameter does not exist with the trial's values");
-    TRY(spec->policy->predict(work->live->session, points, NULL, m, out->mean, out->sd, err));
+    TRY(spec->policy->predict(work->live->session,
+                              &(struct prediction){.points = points, .m = m, .mean = out->mean, .sd = out->sd}, err));
     for (size_t k = len; k-- > 0;) {
         bool is_point = grid_point(out, &spec->space, k, points);
         m -= is_point;

@@ -355,8 +355,11 @@ static enum status predict_locked(struct task *task, struct live *live, const st
     TRY(slots_enter(app->compute, app, task->caller, err));
     if (policy->show != NULL)
         policy->show(live->session, out->metric);
-    enum status status =
-        policy->predict(live->session, request->points, request->rows, request->len, out->mean, out->sd, err);
+    enum status status = policy->predict(
+        live->session,
+        &(struct prediction){
+            .points = request->points, .rows = request->rows, .m = request->len, .mean = out->mean, .sd = out->sd},
+        err);
     if (policy->show != NULL)
         policy->show(live->session, live->spec.first);
     slots_leave(app->compute);

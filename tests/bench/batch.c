@@ -107,7 +107,9 @@ static double choose(const struct study *study, const struct past *past, uint64_
     study_open(&gp, study->function, policy_find("gp"), seed, NULL, 0);
     for (size_t i = 0; i < past->len; i++)
         study_tell(&gp, i + 1, past->points + i * study->function->d, past->values[i]);
-    must(gp.policy->predict(gp.session, past->points, NULL, past->len, mean, NULL, &err), &err);
+    must(gp.policy->predict(gp.session, &(struct prediction){.points = past->points, .m = past->len, .mean = mean},
+                            &err),
+         &err);
     for (size_t i = 1; i < past->len; i++)
         best = mean[i] > mean[best] ? i : best;
     study_close(&gp);

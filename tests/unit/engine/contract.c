@@ -364,8 +364,10 @@ static void predict_in(struct world *w)
             space_quantile(space, v, points + i * space->params_len);
         }
         if (trial == 1) {
-            enum status status = w->policy->predict(study.session, points, rows, 3, mean, sd, &err);
-            bool        knows = is_graph(w) && space->graph->prior_len > 0;
+            enum status status = w->policy->predict(
+                study.session, &(struct prediction){.points = points, .rows = rows, .m = 3, .mean = mean, .sd = sd},
+                &err);
+            bool knows = is_graph(w) && space->graph->prior_len > 0;
             CU_ASSERT(knows ? status == STATUS_OK
                             : status == STATUS_CONFLICT && strcmp(err.code, "no_observations") == 0);
             ask_trial(w, study.session, trial, &answer);
@@ -373,14 +375,22 @@ static void predict_in(struct world *w)
             study_tell(&study, EVENT_OBSERVED, trial, objective(&study, trial));
             continue;
         }
-        CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean, sd, NULL) == STATUS_OK);
+        CU_ASSERT(
+            w->policy->predict(study.session,
+                               &(struct prediction){.points = points, .rows = rows, .m = 3, .mean = mean, .sd = sd},
+                               NULL) == STATUS_OK);
         if (ask_trial(w, study.session, trial, &answer) != STATUS_OK)
             break;
-        CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean_again, sd_again, NULL) == STATUS_OK);
+        CU_ASSERT(w->policy->predict(
+                      study.session,
+                      &(struct prediction){.points = points, .rows = rows, .m = 3, .mean = mean_again, .sd = sd_again},
+                      NULL) == STATUS_OK);
         for (size_t i = 0; i < 3; i++)
             CU_ASSERT(isfinite(mean[i]) && sd[i] >= 0 && isfinite(sd[i]));
         CU_ASSERT(memcmp(mean, mean_again, sizeof mean) == 0 && memcmp(sd, sd_again, sizeof sd) == 0);
-        CU_ASSERT(w->policy->predict(study.session, points, rows, 3, mean_again, NULL, NULL) == STATUS_OK);
+        CU_ASSERT(w->policy->predict(study.session,
+                                     &(struct prediction){.points = points, .rows = rows, .m = 3, .mean = mean_again},
+                                     NULL) == STATUS_OK);
         CU_ASSERT(memcmp(mean, mean_again, sizeof mean) == 0);
         check_replay(&study, trial, &answer); /* the replay has not predicted */
         study_suggested(&study, trial, &answer.proposal);

@@ -166,7 +166,9 @@ static void test_candidates(void)
     for (size_t k = 0; k < SEEN; k++) { /* by trial: the last observed comes first */
         size_t          i = SEEN - 1 - k, row = i % (SEEN - 1);
         struct session *session = session_without(&problem, values, i);
-        CU_ASSERT_EQUAL_FATAL(policy->predict(session, NULL, &row, 1, &mean, &sd, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(
+            policy->predict(session, &(struct prediction){.rows = &row, .m = 1, .mean = &mean, .sd = &sd}, NULL),
+            STATUS_OK);
         CU_ASSERT(r[k].trial == 40 - i && r[k].value == values[i]);
         CHECK_NEAR(r[k].mean, mean, 1e-6); /* predict rounds to single inside */
         CHECK_NEAR(r[k].sd, sqrt(sd * sd + 0.031), 1e-6);

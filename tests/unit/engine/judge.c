@@ -195,9 +195,12 @@ static void test_late_result(void)
     }
     struct event event = {.kind = EVENT_OBSERVED, .trial = 9, .point = w.points[9], .value = 0.95};
     CU_ASSERT(w.events[w.len - 1].kind != EVENT_SUGGESTED);
-    CU_ASSERT(w.policy->predict(session, w.points[9], NULL, 1, mean, sd, NULL) == STATUS_OK);
+    CU_ASSERT(w.policy->predict(session, &(struct prediction){.points = w.points[9], .m = 1, .mean = mean, .sd = sd},
+                                NULL) == STATUS_OK);
     keep(&w, session, &event);
-    CU_ASSERT(w.policy->predict(session, w.points[9], NULL, 1, mean + 1, sd + 1, NULL) == STATUS_OK);
+    CU_ASSERT(w.policy->predict(session,
+                                &(struct prediction){.points = w.points[9], .m = 1, .mean = mean + 1, .sd = sd + 1},
+                                NULL) == STATUS_OK);
     CU_ASSERT(mean[0] < 0.6 && mean[1] > 0.7 && sd[1] < sd[0]);
     w.policy->close(session);
     world_end(&w);

@@ -88,8 +88,13 @@ static void test_stddev(void)
                               .stddev = t == 3 ? 500.0 : 0.0};
         CU_ASSERT_EQUAL(gp()->tell(vague->session, &event, NULL), STATUS_OK);
     }
-    CU_ASSERT_EQUAL(gp()->predict(exact->session, exact->points[6], NULL, 1, a, sd, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL(gp()->predict(vague->session, exact->points[6], NULL, 1, b, sd_vague, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(gp()->predict(exact->session,
+                                  &(struct prediction){.points = exact->points[6], .m = 1, .mean = a, .sd = sd}, NULL),
+                    STATUS_OK);
+    CU_ASSERT_EQUAL(gp()->predict(vague->session,
+                                  &(struct prediction){.points = exact->points[6], .m = 1, .mean = b, .sd = sd_vague},
+                                  NULL),
+                    STATUS_OK);
     CU_ASSERT(sd_vague[0] > 3.0 * sd[0]);
     study_free(exact);
     study_free(vague);
@@ -184,7 +189,7 @@ static double reach(const struct study *s, const double *x, const double *length
     struct trial_log    trials;
     struct trust_region region;
     size_t              best = 1;
-    double              far = 0, theta[2], centre[2], u[2], lower[2], upper[2];
+    double              far = 0, theta[2], centre[2], u[2], box[4], *lower = box, *upper = box + 2;
     arena_init(&arena, 1 << 20);
     trial_log_init(&trials, &arena, 2);
     for (size_t i = 0; i < s->events_len; i++) {
@@ -198,7 +203,7 @@ static double reach(const struct study *s, const double *x, const double *length
     space_encode(&s->space, x, u);
     for (size_t j = 0; j < 2; j++)
         theta[j] = log(length_scales[j]);
-    trust_region_box(&region, &s->space, (const size_t[]){0, 1}, theta, centre, lower, upper);
+    trust_region_box(&region, &s->space, (const size_t[]){0, 1}, theta, centre, box);
     *outside = -1;
     for (size_t j = 0; j < 2; j++) {
         far = fmax(far, fabs(u[j] - centre[j]));

@@ -28,7 +28,9 @@ static double ragged(const double *x)
 static void check_finite_posterior(struct study *s)
 {
     double mean[3], sd[3];
-    CU_ASSERT_EQUAL(gp()->predict(s->session, s->points[0], NULL, 3, mean, sd, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        gp()->predict(s->session, &(struct prediction){.points = s->points[0], .m = 3, .mean = mean, .sd = sd}, NULL),
+        STATUS_OK);
     for (int i = 0; i < 3; i++)
         CU_ASSERT(isfinite(mean[i]) && isfinite(sd[i]) && sd[i] >= 0.0);
 }
@@ -67,7 +69,9 @@ static void test_duplicates(void)
     }
     CU_ASSERT_PTR_NULL(s->proposal.fallback);
     study_ask(s, NULL);
-    CU_ASSERT_EQUAL(gp()->predict(s->session, point, NULL, 1, &mean, &sd, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        gp()->predict(s->session, &(struct prediction){.points = point, .m = 1, .mean = &mean, .sd = &sd}, NULL),
+        STATUS_OK);
     CHECK_NEAR(mean, 3.0, 0.15); /* the warp's middle of 2.5 and 3.5 */
     CU_ASSERT(sd < 0.2);
     study_free(s);
@@ -110,7 +114,9 @@ static void test_refusals(void)
     struct error    err;
     double          mean, sd;
     struct session *none = (struct session *)&err;
-    CU_ASSERT_EQUAL(gp()->predict(s->session, s->point, NULL, 1, &mean, &sd, &err), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(
+        gp()->predict(s->session, &(struct prediction){.points = s->point, .m = 1, .mean = &mean, .sd = &sd}, &err),
+        STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(err.code, "no_observations");
     s->problem.memory_bytes = 100;
     CU_ASSERT_EQUAL(gp()->open(&s->problem, &none, &err), STATUS_NO_MEMORY);
@@ -153,7 +159,9 @@ static void test_subset(void)
     study_ask(s, NULL);
     CU_ASSERT_PTR_NULL(s->proposal.fallback);
     CU_ASSERT(s->proposal.observations > 20 && s->proposal.observations < 150);
-    CU_ASSERT_EQUAL(gp()->predict(s->session, best, NULL, 1, &mean, &sd, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        gp()->predict(s->session, &(struct prediction){.points = best, .m = 1, .mean = &mean, .sd = &sd}, NULL),
+        STATUS_OK);
     CHECK_NEAR(mean, 0.0, 0.5);
     CU_ASSERT(gp()->bytes(s->session) <= s->problem.memory_bytes);
     study_free(s);

@@ -42,11 +42,16 @@ static void test_ask_changes_nothing(void)
     memcpy(first, s->point, sizeof first);
     CU_ASSERT(s->proposal.note_bytes > 0);
     CU_ASSERT_EQUAL(s->proposal.observations, 14);
-    CU_ASSERT_EQUAL(gp()->predict(s->session, s->points[4], NULL, 2, mean, sd, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        gp()->predict(s->session, &(struct prediction){.points = s->points[4], .m = 2, .mean = mean, .sd = sd}, NULL),
+        STATUS_OK);
     s->trials--;
     study_ask(s, NULL);
     CU_ASSERT(memcmp(first, s->point, sizeof first) == 0);
-    CU_ASSERT_EQUAL(gp()->predict(s->session, s->points[4], NULL, 2, again, sd_again, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(gp()->predict(s->session,
+                                  &(struct prediction){.points = s->points[4], .m = 2, .mean = again, .sd = sd_again},
+                                  NULL),
+                    STATUS_OK);
     CU_ASSERT(memcmp(mean, again, sizeof mean) == 0 && memcmp(sd, sd_again, sizeof sd) == 0);
     study_free(s);
 }

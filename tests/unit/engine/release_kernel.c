@@ -121,7 +121,8 @@ static void test_policy(void)
         observe(policy, session, i + 1, at[i], y[i]);
     for (size_t j = 0; j < N; j++) {
         double mean, sd, expected_mean, expected_sd;
-        CU_ASSERT_FATAL(policy->predict(session, NULL, &j, 1, &mean, &sd, NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(policy->predict(session, &(struct prediction){.rows = &j, .m = 1, .mean = &mean, .sd = &sd},
+                                        NULL) == STATUS_OK);
         dense_posterior(rows, at, y, j, &expected_mean, &expected_sd);
         CHECK_NEAR(mean, expected_mean, 2e-6);
         CHECK_NEAR(sd, expected_sd, 2e-6);

@@ -71,8 +71,8 @@ static void test_box(void)
     static const double       theta[3] = {-1.5, -0.2, 0.3}, centre[5] = {0.41, 0.5, 0.5, 0.97, 0.63};
     const struct space        space = {.params_len = 3, .dims = 5};
     const struct trust_region region = {.length = 0.11};
-    double                    lower[5], upper[5], product = 1;
-    trust_region_box(&region, &space, group_of, theta, centre, lower, upper);
+    double                    box[10], *lower = box, *upper = box + 5, product = 1;
+    trust_region_box(&region, &space, group_of, theta, centre, box);
     for (size_t j = 0; j < 5; j++)
         CU_ASSERT(lower[j] < centre[j] && centre[j] < upper[j] && lower[j] >= 0 && upper[j] <= 1);
     for (size_t j = 0; j < 5; j += j == 0 ? 1 : 3)

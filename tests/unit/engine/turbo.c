@@ -147,7 +147,9 @@ static void check_values(const struct param *params, size_t len, const double *v
             study_ask(s);
             study_tell(s, s->point, values[k % (int)n]);
         }
-        CU_ASSERT_EQUAL(s->policy->predict(s->session, first, NULL, 1, &mean, &sd, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(s->policy->predict(
+                            s->session, &(struct prediction){.points = first, .m = 1, .mean = &mean, .sd = &sd}, NULL),
+                        STATUS_OK);
         CU_ASSERT(isfinite(mean) && isfinite(sd) && sd >= 0);
         study_free(s);
     }
