@@ -118,7 +118,7 @@ char *arena_strndup(struct arena *arena, const char *text, size_t length)
 
 struct arena_mark arena_mark(const struct arena *arena)
 {
-    return (struct arena_mark){arena->last, arena->last == NULL ? 0 : arena->last->used};
+    return (struct arena_mark){.block = arena->last, .used = arena->last == NULL ? 0 : arena->last->used};
 }
 
 void arena_release(struct arena *arena, struct arena_mark mark)

@@ -60,7 +60,12 @@ enum status gp_insight_residuals(const struct gp_model *model, struct arena *are
         double           z = (model->z[k] - mean[k]) / sd[k];
         double           slope = log(warp_slope(&model->warp, model->y[k]) / model->spread) - log(model->unit);
         struct residual *item = &(*out)[(*len)++];
-        *item = (struct residual){trial->number, trial->value, mean[k], sd[k], z, gp_loo_log_density(z, sd[k]) + slope};
+        *item = (struct residual){.trial = trial->number,
+                                  .value = trial->value,
+                                  .mean = mean[k],
+                                  .sd = sd[k],
+                                  .z = z,
+                                  .log_density = gp_loo_log_density(z, sd[k]) + slope};
         gp_model_units(model, &item->mean, &item->sd);
     }
     qsort(*out, *len, sizeof **out, by_trial);

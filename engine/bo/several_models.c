@@ -261,7 +261,7 @@ void metrics_note(const struct metrics *own, double *const *theta, struct propos
     head.finished = trial_log_finished(&own->study->log);
     head.models = metrics_active(own);
     for (size_t p = 0; p < head.models; p++)
-        records[p] = (struct gp_record){trial_log_finished(&own->parts[p].log), theta[p]};
+        records[p] = (struct gp_record){.fitted = trial_log_finished(&own->parts[p].log), .theta = theta[p]};
     gp_note_write(&head, records, theta_len(own->study->problem), out);
 }
 

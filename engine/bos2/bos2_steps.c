@@ -7,12 +7,13 @@
 
 struct image_shape bos2_shape(const struct space *space, size_t size)
 {
-    return (struct image_shape){space->latents[size].height, space->latents[size].width, space->channels};
+    return (struct image_shape){
+        .height = space->latents[size].height, .width = space->latents[size].width, .channels = space->channels};
 }
 
 static struct image_shape whole(const struct space *space)
 {
-    return (struct image_shape){space->height, space->width, space->channels};
+    return (struct image_shape){.height = space->height, .width = space->width, .channels = space->channels};
 }
 
 enum status bos2_log_init(struct bos2_log *log, const struct space *space, struct arena *arena, struct error *err)
@@ -163,7 +164,7 @@ size_t bos2_tuples(const struct bos2_log *log, size_t initial, struct bos2_tuple
         while (k < len && (out[k].loop != note->loop || out[k].size != note->size))
             k++;
         if (k == len)
-            out[len++] = (struct bos2_tuple){note->loop, note->size, 0.0, -HUGE_VAL};
+            out[len++] = (struct bos2_tuple){.loop = note->loop, .size = note->size, .best = -HUGE_VAL};
         out[k].best = fmax(out[k].best, trial->value);
         out[k].trials = (double)(note->loop == 0 ? initial : *trials);
     }

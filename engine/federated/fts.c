@@ -14,7 +14,7 @@ enum status fts_features(const struct fts_shared *shared, const struct space *sp
         return error_no_memory(err);
     for (size_t j = 0; j < space->dims; j++)
         length_scales[j] = shared->length_scale;
-    struct kernel kernel = {&kernel_se, space->dims, 1.0, length_scales};
+    struct kernel kernel = {.kind = &kernel_se, .dims = space->dims, .variance = 1.0, .length_scales = length_scales};
     return rff_draw(out, &kernel, shared->count, &rng, arena, err);
 }
 

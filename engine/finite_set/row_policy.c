@@ -511,7 +511,12 @@ static enum status residuals_of(const struct candidates *c, const struct lens *l
     for (size_t i = 0; i < n; i++) {
         double error = alpha[i] / diagonal[i], sd = lens->factor / sqrt(diagonal[i]);
         double z = error / sd;
-        out[i] = (struct residual){c->trials[i], c->values[i], c->values[i] - error, sd, z, gp_loo_log_density(z, sd)};
+        out[i] = (struct residual){.trial = c->trials[i],
+                                   .value = c->values[i],
+                                   .mean = c->values[i] - error,
+                                   .sd = sd,
+                                   .z = z,
+                                   .log_density = gp_loo_log_density(z, sd)};
         if (!isfinite(out[i].mean) || !isfinite(out[i].z))
             return error_set(err, STATUS_NUMERIC, "not_finite", "", "the residuals are not finite");
     }

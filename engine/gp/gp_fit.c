@@ -17,11 +17,14 @@ static const struct prior {
     double mean, sd, lower, upper, start;
     bool   of_logarithm;
 } priors[] = {
-    [LENGTH_SCALE] = {1.4142135623730951, 1.7320508075688772, -5.3, 0.6, -0.7, false}, /* mean, upper, start:
-                                                                                          + log(groups) / 2 */
-    [VARIANCE] = {2.5, 2.5, -6.9, 6.9, 0.0, false},
-    [NOISE] = {-8.0, 4.0, -23.4, 0.7, -9.2, true},
-    [WARP] = {1.0, 1.2, -9.2, 6.9, 0.0, false},
+    [LENGTH_SCALE] = {.mean = 1.4142135623730951, /* and upper and start: + log(groups) / 2 */
+                      .sd = 1.7320508075688772,
+                      .lower = -5.3,
+                      .upper = 0.6,
+                      .start = -0.7},
+    [VARIANCE] = {.mean = 2.5, .sd = 2.5, .lower = -6.9, .upper = 6.9, .start = 0.0},
+    [NOISE] = {.mean = -8.0, .sd = 4.0, .lower = -23.4, .upper = 0.7, .start = -9.2, .of_logarithm = true},
+    [WARP] = {.mean = 1.0, .sd = 1.2, .lower = -9.2, .upper = 6.9, .start = 0.0},
 };
 
 /* Standard deviation of a log length-scale from the mean of all.  Without it the fit of a dozen values calls some
@@ -107,7 +110,8 @@ void gp_fit_expand(const struct gp_fit *fit, const double *theta, double *length
 {
     for (size_t j = 0; j < fit->dims; j++)
         length_scales[j] = exp(theta[fit->group_of[j]]);
-    *kernel = (struct kernel){fit->kind, fit->dims, exp(theta[fit->groups]), length_scales};
+    *kernel = (struct kernel){
+        .kind = fit->kind, .dims = fit->dims, .variance = exp(theta[fit->groups]), .length_scales = length_scales};
     *noise_variance = exp(theta[fit->groups + 1]);
 }
 

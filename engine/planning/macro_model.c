@@ -23,10 +23,11 @@ struct fit {
 /* Minus the log posterior density, and its gradient. */
 static double objective(void *arg, const double *theta, double *gradient)
 {
-    struct fit          *fit = arg;
-    double               length_scales[GRAPH_DIMS_MAX], likelihood, own[GRAPH_DIMS_MAX + 2], value = 0;
-    size_t               dims = fit->dims;
-    struct kernel        kernel = {fit->kind, dims, exp(theta[dims]), length_scales};
+    struct fit   *fit = arg;
+    double        length_scales[GRAPH_DIMS_MAX], likelihood, own[GRAPH_DIMS_MAX + 2], value = 0;
+    size_t        dims = fit->dims;
+    struct kernel kernel = {
+        .kind = fit->kind, .dims = dims, .variance = exp(theta[dims]), .length_scales = length_scales};
     const struct gp_data data = {.n = fit->n, .dims = dims, .X = fit->X, .y = fit->y};
     for (size_t j = 0; j < dims; j++)
         length_scales[j] = exp(theta[j]);

@@ -109,7 +109,7 @@ static enum status site_ask(struct build *b, uint32_t number, struct error *err)
         for (size_t i = 0; i < actions[a].len; i++)
             if (!sites_number(b, actions[a].sites[i], &local[i]))
                 return error_no_memory(err);
-        actions[kept++] = (struct macro_action){local, actions[a].len};
+        actions[kept++] = (struct macro_action){.sites = local, .len = actions[a].len};
     }
     struct macro_site *own = &b->tree->sites[number]; // the table may have moved
     own->is_asked = true;
@@ -169,7 +169,7 @@ static enum status grow_paths(struct build *b, struct error *err)
     TRY(steps_grow(b, 1, err));
     if (here == NULL || !sites_number(b, (uint32_t)b->root->site, here))
         return error_no_memory(err);
-    tree->steps[tree->len++] = (struct macro_step){.action = {here, 1}};
+    tree->steps[tree->len++] = (struct macro_step){.action = {.sites = here, .len = 1}};
     tree->stage[1] = 1;
     for (size_t t = 1; t <= tree->horizon; t++) {
         for (size_t p = tree->stage[t - 1]; p < tree->stage[t]; p++) {

@@ -252,18 +252,18 @@ static const struct {
     bool (*holds)(const struct facts *);
     const char *text;
 } checks[] = {
-    {"C1", finite_columns, "a value is not finite, or a column is zero"},
-    {"C2", centred, "a column is not centred"},
-    {"C3", long_decimals, "the values are short decimal numbers"},
-    {"C4", no_zeros, "a row has some zeros"},
-    {"C5", many_values, "a column has few distinct values"},
-    {"C6", unequal_norms, "all columns have the same norm"},
-    {"C7", unequal_ranges, "all columns have the same range"},
-    {"C8", correlated, "the columns are orthogonal"},
-    {"C9", full_rank, "a column depends on the others"},
-    {"C10", unquantised, "a column's values lie on a grid"},
-    {"C11", unordered, "rows resemble their predecessors, as in a series"},
-    {"C12", strong_spectrum, "the spread does not fit the stated threshold"},
+    {.name = "C1", .holds = finite_columns, .text = "a value is not finite, or a column is zero"},
+    {.name = "C2", .holds = centred, .text = "a column is not centred"},
+    {.name = "C3", .holds = long_decimals, .text = "the values are short decimal numbers"},
+    {.name = "C4", .holds = no_zeros, .text = "a row has some zeros"},
+    {.name = "C5", .holds = many_values, .text = "a column has few distinct values"},
+    {.name = "C6", .holds = unequal_norms, .text = "all columns have the same norm"},
+    {.name = "C7", .holds = unequal_ranges, .text = "all columns have the same range"},
+    {.name = "C8", .holds = correlated, .text = "the columns are orthogonal"},
+    {.name = "C9", .holds = full_rank, .text = "a column depends on the others"},
+    {.name = "C10", .holds = unquantised, .text = "a column's values lie on a grid"},
+    {.name = "C11", .holds = unordered, .text = "rows resemble their predecessors, as in a series"},
+    {.name = "C12", .holds = strong_spectrum, .text = "the spread does not fit the stated threshold"},
 };
 enum { CHECKS = sizeof checks / sizeof checks[0] };
 

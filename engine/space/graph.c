@@ -287,7 +287,7 @@ static bool found_add(struct found *found, const size_t *path)
         return false;
     for (size_t i = 0; i < steps; i++)
         sites[i] = (uint32_t)path[i + 1];
-    found->actions[found->len++] = (struct macro_action){sites, steps};
+    found->actions[found->len++] = (struct macro_action){.sites = sites, .len = steps};
     return true;
 }
 

@@ -14,7 +14,7 @@ static struct place place_of(size_t i, size_t from, size_t to)
     double at = ((double)i + 0.5) * (double)from / (double)to - 0.5, last = (double)(from - 1);
     at = fmin(fmax(at, 0.0), last);
     size_t low = (size_t)at;
-    return (struct place){low, low + 1 < from ? low + 1 : low, at - (double)low};
+    return (struct place){.low = low, .high = low + 1 < from ? low + 1 : low, .weight = at - (double)low};
 }
 
 static double between(double low, double high, double weight)

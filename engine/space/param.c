@@ -161,10 +161,10 @@ static const struct kind {
     enum status (*check)(const struct param *p, size_t i, struct error *err);
     double (*nearest)(const struct param *p, double x); /* value to a number within the bounds */
 } kinds[] = {
-    [PARAM_DOUBLE] = {check_range, nearest_double},
-    [PARAM_INT] = {check_int, nearest_integer},
-    [PARAM_CATEGORICAL] = {check_categorical, nearest_integer},
-    [PARAM_DISCRETE] = {check_discrete, nearest_discrete},
+    [PARAM_DOUBLE] = {.check = check_range, .nearest = nearest_double},
+    [PARAM_INT] = {.check = check_int, .nearest = nearest_integer},
+    [PARAM_CATEGORICAL] = {.check = check_categorical, .nearest = nearest_integer},
+    [PARAM_DISCRETE] = {.check = check_discrete, .nearest = nearest_discrete},
 };
 
 static enum status check_prior(const struct param *p, size_t i, struct error *err)

@@ -42,7 +42,7 @@ enum status regions_init(struct regions *regions, const struct space *space, siz
     if (count > 1 && space->constraints_len > 0)
         return error_set(err, STATUS_INVALID, "bad_regions", "/regions",
                          "a space with constraints has no regions of equal volume");
-    *regions = (struct regions){space, count, ARENA_NEW(arena, size_t, space->params_len)};
+    *regions = (struct regions){.space = space, .count = count, .slices = ARENA_NEW(arena, size_t, space->params_len)};
     if (regions->slices == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < space->params_len; i++)

@@ -66,7 +66,7 @@ static double likelihood(void *arg, const double *x, double *gradient)
 {
     const struct fit      *fit = arg;
     const struct stopping *problem = fit->problem;
-    struct decay           decay = {exp(x[0]), exp(x[1]), problem->offset_variance};
+    struct decay           decay = {.alpha = exp(x[0]), .beta = exp(x[1]), .offset = problem->offset_variance};
     size_t                 n = problem->seen;
     double                 jitter;
     for (size_t i = 0; i < n; i++)
@@ -104,8 +104,10 @@ static enum status fit_decay(const struct stopping *problem, struct decay *decay
     double     lower[2] = {log(alpha_is_given ? alpha : ALPHA_MIN), log(beta_is_given ? beta : BETA_MIN)};
     double     upper[2] = {log(alpha_is_given ? alpha : problem->alpha_max), log(beta_is_given ? beta : BETA_MAX)};
     double     x[2] = {log(alpha), log(beta)};
-    struct fit fit = {problem, ARENA_NEW(scratch, double, n *n), ARENA_NEW(scratch, double, n),
-                      ARENA_NEW(scratch, double, n)};
+    struct fit fit = {.problem = problem,
+                      .A = ARENA_NEW(scratch, double, n *n),
+                      .spare = ARENA_NEW(scratch, double, n),
+                      .alpha = ARENA_NEW(scratch, double, n)};
     const struct minimize search = {.dims = 2,
                                     .lower = lower,
                                     .upper = upper,
@@ -114,14 +116,14 @@ static enum status fit_decay(const struct stopping *problem, struct decay *decay
                                     .evaluations = FIT_EVALUATIONS,
                                     .f_tolerance = 1e-9,
                                     .x_tolerance = 1e-6};
-    *decay = (struct decay){alpha, beta, problem->offset_variance};
+    *decay = (struct decay){.alpha = alpha, .beta = beta, .offset = problem->offset_variance};
     if (fit.A == NULL || fit.spare == NULL || fit.alpha == NULL)
         return error_no_memory(err);
     if (alpha_is_given && beta_is_given)
         return STATUS_OK;
     TRY(minimize_lbfgs(&search, x, &value, scratch, err));
     if (isfinite(value))
-        *decay = (struct decay){exp(x[0]), exp(x[1]), problem->offset_variance};
+        *decay = (struct decay){.alpha = exp(x[0]), .beta = exp(x[1]), .offset = problem->offset_variance};
     return STATUS_OK;
 }
 

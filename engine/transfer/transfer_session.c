@@ -38,7 +38,7 @@ static struct moments moments_of(const double *values, size_t n)
         mean += values[i] / largest / (double)n;
     for (size_t i = 0; i < n && largest > 0.0; i++)
         squares += (values[i] / largest - mean) * (values[i] / largest - mean) / (double)n;
-    return (struct moments){largest * mean, squares > 1e-26 ? largest * sqrt(squares) : 0.0};
+    return (struct moments){.mean = largest * mean, .sd = squares > 1e-26 ? largest * sqrt(squares) : 0.0};
 }
 
 static double to_y(const struct meta_task *task, double value)
@@ -396,7 +396,7 @@ void meta_session_note(const struct session *s, const struct meta_note *note, st
     memcpy(head.tag, NOTE_TAG, sizeof head.tag);
     for (size_t i = 0; i < len; i++, at += sizeof(struct note_entry)) {
         float             gap = isnan(note->gaps[i]) ? (float)GAP_NONE : (float)note->gaps[i];
-        struct note_entry entry = {note->sums[i], gap, (float)note->weights[i]};
+        struct note_entry entry = {.sum = note->sums[i], .gap = gap, .weight = (float)note->weights[i]};
         memcpy(out->note + at, &entry, sizeof entry);
     }
     if (note->theta != NULL)

@@ -15,9 +15,7 @@ struct study *study_new(const struct param *params, size_t len, const double *op
     s->space = (struct space){.kind = SPACE_PARAMETERS, .params = params, .params_len = len};
     CU_ASSERT_EQUAL_FATAL(space_init(&s->space, NULL), STATUS_OK);
     for (size_t i = 0; i < OPTIONS; i++)
-        s->options[i] = options == NULL ? NAN : options[i];
-    s->options[ACQUISITION] = options == NULL ? 0 : s->options[ACQUISITION];
-    s->options[KERNEL] = options == NULL ? 0 : s->options[KERNEL];
+        s->options[i] = options == NULL ? gp()->options[i].fallback : options[i];
     s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 64 << 20};
     s->proposal.point = s->point;
     CU_ASSERT_EQUAL_FATAL(gp()->open(&s->problem, &s->session, NULL), STATUS_OK);
