@@ -191,7 +191,7 @@ enum status db_next(struct db_rows *rows, bool *more, struct error *err)
     if (!*more || sql_table[rows->sql].read(conn, statement, rows))
         return STATUS_OK;
     *more = false;
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the store is out of memory");
+    return error_no_memory(err);
 }
 
 void db_done(struct db_rows *rows)

@@ -365,7 +365,7 @@ static enum status open_all(struct db *db, const struct db_options *options, str
         db->readers_len = i + 1;
     }
     if (pthread_create(&db->thread, NULL, writer_main, db) != 0)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start the writer");
+        return error_no_memory(err);
     return STATUS_OK;
 }
 
@@ -393,7 +393,7 @@ enum status db_open(const struct db_options *options, struct db **out, struct er
     *out = NULL;
     struct db *db = calloc(1, sizeof *db);
     if (db == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot open the store");
+        return error_no_memory(err);
     db->driver = &driver_sqlite;
     db->claim = -1;
     db->log = options->log;

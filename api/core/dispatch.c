@@ -90,7 +90,7 @@ static enum status keep(struct call *call, const char *header, const char **out,
     if (header == NULL)
         return STATUS_OK;
     *out = arena_strndup(&call->arena, header, strlen(header));
-    return *out == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory") : STATUS_OK;
+    return *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status keep_headers(struct call *call, const struct gate_headers *headers, struct error *err)
@@ -167,7 +167,7 @@ static enum status read_input(struct call *call, struct error *err)
         call->input = arena_zalloc(&call->arena, 1, form->bytes);
     call->query_json = schema_query(form == NULL ? NULL : form->query, call->query, call->query_len, &call->problems);
     if (call->query_json == NULL || (form != NULL && form->bytes > 0 && call->input == NULL))
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     struct problems wrong = {.arena = &call->arena};
     if (form != NULL && form->query != NULL)
         schema_read(form->query, call->query_json, call->input, &wrong);
@@ -194,7 +194,7 @@ static enum status set_idempotency(struct call *call, struct error *err)
     char  *text = arena_alloc(&call->arena, head + call->body_bytes + 1, 1);
     char  *fingerprint = arena_alloc(&call->arena, SHA256_HEX_BYTES, 1);
     if (text == NULL || fingerprint == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     snprintf(text, head + 1, "%s %s\n", call->route->method, call->uri);
     if (call->body_bytes > 0)
         memcpy(text + head, call->body, call->body_bytes);

@@ -162,7 +162,7 @@ enum status reply_result(struct call *call, struct error *err)
     size_t      length;
     const char *text = render(call, &length);
     if (text == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the reply could not be composed");
+        return error_no_memory(err);
     reply_text(call, "application/json", text, length);
     return STATUS_OK;
 }

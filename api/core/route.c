@@ -62,7 +62,7 @@ static enum status read_query(struct call *call, const char *text, struct error 
         item->name = decode(&call->arena, text, name_length, true);
         item->value = decode(&call->arena, text + name_length + 1, length - name_length - 1, true);
         if (item->name == NULL || item->value == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+            return error_no_memory(err);
         text += length;
         text += *text == '&';
     }
@@ -100,7 +100,7 @@ enum status route_find(struct call *call, const char *method, struct error *err)
     for (size_t i = 0; i < CALL_PARAMS_MAX && lengths[i] > 0; i++) {
         call->params[i] = decode(&call->arena, call->params[i], lengths[i], false);
         if (call->params[i] == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+            return error_no_memory(err);
     }
     return read_query(call, *end == '?' ? end + 1 : end, err);
 }

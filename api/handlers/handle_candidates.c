@@ -83,7 +83,7 @@ static enum status read_open(struct call *call, struct manifest *out, struct err
                              .type = npy_type_find(input.dtype),
                              .text = open_text(call)};
     memcpy(out->sha256, input.sha256, sizeof out->sha256);
-    return out->text == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 /* A manifest that the store made up for an undeclared file has no digest and is not shown. */

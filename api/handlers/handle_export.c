@@ -136,7 +136,7 @@ static enum status keep_lines(struct call *call, struct batch *batch, struct err
 {
     size_t *lines = ARENA_NEW(&call->arena, size_t, batch->len + 1);
     if (lines == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < batch->len; i++)
         lines[i] = batch->items[i].line;
     batch->origin = (struct origin){.where = "/lines", .indexes = lines};

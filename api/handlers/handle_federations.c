@@ -48,7 +48,7 @@ static enum status show_federation(struct call *call, int http, struct federatio
 {
     struct shown *shown = CALL_RESULT(call, struct shown, http, render_federation);
     *out = shown->federation = arena_zalloc(&call->arena, 1, sizeof *shown->federation);
-    return *out == NULL ? app_no_memory(err) : STATUS_OK;
+    return *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status read_new(struct call *call, struct federation_new *new, struct error *err)
@@ -56,7 +56,7 @@ static enum status read_new(struct call *call, struct federation_new *new, struc
     json_t *members = json_copy(call->json);
     if (members == NULL || json_object_del(members, "name") != 0) {
         json_decref(members);
-        return app_no_memory(err);
+        return error_no_memory(err);
     }
     enum status status = codec_federation(members, &call->arena, &new->spec, err);
     json_decref(members);
@@ -65,7 +65,7 @@ static enum status read_new(struct call *call, struct federation_new *new, struc
     json_t *spec = codec_federation_spec_json(&new->spec);
     new->spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
     json_decref(spec);
-    return new->spec_text == NULL ? app_no_memory(err) : STATUS_OK;
+    return new->spec_text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status handle_federations_post(struct call *call, struct error *err)

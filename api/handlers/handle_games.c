@@ -97,7 +97,7 @@ static enum status read_spec(struct call *call, struct game_spec **spec, struct 
         json_t *member = json_object_get(call->json, members[i]);
         failed |= member != NULL && json_object_set(own, members[i], member) != 0;
     }
-    enum status status = failed ? app_no_memory(err) : codec_game_spec(own, seed >> 11, &call->arena, spec, err);
+    enum status status = failed ? error_no_memory(err) : codec_game_spec(own, seed >> 11, &call->arena, spec, err);
     json_decref(own);
     return status;
 }
@@ -112,7 +112,7 @@ enum status handle_games_post(struct call *call, struct error *err)
     new.spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
     json_decref(spec);
     if (new.spec_text == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     return games_create(call->app, &call->caller, &new, CALL_RESULT(call, struct game_row, 201, render_game), err);
 }
 
@@ -236,7 +236,7 @@ static enum status read_payoff(struct call *call, const json_t *json, const char
     if (!codec_read_is_finite(json, payoff) || fabs(*payoff) > payoff_max)
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number within 1e100");
     report->where[agent] = arena_strndup(&call->arena, where, strlen(where));
-    return report->where[agent] == NULL ? app_no_memory(err) : STATUS_OK;
+    return report->where[agent] == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status read_own(struct call *call, const struct game_spec *spec, struct game_report *report,

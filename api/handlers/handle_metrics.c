@@ -157,7 +157,7 @@ enum status handle_metrics_get(struct call *call, struct error *err)
     size_t      length;
     const char *text = write_text(call->traffic, call->app, &call->arena, &length);
     if (text == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     reply_text(call, "text/plain; version=0.0.4", text, length);
     return STATUS_OK;
 }

@@ -47,7 +47,7 @@ enum status handle_federation_file(struct call *call, const struct federation_fi
     size_t room = npy.rows * (npy.columns * NUMBER_CHARACTERS + 3) + strlen(head) + 160;
     char  *text = arena_alloc(&call->arena, room, 1);
     if (text == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     int   used = snprintf(text, room, "{%s\"sha256\":\"%s\",\"%s\":", head, file->sha256, name);
     char *end = print_matrix(text + used, (const unsigned char *)file->bytes + npy.data_offset, npy.rows, npy.columns);
     *end++ = '}';
@@ -82,7 +82,7 @@ static enum status read_array(struct call *call, double **vector, size_t *len, s
         return error_set(err, STATUS_INVALID, "wrong_type", "", "the body must be an array of numbers");
     *vector = ARENA_NEW(&call->arena, double, *len + 1);
     if (*vector == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < *len; i++) {
         if (codec_read_is_finite(json_array_get(call->json, i), *vector + i))
             continue;
@@ -104,7 +104,7 @@ static enum status read_npy(struct call *call, double **vector, size_t *len, str
     *len = npy.columns;
     *vector = ARENA_NEW(&call->arena, double, *len);
     if (*vector == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < *len; i++) {
         const char *at = call->body + npy.data_offset + i * size;
         float       single = 0;
@@ -145,7 +145,7 @@ enum status handle_broadcast_get(struct call *call, struct error *err)
     TRY(handle_federation_number(call, 1, "round_not_found", &round, err));
     TRY(federation_broadcast(call->app, &call->caller, call->params[0], round, &file, err));
     const char *head = text_format(&call->arena, "\"round\":%lld,", (long long)round);
-    return head == NULL ? app_no_memory(err) : handle_federation_file(call, &file, head, "vectors", err);
+    return head == NULL ? error_no_memory(err) : handle_federation_file(call, &file, head, "vectors", err);
 }
 
 struct shown_rounds {
@@ -182,7 +182,7 @@ static enum status read_rounds(struct call *call, struct shown_rounds *shown, st
     const struct page_input *input = call->input;
     shown->page = arena_zalloc(&call->arena, 1, sizeof *shown->page);
     if (shown->page == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     return federation_rounds(call->app, &call->caller, call->params[0], input->cursor, input->limit, shown->page, err);
 }
 

@@ -81,7 +81,7 @@ static enum status read_matrix(struct call *call, const json_t *matrix, double *
                          "must be an array of arrays of numbers, at most %d of them", MATRIX_MAX);
     *rows = ARENA_NEW(&call->arena, double, len *columns);
     if (*rows == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < len; i++)
         TRY(read_row(json_array_get(matrix, i), i, columns, *rows + i * columns, err));
     return STATUS_OK;
@@ -113,7 +113,7 @@ static enum status read_spec(struct call *call, const json_t *space, struct spec
     TRY(read_matrix(call, matrix, &rows, err));
     json_t *shape = json_pack("{s:s, s:I, s:I, s:b}", "type", "candidates", "rows", (json_int_t)json_array_size(matrix),
                               "columns", (json_int_t)json_array_size(json_array_get(matrix, 0)), "private", 0);
-    enum status status = shape == NULL ? app_no_memory(err) : show_read_spec(call, shape, spec, err);
+    enum status status = shape == NULL ? error_no_memory(err) : show_read_spec(call, shape, spec, err);
     json_decref(shape);
     spec->space.rows = rows;
     return status;
@@ -157,7 +157,7 @@ static enum status read_pending(struct call *call, const json_t *list, struct st
     TRY(show_read_rows(call, &request->spec, list, "/pending", &rows, err));
     size_t *indexes = ARENA_NEW(&call->arena, size_t, request->pending_len);
     if (indexes == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < request->pending_len; i++)
         indexes[i] = (size_t)rows[i];
     request->pending_rows = indexes;

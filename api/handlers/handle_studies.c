@@ -61,7 +61,7 @@ enum status handle_studies_post(struct call *call, struct error *err)
     new.spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
     json_decref(spec);
     if (new.spec_text == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     return study_create(call->app, &call->caller, &new, CALL_RESULT(call, struct study, 201, render_study), err);
 }
 
@@ -106,7 +106,7 @@ enum status handle_studies_get(struct call *call, struct error *err)
         filter.label_key = arena_strndup(&call->arena, input->label, (size_t)(colon - input->label));
         filter.label_value = colon + 1;
         if (filter.label_key == NULL)
-            return app_no_memory(err);
+            return error_no_memory(err);
     }
     return study_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct study_page, 200, render_studies),
                       err);
@@ -140,7 +140,7 @@ enum status handle_study_get(struct call *call, struct error *err)
     view.version = study.version;
     json_decref(json);
     if (view.json == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     study_cache_put(call->app, study.id, &view, generation);
     show_view(call, &view);
     return STATUS_OK;

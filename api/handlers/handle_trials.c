@@ -257,7 +257,7 @@ static enum status show_npy(struct call *call, const struct shown_trial *shown, 
     size_t bytes = space_point_len(space) * sizeof *shown->trial.point;
     char  *text = arena_alloc(&call->arena, length + bytes, 1);
     if (text == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     memcpy(text, header, length);
     memcpy(text + length, shown->trial.point, bytes);
     call->render = NULL; // this is the reply, not what the trial looks like as JSON
@@ -452,7 +452,7 @@ enum status handle_predict_post(struct call *call, struct error *err)
     TRY(read_places(call, &shown->study.spec, &points, &rows, &shown->len, err));
     size_t *indexes = ARENA_NEW(&call->arena, size_t, shown->len);
     if (indexes == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < shown->len; i++)
         indexes[i] = rows == NULL ? 0 : (size_t)rows[i];
     const struct predict_request request = {points, rows == NULL ? NULL : indexes, shown->len, input->metric};

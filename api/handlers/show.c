@@ -85,7 +85,7 @@ enum status show_read_spec(struct call *call, const json_t *space, struct spec *
         json_t *member = json_object_get(call->json, members[i]);
         failed |= member != NULL && json_object_set(own, members[i], member) != 0;
     }
-    enum status status = failed ? app_no_memory(err) : codec_spec(own, seed, &call->arena, spec, err);
+    enum status status = failed ? error_no_memory(err) : codec_spec(own, seed, &call->arena, spec, err);
     json_decref(own);
     return status;
 }
@@ -118,7 +118,7 @@ enum status show_read_points(struct call *call, const struct spec *spec, const j
                          "at most %zu points of this size are taken at once", trial_points_max(&spec->space));
     *points = ARENA_NEW(&call->arena, double, len *point_len);
     if (*points == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, where, i);
         TRY(keep(call, codec_point(spec, json_array_get(list, i), false, path, *points + i * point_len, err), err));
@@ -135,7 +135,7 @@ enum status show_read_rows(struct call *call, const struct spec *spec, const jso
         return error_set(err, STATUS_INVALID, "wrong_space", where, "the study has parameters, not candidates");
     *rows = ARENA_NEW(&call->arena, int64_t, len);
     if (*rows == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         double row;
         codec_read_path_item(path, where, i);
@@ -161,7 +161,7 @@ enum status show_read_sites(struct call *call, const struct spec *spec, const js
         return error_set(err, STATUS_INVALID, "wrong_space", where, "the space is not a graph");
     *sites = ARENA_NEW(&call->arena, int64_t, len);
     if (*sites == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, where, i);
         TRY(keep(call, codec_graph_site(spec, json_array_get(list, i), path, &site, err), err));
@@ -175,7 +175,7 @@ enum status show_read_fixed(struct call *call, const struct spec *spec, const js
 {
     double *point = ARENA_NEW(&call->arena, double, spec->space.params_len + 1);
     if (point == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, "wrong_space", "/fixed", "the space has no parameters to fix");
     *fixed = point;
@@ -189,7 +189,7 @@ enum status show_read_observations(struct call *call, const struct spec *spec, c
     char   path[CODEC_PATH_MAX];
     *items = ARENA_NEW(&call->arena, struct observation, len + 1);
     if (*items == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, in->where, i);
         TRY(keep(call, in->read(spec, json_array_get(in->list, i), path, &call->arena, &(*items)[i], err), err));

@@ -99,7 +99,7 @@ enum status conns_start(size_t per_address, int64_t (*now_ms)(void), _Atomic uin
     struct conns *conns = calloc(1, sizeof *conns);
     *out = NULL;
     if (conns == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     conns->head.next = conns->head.before = &conns->head;
     conns->per_address = per_address;
     conns->now_ms = now_ms;

@@ -59,7 +59,7 @@ static enum status reserve(struct request *request, size_t bytes, struct error *
     char *bigger = realloc(request->body, room);
     if (bigger == NULL) {
         atomic_fetch_sub(&shared->traffic.body_bytes, more);
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     }
     request->body = bigger;
     request->room = room;

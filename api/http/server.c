@@ -213,7 +213,7 @@ enum status server_start(struct app *app, const struct server_options *options, 
     *out = NULL;
     struct server *server = calloc(1, sizeof *server);
     if (server == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     server->options = *options;
     set_defaults(&server->options);
     options = &server->options;

@@ -14,8 +14,3 @@ enum status app_go_on(const struct app *app, const struct caller *caller, struct
         return error_set(err, STATUS_BUSY, "deadline_exceeded", "", "there was no answer in the time that there is");
     return STATUS_OK;
 }
-
-enum status app_no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the request needs more memory than it may have");
-}

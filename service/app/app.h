@@ -67,6 +67,4 @@ int64_t app_until(const struct app *app, int64_t from_ms);
  * "deadline_exceeded" when it took too long. */
 MUST_CHECK enum status app_go_on(const struct app *app, const struct caller *caller, struct error *err);
 
-enum status app_no_memory(struct error *err); /* NO_MEMORY, in words */
-
 #endif

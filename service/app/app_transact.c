@@ -28,7 +28,7 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
                                              .etag = db_keep_text(row->etag, caller->arena, &failed)};
             own->replayed = !failed;
             if (!own->replayed)
-                status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the first answer does not fit");
+                status = error_no_memory(err);
         }
     }
     db_done(&rows);
@@ -39,7 +39,7 @@ static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64
 {
     struct idempotency *own = &caller->idempotency;
     if (!own->render(own->render_arg, &own->first))
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the answer does not fit");
+        return error_no_memory(err);
     return db_exec(conn, NULL, err, SQL_IDEMPOTENCY_ADD,
                    BIND(TEXT(caller->token_id), TEXT(own->key), TEXT(own->fingerprint), INT(own->first.http_status),
                         TEXT(own->first.body), TEXT(own->first.location), TEXT(own->first.etag), INT(now)));

@@ -306,7 +306,7 @@ static enum status read_token(const struct row_token *row, struct arena *arena, 
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
     snprintf(out->agent, sizeof out->agent, "%s", row->agent);
-    return failed ? app_no_memory(err) : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
@@ -319,7 +319,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
     out->tokens = ARENA_NEW(work->caller->arena, struct token, (size_t)work->limit);
     if (out->tokens == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     struct db_rows rows;
     bool           more;
     enum status    status;
@@ -336,7 +336,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         return status;
     const struct token *last = &out->tokens[out->len - 1];
     out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,

@@ -26,7 +26,7 @@ static enum status read_whole(struct append_file *file, const char *path, struct
         return error_set(err, STATUS_INVALID, "file", "", "%.150s: too large or unreadable", path);
     file->text = malloc((size_t)end + 1);
     if (file->text == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     ssize_t got = 1;
     while (got > 0 && file->length < (size_t)end) {
         got = pread(file->fd, file->text + file->length, (size_t)end - file->length, (off_t)file->length);

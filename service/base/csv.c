@@ -120,7 +120,7 @@ static enum status check_header(const struct csv_table *table, struct error *err
         return error_set(err, STATUS_INVALID, "csv_header", "", "there is no header line");
     const char **names = malloc(table->columns * sizeof *names);
     if (names == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < table->columns; i++) {
         names[i] = csv_table_name(table, i);
@@ -141,7 +141,7 @@ static enum status read_stream(FILE *stream, struct csv_table *out, struct error
     struct csv_parser parser;
     struct reader     reader = {.table = out, .err = err};
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     enum status status = parse(&reader, &parser, stream);
     csv_free(&parser);
     if (status != STATUS_OK)
@@ -166,7 +166,7 @@ enum status csv_table_parse(const char *text, size_t length, struct csv_table *o
     *out = (struct csv_table){.text = NULL};
     FILE *stream = fmemopen((void *)text, length, "r");
     if (stream == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     enum status status = read_stream(stream, out, err);
     fclose(stream);
     return status;

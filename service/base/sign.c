@@ -71,7 +71,7 @@ static enum status wrap(EVP_PKEY *pair, struct sign_key **out, struct error *err
     *out = calloc(1, sizeof **out);
     if (*out == NULL) {
         EVP_PKEY_free(pair);
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     }
     (*out)->pair = pair;
     if (pair == NULL || EVP_PKEY_get_base_id(pair) != EVP_PKEY_ED25519 ||

@@ -114,7 +114,7 @@ enum status workers_start(size_t threads, const struct workers_lane *lanes, size
     struct workers *workers = calloc(1, sizeof *workers);
     size_t          room = 0;
     if (workers == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     pthread_mutex_init(&workers->lock, NULL);
     pthread_cond_init(&workers->work, NULL);
     memcpy(workers->lanes, lanes, lanes_len * sizeof *lanes);

@@ -91,7 +91,7 @@ static enum status load_status(struct db_conn *conn, struct upload *up, struct e
         snprintf(up->sha256, sizeof up->sha256, "%s", row->sha256);
         up->attempt = row->attempt;
         if (failed)
-            status = app_no_memory(err);
+            status = error_no_memory(err);
     }
     db_done(&rows);
     return status == STATUS_OK ? load_lock(conn, up->id, &up->out->locked, err) : status;
@@ -141,7 +141,7 @@ enum status candidates_read_manifest(const struct study *study, const char *text
     free(canonical);
     memcpy(out->sha256, release.sha256, sizeof out->sha256);
     memcpy(out->dataset_tag, release.dataset_tag, sizeof out->dataset_tag);
-    return out->text == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 /* Whether these data were released before, to any study, in another matrix.  The same one again tells nobody more. */
@@ -299,7 +299,7 @@ enum status candidates_load(struct db_conn *conn, const char *study, struct spec
     bool          is_noisy = release.differentially_private;
     struct matrix matrix = {.want = count, .scale = release.mechanism.gamma, .reals = ARENA_NEW(arena, double, count)};
     if (matrix.reals == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the candidates do not fit into memory");
+        return error_no_memory(err);
     TRY(read_pieces(conn, study, &matrix, err));
     TRY(matrix_end(&matrix, err));
     if (matrix.got != count)
@@ -323,7 +323,7 @@ static enum status describe_open(const struct upload *up, struct manifest *out, 
         .rows = (int64_t)npy.rows, .columns = (int64_t)npy.columns, .bytes = up->total_bytes, .type = npy.type};
     out->text = text_format(up->caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}",
                             npy.rows, npy.columns, (long long)up->total_bytes);
-    return out->text == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status check_piece(const struct upload *up, struct error *err)
@@ -359,10 +359,10 @@ static enum status prepare_check(struct upload *up, struct error *err)
         else
             check->matrix.reals = ARENA_NEW(&check->arena, double, count);
         if (check->matrix.integers == NULL && check->matrix.reals == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "the candidates do not fit into memory");
+            return error_no_memory(err);
     }
     check->matrix.digest = sha256_start();
-    return check->matrix.digest == NULL ? app_no_memory(err) : STATUS_OK;
+    return check->matrix.digest == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 /* The last piece is not in the store yet. */

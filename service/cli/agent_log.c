@@ -13,11 +13,6 @@
 
 enum { ARENA_BYTES = 1 << 30 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
-}
-
 /* ---- telling ---- */
 
 static enum status tell(struct agent_log *log, const struct event *event, struct error *err)
@@ -124,12 +119,12 @@ static enum status append(struct agent_log *log, json_t *json, struct error *err
     char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(json);
     if (text == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     size_t length = strlen(text);
     char  *line = realloc(text, length + 2);
     if (line == NULL) {
         free(text);
-        return no_memory(err);
+        return error_no_memory(err);
     }
     memcpy(line + length, "\n", 2);
     enum status status = append_line(&log->file, line, err);
@@ -141,7 +136,7 @@ enum status agent_log_suggested(struct agent_log *log, const struct proposal *pr
 {
     char *hex = malloc(2 * proposal->note_bytes + 1);
     if (hex == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     hex_of(proposal->note, proposal->note_bytes, hex);
     json_t     *point = numbers_json(proposal->point, log->spec->study.space.params_len);
     enum status status = append(
@@ -162,7 +157,7 @@ static enum status receive_one(struct agent_log *log, int64_t round, int64_t sen
 {
     double *kept = ARENA_NEW(&log->arena, double, len);
     if (kept == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     memcpy(kept, vectors, len * sizeof *kept);
     TRY(append(log,
                json_pack("{s:I, s:I, s:o}", "round", (json_int_t)round, "sender", (json_int_t)sender, "vectors",
@@ -210,7 +205,7 @@ static enum status replay_suggested(struct agent_log *log, const json_t *json, s
     const char   *hex = json_string_value(json_object_get(json, "note"));
     double       *point = numbers_of(json_object_get(json, "point"), &log->arena, &len);
     if (point == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     bool is_good = hex != NULL && bytes_of(hex, note, &note_bytes) && len == log->spec->study.space.params_len &&
                    log->pending == 0 && space_has(&log->spec->study.space, point);
     return is_good ? tell_suggested(log, point, note, note_bytes, err) : other(number, err);
@@ -233,7 +228,7 @@ static enum status replay_received(struct agent_log *log, const json_t *json, si
     json_int_t                    sender = json_integer_value(json_object_get(json, "sender"));
     double                       *vectors = numbers_of(json_object_get(json, "vectors"), &log->arena, &len);
     if (vectors == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     bool is_good = len == wanted && sender >= 0 && sender <= (spec->is_private ? 0 : spec->seats);
     for (size_t i = 0; i < len; i++)
         is_good = is_good && isfinite(vectors[i]);
@@ -279,7 +274,7 @@ static enum status open_session(struct agent_log *log, struct error *err)
     const struct spec *study = &log->spec->study;
     struct problem    *problem = ARENA_NEW(&log->arena, struct problem, 1);
     if (problem == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     *problem = (struct problem){.space = &study->space,
                                 .options = study->options,
                                 .seed = log->seed,
@@ -316,7 +311,7 @@ enum status agent_log_open(const char *path, const struct agent_identity *identi
     out->vectors =
         arena_zalloc(&out->arena, spec->is_private ? 1 : (size_t)spec->seats * spec->features, sizeof(double));
     if (out->point == NULL || out->best_point == NULL || out->vectors == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(append_open(path, true, &out->file, err));
     bool is_new = out->file.length == 0;
     TRY(replay(out, identity, err));

@@ -83,11 +83,11 @@ enum status client_open(const struct client_options *options, struct client **ou
 {
     *out = NULL;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "libcurl cannot start");
+        return error_no_memory(err);
     struct client *client = calloc(1, sizeof *client);
     if (client == NULL || (client->curl = curl_easy_init()) == NULL) {
         free(client);
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     }
     client->timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
     if (options->socket_path != NULL)
@@ -173,7 +173,7 @@ static enum status set_up(struct client *client, const struct client_request *re
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body != NULL ? request->body : "");
         curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_bytes);
     }
-    return is_good ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return is_good ? STATUS_OK : error_no_memory(err);
 }
 
 /* The inverse of the server's table from status to HTTP number. */
@@ -243,7 +243,7 @@ enum status client_json(struct client *client, const char *method, const char *p
         *reply = NULL;
     if (body != NULL && text == NULL) {
         json_decref(body);
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     }
     json_decref(body);
     enum status status = client_send(client,

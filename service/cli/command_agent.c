@@ -140,7 +140,7 @@ static enum status set_region(struct agent *a, struct error *err)
         len++;
     double *options = ARENA_NEW(&a->arena, double, len);
     if (options == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     federation_options(&a->spec, a->seat, options);
     a->spec.study.options = options;
     a->initial = (int64_t)options[policy_option(policy, "initial")];
@@ -225,7 +225,7 @@ static enum status join(struct agent *a, struct error *err)
     a->vector = ARENA_NEW(&a->arena, double, a->spec.features);
     a->proposal.point = ARENA_NEW(&a->arena, double, a->spec.study.space.params_len);
     if (a->vector == NULL || a->proposal.point == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     TRY(open_log(a, err));
     if (a->options.trials == 0)
         a->options.trials = a->initial + a->spec.rounds;
@@ -241,8 +241,7 @@ static enum status measure(struct agent *a, double *value, struct error *err)
 {
     json_t     *json = codec_point_json(&a->spec.study, a->log.point);
     char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    enum status status = text == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory")
-                                      : measure_run(a->options.measure, text, value, err);
+    enum status status = text == NULL ? error_no_memory(err) : measure_run(a->options.measure, text, value, err);
     json_decref(json);
     free(text);
     return status;
@@ -306,7 +305,7 @@ static enum status take_broadcast(struct agent *a, int64_t round, const json_t *
     struct arena_mark mark = arena_mark(&a->arena);
     double           *matrix = ARENA_NEW(&a->arena, double, wanted *features);
     if (matrix == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; i < wanted * features; i++) {
         const json_t *number = json_array_get(json_array_get(rows, i / features), i % features);
         if (len != wanted || !json_is_number(number))

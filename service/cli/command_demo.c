@@ -77,7 +77,7 @@ static enum status read_table(struct demo *demo, const char *file, const char *c
     TRY(csv_table_column(&demo->table, column, &j, err));
     demo->values = malloc((demo->table.rows + 1) * sizeof *demo->values);
     if (demo->values == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; i < demo->table.rows; i++)
         TRY(csv_table_number(&demo->table, i, j, &demo->values[i], err));
     return STATUS_OK;

@@ -119,7 +119,7 @@ static enum status send_parts(const struct import_options *options, struct clien
         struct part         part = {.type = "application/json"};
         char               *text = write_part(json_object_get(document, "id"), trials, &next, &part.bytes);
         if (text == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+            return error_no_memory(err);
         part.text = text;
         enum status status = send_part(options, client, &part, &reply, err);
         free(text);

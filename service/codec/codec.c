@@ -168,7 +168,7 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
     if (*out != NULL)
         return STATUS_OK;
     if (is_out_of_memory)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     return error_set(err, STATUS_INVALID, "malformed_json", "", "line %d, column %d: %s", error.line, error.column,
                      parse_reason(json_error_code(&error)));
 }
@@ -218,5 +218,5 @@ enum status codec_labels(const json_t *json, struct arena *arena, const char **t
         TRY(check_label(&in, key, value, path));
     }
     *text = label_text(json, 0, arena);
-    return *text != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return *text != NULL ? STATUS_OK : error_no_memory(err);
 }

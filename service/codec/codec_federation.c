@@ -122,7 +122,7 @@ static enum status read_study(struct reading *in, const struct form *form, struc
     json_t *study =
         json_pack("{s:O, s:O, s:O}", "metrics", form->metrics, "space", form->space, "algorithm", form->algorithm);
     if (study == NULL)
-        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(in->err);
     enum status status = codec_spec(study, 0, in->arena, &out->study, in->err);
     json_decref(study);
     TRY(status);
@@ -180,7 +180,7 @@ static enum status check_plan(struct reading *in, const struct federation_spec *
     const uint64_t rounds[] = {0, schedule->hold + schedule->decay / 2, schedule->hold + schedule->decay};
     size_t        *region_of = ARENA_NEW(in->arena, size_t, (size_t)spec->seats);
     if (region_of == NULL)
-        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(in->err);
     for (int64_t seat = 1; seat <= spec->seats; seat++)
         region_of[seat - 1] = federation_region(spec, seat);
     for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
@@ -276,7 +276,7 @@ enum status codec_federation_fits(const struct federation_spec *spec, const stru
     json_decref(own);
     json_decref(other);
     if (!is_made)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     return is_same ? STATUS_OK
                    : error_set(err, STATUS_INVALID, "wrong_space", "/space",
                                "an agent has the space and the goal of its federation");

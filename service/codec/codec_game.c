@@ -25,11 +25,6 @@ static const char *const bound_names[] = {"log", "theory", NULL};
 _Static_assert(sizeof(enum game_sum) == sizeof(int) && sizeof(enum game_strategy) == sizeof(int), "choices are ints");
 _Static_assert(sizeof(enum goal) == sizeof(int), "choices are ints");
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
-}
-
 static enum status check_list(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
 {
     if (!json_is_array(json))
@@ -75,7 +70,7 @@ static enum status read_rows(struct reading *in, const json_t *json, const char 
         (struct space){.kind = SPACE_CANDIDATES, .rows_len = json_array_size(json), .columns = json_array_size(first)};
     double *rows = ARENA_NEW(in->arena, double, space->rows_len * space->columns);
     if (rows == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     space->rows = rows;
     for (size_t i = 0; i < space->rows_len; i++) {
         codec_read_path_item(path, where, i);
@@ -202,7 +197,7 @@ static enum status read_mind(const struct reader *r, const struct holder *holder
     struct game_mind        *mind = ARENA_NEW(r->in->arena, struct game_mind, 1);
     const struct game_mind **others = arena_zalloc(r->in->arena, GAME_AGENTS_MAX, sizeof *others);
     if (mind == NULL || others == NULL)
-        return no_memory(r->in->err);
+        return error_no_memory(r->in->err);
     *mind = (struct game_mind){.level = (unsigned)holder->level,
                                .others = others,
                                .id = is_own ? GAME_LEVEL_MAX + 1 + holder->agent : problem->minds++};
@@ -442,7 +437,7 @@ enum status codec_game_spec(const json_t *members, uint64_t default_seed, struct
     struct whole_form form = {.seed = (int64_t)default_seed, .total = NAN};
     struct game_spec *spec = arena_zalloc(arena, 1, sizeof *spec);
     if (spec == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(codec_read_object(&in, whole_members, members, "", &form));
     make_minds(spec);
     TRY(read_agents(&in, form.agents, spec));
@@ -570,7 +565,7 @@ enum status codec_game_action(const struct game_spec *spec, size_t agent, const 
     if (set->space.kind == SPACE_PARAMETERS) {
         double *point = ARENA_NEW(arena, double, set->space.params_len);
         if (point == NULL)
-            return no_memory(err);
+            return error_no_memory(err);
         out->point = point;
         return codec_point(set, json, false, where, point, err);
     }

@@ -61,11 +61,6 @@ struct draft {
     char              path[CODEC_PATH_MAX];
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "/space", "out of memory");
-}
-
 static const char *member_path(struct draft *d, const char *member)
 {
     codec_read_path(d->path, d->where, member);
@@ -107,7 +102,7 @@ static enum status set_ids(struct draft *d, const int64_t *ids)
     size_t             n = d->graph->sites_len;
     struct named_site *named = ARENA_NEW(d->in->arena, struct named_site, n + 1);
     if (named == NULL)
-        return no_memory(d->in->err);
+        return error_no_memory(d->in->err);
     for (size_t i = 0; i < n; i++)
         named[i] = (struct named_site){ids[i], (uint32_t)i};
     qsort(named, n, sizeof *named, compare_ids);
@@ -206,7 +201,7 @@ static enum status new_sites(struct draft *d, size_t len, size_t dims, double **
     *coordinates = arena_alloc(d->in->arena, len, dims * sizeof **coordinates);
     *ids = ARENA_NEW(d->in->arena, int64_t, len);
     d->graph->coordinates = *coordinates;
-    return *coordinates == NULL || *ids == NULL ? no_memory(d->in->err) : STATUS_OK;
+    return *coordinates == NULL || *ids == NULL ? error_no_memory(d->in->err) : STATUS_OK;
 }
 
 static enum status read_site_row(struct draft *d, const json_t *row, size_t i, double *out)
@@ -321,7 +316,7 @@ static enum status read_edges_json(struct draft *d, const json_t *json)
     TRY(count_rows(d, len, "edges"));
     struct graph_edge *edges = ARENA_NEW(d->in->arena, struct graph_edge, 2 * len + 1);
     if (edges == NULL)
-        return no_memory(d->in->err);
+        return error_no_memory(d->in->err);
     for (size_t i = 0; i < len; i++) {
         const json_t *row = json_array_get(json, i);
         codec_read_path_item(path, where, i);
@@ -337,7 +332,7 @@ static enum status fill_edges_csv(struct draft *d, const struct csv_table *table
 {
     struct graph_edge *edges = ARENA_NEW(d->in->arena, struct graph_edge, 2 * table->rows + 1);
     if (edges == NULL)
-        return no_memory(d->in->err);
+        return error_no_memory(d->in->err);
     for (size_t i = 0; i < table->rows; i++) {
         TRY(csv_site(d, table, i, 0, "edges", &edges[i].from));
         TRY(csv_site(d, table, i, 1, "edges", &edges[i].to));
@@ -380,7 +375,7 @@ static enum status read_listed_one(struct draft *d, const json_t *json, const ch
                          GRAPH_LISTED_STEPS_MAX);
     uint32_t *own = ARENA_NEW(d->in->arena, uint32_t, len);
     if (own == NULL)
-        return no_memory(d->in->err);
+        return error_no_memory(d->in->err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(inner, path, i);
         TRY(codec_graph_site(d->spec, json_array_get(sites, i), inner, &own[i], d->in->err));
@@ -402,7 +397,7 @@ static enum status read_listed(struct draft *d)
     TRY(count_rows(d, len, "macro_actions"));
     struct graph_listed *listed = ARENA_NEW(d->in->arena, struct graph_listed, len);
     if (listed == NULL)
-        return no_memory(d->in->err);
+        return error_no_memory(d->in->err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, where, i);
         TRY(read_listed_one(d, json_array_get(list, i), path, &steps, &listed[i]));
@@ -460,7 +455,7 @@ static enum status fill_prior(struct draft *d, const json_t *json, const struct 
     uint32_t *sites = ARENA_NEW(d->in->arena, uint32_t, len + 1);
     double   *values = ARENA_NEW(d->in->arena, double, len + 1);
     if (sites == NULL || values == NULL)
-        return no_memory(d->in->err);
+        return error_no_memory(d->in->err);
     d->graph->prior_sites = sites;
     d->graph->prior_values = values;
     d->graph->prior_len = len;
@@ -504,7 +499,7 @@ enum status codec_graph(struct reading *in, const json_t *json, const char *wher
     struct graph *graph = arena_zalloc(in->arena, 1, sizeof *graph);
     uint32_t      start;
     if (graph == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     d.graph = graph;
     spec->space.graph = graph;
     graph->sign = sign;
@@ -566,7 +561,7 @@ enum status codec_graph_values(struct reading *in, const json_t *json, const cha
         return error_set(in->err, STATUS_INVALID, "wrong_length", where, "a macro-action has 1 to %zu sites",
                          spec->space.graph->steps);
     if (values == NULL)
-        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", where, "out of memory");
+        return error_no_memory(in->err);
     out->value = -INFINITY;
     for (size_t i = 0; i < most; i++) {
         values[i] = NAN;

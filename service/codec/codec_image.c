@@ -56,7 +56,7 @@ static enum status read_latents(struct reading *in, const json_t *json, const ch
         return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 1 to %d items", SPACE_LATENTS_MAX);
     struct latent *latents = ARENA_NEW(in->arena, struct latent, len);
     if (latents == NULL)
-        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", where, "out of memory");
+        return error_no_memory(in->err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, where, i);
         TRY(read_latent(in, json_array_get(json, i), path, &latents[i]));

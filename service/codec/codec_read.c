@@ -159,7 +159,7 @@ enum status codec_read_text(struct reading *in, const struct member *member, con
     const char *text = json_string_value(json);
     const char *copy = in->arena == NULL ? text : arena_strndup(in->arena, text, json_string_length(json));
     if (copy == NULL)
-        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", where, "out of memory");
+        return error_no_memory(in->err);
     memcpy(out, &copy, sizeof copy);
     return STATUS_OK;
 }

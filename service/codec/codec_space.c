@@ -18,11 +18,6 @@ static const char *const kind_names[] = {[PARAM_DOUBLE] = "double",
                                          [PARAM_DISCRETE] = "discrete",
                                          NULL};
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
-}
-
 static enum status check_items(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
 {
     if (!json_is_array(json))
@@ -119,14 +114,14 @@ static enum status read_unique_texts(struct reading *in, const json_t *json, con
     char                       path[CODEC_PATH_MAX];
     json_auto_t               *seen = json_object();
     if (seen == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t i = 0; i < json_array_size(json); i++) {
         codec_read_path_item(path, where, i);
         TRY(codec_read_text(in, &item, json_array_get(json, i), path, &texts[i]));
         if (json_object_get(seen, texts[i]) != NULL)
             return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
         if (json_object_set_new(seen, texts[i], json_null()) != 0)
-            return no_memory(in->err);
+            return error_no_memory(in->err);
     }
     return STATUS_OK;
 }
@@ -141,7 +136,7 @@ static enum status read_texts(struct reading *in, const struct member *member, c
     size_t       choices = json_array_size(json);
     const char **texts = ARENA_NEW(in->arena, const char *, choices);
     if (texts == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     TRY(read_unique_texts(in, json, where, texts));
     form->values = texts;
     form->param.choices = choices;
@@ -167,7 +162,7 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     size_t  choices = json_array_size(json);
     double *values = ARENA_NEW(in->arena, double, choices);
     if (values == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t i = 0; i < choices; i++) {
         codec_read_path_item(path, where, i);
         if (!codec_read_is_finite(json_array_get(json, i), &values[i]))
@@ -321,7 +316,7 @@ static enum status read_condition(struct reading *in, const struct spec *spec, c
     TRY(check_items(in, json, where, 1, VALUES_MAX));
     double *values = ARENA_NEW(in->arena, double, json_array_size(json));
     if (values == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t k = 0; k < json_array_size(json); k++) {
         codec_read_path_item(path, where, k);
         TRY(codec_space_value(spec, out->parent, json_array_get(json, k), path, &values[k], in->err));
@@ -344,7 +339,7 @@ static enum status read_when(struct reading *in, const struct spec *spec, const 
     TRY(check_members(in, json, where, SPACE_WHEN_MAX));
     struct condition *when = ARENA_NEW(in->arena, struct condition, json_object_size(json));
     if (when == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     param->when = when;
     json_object_foreach ((json_t *)json, key, value) {
         codec_read_path(path, where, key);
@@ -365,7 +360,7 @@ static enum status read_param_list(struct reading *in, const json_t *json, const
     char              path[CODEC_PATH_MAX], inner[CODEC_PATH_MAX];
     json_auto_t      *seen = json_object();
     if (seen == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t i = 0; i < json_array_size(json); i++) {
         codec_read_path_item(path, where, i);
         TRY(read_param(in, json_array_get(json, i), path, &form));
@@ -376,7 +371,7 @@ static enum status read_param_list(struct reading *in, const json_t *json, const
         if (form.when != NULL)
             TRY(read_when(in, spec, form.when, inner, seen, &form.param));
         if (json_object_set_new(seen, form.param.name, json_integer((json_int_t)i)) != 0)
-            return no_memory(in->err);
+            return error_no_memory(in->err);
         params[i] = form.param;
         values[i] = form.values;
     }
@@ -390,7 +385,7 @@ enum status codec_space_params(struct reading *in, const json_t *json, const cha
     struct param       *params = ARENA_NEW(in->arena, struct param, n);
     const char *const **values = ARENA_NEW(in->arena, const char *const *, n);
     if (params == NULL || values == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     spec->space.params = params;
     spec->space.params_len = n;
     spec->values = values;
@@ -448,7 +443,7 @@ static enum status read_terms(struct reading *in, const struct spec *spec, const
     size_t *params = ARENA_NEW(in->arena, size_t, json_object_size(json));
     double *coefficients = ARENA_NEW(in->arena, double, json_object_size(json));
     if (params == NULL || coefficients == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     json_object_foreach ((json_t *)json, key, value) {
         size_t i = 0;
         codec_read_path(path, where, key);
@@ -476,7 +471,7 @@ enum status codec_space_constraints(struct reading *in, const json_t *json, cons
     TRY(check_items(in, json, where, 1, SPACE_CONSTRAINTS_MAX));
     struct constraint *constraints = ARENA_NEW(in->arena, struct constraint, json_array_size(json));
     if (constraints == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t k = 0; k < json_array_size(json); k++) {
         struct constraint_form form = {.min = -INFINITY, .max = INFINITY};
         codec_read_path_item(path, where, k);

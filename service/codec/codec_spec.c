@@ -23,11 +23,6 @@ static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
 static const char *const goal_names[] = {
     [GOAL_MAXIMIZE] = "maximize", [GOAL_MINIMIZE] = "minimize", [GOAL_CONSTRAIN] = "constrain", NULL};
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
-}
-
 /* ---- metrics ---- */
 
 _Static_assert(sizeof(enum goal) == sizeof(int), "choices are ints");
@@ -315,7 +310,7 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
         n++;
     double *options = ARENA_NEW(in->arena, double, n + 1);
     if (options == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t i = 0; i < n; i++)
         options[i] = spec->policy->options[i].fallback;
     spec->options = options;

@@ -32,11 +32,6 @@ bool codec_meta_is_member(const char *key)
     return false;
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "/algorithm", "out of memory");
-}
-
 /* ---- reading ---- */
 
 static enum status check_list(struct reading *in, const json_t *list, const char *where, size_t max)
@@ -55,7 +50,7 @@ static enum status read_ids(struct reading *in, const json_t *list, struct spec_
     TRY(check_list(in, list, where, META_STUDIES_MAX));
     const char **ids = ARENA_NEW(in->arena, const char *, json_array_size(list));
     if (ids == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t i = 0; i < json_array_size(list); i++) {
         char path[CODEC_PATH_MAX];
         codec_read_path_item(path, where, i);
@@ -77,7 +72,7 @@ static enum status read_defaults(struct reading *in, const json_t *object, struc
     if (!json_is_object(object))
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object");
     if (defaults == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t i = 0; i < spec->space.params_len; i++)
         defaults[i] = NAN;
     json_object_foreach ((json_t *)object, key, value) {
@@ -103,7 +98,7 @@ static enum status study_room(struct reading *in, const struct spec *spec, size_
     *rows = on_rows ? ARENA_NEW(in->arena, size_t, n) : NULL;
     *values = ARENA_NEW(in->arena, double, n);
     if ((on_rows ? (void *)*rows : (void *)*points) == NULL || *values == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     *out = (struct meta_study){.points = *points, .rows = *rows, .values = *values, .n = n};
     return STATUS_OK;
 }
@@ -157,7 +152,7 @@ static enum status read_given(struct reading *in, const json_t *list, struct spe
     TRY(check_list(in, list, where, META_STUDIES_MAX));
     struct meta_study *given = ARENA_NEW(in->arena, struct meta_study, json_array_size(list));
     if (given == NULL)
-        return no_memory(in->err);
+        return error_no_memory(in->err);
     for (size_t i = 0; i < json_array_size(list); i++) {
         char              item[CODEC_PATH_MAX], path[CODEC_PATH_MAX];
         struct given_form form = {0};

@@ -162,7 +162,7 @@ static enum status read_values(struct reading *in, const struct observation_form
     char               path[CODEC_PATH_MAX];
     double            *values = ARENA_NEW(in->arena, double, 2 * spec->metrics_len);
     if (values == NULL)
-        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", where, "out of memory");
+        return error_no_memory(in->err);
     for (size_t i = 0; i < 2 * spec->metrics_len; i++)
         values[i] = NAN;
     codec_read_path(path, where, "values");
@@ -264,7 +264,7 @@ static enum status read_point(struct reading *in, const json_t *json, const char
         TRY(codec_image_check(in->spec, json, path, in->err));
     double *point = ARENA_NEW(in->arena, double, space_point_len(&in->spec->space) + 1);
     if (point == NULL)
-        return error_set(in->err, STATUS_NO_MEMORY, "no_memory", path, "out of memory");
+        return error_no_memory(in->err);
     *out = point;
     return codec_point(in->spec, json, false, path, point, in->err);
 }
@@ -343,7 +343,7 @@ enum status codec_diagnostics(const struct spec *spec, const struct diagnostics 
         *text = arena_strndup(arena, dump, strlen(dump));
     free(dump);
     json_decref(json);
-    return *text == NULL ? error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory") : STATUS_OK;
+    return *text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 static json_t *model_json(const struct trial *trial)

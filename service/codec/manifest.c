@@ -162,7 +162,7 @@ static enum status dump(const struct release_manifest *manifest, bool is_signed,
         json_object_set_new(document, "signature", json_string(manifest->signature));
     *text = document != NULL ? json_dumps(document, CANONICAL) : NULL;
     json_decref(document);
-    return *text != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return *text != NULL ? STATUS_OK : error_no_memory(err);
 }
 
 enum status manifest_sign(struct release_manifest *manifest, const struct sign_key *key, struct error *err)

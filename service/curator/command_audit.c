@@ -74,11 +74,6 @@ struct job {
     bool                    is_broken;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
-}
-
 static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
 {
     (void)arg;
@@ -149,7 +144,7 @@ static enum status attack_mechanism(struct job *job, struct sampler *sampler, st
                                     .sampler = sampler,
                                     .M_shift = ARENA_NEW(&job->arena, int64_t, d > m->dims ? d : m->dims)};
     if (shift == NULL || release.M_shift == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t j = 0; j < d; j++)
         shift[j] = m->distance / sqrt((double)d);
     TRY(test_likelihood(job, "along the diagonal", audit_draw_release, &release, err));
@@ -168,7 +163,7 @@ static enum status arrange_rows(struct job *job, struct error *err)
     bool                 is_private = job->manifest.differentially_private;
     job->X = ARENA_NEW(&job->arena, double, n *d);
     if (job->X == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
         double *x = job->X + i * d, square = 0;
         for (size_t j = 0; j < d; j++) {

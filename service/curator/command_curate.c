@@ -163,10 +163,10 @@ static enum status row_json(const struct csv_table *table, size_t row, char **ou
     *out = NULL;
     FILE *stream = open_memstream(out, &length);
     if (stream == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     enum status status = print_row(table, row, stream, err);
     if (fclose(stream) != 0 && status == STATUS_OK)
-        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        status = error_no_memory(err);
     return status;
 }
 
@@ -200,7 +200,7 @@ static enum status measure(struct curator *c, size_t candidate, double *value, s
     snprintf(number, sizeof number, "%lu", row_number(c, candidate));
     enum status status = row_json(&c->table, c->secret.rows[candidate], &json, err);
     if (status == STATUS_OK && setenv("GNOMON_ROW", number, 1) != 0)
-        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = measure_run(c->options.measure, json, value, err);
     free(json);

@@ -67,7 +67,7 @@ enum status journal_open(const struct journal_of *of, bool may_create, struct jo
     snprintf(line, sizeof line, "%s\n", head);
     *out = (struct journal){.len = of->len, .values = malloc(of->len * sizeof *out->values), .file.fd = -1};
     if (out->values == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; i < of->len; i++)
         out->values[i] = (double)NAN;
     TRY(append_open(of->path, may_create, &out->file, err));

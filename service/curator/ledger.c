@@ -99,7 +99,7 @@ static enum status take_line(struct ledger *ledger, const char *text, struct err
                          "line %zu of the ledger is not as it was signed: the ledger was edited or damaged. Restore it "
                          "from a copy; without it nobody knows what was spent",
                          ledger->len + 1);
-    return is_added ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return is_added ? STATUS_OK : error_no_memory(err);
 }
 
 enum status ledger_open(const char *path, bool may_create, struct ledger *out, struct error *err)
@@ -144,14 +144,14 @@ static enum status line_text(json_t *document, const struct sign_key *key, char 
 {
     char        signature[SIGN_CHARS];
     char       *content = document != NULL ? json_dumps(document, CANONICAL) : NULL;
-    enum status status = content != NULL ? sign_make(key, content, strlen(content), signature, err)
-                                         : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    enum status status =
+        content != NULL ? sign_make(key, content, strlen(content), signature, err) : error_no_memory(err);
     free(content);
     if (status != STATUS_OK)
         return status;
     json_object_set_new(document, "signature", json_string(signature));
     *text = json_dumps(document, CANONICAL);
-    return *text != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return *text != NULL ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status append_text(struct ledger *ledger, const char *text, const struct ledger_entry *entry,
@@ -160,13 +160,13 @@ static enum status append_text(struct ledger *ledger, const char *text, const st
     size_t length = strlen(text);
     char  *line = malloc(length + 2);
     if (line == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     memcpy(line, text, length);
     memcpy(line + length, "\n", 2);
     enum status status = append_line(&ledger->file, line, err);
     free(line);
     if (status == STATUS_OK && !add_entry(ledger, entry, text))
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(err);
     return status;
 }
 

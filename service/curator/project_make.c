@@ -9,11 +9,6 @@
 
 enum { AUTO_DIMS_MAX = 64, AUTO_PROJECTED_DIMS = 10, DIMS_MAX = 1024 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
-}
-
 static enum status usage(struct error *err, const char *text)
 {
     return error_set(err, STATUS_INVALID, "usage", "", "%s", text);
@@ -188,7 +183,7 @@ static enum status make_noisy(struct project_job *job, struct sampler *sampler, 
     size_t *order = ARENA_NEW(&job->arena, size_t, n);
     job->indices = ARENA_NEW(&job->arena, int64_t, n * p);
     if (order == NULL || job->indices == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     struct release release = release_of(job);
     release.order = order;
     TRY(release_make(&release, job->table.rows, sampler, &job->arena, err));
@@ -228,7 +223,7 @@ static enum status choose_rows(struct project_job *job, const struct release_gri
     uint32_t *order = ARENA_NEW(&job->arena, uint32_t, n), *candidate_of = ARENA_NEW(&job->arena, uint32_t, cells);
     bool     *is_used = arena_zalloc(&job->arena, n, sizeof *is_used);
     if (order == NULL || candidate_of == NULL || is_used == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(random_permutation(order, n, err));
     for (size_t k = 0; k < cells; k++)
         candidate_of[k] = UINT32_MAX;
@@ -270,7 +265,7 @@ static enum status make_cells(struct project_job *job, struct sampler *sampler, 
                                 .cell_of_row = ARENA_NEW(arena, size_t, n)};
     if (low == NULL || high == NULL || job->indices == NULL || grid.counts == NULL || grid.kept == NULL ||
         grid.cell_of_row == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t j = 0; j < d; j++) {
         low[j] = job->centre[j] - job->options.radius * job->length_scales[j];
         high[j] = job->centre[j] + job->options.radius * job->length_scales[j];
@@ -312,7 +307,7 @@ static enum status shuffle_rows(struct project_job *job, double **out, struct er
     size_t  n = job->table.n, d = job->table.d;
     double *X = *out = ARENA_NEW(&job->arena, double, n *d);
     if (X == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     TRY(random_permutation(job->secret.rows, n, err));
     job->secret.len = n;
     for (size_t i = 0; i < n; i++)
@@ -336,7 +331,7 @@ static enum status project(struct project_job *job, const double *X, size_t dims
     job->normals = ARENA_NEW(&job->arena, double, d *dims);
     job->values = ARENA_NEW(&job->arena, double, n *dims);
     if (copy == NULL || job->normals == NULL || job->values == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     memcpy(copy, X, n * d * sizeof *copy);
     TRY(random_normals(job->normals, d * dims, err));
     p->dims = dims;
@@ -393,7 +388,7 @@ enum status project_make(struct project_job *job, struct error *err)
     job->secret.data_rows = job->table.n;
     job->secret.rows = ARENA_NEW(&job->arena, uint32_t, job->table.n);
     if (job->secret.rows == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     return job->manifest.differentially_private ? make_guaranteed(job, err) : make_projection(job, err);
 }
 

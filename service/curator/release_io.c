@@ -10,11 +10,6 @@
 enum { COLUMNS_MAX = 1024, NUMBER_CHARS = 32, MATRIX_MAX_BYTES = 1 << 30 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "matrices are written and read as they are in memory");
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
-}
-
 static enum status usage(struct error *err, const char *text)
 {
     return error_set(err, STATUS_INVALID, "usage", "", "%s", text);
@@ -42,7 +37,7 @@ static enum status find_columns(const struct csv_table *csv, const char *list, s
     out->names = ARENA_NEW(arena, const char *, COLUMNS_MAX);
     out->columns = ARENA_NEW(arena, size_t, COLUMNS_MAX);
     if (out->names == NULL || out->columns == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     out->d = split(arena, list, out->names, COLUMNS_MAX);
     if (out->d == 0 || out->d > COLUMNS_MAX)
         return usage(err, "--columns takes 1 to 1024 names");
@@ -64,7 +59,7 @@ enum status release_io_table(const struct csv_table *csv, const char *list, stru
         return error_set(err, STATUS_INVALID, "too_few_rows", "", "%zu rows: more are needed", out->n);
     out->rows = ARENA_NEW(arena, double, out->n * out->d);
     if (out->rows == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < out->n; i++)
         for (size_t j = 0; j < out->d; j++)
             TRY(csv_table_number(csv, i, out->columns[j], &out->rows[i * out->d + j], err));
@@ -86,7 +81,7 @@ enum status release_io_numbers(const char *flag, const char *list, size_t len, s
     const char **parts = ARENA_NEW(arena, const char *, len);
     *out = ARENA_NEW(arena, double, len);
     if (parts == NULL || *out == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     if (split(arena, list, parts, len) != len)
         return error_set(err, STATUS_INVALID, "usage", "", "--%s takes %zu numbers with commas between them", flag,
                          len);
@@ -119,7 +114,7 @@ enum status release_io_tag(const struct release_table *table, const struct sign_
     struct sign_digest *digests = ARENA_NEW(arena, struct sign_digest, table->n);
     char               *text = ARENA_NEW(arena, char, room);
     if (order == NULL || digests == NULL || text == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     order_by_name(table, order);
     for (size_t i = 0; i < table->n; i++) {
         size_t length = 0;
@@ -190,7 +185,7 @@ static enum status take_matrix(const char *bytes, size_t length, struct arena *a
         return error_set(err, STATUS_INVALID, "wrong_shape", "", "the matrix has not the numbers that its header says");
     *out = (struct release_matrix){ARENA_NEW(arena, double, room), npy.rows, npy.columns, npy.type};
     if (out->values == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < room; i++)
         out->values[i] = number_at(bytes + npy.data_offset + i * width, npy.type);
     return STATUS_OK;

@@ -84,7 +84,7 @@ static enum status read_row(const struct row_federation *row, struct arena *aren
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->features_sha256, sizeof out->features_sha256, "%s", row->features_sha256);
     if (failed)
-        return app_no_memory(err);
+        return error_no_memory(err);
     return codec_federation_parse(row->spec, arena, &out->spec, err);
 }
 
@@ -130,7 +130,7 @@ static enum status make_features(const struct federation_spec *spec, struct aren
     size_t         columns = rff.dims + 1;
     unsigned char *bytes = arena_alloc(arena, NPY_HEADER_MAX + rff.count * columns * sizeof(double), 1);
     if (bytes == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     size_t used = npy_write_header(rff.count, columns, NPY_F8, bytes);
     for (size_t i = 0; i < rff.count; i++) {
         memcpy(bytes + used, rff.frequencies + i * rff.dims, rff.dims * sizeof(double));
@@ -227,7 +227,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
         return status;
     const struct federation *last = &out->federations[out->len - 1];
     out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
@@ -241,7 +241,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
     work->page->federations = ARENA_NEW(work->caller->arena, struct federation, (size_t)work->limit);
     if (work->page->federations == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(db_query(conn, &rows, err, SQL_FEDERATION_LIST,
                  BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state), INT(created), TEXT(id),
                       INT(work->limit + 1))));
@@ -404,7 +404,7 @@ static enum status read_agent(const struct row_agent *row, const struct federati
                                      .study = db_keep_text(row->study, arena, &failed),
                                      .created_ms = row->created_ms};
     out->region = (int64_t)federation_region(spec, out->seat);
-    return failed ? app_no_memory(err) : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status find_agent(struct db_conn *conn, struct work *work, struct error *err)
@@ -477,7 +477,7 @@ static enum status list_agents(struct db_conn *conn, void *arg, struct error *er
     TRY(find(conn, arg, err));
     out->agents = ARENA_NEW(work->caller->arena, struct federation_agent, (size_t)work->limit);
     if (out->agents == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST,
                  BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1))));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
@@ -491,7 +491,7 @@ static enum status list_agents(struct db_conn *conn, void *arg, struct error *er
     if (status != STATUS_OK || !more)
         return status;
     out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->agents[out->len - 1].seat);
-    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status federation_number_cursor(const char *cursor, int64_t *after, struct error *err)
@@ -535,7 +535,7 @@ static enum status read_features(struct db_conn *conn, void *arg, struct error *
         work->file->bytes = db_keep_blob(row->features, work->caller->arena, &failed);
         work->file->length = row->features.length;
         snprintf(work->file->sha256, sizeof work->file->sha256, "%s", row->features_sha256);
-        status = failed ? app_no_memory(err) : STATUS_OK;
+        status = failed ? error_no_memory(err) : STATUS_OK;
     }
     db_done(&rows);
     return status;

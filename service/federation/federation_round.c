@@ -87,7 +87,7 @@ static enum status plan_round(const struct closing *closing, struct broadcast *p
     const struct federation_spec *spec = &closing->federation->spec;
     size_t                       *region_of = ARENA_NEW(closing->arena, size_t, plan->agents);
     if (region_of == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t n = 0; n < plan->agents; n++)
         region_of[n] = federation_region(spec, (int64_t)n + 1);
     plan->region_of = region_of;
@@ -107,7 +107,7 @@ static enum status aggregate(struct closing *closing, struct error *err)
     secret.sums = arena_zalloc(closing->arena, sums_bytes, 1);
     secret.spare = arena_zalloc(closing->arena, sums_bytes, 1);
     if (secret.subset == NULL || secret.k == NULL || secret.sums == NULL || secret.spare == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     sampler_init(&secret.sampler, draw_bits, NULL);
     enum status status = broadcast_draw(&secret.plan, &secret.sampler, secret.subset, err);
     if (status == STATUS_OK)
@@ -157,7 +157,7 @@ static enum status fill(struct closing *closing, struct error *err)
     closing->values = arena_zalloc(closing->arena, numbers, sizeof(double));
     closing->message = ARENA_NEW(closing->arena, double, spec->features);
     if (closing->file == NULL || closing->values == NULL || closing->message == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(spec->is_private ? aggregate(closing, err) : collect(closing, err));
     size_t head = npy_write_header(closing->rows, spec->features, NPY_F8, closing->file);
     memcpy(closing->file + head, closing->values, numbers * sizeof(double));
@@ -371,7 +371,7 @@ static enum status read_broadcast(struct db_conn *conn, void *arg, struct error 
         bool failed = false;
         file->bytes = db_keep_blob(row->data, work->caller->arena, &failed);
         file->length = row->data.length;
-        status = failed ? app_no_memory(err) : STATUS_OK;
+        status = failed ? error_no_memory(err) : STATUS_OK;
     }
     db_done(&rows);
     if (status == STATUS_OK)
@@ -404,7 +404,7 @@ static enum status read_round(const struct row_round *row, struct arena *arena, 
                                      .epsilon = row->epsilon,
                                      .total = row->total,
                                      .at_ms = row->at_ms};
-    return failed ? app_no_memory(err) : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status list_rounds(struct db_conn *conn, void *arg, struct error *err)
@@ -416,7 +416,7 @@ static enum status list_rounds(struct db_conn *conn, void *arg, struct error *er
     enum status                   status;
     out->rounds = ARENA_NEW(work->caller->arena, struct federation_round, (size_t)work->limit);
     if (out->rounds == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(db_query(conn, &rows, err, SQL_FEDERATION_ROUNDS,
                  BIND(TEXT(out->federation.id), INT(work->after), INT(work->limit + 1))));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
@@ -429,7 +429,7 @@ static enum status list_rounds(struct db_conn *conn, void *arg, struct error *er
     if (status != STATUS_OK || !more)
         return status;
     out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->rounds[out->len - 1].round);
-    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status federation_rounds(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,

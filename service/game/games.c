@@ -39,7 +39,7 @@ static enum status read_row(const struct row_game *row, struct arena *arena, str
                              .updated_ms = row->updated_ms,
                              .spec_text = db_keep_text(row->spec, arena, &failed)};
     snprintf(out->id, sizeof out->id, "%s", row->id);
-    return failed ? app_no_memory(err) : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status read_open_round(struct db_conn *conn, struct game_row *game, struct error *err)
@@ -235,7 +235,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
         if ((int64_t)out->len == work->limit) {
             const struct game_row *last = &out->games[out->len - 1];
             out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-            return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+            return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
         }
         TRY(read_row(row_game(rows), work->caller->arena, &out->games[out->len++], err));
     }
@@ -251,7 +251,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
     *work->page = (struct game_page){.games = ARENA_NEW(work->caller->arena, struct game_row, (size_t)work->limit)};
     if (work->page->games == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     struct db_rows rows;
     bool           is_nobody = work->caller->scope == SCOPE_AGENT && work->caller->agent[0] == '\0';
     const char    *only = is_nobody ? "none" : work->caller->resource;

@@ -40,7 +40,7 @@ static enum status read_plays(struct db_conn *conn, const struct game_row *game,
                                        .payoff = row->payoff,
                                        .at_ms = row->at_ms};
         if (failed) {
-            status = app_no_memory(err);
+            status = error_no_memory(err);
             break;
         }
     }
@@ -87,7 +87,7 @@ static enum status read_news(struct db_conn *conn, void *arg, struct error *err)
     size_t             len = look->game->spec->problem.agents_len, count = (size_t)(range.last - range.first + 1);
     look->plays = arena_zalloc(look->caller->arena, count * len + 1, sizeof *look->plays);
     if (look->plays == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     return read_plays(conn, look->game, &range, look->caller->arena, look->plays, err);
 }
 
@@ -97,7 +97,7 @@ static enum status open_session(struct look *look, struct error *err)
     TRY(codec_game_parse(look->game->spec_text, &look->live->arena, &own, err));
     struct game_problem *problem = &own->problem;
     if (look->live->arena.taken_bytes >= look->app->options.session_bytes)
-        return app_no_memory(err);
+        return error_no_memory(err);
     problem->memory_bytes = look->app->options.session_bytes - look->live->arena.taken_bytes;
     return game_open(problem, &look->live->game, err);
 }
@@ -160,7 +160,7 @@ static enum status keep_point(struct caller *caller, const struct game_spec *spe
         return STATUS_OK;
     double *copy = ARENA_NEW(caller->arena, double, params_len);
     if (copy == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     out->action.point = memcpy(copy, out->action.point, params_len * sizeof *copy);
     return STATUS_OK;
 }
@@ -400,7 +400,7 @@ static enum status read_regrets(struct look *look, double **regrets, struct erro
         bool known = false;
         regrets[a] = ARENA_NEW(look->caller->arena, double, (size_t)look->game->rounds + 1);
         if (regrets[a] == NULL)
-            return app_no_memory(err);
+            return error_no_memory(err);
         TRY(slots_enter(look->app->compute, look->app, look->caller, err));
         enum status status = game_regret(look->live->game, a, look->caller->arena, regrets[a], &known, err);
         slots_leave(look->app->compute);
@@ -420,13 +420,13 @@ static enum status list_rounds(struct look *look, int64_t after, int64_t limit, 
     const struct game_row *game = look->game;
     struct game_round     *all = ARENA_NEW(look->caller->arena, struct game_round, (size_t)game->rounds + 1);
     if (all == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     fill_rounds(game, look->plays, regrets, all);
     int64_t left = after < game->rounds ? game->rounds - after : 0, len = left < limit ? left : limit;
     *out = (struct game_rounds){.spec = game->spec, .rounds = all + (left > 0 ? after : 0), .len = (size_t)len};
     if (len < left)
         out->next_cursor = text_format(look->caller->arena, "%lld", (long long)after + (long long)len);
-    return len < left && out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+    return len < left && out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status games_rounds(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,

@@ -69,7 +69,7 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     *out = NULL;
     struct app *app = calloc(1, sizeof *app);
     if (app == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
+        return error_no_memory(err);
     app->options = *options;
     app->now_ms = options->now_ms != NULL ? options->now_ms : now_ms;
     app->monotonic_ms = monotonic_ms;
@@ -84,7 +84,7 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     enum status status = STATUS_OK;
     if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL ||
         app->plans == NULL || app->draws == NULL || app->operations == NULL)
-        status = error_set(err, STATUS_NO_MEMORY, "no_memory", "", "cannot start");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = open_store(app, err);
     if (status != STATUS_OK) {

@@ -29,7 +29,7 @@ static enum status read_vectors(struct db_conn *conn, const char *federation, in
             size_t count = npy.rows * npy.columns;
             *out = (struct vectors){ARENA_NEW(arena, double, count), npy.rows, npy.columns};
             if (out->numbers == NULL)
-                status = app_no_memory(err);
+                status = error_no_memory(err);
             else
                 memcpy(out->numbers, bytes + npy.data_offset, count * sizeof(double));
         }

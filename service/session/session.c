@@ -114,7 +114,7 @@ enum status session_lock(struct app *app, const char *study, enum session_use us
     }
     pthread_mutex_unlock(&cache->mutex);
     if (entry == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "", "there is no memory for the study's model");
+        return error_no_memory(err);
     if (!may)
         return error_set(err, STATUS_BUSY, "planning", "", "a plan for this study is being made: ask again");
     if (use == SESSION_SHARED)
@@ -332,7 +332,7 @@ static enum status fill_option(struct live *live, const char *name, double value
         len++;
     double *options = ARENA_NEW(&live->arena, double, len);
     if (options == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     memcpy(options, live->spec.options, len * sizeof *options);
     options[option] = value;
     live->spec.options = options;
@@ -362,8 +362,7 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     arena_init(&live->curves_arena, curves_bytes);
     curves_init(&live->curves, &live->curves_arena);
     if (problem == NULL || live->arena.taken_bytes + curves_bytes >= app->options.session_bytes)
-        return error_set(err, STATUS_NO_MEMORY, "no_memory", "",
-                         "the study's model does not fit into its memory limit");
+        return error_no_memory(err);
     *problem = (struct problem){
         .space = &live->spec.space,
         .options = live->spec.options,

@@ -63,7 +63,7 @@ static enum status digest_matrix(struct db_conn *conn, const struct collect *wor
         digest_rows(&spec.space, digest);
     arena_fini(&arena);
     *out = status == STATUS_OK ? arena_strndup(work->caller->arena, digest, strlen(digest)) : NULL;
-    return status == STATUS_OK && *out == NULL ? app_no_memory(err) : status;
+    return status == STATUS_OK && *out == NULL ? error_no_memory(err) : status;
 }
 
 /* The completed trials that lie in the new space: [len] values signed, and where they are. */
@@ -81,7 +81,7 @@ static enum status gather(struct collect *work, const struct spec *source, const
     out->points = arena_alloc(work->caller->arena, len + 1, out->width * sizeof *out->points);
     out->values = ARENA_NEW(work->caller->arena, double, len + 1);
     if (out->points == NULL || out->values == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         double *point = out->points + out->len * out->width;
         if (on_rows)
@@ -118,7 +118,7 @@ static enum status thin(struct collect *work, struct gathered *g, struct error *
     if (g->len <= keep)
         return STATUS_OK;
     if (ranked == NULL || points == NULL || values == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < g->len; i++)
         ranked[i] = (struct ranked){g->values[i], i};
     qsort(ranked, g->len, sizeof *ranked, best_first);
@@ -148,7 +148,7 @@ static enum status to_study(struct arena *arena, bool on_rows, const struct gath
     if (!on_rows)
         return STATUS_OK;
     out->rows = row_numbers(arena, g->points, g->len);
-    return out->rows == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->rows == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status copy_study(struct db_conn *conn, struct collect *work, size_t i, struct error *err)
@@ -214,7 +214,7 @@ enum status meta_collect(struct app *app, struct caller *caller, const struct sp
                            .studies = ARENA_NEW(caller->arena, struct meta_study, len),
                            .sources = ARENA_NEW(caller->arena, struct meta_source, len)};
     if (work.studies == NULL || work.sources == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     if (ids > 0)
         TRY(db_read(app->db, collect, &work, err));
     for (size_t i = 0; i < new->meta.given_len; i++) {
@@ -280,7 +280,7 @@ static enum status read_one(const struct row_meta *row, const struct spec *spec,
     g.values = (double *)(uintptr_t)keep_whole(row->data, arena);
     g.len = row->data.length / sizeof *g.values;
     if (failed || g.points == NULL || g.values == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     if (g.len == 0 || row->points.length != g.len * width * sizeof *g.points)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the copy of an earlier study is incomplete");
     return to_study(arena, spec->space.kind == SPACE_CANDIDATES, &g, study, err);
@@ -296,7 +296,7 @@ static enum status read_all(struct db_conn *conn, const char *study, const struc
     enum status         status;
     *out = (struct meta_sources){studies, sources, 0};
     if (studies == NULL || sources == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(db_query(conn, &rows, err, SQL_META_LIST, BIND(TEXT(study))));
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && out->len < META_STUDIES_MAX) {
         status = read_one(row_meta(&rows), spec, arena, &studies[out->len], &sources[out->len], err);
@@ -363,7 +363,7 @@ static enum status add_item(const struct row_trial_note *row, struct look *work,
                                .weights = ARENA_NEW(work->caller->arena, double, len),
                                .gaps = ARENA_NEW(work->caller->arena, double, len)};
     if (item->weights == NULL || item->gaps == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     memcpy(item->weights, state->weights, len * sizeof *item->weights);
     memcpy(item->gaps, state->gaps, len * sizeof *item->gaps);
     page->len++;
@@ -379,14 +379,14 @@ static enum status read_items(struct db_conn *conn, struct look *work, struct er
     enum status        status;
     page->items = ARENA_NEW(work->caller->arena, struct meta_item, (size_t)work->limit);
     if (state == NULL || page->items == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     int64_t seen = 0, last = work->after;
     TRY(db_query(conn, &rows, err, SQL_META_NOTES, BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1))));
     const struct row_trial_note *row = row_trial_note(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
         if (seen++ == work->limit) {
             page->next_cursor = text_format(work->caller->arena, "%lld", (long long)last);
-            status = page->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+            status = page->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
             break;
         }
         last = row->number;

@@ -47,7 +47,7 @@ enum status rows_study(const struct row_study *row, bool with_spec, struct arena
     out->updated_ms = row->updated_ms;
     out->imported = row->imported;
     if (failed)
-        return app_no_memory(err);
+        return error_no_memory(err);
     return with_spec ? codec_spec_parse(row->spec, arena, &out->spec, err) : STATUS_OK;
 }
 
@@ -96,7 +96,7 @@ enum status rows_trial(const struct row_trial *row, struct arena *arena, struct 
     out->lease = row->lease;
     out->holder = db_keep_text(row->holder, arena, &failed);
     out->is_taken_over = row->taken_over != 0;
-    return failed ? app_no_memory(err) : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t trial, struct arena *arena,
@@ -139,7 +139,7 @@ enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial 
             room = room == 0 ? 16 : 2 * room;
             struct trial *grown = ARENA_NEW(arena, struct trial, room);
             if (grown == NULL) {
-                status = app_no_memory(err);
+                status = error_no_memory(err);
                 break;
             }
             if (n > 0)
@@ -229,7 +229,7 @@ enum status rows_curve(struct db_conn *conn, const char *study, struct arena *ar
             room = room == 0 ? 64 : 2 * room;
             struct curve_point *grown = ARENA_NEW(arena, struct curve_point, room);
             if (grown == NULL) {
-                status = app_no_memory(err);
+                status = error_no_memory(err);
                 break;
             }
             if (points != NULL)

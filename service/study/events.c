@@ -28,7 +28,7 @@ static enum status keep_row(const struct row_event *row, struct arena *arena, st
         .actor = db_keep_text(row->actor, arena, &failed),
         .detail = db_keep_text(row->detail, arena, &failed),
     };
-    return failed ? app_no_memory(err) : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status grow(struct task *task, size_t *room, struct error *err)
@@ -39,7 +39,7 @@ static enum status grow(struct task *task, size_t *room, struct error *err)
     *room = *room == 0 ? 128 : 2 * *room;
     struct event_row *grown = ARENA_NEW(task->arena, struct event_row, *room);
     if (grown == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     if (out->len > 0)
         memcpy(grown, out->events, out->len * sizeof *grown);
     out->events = grown;
@@ -71,7 +71,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     if (status != STATUS_OK || !more)
         return status;
     out->next_cursor = text_format(task->arena, "%lld", (long long)out->events[out->len - 1].seq);
-    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,

@@ -57,13 +57,13 @@ enum status federation_host(struct db_conn *conn, const struct caller *caller, c
         len++;
     double *options = ARENA_NEW(caller->arena, double, len);
     if (options == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     out->spec.agent = new->spec.agent;
     TRY(take_seat(conn, caller, &federation, out, &out->spec.agent, err));
     federation_options(&federation.spec, out->spec.agent, options);
     out->spec.options = options;
     *spec_text = codec_federation_study_text(&out->spec, caller->arena);
-    return *spec_text == NULL ? app_no_memory(err) : STATUS_OK;
+    return *spec_text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 /* ---- a round ---- */
@@ -96,7 +96,7 @@ static enum status send_open(struct sync *sync, struct error *err)
     if (sync->federation.state != FEDERATION_ACTIVE || live->sent >= round)
         return STATUS_OK;
     if (vector == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(slots_enter(sync->app->compute, sync->app, sync->caller, err));
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
     slots_leave(sync->app->compute);
@@ -132,7 +132,7 @@ enum status federation_host_sync(struct app *app, struct caller *caller, struct 
     struct caller      own = {.token_id = "federation", .scope = SCOPE_ADMIN, .arena = caller->arena};
     struct sync       *sync = arena_zalloc(caller->arena, 1, sizeof *sync);
     if (sync == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     *sync = (struct sync){.app = app, .caller = caller, .live = live};
     double initial = spec->options[policy_option(spec->policy, "initial")];
     if (live->observations == 0 || (double)live->told < initial)

@@ -67,7 +67,7 @@ static enum status values_at(void *arg, const double *V, size_t m, double *out, 
     TRY(space_hold(&work->live->spec.space, NULL, arena, &space, err));
     double *points = arena_alloc(arena, m, space.params_len * sizeof *points);
     if (points == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < m; i++)
         space_quantile(&space, V + i * space.params_len, points + i * space.params_len);
     for (size_t from = 0; from < m; from += PIECE) {
@@ -146,7 +146,7 @@ static enum status fill_axis(const struct param *param, size_t points, struct ar
     *grid = ARENA_NEW(arena, double, room);
     *len = 0;
     if (*grid == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t k = 0; k < room; k++) {
         double value = is_whole ? param_value(param, (double)k) : param_quantile(param, (double)k / (double)(room - 1));
         if (*len == 0 || value != (*grid)[*len - 1])
@@ -202,7 +202,7 @@ static enum status run_slice(struct work *work, struct error *err)
     out->mean = ARENA_NEW(arena, double, len);
     out->sd = ARENA_NEW(arena, double, len);
     if (points == NULL || out->mean == NULL || out->sd == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t k = 0; k < len; k++)
         m += grid_point(out, &spec->space, k, points + m * params_len);
     if (m == 0)

@@ -155,7 +155,7 @@ static enum status end_well(struct db_conn *conn, void *arg, const struct sugges
     struct job *job = arg;
     int64_t     changes, *numbers = ARENA_NEW(&job->arena, int64_t, reply->len + 1);
     if (numbers == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < reply->len; i++)
         numbers[i] = reply->trials[i].number;
     TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
@@ -266,13 +266,13 @@ static enum status read_row(const struct row_operation *row, struct arena *arena
     out->len = row->trials.length / sizeof(int64_t);
     int64_t *copy = ARENA_NEW(arena, int64_t, out->len + 1);
     if (copy == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     if (out->len > 0)
         memcpy(copy, row->trials.bytes, out->len * sizeof *copy);
     *numbers = copy;
     out->code = db_keep_text(row->code, arena, &failed);
     out->detail = db_keep_text(row->detail, arena, &failed);
-    return failed ? app_no_memory(err) : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status find_row(struct db_conn *conn, struct task *task, const char *id, const int64_t **numbers,
@@ -301,14 +301,14 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
     struct study  *study = ARENA_NEW(arena, struct study, 1);
     char           id[24];
     if (study == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     memcpy(id, task->out->id, sizeof id);
     TRY(find_row(conn, task, id, &numbers, err));
     TRY(rows_study_get(conn, task->out->study, true, arena, study, err));
     task->out->spec = &study->spec;
     task->out->trials = ARENA_NEW(arena, struct trial, task->out->len + 1);
     if (task->out->trials == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < task->out->len; i++)
         TRY(rows_trial_get(conn, task->out->study, numbers[i], arena, &task->out->trials[i], err));
     return STATUS_OK;
@@ -364,7 +364,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     const int64_t                *numbers;
     bool                          more;
     if (study == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(rows_study_get(conn, task->study, true, task->caller->arena, study, err));
     TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER,
                  BIND(TEXT(task->study), TEXT(request->worker),
@@ -431,7 +431,7 @@ static enum status start(struct task *task, struct job **out, struct error *err)
     struct job        failed = {.app = task->app};
     struct job       *job = job_new(task->app, row->id, row->study, task->caller->token_id, task->request,
                                     fixed_bytes(&row->spec->space, task->request));
-    enum status       status = job == NULL ? app_no_memory(&failed.error) : submit(task->app, job, true, &failed.error);
+    enum status status = job == NULL ? error_no_memory(&failed.error) : submit(task->app, job, true, &failed.error);
     *out = status == STATUS_OK ? job : NULL;
     if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // which a restart takes up
         return STATUS_OK;
@@ -536,7 +536,7 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
             .count = row->count, .worker = row->worker, .fixed = row->fixed.bytes, .deadline_ms = row->deadline_ms};
         struct job *job = job_new(left->app, row->id, row->study, row->actor, &request, row->fixed.length);
         if (job == NULL) {
-            status = app_no_memory(err);
+            status = error_no_memory(err);
             break;
         }
         job->next = left->jobs;

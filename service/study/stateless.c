@@ -72,7 +72,7 @@ static enum status ask_one(struct work *work, uint64_t number, struct trial *out
     double                         *point = ARENA_NEW(arena, double, 2 * (space_point_len(&spec->space) + 1));
     struct proposal                *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (point == NULL || proposal == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
     struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     const struct ask   ask = {
@@ -139,7 +139,7 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                          "nothing is stored here, so it cannot be an agent of a federation");
     *out = (struct trial_page){.trials = ARENA_NEW(caller->arena, struct trial, (size_t)request->count)};
     if (out->trials == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     struct meta_sources meta;
     TRY(meta_collect(app, caller, &request->spec, &meta, err));
     TRY(meta_check_rows(&request->spec, &meta, err));

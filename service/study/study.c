@@ -128,7 +128,7 @@ static enum status list_rows(struct db_rows *rows, struct caller *caller, struct
         if ((int64_t)out->len == limit) {
             const struct study *last = &out->studies[limit - 1];
             out->next_cursor = text_format(caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-            status = out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+            status = out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
             break;
         }
         status = rows_study(row_study(rows), true, caller->arena, &out->studies[out->len], err);
@@ -153,7 +153,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         label = codec_label(filter->label_key, or_empty(filter->label_value), work->caller->arena);
     work->out->studies = ARENA_NEW(work->caller->arena, struct study, (size_t)filter->limit);
     if (label == NULL || work->out->studies == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     struct db_rows rows;
     TRY(db_query(conn, &rows, err, SQL_STUDY_LIST,
                  BIND(TEXT(or_empty(filter->state)), TEXT(or_empty(filter->name_part)), TEXT(label), INT(created_ms),

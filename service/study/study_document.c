@@ -71,7 +71,7 @@ static enum status digest_item(const struct spec *spec, const struct observation
     char                 hex[SHA256_HEX_BYTES];
     struct sha256_state *state = sha256_start();
     if (state == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     const int64_t whole[] = {item->number, item->row, (int64_t)item->outcome};
     sha256_add(state, whole, sizeof whole);
     for (size_t i = 0; item->point != NULL && i < space_point_len(&spec->space); i++)
@@ -102,7 +102,7 @@ static enum status name_rows(struct named *names, size_t len, struct observation
         before = i > 0 && strcmp(names[i].digest, names[i - 1].digest) == 0 ? before + 1 : 0;
         items[names[i].index].external_id = text_format(arena, "row:%s:%zu", names[i].digest, before);
         if (items[names[i].index].external_id == NULL)
-            return app_no_memory(err);
+            return error_no_memory(err);
     }
     return STATUS_OK;
 }
@@ -113,7 +113,7 @@ enum status transfer_identify(const struct spec *spec, const char *source, struc
     struct named *names = ARENA_NEW(arena, struct named, len + 1);
     size_t        names_len = 0;
     if (names == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         struct observation *item = &items[i];
         if (item->external_id != NULL || item->trial > 0)
@@ -121,7 +121,7 @@ enum status transfer_identify(const struct spec *spec, const char *source, struc
         if (source[0] != '\0' && item->number > 0) {
             item->external_id = text_format(arena, "%.100s/%lld", source, (long long)item->number);
             if (item->external_id == NULL)
-                return app_no_memory(err);
+                return error_no_memory(err);
             continue;
         }
         names[names_len].index = i;

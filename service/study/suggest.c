@@ -226,7 +226,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     bool               on_rows = spec->space.kind == SPACE_CANDIDATES;
     unsigned char     *note = arena_alloc(plan->caller->arena, proposal->note_bytes + 1, 1);
     if (note == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     memcpy(note, proposal->note, proposal->note_bytes);
     plan->notes[plan->fresh_len] = note;
     plan->note_bytes[plan->fresh_len] = proposal->note_bytes;
@@ -280,7 +280,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     const struct spec *spec = &plan->live->spec;
     double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
     if (point == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
@@ -325,7 +325,7 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
     plan->note_bytes = ARENA_NEW(arena, size_t, (size_t)count);
     struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || proposal == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     enum status status = STATUS_OK;
     size_t      whole = 0;
     while (status == STATUS_OK && !plan->is_cut && (int64_t)plan->fresh_len < count) {
@@ -516,7 +516,7 @@ static enum status begin(struct plan *plan, struct error *err)
     struct suggest_reply *out = plan->out;
     *out = (struct suggest_reply){.trials = ARENA_NEW(plan->caller->arena, struct trial, (size_t)plan->request->count)};
     if (out->trials == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(caller_sees(plan->caller, "study", plan->id, err));
     TRY(app_replay(plan->app, plan->caller, err));
     if (plan->caller->idempotency.replayed)

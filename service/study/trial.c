@@ -91,7 +91,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         return STATUS_OK;
     out->len = (size_t)task->limit;
     out->next_cursor = text_format(task->caller->arena, "%lld", (long long)out->trials[out->len - 1].number);
-    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status trial_list(struct app *app, struct caller *caller, const char *id, const struct trial_filter *filter,
@@ -113,7 +113,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     bool   has_best = task->study.spec.objectives == 1;
     out->items = ARENA_NEW(task->caller->arena, struct history_item, (size_t)task->limit);
     if (out->items == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     struct db_rows rows;
     bool           more;
     enum status    status;
@@ -130,7 +130,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     if (status != STATUS_OK || !more)
         return status;
     out->next_cursor = text_format(task->caller->arena, "%lld", (long long)last);
-    return out->next_cursor == NULL ? app_no_memory(err) : STATUS_OK;
+    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status trial_history(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
@@ -301,7 +301,7 @@ static enum status queue(struct db_conn *conn, void *arg, struct error *err)
         return study_refuse(&task->study, err);
     task->page->trials = ARENA_NEW(task->caller->arena, struct trial, task->len);
     if (task->page->trials == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < task->len; i++)
         TRY(queue_one(conn, task, i, err));
     task->page->len = task->len;
@@ -382,7 +382,7 @@ enum status trial_predict(struct app *app, struct caller *caller, const char *id
     bool is_constraint = task.study.spec.kinds[out->metric] == METRIC_CONSTRAINT;
     out->feasible = is_constraint ? ARENA_NEW(caller->arena, double, request->len) : NULL;
     if (out->mean == NULL || out->sd == NULL || (is_constraint && out->feasible == NULL))
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(session_lock(app, id, SESSION_ALONE, &live, err));
     enum status status = predict_locked(&task, live, request, out, err);
     session_unlock(app, live);

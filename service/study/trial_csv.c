@@ -65,7 +65,7 @@ static enum status read_text(struct line *line, const char *cell, size_t bytes_m
     if (length > bytes_max)
         return refuse(line, "out_of_range", "is too long");
     *out = arena_strndup(line->arena, cell, length);
-    return *out != NULL ? STATUS_OK : error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return *out != NULL ? STATUS_OK : error_no_memory(line->err);
 }
 
 static enum status read_state(struct line *line, const char *cell)
@@ -308,7 +308,7 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
     if (line->spec->space.kind == SPACE_PARAMETERS) {
         line->out->point = line->point = ARENA_NEW(line->arena, double, line->spec->space.params_len);
         if (line->point == NULL)
-            return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+            return error_no_memory(line->err);
         for (size_t i = 0; i < line->spec->space.params_len; i++)
             line->point[i] = NAN;
     }
@@ -316,7 +316,7 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
     if (line->spec->metrics_len > 1) {
         line->values = ARENA_NEW(line->arena, double, 2 * METRICS_MAX);
         if (line->values == NULL)
-            return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+            return error_no_memory(line->err);
         for (size_t i = 0; i < 2 * METRICS_MAX; i++)
             line->values[i] = NAN;
     }
@@ -337,7 +337,7 @@ static enum status read_table(const struct csv_table *table, struct line *line, 
     struct column *columns = ARENA_NEW(line->arena, struct column, table->columns + 1);
     *items = ARENA_NEW(line->arena, struct observation, table->rows + 1);
     if (columns == NULL || *items == NULL)
-        return error_set(line->err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+        return error_no_memory(line->err);
     TRY(read_header(table, line, columns));
     for (size_t row = 0; row < table->rows; row++) {
         line->out = &(*items)[row];
@@ -540,5 +540,5 @@ enum status export_csv(struct app *app, struct caller *caller, const char *study
     char *written = write_export(&work, length);
     *text = written == NULL ? NULL : arena_strndup(caller->arena, written, *length);
     free(written);
-    return *text != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no_memory", "", "out of memory");
+    return *text != NULL ? STATUS_OK : error_no_memory(err);
 }

@@ -60,7 +60,7 @@ static enum status reduce(struct pareto_reply *out, double *values, size_t m, st
     bool  *is_best = ARENA_NEW(arena, bool, out->len + 1);
     size_t kept = 0;
     if (is_best == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     find_reference(values, m, out, reference);
     TRY(pareto_front(values, out->len, m, is_best, arena, err));
     for (size_t i = 0; i < out->len; i++) {
@@ -83,7 +83,7 @@ static enum status find_front(struct app *app, struct work *work, struct error *
     size_t  m = out->study.spec.objectives;
     double *values = ARENA_NEW(arena, double, (out->len + 1) * m);
     if (values == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < out->len; i++)
         objectives_of(&out->study.spec, &out->trials[i], values + i * m);
     return out->len == 0 ? STATUS_OK : reduce(out, values, m, arena, err);

@@ -51,7 +51,7 @@ static enum status find_repeat(struct db_conn *conn, struct report *work, struct
                                            .reason = db_keep_text(row->reason, work->caller->arena, &failed),
                                            .next_step = row->next_step};
     db_done(&rows);
-    return status == STATUS_OK && failed ? app_no_memory(err) : status;
+    return status == STATUS_OK && failed ? error_no_memory(err) : status;
 }
 
 static enum status find_last(struct db_conn *conn, struct report *work, int64_t *last, struct error *err)
@@ -136,7 +136,7 @@ static enum status add_measurement(struct db_conn *conn, struct report *work, st
     const struct verdict        *verdict = work->verdict;
     const char                  *detail = text_format(work->caller->arena, "step %lld", (long long)request->step);
     if (detail == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(log_report(conn, work, study, "trial.measured", detail, err));
     return db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
                    BIND(TEXT(work->id), INT(request->held.number), INT(work->trial.lease), INT(request->step),
@@ -212,7 +212,7 @@ enum status trial_report(struct app *app, struct caller *caller, const char *id,
     TRY(study_find(app, caller, id, &study, err)); // no entry of the cache for what is not there
     work.verdict = ARENA_NEW(caller->arena, struct verdict, 1);
     if (work.verdict == NULL)
-        return app_no_memory(err);
+        return error_no_memory(err);
     TRY(session_lock(app, id, SESSION_ALONE, &work.live, err));
     enum status status = STATUS_BUSY;
     for (int i = 0; i < ATTEMPTS && status == STATUS_BUSY; i++)
