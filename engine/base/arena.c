@@ -38,10 +38,17 @@ static void show(void *memory, size_t bytes)
 
 enum { ALIGN = 64, BLOCK_BYTES = 64 * 1024 };
 
+struct arena_held { /* in the block's own data */
+    struct arena_held *before;
+    size_t             bytes; /* of the arena's limit */
+    void (*give_back)(void *what);
+    void *what;
+};
 struct arena_block {
     struct arena_block *before;
     size_t              used, size; /* of data, which starts at the next multiple of ALIGN */
     char               *data;
+    struct arena_held  *held; /* the last one */
 };
 
 void arena_init(struct arena *arena, size_t limit_bytes)
@@ -49,9 +56,33 @@ void arena_init(struct arena *arena, size_t limit_bytes)
     *arena = (struct arena){.limit_bytes = limit_bytes};
 }
 
+bool arena_hold(struct arena *arena, size_t bytes, void (*give_back)(void *what), void *what)
+{
+    struct arena_held *held = ARENA_NEW(arena, struct arena_held, 1);
+    if (held == NULL || bytes > arena->limit_bytes - arena->taken_bytes)
+        return false;
+    *held = (struct arena_held){arena->last->held, bytes, give_back, what};
+    arena->last->held = held;
+    arena->limit_bytes -= bytes;
+    return true;
+}
+
+/* What lies in the last block from here on. */
+static void give_back(struct arena *arena, size_t used)
+{
+    struct arena_block *block = arena->last;
+    while (block->held != NULL && (char *)block->held >= block->data + used) {
+        const struct arena_held held = *block->held;
+        block->held = held.before;
+        arena->limit_bytes += held.bytes;
+        held.give_back(held.what);
+    }
+}
+
 static void drop_last(struct arena *arena)
 {
     struct arena_block *block = arena->last;
+    give_back(arena, 0);
     arena->last = block->before;
     arena->taken_bytes -= block->size;
     hide(block->data, block->used);
@@ -65,11 +96,8 @@ void arena_fini(struct arena *arena)
         drop_last(arena);
 }
 
-static struct arena_block *block_new(struct arena *arena, size_t bytes)
+static struct arena_block *block_new(struct arena *arena, size_t size)
 {
-    size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    if (size > arena->limit_bytes - arena->taken_bytes)
-        size = bytes;
     if (size > arena->limit_bytes - arena->taken_bytes || size > SIZE_MAX - sizeof(struct arena_block) - ALIGN)
         return NULL;
     struct arena_block *block = malloc(sizeof *block + ALIGN + size);
@@ -84,6 +112,17 @@ static struct arena_block *block_new(struct arena *arena, size_t bytes)
     return block;
 }
 
+bool arena_reserve(struct arena *arena, size_t bytes)
+{
+    return block_new(arena, bytes) != NULL;
+}
+
+static struct arena_block *block_for(struct arena *arena, size_t bytes)
+{
+    size_t left = arena->limit_bytes - arena->taken_bytes;
+    return block_new(arena, bytes > BLOCK_BYTES || left < BLOCK_BYTES ? bytes : BLOCK_BYTES);
+}
+
 void *arena_alloc(struct arena *arena, size_t count, size_t size)
 {
     if (size != 0 && count > (SIZE_MAX - ALIGN) / size)
@@ -91,7 +130,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
     size_t              bytes = (count * size + ALIGN - 1) / ALIGN * ALIGN;
     struct arena_block *block = arena->last;
     if (block == NULL || bytes > block->size - block->used)
-        block = block_new(arena, bytes);
+        block = block_for(arena, bytes);
     if (block == NULL)
         return NULL;
     void *memory = block->data + block->used;
@@ -127,6 +166,7 @@ void arena_release(struct arena *arena, struct arena_mark mark)
         drop_last(arena);
     if (arena->last == NULL)
         return;
+    give_back(arena, mark.used);
     hide(arena->last->data + mark.used, arena->last->used - mark.used);
     arena->last->used = mark.used;
 }

@@ -4,6 +4,7 @@
 #ifndef GNOMON_ENGINE_ARENA_H
 #define GNOMON_ENGINE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_block;
@@ -19,6 +20,9 @@ void arena_init(struct arena *arena, size_t limit_bytes);
 /* Gives everything back. The arena is empty afterwards and may be used again. */
 void arena_fini(struct arena *arena);
 
+/* Takes one block of this size for what comes next, where little is expected: others have at least 64 KiB. */
+bool arena_reserve(struct arena *arena, size_t bytes);
+
 /* 64-byte aligned, not zeroed. NULL when the limit or the system refuses, or count*size overflows. */
 void *arena_alloc(struct arena *arena, size_t count, size_t size);
 void *arena_zalloc(struct arena *arena, size_t count, size_t size);
@@ -33,6 +37,10 @@ struct arena_mark {
 };
 struct arena_mark arena_mark(const struct arena *arena);
 void              arena_release(struct arena *arena, struct arena_mark mark);
+
+/* Calls give_back(what) when the arena gives back what is allocated now; until then its bytes count as if they had been
+ * allocated.  False: there is no room, and nothing is called. */
+bool arena_hold(struct arena *arena, size_t bytes, void (*give_back)(void *what), void *what);
 
 /* n objects of a type. */
 #define ARENA_NEW(arena, type, n) ((type *)arena_alloc((arena), (n), sizeof(type)))

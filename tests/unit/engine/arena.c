@@ -72,6 +72,51 @@ static void test_mark_release(void)
     arena_fini(&arena);
 }
 
+static char given_back[8];
+
+static void note(void *what)
+{
+    size_t len = strlen(given_back);
+    if (len + 1 < sizeof given_back)
+        given_back[len] = *(const char *)what;
+}
+
+static void test_hold(void)
+{
+    struct arena arena;
+    memset(given_back, 0, sizeof given_back);
+    arena_init(&arena, 300000);
+    CU_ASSERT(arena_hold(&arena, 70000, note, "a"));
+    struct arena_mark mark = arena_mark(&arena);
+    CU_ASSERT(arena_hold(&arena, 0, note, "b"));
+    CU_ASSERT(arena_alloc(&arena, 1, 100000) != NULL); // a block of its own
+    CU_ASSERT(arena_hold(&arena, 50000, note, "c"));
+    CU_ASSERT(!arena_hold(&arena, 50000, note, "d"));
+    CU_ASSERT(arena_alloc(&arena, 1, 50000) == NULL);
+    CU_ASSERT_STRING_EQUAL(given_back, "");
+    arena_release(&arena, mark);
+    CU_ASSERT_STRING_EQUAL(given_back, "cb");
+    CU_ASSERT(arena_alloc(&arena, 1, 150000) != NULL);
+    CU_ASSERT(arena_alloc(&arena, 1, 50000) == NULL);
+    arena_release(&arena, mark);
+    CU_ASSERT_STRING_EQUAL(given_back, "cb");
+    CU_ASSERT(arena_hold(&arena, 1000, note, "e"));
+    arena_fini(&arena);
+    CU_ASSERT_STRING_EQUAL(given_back, "cbea");
+    CU_ASSERT(arena.limit_bytes == 300000 && arena.taken_bytes == 0);
+}
+
+static void test_reserve(void)
+{
+    struct arena arena;
+    arena_init(&arena, 100000);
+    CU_ASSERT(!arena_reserve(&arena, 100001));
+    CU_ASSERT(arena_reserve(&arena, 1000));
+    CU_ASSERT(arena_alloc(&arena, 1, 700) != NULL && arena.taken_bytes == 1000);
+    CU_ASSERT(arena_alloc(&arena, 1, 700) != NULL && arena.taken_bytes > 2000);
+    arena_fini(&arena);
+}
+
 /* What was given back is no longer what it was, and cannot be touched where somebody watches. */
 #ifdef ARENA_GUARD
 static bool is_hidden(const void *memory, size_t bytes)
@@ -119,5 +164,7 @@ CU_TestInfo suite_arena[] = {
     {"limit", test_limit},
     {"overflow", test_overflow},
     {"mark and release", test_mark_release},
+    {"hold", test_hold},
+    {"reserve", test_reserve},
     CU_TEST_INFO_NULL,
 };
