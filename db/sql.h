@@ -10,10 +10,11 @@
  * upper case: may be NULL, which is 0, NaN, NULL, and no bytes. */
 // clang-format off
 #define ROW_STUDY(F, N)                                                                                                \
-    F(id, s) N(name, s) N(state, s) N(reason, S) N(spec, s) N(labels, s) N(notes, s) N(budget, i) N(revision, i)       \
+    F(id, s) N(name, s) N(state, s) N(reason, S) N(labels, s) N(notes, s) N(budget, i) N(revision, i)                  \
     N(version, i) N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i)                 \
     N(abandoned, i) N(stopped, i) N(best_trial, i) N(best_value, D) N(created_ms, i) N(updated_ms, i)                  \
     N(imported, i)
+#define ROW_SPEC(F, N) F(spec, s)
 /* What a trial's end brings, and trying it again takes away. */
 #define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
 #define ROW_TRIAL(F, N)                                                                                                \
@@ -67,7 +68,8 @@
 
 /* name, columns */
 #define ROW_LIST(X)                                                                                                    \
-    X(study, ROW_STUDY) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT) X(trial_lease, ROW_TRIAL_LEASE)            \
+    X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
+    X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY)        \
     X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT) X(meta, ROW_META) X(token, ROW_TOKEN)    \
@@ -94,6 +96,7 @@
       "total, queued, running, completed, failed, infeasible, abandoned, stopped, best_trial) VALUES ($1, $2, $3, "    \
       "$4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                                      \
     X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1")                                 \
+    X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study WHERE id = $1")                                  \
     X(STUDY_LIST, "sssissi", study,                                                                                    \
       "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE ($1 = '' OR state = $1) AND ($2 = '' OR "                        \
       "replace(lower(name), lower($2), '') <> lower(name)) AND ($3 = '' OR replace(labels, $3, '') <> labels) AND "    \

@@ -4,6 +4,7 @@
 #include "api/core/route.h"
 #include "service/app/slots.h"
 #include "service/session/session.h"
+#include "service/store/spec_cache.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,10 +76,12 @@ static void print_latency(struct page *page, struct traffic *traffic)
 
 static void print_app(struct page *page, struct app *app)
 {
-    struct db_stats      db = {0};
-    struct session_stats sessions;
+    struct db_stats         db = {0};
+    struct session_stats    sessions;
+    struct spec_cache_stats specs;
     db_stats(app->db, &db);
     session_stats(app, &sessions);
+    spec_cache_stats(app, &specs);
     const struct {
         const char *name, *kind, *help;
         double      value;
@@ -97,6 +100,10 @@ static void print_app(struct page *page, struct app *app)
          (double)atomic_load(&app->counters.session_evictions)},
         {"session_entries", "gauge", "Studies with a model in memory.", (double)sessions.entries},
         {"session_bytes", "gauge", "Memory of the models.", (double)sessions.bytes},
+        {"specifications_read_total", "counter", "Specifications of studies that were not in memory.",
+         (double)atomic_load(&app->counters.specs_read)},
+        {"specification_entries", "gauge", "Studies with their specification in memory.", (double)specs.entries},
+        {"specification_bytes", "gauge", "Memory of the specifications.", (double)specs.bytes},
         {"federation_rounds_total", "counter", "Rounds of federations that were closed.",
          (double)atomic_load(&app->counters.federation_rounds)},
         {"federation_messages_total", "counter", "Messages of agents that were accepted.",

@@ -16,6 +16,7 @@
 struct session_cache; /* service/session.h */
 struct token_cache;   /* service/token.h */
 struct study_cache;   /* service/app/study_cache.h */
+struct spec_cache;    /* service/store/spec_cache.h */
 struct operations;    /* service/operation.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
@@ -23,7 +24,7 @@ enum { APP_DRAWS = 2 }; /* slots of those without a model */
 struct app_options {
     const char *folder;
     const char *synchronous;
-    size_t      sessions_bytes; /* all fitted models together */
+    size_t      sessions_bytes; /* all fitted models together; the specifications have a quarter as much beside them */
     size_t      session_bytes;  /* one of them */
     size_t      compute_slots;
     int64_t     compute_ms;                    /* how long a request may wait for a slot and compute; 0: no limit */
@@ -33,6 +34,7 @@ struct app_options {
 struct app_counters { /* monotonic; read by /metrics */
     _Atomic uint64_t suggestions, observations, fallbacks, impossible_points, session_hits, session_misses,
         session_evictions;
+    _Atomic uint64_t specs_read;
     _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
 };
 
@@ -49,6 +51,7 @@ struct app {
     struct session_cache *sessions;
     struct token_cache   *tokens;
     struct study_cache   *studies;
+    struct spec_cache    *specs;
     struct operations    *operations;
     struct slots         *compute;
     struct slots         *plans; /* the same for those that plan ahead, so that nobody else waits for them */

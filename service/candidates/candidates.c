@@ -10,6 +10,7 @@
 #include "service/codec/manifest.h"
 #include "service/candidates/matrix.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 #include "service/app/steady.h"
 
 #include <math.h>
@@ -99,7 +100,7 @@ static enum status load_status(struct db_conn *conn, struct upload *up, struct e
 
 static enum status begin(struct db_conn *conn, struct upload *up, struct error *err)
 {
-    TRY(rows_study_get(conn, up->id, true, up->caller->arena, &up->study, err));
+    TRY(spec_cache_study(up->app, conn, up->id, up->caller->arena, &up->study, err));
     TRY(check_study(up->caller, &up->study, err));
     return load_status(conn, up, err);
 }

@@ -5,6 +5,7 @@
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
 #include "service/base/log.h"
+#include "service/store/spec_cache.h"
 #include "service/study/operation.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
@@ -77,13 +78,14 @@ enum status app_open(const struct app_options *options, struct app **out, struct
     app->sessions = session_cache_new();
     app->tokens = token_cache_new();
     app->studies = study_cache_new();
+    app->specs = spec_cache_new();
     app->operations = operations_new();
     app->compute = slots_new(options->compute_slots);
     app->plans = slots_new(options->compute_slots);
     app->draws = slots_new(APP_DRAWS);
     enum status status = STATUS_OK;
-    if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->compute == NULL ||
-        app->plans == NULL || app->draws == NULL || app->operations == NULL)
+    if (app->sessions == NULL || app->tokens == NULL || app->studies == NULL || app->specs == NULL ||
+        app->compute == NULL || app->plans == NULL || app->draws == NULL || app->operations == NULL)
         status = error_no_memory(err);
     if (status == STATUS_OK)
         status = open_store(app, err);
@@ -106,6 +108,7 @@ void app_close(struct app *app)
     session_cache_free(app->sessions);
     token_cache_free(app->tokens);
     study_cache_free(app->studies);
+    spec_cache_free(app->specs);
     slots_free(app->compute);
     slots_free(app->plans);
     slots_free(app->draws);

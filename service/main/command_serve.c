@@ -84,7 +84,7 @@ static const struct config_row options_table[] = {
     {INTEGER("body-bytes", "GNOMON_BODY_BYTES", body_bytes, "8388608", 1024, 1073741824),
      .help = "largest request body, except for candidate uploads"},
     {INTEGER("sessions-bytes", "GNOMON_SESSIONS_BYTES", sessions_bytes, "1073741824", 1048576, 1e15),
-     .help = "memory for all fitted models together"},
+     .help = "memory for all fitted models together; specifications take a quarter more"},
     {INTEGER("session-bytes", "GNOMON_SESSION_BYTES", session_bytes, "536870912", 1048576, 1e15),
      .help = "memory for one of them"},
     {.flag = NULL},

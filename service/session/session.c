@@ -349,11 +349,12 @@ static enum status load_candidates(struct db_conn *conn, struct live *live, stru
     return fill_option(live, "release_dims", noise.dims, err);
 }
 
+/* With a specification of its own: what it takes is memory of the model, whose size decides what a model may keep. */
 static enum status open_session(struct app *app, struct db_conn *conn, struct live *live, struct error *err)
 {
     struct study study;
-    TRY(rows_study_get(conn, live->study, true, &live->arena, &study, err));
-    live->spec = study.spec;
+    TRY(rows_study_get(conn, live->study, &live->arena, &study, err));
+    TRY(rows_spec_get(conn, live->study, &live->arena, &live->spec, err));
     TRY(load_candidates(conn, live, err));
     struct meta_sources meta;
     TRY(meta_load(conn, live->study, &live->spec, &live->arena, &meta, err));
@@ -393,7 +394,7 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
         TRY(open_session(work->app, conn, live, err));
     struct study      study;
     struct arena_mark mark = arena_mark(work->caller->arena);
-    TRY(rows_study_get(conn, live->study, false, work->caller->arena, &study, err));
+    TRY(rows_study_get(conn, live->study, work->caller->arena, &study, err));
     arena_release(work->caller->arena, mark);
     TRY(tell_log(conn, live, err));
     live->revision = study.revision;

@@ -6,6 +6,7 @@
 #include "service/codec/codec_transfer.h"
 #include "service/base/digest.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -160,7 +161,7 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
     struct trial   *trials;
     struct gathered g = {0};
     size_t          len;
-    TRY(rows_study_get(conn, id, true, arena, &source, err));
+    TRY(spec_cache_study(work->app, conn, id, arena, &source, err));
     if (!source.spec.is_shareable)
         return error_set(err, STATUS_FORBIDDEN, "not_shareable", work->where, "it is not shareable");
     TRY(check_metrics(work, &source.spec, err));
@@ -342,6 +343,7 @@ enum status meta_load(struct db_conn *conn, const char *study, const struct spec
 /* ---- for people ---- */
 
 struct look {
+    struct app        *app;
     struct caller     *caller;
     const char        *id;
     const struct spec *spec; /* NULL: the study's own */
@@ -402,7 +404,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
 {
     struct look *work = arg;
     struct study study;
-    TRY(rows_study_get(conn, work->id, true, work->caller->arena, &study, err));
+    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &study, err));
     if (study.spec.policy->read_meta == NULL)
         return error_set(err, STATUS_CONFLICT, "no_meta_studies", "", "the algorithm %s learns from no other study",
                          study.spec.policy->name);
@@ -426,7 +428,7 @@ static enum status read_cursor(const char *cursor, int64_t *after, struct error 
 enum status meta_history(struct app *app, struct caller *caller, const char *study, const char *cursor, int64_t limit,
                          struct meta_page *out, struct error *err)
 {
-    struct look work = {.caller = caller, .id = study, .out = out, .limit = limit};
+    struct look work = {.app = app, .caller = caller, .id = study, .out = out, .limit = limit};
     *out = (struct meta_page){0};
     TRY(caller_sees(caller, "study", study, err));
     TRY(read_cursor(cursor, &work.after, err));

@@ -17,8 +17,7 @@ enum status rows_state(const char *const *names, const char *stored, const char 
     return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%s has no such state", what);
 }
 
-enum status rows_study(const struct row_study *row, bool with_spec, struct arena *arena, struct study *out,
-                       struct error *err)
+enum status rows_study(const struct row_study *row, struct arena *arena, struct study *out, struct error *err)
 {
     bool failed = false;
     int  state;
@@ -46,12 +45,10 @@ enum status rows_study(const struct row_study *row, bool with_spec, struct arena
     out->created_ms = row->created_ms;
     out->updated_ms = row->updated_ms;
     out->imported = row->imported;
-    if (failed)
-        return error_no_memory(err);
-    return with_spec ? codec_spec_parse(row->spec, arena, &out->spec, err) : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
-enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena, struct study *out,
+enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *arena, struct study *out,
                            struct error *err)
 {
     struct db_rows rows;
@@ -59,7 +56,20 @@ enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec,
     TRY(db_query(conn, &rows, err, SQL_STUDY_GET, BIND(TEXT(id))));
     enum status status = db_next(&rows, &more, err);
     if (status == STATUS_OK)
-        status = more ? rows_study(row_study(&rows), with_spec, arena, out, err) : caller_no_such("study", err);
+        status = more ? rows_study(row_study(&rows), arena, out, err) : caller_no_such("study", err);
+    db_done(&rows);
+    return status;
+}
+
+enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
+                          struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_STUDY_SPEC, BIND(TEXT(id))));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? codec_spec_parse(row_spec(&rows)->spec, arena, out, err) : caller_no_such("study", err);
     db_done(&rows);
     return status;
 }

@@ -10,11 +10,14 @@
  * what nobody knows is not taken for a state that allows more. */
 MUST_CHECK enum status rows_state(const char *const *names, const char *stored, const char *what, int *state,
                                   struct error *err);
-/* One study; its spec is parsed only when with_spec (otherwise it is all zero).  NOT_FOUND "study_not_found". */
-MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, bool with_spec, struct arena *arena,
-                                      struct study *out, struct error *err);
-MUST_CHECK enum status rows_study(const struct row_study *row, bool with_spec, struct arena *arena, struct study *out,
+/* One study, but for its spec, which is all zero: spec_cache.h has it.  NOT_FOUND "study_not_found". */
+MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *arena, struct study *out,
+                                      struct error *err);
+MUST_CHECK enum status rows_study(const struct row_study *row, struct arena *arena, struct study *out,
                                   struct error *err);
+/* The spec alone, of a study that is there. */
+MUST_CHECK enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
+                                     struct error *err);
 MUST_CHECK enum status rows_trial(const struct row_trial *row, struct arena *arena, struct trial *out,
                                   struct error *err);
 /* NOT_FOUND "trial_not_found". */

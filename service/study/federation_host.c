@@ -120,7 +120,7 @@ static enum status log_received(struct db_conn *conn, void *arg, struct error *e
     char         detail[64];
     int64_t      now_ms = sync->app->now_ms();
     snprintf(detail, sizeof detail, "%s %lld", sync->live->spec.federation, (long long)sync->federation.round - 1);
-    TRY(rows_study_get(conn, sync->live->study, false, sync->caller->arena, &study, err));
+    TRY(rows_study_get(conn, sync->live->study, sync->caller->arena, &study, err));
     struct change change = {"federation.received", sync->caller->token_id, detail, 0, now_ms};
     TRY(rows_log(conn, &study, &change, err));
     return rows_study_save(conn, &study, now_ms, err);

@@ -8,6 +8,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/study_cache.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 #include "service/session/session.h"
 #include "service/study/study.h"
 #include "service/study/observe.h"
@@ -339,9 +340,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     struct observe_reply *out = batch->out;
     *out = (struct observe_reply){0};
     batch->has_reached = false; // a transaction may run twice
-    struct spec spec = batch->study.spec;
-    TRY(rows_study_get(conn, batch->id, false, batch->caller->arena, &batch->study, err));
-    batch->study.spec = spec;
+    TRY(spec_cache_study(batch->app, conn, batch->id, batch->caller->arena, &batch->study, err));
     TRY(observe_all(conn, batch, err));
     if (out->accepted > 0) {
         if (batch->caller->import_source != NULL)

@@ -7,6 +7,7 @@
 #include "service/base/log.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 #include "service/base/workers.h"
 
 #include <math.h>
@@ -304,7 +305,7 @@ static enum status load(struct db_conn *conn, void *arg, struct error *err)
         return error_no_memory(err);
     memcpy(id, task->out->id, sizeof id);
     TRY(find_row(conn, task, id, &numbers, err));
-    TRY(rows_study_get(conn, task->out->study, true, arena, study, err));
+    TRY(spec_cache_study(task->app, conn, task->out->study, arena, study, err));
     task->out->spec = &study->spec;
     task->out->trials = ARENA_NEW(arena, struct trial, task->out->len + 1);
     if (task->out->trials == NULL)
@@ -365,7 +366,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     bool                          more;
     if (study == NULL)
         return error_no_memory(err);
-    TRY(rows_study_get(conn, task->study, true, task->caller->arena, study, err));
+    TRY(spec_cache_study(task->app, conn, task->study, task->caller->arena, study, err));
     TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER,
                  BIND(TEXT(task->study), TEXT(request->worker),
                       BLOB(request->fixed, fixed_bytes(&study->spec.space, request)))));

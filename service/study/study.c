@@ -11,6 +11,7 @@
 #include "service/study/operation.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 #include "service/session/session.h"
 
 #include <stdio.h>
@@ -74,6 +75,7 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
 /* ---- find, list ---- */
 
 struct find {
+    struct app    *app;
     struct caller *caller;
     const char    *id;
     struct study  *out;
@@ -82,17 +84,18 @@ struct find {
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct find *work = arg;
-    return rows_study_get(conn, work->id, true, work->caller->arena, work->out, err);
+    return spec_cache_study(work->app, conn, work->id, work->caller->arena, work->out, err);
 }
 
 enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out, struct error *err)
 {
     TRY(caller_sees(caller, "study", id, err));
-    struct find work = {caller, id, out};
+    struct find work = {app, caller, id, out};
     return db_read(app->db, find, &work, err);
 }
 
 struct list {
+    struct app                *app;
     struct caller             *caller;
     const struct study_filter *filter;
     struct study_page         *out;
@@ -131,7 +134,7 @@ static enum status list_rows(struct db_rows *rows, struct caller *caller, struct
             status = out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
             break;
         }
-        status = rows_study(row_study(rows), true, caller->arena, &out->studies[out->len], err);
+        status = rows_study(row_study(rows), caller->arena, &out->studies[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;
@@ -158,7 +161,12 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_query(conn, &rows, err, SQL_STUDY_LIST,
                  BIND(TEXT(or_empty(filter->state)), TEXT(or_empty(filter->name_part)), TEXT(label), INT(created_ms),
                       TEXT(id), TEXT(bound), INT(filter->limit + 1))));
-    return list_rows(&rows, work->caller, work->out, filter->limit, err);
+    TRY(list_rows(&rows, work->caller, work->out, filter->limit, err));
+    for (size_t i = 0; i < work->out->len; i++) {
+        struct study *study = &work->out->studies[i];
+        TRY(spec_cache_get(work->app, conn, study->id, work->caller->arena, &study->spec, err));
+    }
+    return STATUS_OK;
 }
 
 enum status study_list(struct app *app, struct caller *caller, const struct study_filter *filter,
@@ -168,7 +176,7 @@ enum status study_list(struct app *app, struct caller *caller, const struct stud
     if (bounded.limit < 1 || bounded.limit > LIST_MAX)
         bounded.limit = 100;
     *out = (struct study_page){0};
-    struct list work = {caller, &bounded, out};
+    struct list work = {app, caller, &bounded, out};
     return db_read(app->db, list, &work, err);
 }
 
@@ -190,7 +198,7 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
     const struct study_edit *edit = work->edit;
     struct study            *study = work->out;
     int64_t                  now = work->app->now_ms();
-    TRY(rows_study_get(conn, work->id, true, work->caller->arena, study, err));
+    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, study, err));
     if (study->version != edit->version)
         return error_set(err, STATUS_STALE, "stale_version", "", "the study is at version %lld",
                          (long long)study->version);
@@ -258,7 +266,7 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     struct alter *work = arg;
     struct study *study = work->out;
     int64_t       now = work->app->now_ms();
-    TRY(rows_study_get(conn, work->id, true, work->caller->arena, study, err));
+    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, study, err));
     bool was_locked = false;
     if (work->verb == STUDY_RESUME && study->state == STUDY_AWAITING_CANDIDATES)
         TRY(candidates_unlock(conn, work->id, &was_locked, err));
@@ -285,7 +293,7 @@ enum status study_move(struct app *app, struct caller *caller, const char *id, e
 
 static enum status delete (struct db_conn *conn, void *arg, struct error *err) {
     struct alter *work = arg; struct study study; int64_t now = work->app->now_ms();
-    TRY(rows_study_get(conn, work->id, false, work->caller->arena, &study, err));
+    TRY(rows_study_get(conn, work->id, work->caller->arena, &study, err));
     TRY(rows_log(conn, &study, &(struct change){"study.deleted", work->caller->token_id, NULL, 0, now}, err));
     return db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(work->id)));
 }
@@ -296,5 +304,6 @@ enum status study_delete(struct app *app, struct caller *caller, const char *id,
     TRY(alter(app, caller, delete, &work, err));
     operations_forget(app, id);
     session_drop(app, id);
+    spec_cache_drop(app, id);
     return STATUS_OK;
 }

@@ -4,6 +4,7 @@
 #include "service/base/text.h"
 #include "service/base/digest.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ enum { IMAGE_NUMBERS_MAX = 1 << 21, ID_BYTES = 32 };
 /* ---- export ---- */
 
 struct work {
+    struct app      *app;
     struct caller   *caller;
     const char      *id;
     struct transfer *out;
@@ -27,7 +29,7 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
     struct transfer *out = work->out;
     struct arena    *arena = work->caller->arena;
     struct db_rows   rows;
-    TRY(rows_study_get(conn, work->id, true, arena, &out->study, err));
+    TRY(spec_cache_study(work->app, conn, work->id, arena, &out->study, err));
     const struct spec *spec = &out->study.spec;
     size_t             total = (size_t)out->study.trials_total;
     if (spec->space.kind == SPACE_IMAGE && total > IMAGE_NUMBERS_MAX / space_point_len(&spec->space))
@@ -45,7 +47,7 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
 enum status transfer_read(struct app *app, struct caller *caller, const char *study, struct transfer *out,
                           struct error *err)
 {
-    struct work work = {caller, study, out};
+    struct work work = {app, caller, study, out};
     TRY(caller_sees(caller, "study", study, err));
     *out = (struct transfer){0};
     return db_read(app->db, read_all, &work, err);

@@ -9,6 +9,7 @@
 #include "service/codec/codec_trial.h"
 #include "service/study/federation_host.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
 #include "service/study/suggest.h"
@@ -191,7 +192,7 @@ static enum status look(struct db_conn *conn, void *arg, struct error *err)
     struct plan *plan = arg;
     plan->now_ms = plan->app->now_ms();
     plan->steady_ms = steady_ms(plan->app);
-    TRY(rows_study_get(conn, plan->id, true, plan->caller->arena, &plan->study, err));
+    TRY(spec_cache_study(plan->app, conn, plan->id, plan->caller->arena, &plan->study, err));
     TRY(trial_may_be_given(&plan->study, err));
     if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
@@ -404,15 +405,14 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
-    struct spec  spec = plan->study.spec;
     plan->out->len = 0;
     plan->now_ms = plan->app->now_ms();
     plan->steady_ms = steady_ms(plan->app); // leases begin when trials are given, not when they were asked for
-    TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, &plan->study, err));
-    plan->study.spec = spec;
+    TRY(spec_cache_study(plan->app, conn, plan->id, plan->caller->arena, &plan->study, err));
     TRY(trial_may_be_given(&plan->study, err));
     int64_t before = plan->study.revision;
-    bool    may_move = spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
+    bool    may_move =
+        plan->study.spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
     if (plan->fresh_len > 0 && may_move && before != plan->live->revision)
         return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
     TRY(take_own(conn, plan, err));
@@ -436,7 +436,7 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan  *plan = arg;
     struct study *study = &plan->study;
-    TRY(rows_study_get(conn, plan->id, false, plan->caller->arena, study, err));
+    TRY(rows_study_get(conn, plan->id, plan->caller->arena, study, err));
     bool is_spent = rows_allowance(study) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
     if (!is_spent || study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
         return STATUS_OK;

@@ -6,6 +6,7 @@
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
 #include "service/study/study.h"
@@ -52,7 +53,7 @@ static enum status read_cursor(struct task *task, const char *cursor, int64_t li
 
 static enum status load_study(struct db_conn *conn, struct task *task, struct error *err)
 {
-    return rows_study_get(conn, task->id, true, task->caller->arena, &task->study, err);
+    return spec_cache_study(task->app, conn, task->id, task->caller->arena, &task->study, err);
 }
 
 /* ---- reading ---- */

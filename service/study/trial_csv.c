@@ -8,6 +8,7 @@
 #include "service/codec/codec_trial.h"
 #include "service/base/csv.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 #include "service/study/trial_csv.h"
 #include "service/study/study_document.h"
 
@@ -497,6 +498,7 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
 
 struct export
 {
+    struct app    *app;
     struct caller *caller;
     const char    *id;
     struct study   study;
@@ -508,7 +510,7 @@ static enum status read_export(struct db_conn *conn, void *arg, struct error *er
 {
     struct export *work = arg;
     struct db_rows rows;
-    TRY(rows_study_get(conn, work->id, true, work->caller->arena, &work->study, err));
+    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &work->study, err));
     TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))));
     return rows_trials(&rows, work->caller->arena, &work->trials, &work->len, err);
 }
@@ -532,7 +534,7 @@ static char *write_export(const struct export *work, size_t *length)
 enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text, size_t *length,
                        struct error *err)
 {
-    struct export work = {.caller = caller, .id = study};
+    struct export work = {.app = app, .caller = caller, .id = study};
     TRY(caller_sees(caller, "study", study, err));
     TRY(db_read(app->db, read_export, &work, err));
     if (work.study.spec.space.kind == SPACE_IMAGE)

@@ -3,6 +3,7 @@
 
 #include "service/app/slots.h"
 #include "service/store/rows.h"
+#include "service/store/spec_cache.h"
 #include "service/study/trial_pareto.h"
 
 #include <math.h>
@@ -11,6 +12,7 @@
 static const size_t volume_max[OBJECTIVES_MAX + 1] = {0, 100000, 100000, 2000, 300};
 
 struct work {
+    struct app          *app;
     struct caller       *caller;
     const char          *id;
     struct pareto_reply *out;
@@ -21,7 +23,7 @@ static enum status read_feasible(struct db_conn *conn, void *arg, struct error *
     struct work         *work = arg;
     struct pareto_reply *out = work->out;
     struct db_rows       rows;
-    TRY(rows_study_get(conn, work->id, true, work->caller->arena, &out->study, err));
+    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &out->study, err));
     TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(work->id))));
     return rows_trials(&rows, work->caller->arena, &out->trials, &out->len, err);
 }
@@ -93,7 +95,7 @@ static enum status find_front(struct app *app, struct work *work, struct error *
 enum status trial_pareto(struct app *app, struct caller *caller, const char *id, struct pareto_reply *out,
                          struct error *err)
 {
-    struct work work = {caller, id, out};
+    struct work work = {app, caller, id, out};
     *out = (struct pareto_reply){.hypervolume = NAN};
     TRY(caller_sees(caller, "study", id, err));
     TRY(slots_enter(app->compute, app, caller, err));

@@ -164,7 +164,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     struct study   study;
     struct trial   trial;
     int64_t        last;
-    TRY(rows_study_get(conn, work->id, false, work->caller->arena, &study, err));
+    TRY(rows_study_get(conn, work->id, work->caller->arena, &study, err));
     TRY(rows_trial_get(conn, work->id, work->request->held.number, work->caller->arena, &trial, err));
     TRY(find_last(conn, work, &last, err));
     if (trial.state != TRIAL_RUNNING || trial.lease != work->trial.lease || last != work->last)

@@ -21,6 +21,7 @@
     X(races)              \
     X(schema)             \
     X(slots)              \
+    X(spec_cache)         \
     X(steady)             \
     X(store)              \
     X(trial_csv)
