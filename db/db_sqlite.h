@@ -1,5 +1,5 @@
-/* What the two files of the SQLite driver share: connections (db_sqlite.c), and the store as files in a folder
- * (db_sqlite_store.c).  Private to them. */
+/* What the files of the SQLite driver share, and nothing else includes: failures (db_sqlite_error.c), the store as files
+ * in a folder (db_sqlite_store.c), connections (db_sqlite.c). */
 #ifndef GNOMON_DB_DB_SQLITE_H
 #define GNOMON_DB_DB_SQLITE_H
 

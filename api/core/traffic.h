@@ -11,12 +11,13 @@ enum { TRAFFIC_ROUTES_MAX = 128, TRAFFIC_BUCKETS = 12 };
 extern const int64_t traffic_bounds_us[TRAFFIC_BUCKETS];
 
 struct route_traffic {
+    const char      *method, *path;                /* NULL: what no route took */
     _Atomic uint64_t replies[6];                   /* by the first digit of the status */
     _Atomic uint64_t buckets[TRAFFIC_BUCKETS + 1]; /* not cumulative */
     _Atomic uint64_t microseconds;
 };
 
-struct traffic {                                         /* zeroed */
+struct traffic {                                         /* zeroed but for the routes' names */
     struct route_traffic routes[TRAFFIC_ROUTES_MAX + 1]; /* the last: what no route took */
     _Atomic uint64_t     render_failures, refused_auth, reaped;
     _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes;

@@ -1,7 +1,6 @@
 /* What the server counts, as Prometheus text (format 0.0.4).  No ids, no names of users' things. */
 #include "api/handlers/handlers.h"
 #include "api/core/reply.h"
-#include "api/core/route.h"
 #include "service/app/slots.h"
 #include "service/session/session.h"
 #include "service/store/spec_cache.h"
@@ -31,11 +30,11 @@ static void print_value(struct page *page, const char *name, const char *kind, c
     print(page, "# HELP gnomon_%s %s\n# TYPE gnomon_%s %s\ngnomon_%s %.17g\n", name, help, name, kind, name, value);
 }
 
-static const char *label(size_t route, char out[96])
+static const char *label(const struct route_traffic *counts, char out[96])
 {
-    if (route == TRAFFIC_ROUTES_MAX)
+    if (counts->path == NULL)
         return "route=\"none\"";
-    snprintf(out, 96, "route=\"%s %s\"", route_table[route].method, route_table[route].path);
+    snprintf(out, 96, "route=\"%s %s\"", counts->method, counts->path);
     return out;
 }
 
@@ -44,11 +43,11 @@ static void print_replies(struct page *page, struct traffic *traffic)
     char space[96];
     print(page, "# HELP gnomon_replies_total Replies by route and class of status.\n"
                 "# TYPE gnomon_replies_total counter\n");
-    for (size_t i = 0; i <= TRAFFIC_ROUTES_MAX; i++)
+    for (struct route_traffic *counts = traffic->routes; counts <= &traffic->routes[TRAFFIC_ROUTES_MAX]; counts++)
         for (int class = 1; class < 6; class ++) {
-            unsigned long long count = atomic_load(&traffic->routes[i].replies[class]);
+            unsigned long long count = atomic_load(&counts->replies[class]);
             if (count > 0)
-                print(page, "gnomon_replies_total{%s,status=\"%dxx\"} %llu\n", label(i, space), class, count);
+                print(page, "gnomon_replies_total{%s,status=\"%dxx\"} %llu\n", label(counts, space), class, count);
         }
 }
 
@@ -57,20 +56,19 @@ static void print_latency(struct page *page, struct traffic *traffic)
     char space[96];
     print(page, "# HELP gnomon_reply_seconds From the request line to the reply.\n"
                 "# TYPE gnomon_reply_seconds histogram\n");
-    for (size_t i = 0; i <= TRAFFIC_ROUTES_MAX; i++) {
-        struct route_traffic *counts = &traffic->routes[i];
-        unsigned long long    sum[TRAFFIC_BUCKETS + 1], total = 0;
+    for (struct route_traffic *counts = traffic->routes; counts <= &traffic->routes[TRAFFIC_ROUTES_MAX]; counts++) {
+        unsigned long long sum[TRAFFIC_BUCKETS + 1], total = 0;
         for (size_t bucket = 0; bucket <= TRAFFIC_BUCKETS; bucket++)
             sum[bucket] = total += atomic_load(&counts->buckets[bucket]);
         if (total == 0)
             continue;
         for (size_t bucket = 0; bucket < TRAFFIC_BUCKETS; bucket++)
-            print(page, "gnomon_reply_seconds_bucket{%s,le=\"%g\"} %llu\n", label(i, space),
+            print(page, "gnomon_reply_seconds_bucket{%s,le=\"%g\"} %llu\n", label(counts, space),
                   (double)traffic_bounds_us[bucket] / 1e6, sum[bucket]);
-        print(page, "gnomon_reply_seconds_bucket{%s,le=\"+Inf\"} %llu\n", label(i, space), total);
-        print(page, "gnomon_reply_seconds_sum{%s} %.6f\n", label(i, space),
+        print(page, "gnomon_reply_seconds_bucket{%s,le=\"+Inf\"} %llu\n", label(counts, space), total);
+        print(page, "gnomon_reply_seconds_sum{%s} %.6f\n", label(counts, space),
               (double)atomic_load(&counts->microseconds) / 1e6);
-        print(page, "gnomon_reply_seconds_count{%s} %llu\n", label(i, space), total);
+        print(page, "gnomon_reply_seconds_count{%s} %llu\n", label(counts, space), total);
     }
 }
 

@@ -227,6 +227,10 @@ enum status server_start(struct app *app, const struct server_options *options, 
     requests->body_ms = options->body_ms;
     requests->upload_ms = options->upload_ms;
     requests->write_ms = options->write_ms;
+    for (size_t i = 0; i < route_table_len; i++) {
+        requests->traffic.routes[i].method = route_table[i].method;
+        requests->traffic.routes[i].path = route_table[i].path;
+    }
     pthread_mutex_init(&requests->lock, NULL);
     enum status status = start_parts(server, err);
     if (status != STATUS_OK)

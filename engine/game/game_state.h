@@ -1,6 +1,7 @@
 /* What the files of a game share; nothing else includes it.
- *   game_state.c   the log, the models and their fits, bounds
+ *   game_bound.c   what is read off the models: cells, inputs, upper confidence bounds
  *   game_level0.c  mixed strategies
+ *   game_state.c   the log, the models and their fits
  *   game_reason.c  what an agent does in the open round
  *
  * Bounds are in the units of the payoffs when the options have a variance; otherwise they are standardised by the mean

@@ -1,4 +1,4 @@
-/* The federation as a resource.  See federation.h. */
+/* The use cases of the resource.  See federation.h. */
 #include "service/federation/federation.h"
 
 #include "engine/federated/fts.h"
@@ -12,7 +12,6 @@
 #include "service/base/digest.h"
 #include "service/base/random.h"
 #include "service/app/steady.h"
-#include "service/store/rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,15 +19,6 @@
 #include <string.h>
 
 enum { LIST_MAX = 1000, LIST_DEFAULT = 100, NPY_HEADER_MAX = 128 };
-
-enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon, struct error *err)
-{
-    *epsilon = 0;
-    if (!spec->is_private || broadcasts == 0)
-        return STATUS_OK;
-    const struct accountant_run run = {spec->broadcast.q, spec->broadcast.z, spec->delta, (uint64_t)broadcasts};
-    return accountant_promise(&run, epsilon, err);
-}
 
 enum status federation_estimate(struct app *app, struct caller *caller, const struct federation *federation,
                                 double *epsilon, struct error *err)
@@ -50,57 +40,6 @@ enum status federation_estimate(struct app *app, struct caller *caller, const st
     return status == STATUS_NUMERIC ? STATUS_OK : status;
 }
 
-enum status federation_log(struct db_conn *conn, const char *kind, const char *id, int64_t number, const char *actor,
-                           int64_t now_ms, struct error *err)
-{
-    char detail[64];
-    if (number > 0)
-        snprintf(detail, sizeof detail, "%s %lld", id, (long long)number);
-    else
-        snprintf(detail, sizeof detail, "%s", id);
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(actor), TEXT(detail)));
-}
-
-/* ---- rows ---- */
-
-static enum status read_row(const struct row_federation *row, struct arena *arena, struct federation *out,
-                            struct error *err)
-{
-    bool failed = false;
-    int  state;
-    TRY(rows_state(federation_state_names, row->state, row->id, &state, err));
-    *out = (struct federation){.name = db_keep_text(row->name, arena, &failed),
-                               .reason = db_keep_text(row->reason, arena, &failed),
-                               .state = (enum federation_state)state,
-                               .version = row->version,
-                               .registered = row->registered,
-                               .round = row->round,
-                               .received = row->received,
-                               .deadline_ms = row->deadline_ms,
-                               .epsilon = row->epsilon,
-                               .created_ms = row->created_ms,
-                               .updated_ms = row->updated_ms};
-    snprintf(out->id, sizeof out->id, "%s", row->id);
-    snprintf(out->features_sha256, sizeof out->features_sha256, "%s", row->features_sha256);
-    if (failed)
-        return error_no_memory(err);
-    return codec_federation_parse(row->spec, arena, &out->spec, err);
-}
-
-enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
-                           struct error *err)
-{
-    struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_GET, BIND(TEXT(id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? read_row(row_federation(&rows), arena, out, err) : caller_no_such("federation", err);
-    db_done(&rows);
-    return status;
-}
-
 /* ---- create ---- */
 
 /* What the use cases hand to their transactions. */
@@ -117,7 +56,6 @@ struct work {
     struct federation_agent_page   *agents;
     struct federation_file         *file;
     int64_t                         after, limit, now_ms;
-    bool                            is_closed; /* a round was */
 };
 
 static enum status make_features(const struct federation_spec *spec, struct arena *arena, struct federation_file *out,
@@ -178,38 +116,7 @@ enum status federation_create(struct app *app, struct caller *caller, const stru
     return app_transact(app, caller, create, &work, err);
 }
 
-/* ---- find, list ---- */
-
-static enum status find(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct work *work = arg;
-    return federation_get(conn, work->id, work->caller->arena, work->federation, err);
-}
-
-/* A round whose deadline has passed is closed by whoever comes next. */
-static enum status close_due(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct work *work = arg;
-    TRY(find(conn, arg, err));
-    work->is_closed = federation_is_due(work->federation, steady_ms(work->app));
-    if (!work->is_closed)
-        return STATUS_OK;
-    return federation_close_round(conn, work->app, work->federation, work->caller->arena, err);
-}
-
-enum status federation_find(struct app *app, struct caller *caller, const char *id, struct federation *out,
-                            struct error *err)
-{
-    struct work work = {.app = app, .caller = caller, .id = id, .federation = out, .now_ms = app->now_ms()};
-    TRY(caller_sees(caller, "federation", id, err));
-    TRY(db_read(app->db, find, &work, err));
-    if (!federation_is_due(out, steady_ms(app)))
-        return STATUS_OK;
-    TRY(db_transact(app->db, close_due, &work, err));
-    if (work.is_closed)
-        federation_count_round(app, out);
-    return STATUS_OK;
-}
+/* ---- list ---- */
 
 static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
 {
@@ -217,7 +124,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
     bool                    more;
     enum status             status;
     while ((status = db_next(rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
-        status = read_row(row_federation(rows), work->caller->arena, &out->federations[out->len], err);
+        status = federation_read(row_federation(rows), work->caller->arena, &out->federations[out->len], err);
         if (status != STATUS_OK)
             break;
         out->len++;
@@ -263,27 +170,6 @@ enum status federation_list(struct app *app, struct caller *caller, const struct
 
 /* ---- change ---- */
 
-enum status federation_set_state(struct db_conn *conn, struct federation *federation, enum federation_state state,
-                                 const char *reason, const char *actor, int64_t now_ms, struct error *err)
-{
-    static const char *const kinds[FEDERATION_STATES] = {[FEDERATION_ACTIVE] = "federation.resumed",
-                                                         [FEDERATION_PAUSED] = "federation.paused",
-                                                         [FEDERATION_COMPLETED] = "federation.completed"};
-    federation->state = state;
-    federation->reason = reason;
-    federation->version++;
-    federation->updated_ms = now_ms;
-    if (state == FEDERATION_COMPLETED) {
-        federation->received = federation->deadline_ms = 0;
-        federation->version++;
-        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
-        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, BIND(TEXT(federation->id), INT(0), INT(0), INT(now_ms))));
-    }
-    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_STATE,
-                BIND(TEXT(federation->id), TEXT(federation_state_names[state]), TEXT(reason), INT(now_ms))));
-    return federation_log(conn, kinds[state], federation->id, 0, actor, now_ms, err);
-}
-
 static const struct {
     unsigned              from; /* bit set of states */
     enum federation_state to;
@@ -298,7 +184,7 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work       *work = arg;
     struct federation *federation = work->federation;
-    TRY(find(conn, arg, err));
+    TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
     if ((moves[work->verb].from >> federation->state & 1u) == 0)
         return error_state(err, "federation", federation_state_names[federation->state], federation->reason);
     return federation_set_state(conn, federation, moves[work->verb].to, moves[work->verb].reason,
@@ -332,7 +218,7 @@ static enum status check_hosted(struct db_conn *conn, const char *id, struct err
 static enum status remove_row(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
-    TRY(find(conn, arg, err));
+    TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
     TRY(check_hosted(conn, work->id, err));
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, BIND(TEXT(work->id), INT(work->now_ms))));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, BIND(TEXT(work->id))));
@@ -374,7 +260,7 @@ static enum status add_agent(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work             *work = arg;
     struct federation_agent *agent = work->agent;
-    TRY(find(conn, arg, err));
+    TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
     TRY(federation_seat(conn, work->federation, agent, work->caller->token_id, work->now_ms, err));
     snprintf(agent->token.agent, sizeof agent->token.agent, "%lld", (long long)agent->seat);
     return token_add(conn, work->caller, &agent->token, err);
@@ -411,7 +297,7 @@ static enum status find_agent(struct db_conn *conn, struct work *work, struct er
 {
     struct db_rows rows;
     bool           more;
-    TRY(find(conn, work, err));
+    TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
     TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, BIND(TEXT(work->id), INT(work->after), INT(1))));
     const struct row_agent *row = row_agent(&rows);
     struct token            token = work->agent->token;
@@ -474,7 +360,7 @@ static enum status list_agents(struct db_conn *conn, void *arg, struct error *er
     struct db_rows                rows;
     bool                          more;
     enum status                   status;
-    TRY(find(conn, arg, err));
+    TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
     out->agents = ARENA_NEW(work->caller->arena, struct federation_agent, (size_t)work->limit);
     if (out->agents == NULL)
         return error_no_memory(err);
@@ -492,18 +378,6 @@ static enum status list_agents(struct db_conn *conn, void *arg, struct error *er
         return status;
     out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->agents[out->len - 1].seat);
     return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
-}
-
-enum status federation_number_cursor(const char *cursor, int64_t *after, struct error *err)
-{
-    char *end = NULL;
-    *after = 0;
-    if (cursor == NULL)
-        return STATUS_OK;
-    *after = strtoll(cursor, &end, 10);
-    if (end == cursor || *end != '\0' || *after < 0)
-        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
-    return STATUS_OK;
 }
 
 enum status federation_agents(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,

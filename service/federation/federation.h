@@ -1,6 +1,7 @@
 /* Federations: agents that keep their data and exchange vectors in rounds.
- *   federation.c         the resource: create, find, list, change state, delete; its agents and features
- *   federation_round.c   a round: messages in, one broadcast out
+ *   federation_row.c     a row of the store, its state and its log
+ *   federation_round.c   a round: messages in, one broadcast out; who finds a federation closes what is due
+ *   federation.c         the resource: create, list, change state, delete; its agents and features
  *
  * Invariants: what a federation was created with never changes, nor does who has which seat.  A round is closed by one
  * transaction that writes its line in the ledger, fixes the noise, stores the broadcast and deletes the messages; nothing
@@ -24,6 +25,8 @@ MUST_CHECK enum status federation_create(struct app *app, struct caller *caller,
 MUST_CHECK enum status federation_find(struct app *app, struct caller *caller, const char *id, struct federation *out,
                                        struct error *err);
 /* The row; inside a transaction. */
+MUST_CHECK enum status federation_read(const struct row_federation *row, struct arena *arena, struct federation *out,
+                                       struct error *err);
 MUST_CHECK enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
                                       struct error *err);
 

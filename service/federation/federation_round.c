@@ -322,13 +322,46 @@ enum status federation_take(struct db_conn *conn, struct app *app, struct federa
 struct work {
     struct app                      *app;
     struct caller                   *caller;
+    const char                      *id;
     struct federation               *federation;
     const struct federation_message *message;
     struct federation_receipt       *receipt;
     struct federation_file          *file;
     struct federation_round_page    *page;
     int64_t                          round, after, limit;
+    bool                             is_closed; /* a round was */
 };
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    return federation_get(conn, work->id, work->caller->arena, work->federation, err);
+}
+
+/* A round whose deadline has passed is closed by whoever comes next. */
+static enum status close_due(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(find(conn, arg, err));
+    work->is_closed = federation_is_due(work->federation, steady_ms(work->app));
+    if (!work->is_closed)
+        return STATUS_OK;
+    return federation_close_round(conn, work->app, work->federation, work->caller->arena, err);
+}
+
+enum status federation_find(struct app *app, struct caller *caller, const char *id, struct federation *out,
+                            struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .id = id, .federation = out};
+    TRY(caller_sees(caller, "federation", id, err));
+    TRY(db_read(app->db, find, &work, err));
+    if (!federation_is_due(out, steady_ms(app)))
+        return STATUS_OK;
+    TRY(db_transact(app->db, close_due, &work, err));
+    if (work.is_closed)
+        federation_count_round(app, out);
+    return STATUS_OK;
+}
 
 static enum status send(struct db_conn *conn, void *arg, struct error *err)
 {

@@ -1,0 +1,69 @@
+/* The SQLite driver: what its failures mean, and statements without rows. */
+#include "db/db_sqlite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_FSYNC = 70 };
+
+// clang-format off
+static const struct { int code; enum status status; const char *name; } failures[] = {
+    {SQLITE_FULL, STATUS_FULL, "disk_full"},
+    {SQLITE_NOMEM, STATUS_NO_MEMORY, "no_memory"},
+    {SQLITE_BUSY, STATUS_BUSY, "busy"},
+    {SQLITE_CORRUPT, STATUS_INTERNAL, "store_corrupt"},
+    {SQLITE_NOTADB, STATUS_INTERNAL, "store_corrupt"},
+    {SQLITE_IOERR, STATUS_INTERNAL, "store_io"},
+    {SQLITE_CANTOPEN, STATUS_INTERNAL, "store_io"},
+    {SQLITE_CONSTRAINT, STATUS_CONFLICT, "constraint"},
+    {SQLITE_TOOBIG, STATUS_TOO_LARGE, "too_large"},
+};
+// clang-format on
+
+/* A failed fsync says nothing about what is on the disk, and trying again would lie: the process ends, and the next
+ * one finds exactly what was acknowledged. */
+enum status lite_fail(sqlite3 *handle, int code, struct error *err)
+{
+    int extended = handle == NULL ? code : sqlite3_extended_errcode(handle);
+    if (extended == SQLITE_IOERR_FSYNC || extended == SQLITE_IOERR_DIR_FSYNC) {
+        fputs("gnomon: the disk did not confirm a write; stopping\n", stderr);
+        _exit(EXIT_FSYNC);
+    }
+    // SQLite says "corrupt" for a read that the disk refused; that is why errno is cleared before each of its calls.
+    if ((extended & 0xff) == SQLITE_CORRUPT && errno == EIO)
+        extended = SQLITE_IOERR_READ;
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        if ((extended & 0xff) == failures[i].code)
+            return error_set(err, failures[i].status, failures[i].name, "", "store: %s", sqlite3_errstr(extended));
+    return error_set(err, STATUS_INTERNAL, "store_error", "", "store: %s", sqlite3_errstr(extended));
+}
+
+enum status lite_execute(void *handle, const char *text, struct error *err)
+{
+    errno = 0;
+    int code = sqlite3_exec(handle, text, NULL, NULL, NULL);
+    return code == SQLITE_OK ? STATUS_OK : lite_fail(handle, code, err);
+}
+
+enum status lite_pragma(sqlite3 *handle, const char *name, const char *value, const char *expected, struct error *err)
+{
+    char text[96];
+    snprintf(text, sizeof text, "PRAGMA %s = %s", name, value);
+    TRY(lite_execute(handle, text, err));
+    snprintf(text, sizeof text, "PRAGMA %s", name);
+    sqlite3_stmt *statement = NULL;
+    errno = 0;
+    int code = sqlite3_prepare_v2(handle, text, -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    const char *value_now = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    bool        same = value_now != NULL && strcmp(value_now, expected) == 0;
+    sqlite3_finalize(statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return lite_fail(handle, code, err);
+    if (!same)
+        return error_set(err, STATUS_INTERNAL, "pragma", "", "the store does not accept %s = %s", name, value);
+    return STATUS_OK;
+}

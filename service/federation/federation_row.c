@@ -1,0 +1,104 @@
+/* A federation in the store: its row, its state, its lines in the log; inside a transaction.  See federation.h. */
+#include "service/federation/federation.h"
+
+#include "engine/privacy/accountant.h"
+#include "service/app/app_transact.h"
+#include "service/base/text.h"
+#include "service/codec/codec_federation.h"
+#include "service/store/rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum status federation_read(const struct row_federation *row, struct arena *arena, struct federation *out,
+                            struct error *err)
+{
+    bool failed = false;
+    int  state;
+    TRY(rows_state(federation_state_names, row->state, row->id, &state, err));
+    *out = (struct federation){.name = db_keep_text(row->name, arena, &failed),
+                               .reason = db_keep_text(row->reason, arena, &failed),
+                               .state = (enum federation_state)state,
+                               .version = row->version,
+                               .registered = row->registered,
+                               .round = row->round,
+                               .received = row->received,
+                               .deadline_ms = row->deadline_ms,
+                               .epsilon = row->epsilon,
+                               .created_ms = row->created_ms,
+                               .updated_ms = row->updated_ms};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    snprintf(out->features_sha256, sizeof out->features_sha256, "%s", row->features_sha256);
+    if (failed)
+        return error_no_memory(err);
+    return codec_federation_parse(row->spec, arena, &out->spec, err);
+}
+
+enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
+                           struct error *err)
+{
+    struct db_rows rows;
+    bool           more;
+    TRY(db_query(conn, &rows, err, SQL_FEDERATION_GET, BIND(TEXT(id))));
+    enum status status = db_next(&rows, &more, err);
+    if (status == STATUS_OK)
+        status = more ? federation_read(row_federation(&rows), arena, out, err) : caller_no_such("federation", err);
+    db_done(&rows);
+    return status;
+}
+
+enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon, struct error *err)
+{
+    *epsilon = 0;
+    if (!spec->is_private || broadcasts == 0)
+        return STATUS_OK;
+    const struct accountant_run run = {spec->broadcast.q, spec->broadcast.z, spec->delta, (uint64_t)broadcasts};
+    return accountant_promise(&run, epsilon, err);
+}
+
+enum status federation_log(struct db_conn *conn, const char *kind, const char *id, int64_t number, const char *actor,
+                           int64_t now_ms, struct error *err)
+{
+    char detail[64];
+    if (number > 0)
+        snprintf(detail, sizeof detail, "%s %lld", id, (long long)number);
+    else
+        snprintf(detail, sizeof detail, "%s", id);
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(actor), TEXT(detail)));
+}
+
+enum status federation_set_state(struct db_conn *conn, struct federation *federation, enum federation_state state,
+                                 const char *reason, const char *actor, int64_t now_ms, struct error *err)
+{
+    static const char *const kinds[FEDERATION_STATES] = {[FEDERATION_ACTIVE] = "federation.resumed",
+                                                         [FEDERATION_PAUSED] = "federation.paused",
+                                                         [FEDERATION_COMPLETED] = "federation.completed"};
+    federation->state = state;
+    federation->reason = reason;
+    federation->version++;
+    federation->updated_ms = now_ms;
+    if (state == FEDERATION_COMPLETED) {
+        federation->received = federation->deadline_ms = 0;
+        federation->version++;
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, BIND(TEXT(federation->id), INT(0), INT(0), INT(now_ms))));
+    }
+    TRY(db_exec(conn, NULL, err, SQL_FEDERATION_STATE,
+                BIND(TEXT(federation->id), TEXT(federation_state_names[state]), TEXT(reason), INT(now_ms))));
+    return federation_log(conn, kinds[state], federation->id, 0, actor, now_ms, err);
+}
+
+enum status federation_number_cursor(const char *cursor, int64_t *after, struct error *err)
+{
+    char *end = NULL;
+    *after = 0;
+    if (cursor == NULL)
+        return STATUS_OK;
+    *after = strtoll(cursor, &end, 10);
+    if (end == cursor || *end != '\0' || *after < 0)
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    return STATUS_OK;
+}
