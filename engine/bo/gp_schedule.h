@@ -6,7 +6,7 @@
 #include "engine/acquisition/acq_search.h"
 #include "engine/bo/gp_study.h"
 
-enum { GP_FEW = 60 }; /* values up to which a fit starts from everywhere */
+enum { GP_FEW = 60 }; /* values up to which each fit starts from the default, too */
 
 /* The sizes at which a study is fitted again: the largest that is not over n.  Each of the first 40, then growth by a
  * tenth, at most by 100. */
