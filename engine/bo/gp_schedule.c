@@ -10,11 +10,11 @@ enum { REFIT_ALWAYS = 40, REFIT_SHARE = 10, REFIT_STEP = 100 };
 /* Of a fit: every so many values it starts from the prior too, when values are many. */
 enum { FIT_DEFAULT_EVERY = 4, FIT_EVALUATIONS = 60, FIT_EVALUATIONS_MIN = 12, FIT_EVALUATIONS_MAX = 20 };
 static const double FIT_WORK = 1400.0; /* evaluations times values */
-/* Of a search: as many points, starts and evaluations as the squared rows of the models allow. */
+/* Of a search: as many points and evaluations as the squared rows of the models allow. */
 enum { SAMPLES_MIN = 32, SAMPLES_WIDE = 64, SAMPLES_JOINT = 400, SAMPLES_MAX = 500 };
-enum { STARTS_MAX = 4, STARTS_SOME = 2, EVALUATIONS_MIN = 3, EVALUATIONS_MAX = 40, BOX_SHARE = 2 };
-static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8; /* points times dims; points times squared rows */
-static const double STARTS_WORK = 2.5e5, STARTS_SOME_WORK = 1.2e6, EVALUATIONS_WORK = 1.2e7; /* the like */
+enum { EVALUATIONS_MIN = 3, EVALUATIONS_MAX = 40, BOX_SHARE = 2 }; /* a box is smaller */
+static const double SAMPLES_DIMS = 1e6, SAMPLES_WORK = 1.2e8;      /* points times dims; points times squared rows */
+static const double EVALUATIONS_WORK = 1.2e7;                      /* evaluations times squared rows */
 static const struct trust_rule RULE = {.start = 0.5, .least = 0.02};
 static const double            GAIN = 1e-5;
 
@@ -88,7 +88,6 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
         memcpy(anchors + k * len, trial_log_point(&study->log, wanted->anchors->place[k]), len * sizeof *anchors);
     size_t            widest = clamp_size(SAMPLES_DIMS / (double)study->problem->space->dims, SAMPLES_WIDE,
                                wanted->slope == NULL ? SAMPLES_JOINT : SAMPLES_MAX);
-    size_t            share = wanted->lower == NULL ? 1 : BOX_SHARE; /* a box is smaller */
     struct acq_search search = {
         .space = wanted->view,
         .finite = &study->used,
@@ -98,10 +97,8 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
         .upper = wanted->upper,
         .seed = study->problem->seed,
         .trial = ask->trial,
-        .samples = clamp_size(SAMPLES_WORK / squared, SAMPLES_MIN, widest / share),
-        .starts = squared < STARTS_WORK        ? STARTS_MAX / share
-                  : squared < STARTS_SOME_WORK ? STARTS_SOME / share
-                                               : 1,
+        .samples = clamp_size(SAMPLES_WORK / squared, SAMPLES_MIN, wanted->lower == NULL ? widest : widest / BOX_SHARE),
+        .starts = 1,
         .evaluations = clamp_size(EVALUATIONS_WORK / squared, EVALUATIONS_MIN, EVALUATIONS_MAX),
         .late = ask->late,
         .late_arg = ask->late_arg,
