@@ -39,9 +39,9 @@ void values_tell(struct values *own, const struct event *event)
         gp_note_read(event, &fit, 1, 1, &head, &own->record);
 }
 
-static bool is_insisted(const struct gp_model *model, const struct ask *ask)
+static bool is_insisted(const struct ask *ask)
 {
-    return ask->trial % INSIST_EVERY == 0 && !gp_target_is_noisy(model);
+    return ask->trial % INSIST_EVERY == 0;
 }
 
 /* What is searched for: the bound and log-EI in the box, log-EI or what the rule names everywhere. */
@@ -51,7 +51,7 @@ static enum stage first_stage(const struct values *own, const struct ask *ask, c
 {
     if (own->rule.acquisition != ACQ_LOG_EI)
         return FAR;
-    return model->n <= GREEDY_ROWS || is_insisted(model, ask) ? BOUND : NEAR;
+    return model->n <= GREEDY_ROWS || is_insisted(ask) ? BOUND : NEAR;
 }
 
 static struct acq acquisition(const struct values *own, const struct gp_model *model, enum stage stage)
@@ -71,7 +71,7 @@ static bool is_worth(const struct gp_model *model, const struct ask *ask, enum s
     if (stage == NEAR)
         return gp_effort_is_worth(exp(value));
     double gain = warp_inverse(&model->warp, value) - warp_inverse(&model->warp, model->best);
-    return is_insisted(model, ask) ||
+    return is_insisted(ask) ||
            (gp_effort_is_worth(gain) && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
 }
 
