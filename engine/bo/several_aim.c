@@ -7,11 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Once a trial was infeasible every fourth looks elsewhere.  Of one objective every fourth trial is greedy.  Of two or
- * three every other trial aims at the volume, half of these with optimism, without which a wrong model of many hills is
+/* Once a trial was infeasible every fourth looks elsewhere.  Of two or three objectives every other trial aims at the volume, half of these with optimism, without which a wrong model of many hills is
  * believed for long; the rest at a scalarisation, half of these at an end of the front: the one fills the front, the
  * other finds parts of it that lie apart.  Of four the boxes would be too many. */
-enum { EXPLOIT_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
+enum { WIDE_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
 static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, TRADE = 0.2, BEYOND = 0.3;
 static const double EVEN = 0.2; /* of the directions: the larger the more alike */
 static const double END = 1e-3; /* of an end: what the other objectives weigh */
@@ -178,7 +177,7 @@ static enum status aim_at_volume(struct metrics *own, const struct known *known,
 
 static bool is_wide(const struct metrics *own, const struct ask *ask)
 {
-    return metrics_active(own) > own->len && ask->trial % EXPLOIT_EVERY == 2;
+    return metrics_active(own) > own->len && ask->trial % WIDE_EVERY == 2;
 }
 
 /* In units of the extent of the front.  Of four objectives every other trial improves the scalarised posterior mean. */
@@ -243,7 +242,7 @@ enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_m
     if (own->objectives > 1 && own->objectives <= VOLUME_OBJECTIVES_MAX && ask->trial % 2 == 1)
         return aim_at_volume(own, &known, ask, acq, anchors, err);
     if (own->objectives == 1)
-        acq->reach = ask->trial % EXPLOIT_EVERY == 0 ? ACQ_GREEDY : is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
+        acq->reach = is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
     else
         TRY(scalarise(own, &known, ask, acq, err));
     for (size_t i = 0; i < known.len; i++) {
