@@ -7,7 +7,7 @@
 #include <math.h>
 
 static const double RHO = 0.05;
-static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, HOPED_SD = 1.0, SURE_SD = 0.1;
+static const double GREEDY_SD = 0.1, WIDE_SD = 3.0;
 static const double TAU = 1e-3; /* width of the bend that stands for max(0, improvement), in units of the weights */
 
 enum { FRACTION_TERMS = 20 };
@@ -21,7 +21,7 @@ const char *acq_metrics_name(const struct acq_metrics *acq)
     if (acq->objectives == 1)
         return is_expected ? "log-ei" : "ucb";
     if (acq->is_volume)
-        return is_expected ? "log-ehvi" : "log-ehvi-ucb";
+        return "log-ehvi";
     return is_expected ? "scalarised-log-ei" : "scalarised-ucb";
 }
 
@@ -89,21 +89,6 @@ static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, c
     return largest + log(sum / ACQ_SAMPLES);
 }
 
-static double log_ehvi(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean, double *dsd)
-{
-    bool   is_optimistic = acq->reach == ACQ_OPTIMISTIC;
-    double hope = is_optimistic ? HOPED_SD : 0.0, scale = is_optimistic ? SURE_SD : 1.0;
-    double hoped[OBJECTIVES_MAX], scaled[OBJECTIVES_MAX];
-    for (size_t k = 0; k < acq->objectives; k++) {
-        hoped[k] = mean[k] + hope * sd[k];
-        scaled[k] = scale * sd[k];
-    }
-    double value = ehvi_value(&acq->ehvi, hoped, scaled, dmean, dsd);
-    for (size_t k = 0; k < acq->objectives; k++)
-        dsd[k] = hope * dmean[k] + scale * dsd[k];
-    return value;
-}
-
 static double one_value(const struct acq_metrics *acq, double mean, double sd, double *dmean, double *dsd)
 {
     double           times = acq->reach == ACQ_WIDE ? WIDE_SD : GREEDY_SD;
@@ -121,7 +106,7 @@ double acq_metrics_value(const struct acq_metrics *acq, const double *mean, cons
     if (acq->objectives == 1)
         value = one_value(acq, mean[0], sd[0], &dmean[0], &dsd[0]);
     else if (acq->is_volume && acq->objectives > 1)
-        value = log_ehvi(acq, mean, sd, dmean, dsd);
+        value = ehvi_value(&acq->ehvi, mean, sd, dmean, dsd);
     else if (acq->objectives > 1)
         value = log_ei_scalar(acq, mean, sd, dmean, dsd);
     for (size_t k = acq->first; k < acq->len; k++) {

@@ -14,10 +14,9 @@
 
 enum { ACQ_METRICS_MAX = METRICS_MAX + 1, ACQ_SAMPLES = 64 };
 
-/* Of one objective greedy is mean + 0.1 sd and wide mean + 3 sd; of a scalarisation they say what the samples are.  Of a
- * volume, optimistic: EHVI at mean + sd with a tenth of sd, nearly the improvement by an upper confidence bound (as
- * SMS-EGO: Ponweiser, Wagner, Biermann & Vincze 2008). */
-enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE, ACQ_OPTIMISTIC };
+/* Of one objective greedy is mean + 0.1 sd and wide mean + 3 sd; of a scalarisation they say what the samples are; a
+ * volume is expected. */
+enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE };
 
 struct acq_metrics {
     size_t         objectives; /* the first so many of len; 0 when nothing feasible is known */
@@ -32,7 +31,7 @@ struct acq_metrics {
 };
 
 /* What acq_metrics_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (greedy or wide), "log-ehvi",
- * "log-ehvi-ucb" (optimistic), "scalarised-log-ei", "scalarised-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
+ * "scalarised-log-ei", "scalarised-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
 const char *acq_metrics_name(const struct acq_metrics *acq);
 
 /* log Phi(z), stable for every finite z; *slope its derivative. */

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Once a trial was infeasible every fourth looks elsewhere.  Of two or three objectives every other trial aims at the volume, half of these with optimism, without which a wrong model of many hills is
- * believed for long; the rest at a scalarisation, half of these at an end of the front: the one fills the front, the
- * other finds parts of it that lie apart.  Of four the boxes would be too many. */
+/* Once a trial was infeasible every fourth looks elsewhere.  Of two or three objectives every other trial aims at
+ * the volume, the rest at a scalarisation, half of these at an end of the front: the one fills the front, the other finds
+ * parts of it that lie apart.  Of four the boxes would be too many. */
 enum { WIDE_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
 static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, TRADE = 0.2, BEYOND = 0.3;
 static const double EVEN = 0.2; /* of the directions: the larger the more alike */
@@ -171,7 +171,6 @@ static enum status aim_at_volume(struct metrics *own, const struct known *known,
             memcpy(front + len++ * m, known->f + i * m, m * sizeof *front);
     }
     acq->is_volume = true;
-    acq->reach = ask->trial % 4 == 1 ? ACQ_EXPECTED : ACQ_OPTIMISTIC;
     return ehvi_init(&acq->ehvi, front, len, m, reference, scratch, err);
 }
 
