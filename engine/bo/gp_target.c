@@ -4,16 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-static const double NOISE_TRACE = 1e-6, NOISE_MUCH = 0.01; /* of variance 1 */
+static const double NOISE_TRACE = 1e-6; /* of variance 1 */
 
 double gp_target_noise_sd(const struct gp_model *model)
 {
     return sqrt(fmax(model->gp->noise_variance - NOISE_TRACE, 0.0));
-}
-
-bool gp_target_is_noisy(const struct gp_model *model)
-{
-    return model->gp->noise_variance >= NOISE_MUCH;
 }
 
 struct acq gp_target_log_ei(const struct gp_model *model)

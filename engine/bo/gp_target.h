@@ -12,10 +12,8 @@ struct gp_target {
     double          *work; /* [3 n + 2 dims] */
 };
 
-/* Standard deviation of what the model takes for noise, beyond the traces that a fit leaves; whether that is so much that
- * a trial at the posterior's maximum tells little. */
+/* Standard deviation of what the model takes for noise, beyond the traces that a fit leaves. */
 double gp_target_noise_sd(const struct gp_model *model);
-bool   gp_target_is_noisy(const struct gp_model *model);
 
 /* Log-EI over the model's best value. */
 struct acq gp_target_log_ei(const struct gp_model *model);

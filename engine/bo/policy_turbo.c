@@ -1,9 +1,8 @@
 /* Trust-region Bayesian optimisation, for many parameters: TuRBO-1 of Eriksson, Pearce, Gardner, Turner & Poloczek 2019
  * with another acquisition, other steps and a more local model.
  * A Gaussian process sees some trials of the current run (gp_model: the best, the most recent, the nearest to the best);
- * the next point is the best by log-EI, or at every EXPLOIT_EVERY-th trial close to the best mean unless values are
- * noisy, in the trust region; when that is too small a new run starts from nothing.  All of this but the last fit is
- * found again from the log at each proposal. */
+ * the next point is the best by log-EI in the trust region; when that is too small a new run starts from nothing.  All of
+ * this but the last fit is found again from the log at each proposal. */
 #include "engine/bo/gp_schedule.h"
 #include "engine/bo/gp_insight.h"
 #include "engine/bo/gp_note.h"
@@ -13,11 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { SMOOTH_EVERY = 3, EXPLOIT_EVERY = 4 };
 enum { ROWS_MIN = 150, ROWS_OF_PARAM = 6, ROWS_MAX = 400 }; /* of the model */
 enum { FIT_FIRST = 40, FIT_AGAIN = 20 };                    /* evaluations of a fit from each start */
 enum { SAMPLES = 256, STARTS = 2, EVALUATIONS = 30 };       /* of the search */
-static const double            EXPLOIT_BETA = 0.01;
 static const struct trust_rule RULE = {.start = 1.6, .least = 1e-3};
 static const struct gp_note    NOTE = {.tag = "turbo 1", .models = 1};
 
@@ -93,14 +90,8 @@ struct situation {
     bool                is_due; /* theta is to be recorded */
 };
 
-/* As long as a run is short, every third trial sees a model with longer length-scales; it is not recorded. */
-static bool is_smooth_turn(const struct situation *now)
-{
-    return now->ask != NULL && now->ask->trial % SMOOTH_EVERY == 1 && now->region.finished < GP_FEW;
-}
-
-/* The current run's model; used [theta_len] out: its hyper-parameters. */
-static enum status model_make(struct session *session, struct situation *now, double *used, struct error *err)
+/* The current run's model. */
+static enum status model_make(struct session *session, struct situation *now, struct error *err)
 {
     struct gp_cache        *cache = &session->study.memory.cache;
     const struct gp_record *record = &session->record;
@@ -121,18 +112,8 @@ static enum status model_make(struct session *session, struct situation *now, do
     memcpy(now->theta, record->theta, len * sizeof *now->theta);
     if (now->is_due)
         TRY(gp_model_fit(&now->model, &fit, is_new ? NULL : record->theta, now->theta, err));
-    memcpy(used, now->theta, len * sizeof *used);
-    fit.is_smooth = is_smooth_turn(now);
-    if (fit.is_smooth)
-        TRY(gp_model_fit(&now->model, &fit, NULL, used, err));
-    return gp_model_condition(&now->model, &fit, used, gp_study_pending(&session->study, now->ask, &rng), cache, err);
-}
-
-static struct acq acquisition(const struct situation *now)
-{
-    if (now->ask->trial % EXPLOIT_EVERY == 0 && !gp_target_is_noisy(&now->model))
-        return (struct acq){.kind = ACQ_UCB, .beta = EXPLOIT_BETA};
-    return gp_target_log_ei(&now->model);
+    return gp_model_condition(&now->model, &fit, now->theta, gp_study_pending(&session->study, now->ask, &rng), cache,
+                              err);
 }
 
 /* point [params_len] out, then its place in the unit cube [dims] out, then scratch [2 dims]. */
@@ -181,16 +162,14 @@ static enum status diagnose(const struct session *session, struct gp_target *tar
 static enum status propose(struct session *session, struct situation *now, struct proposal *out, struct error *err)
 {
     size_t  len = theta_len(session), dims = now->view.dims;
-    double *theta = ARENA_NEW(&session->study.memory.scratch, double, 3 * len + 3 * dims);
+    double *theta = ARENA_NEW(&session->study.memory.scratch, double, 2 * len + 3 * dims);
     if (theta == NULL)
         return error_no_memory(err);
-    double *used = theta + len, *point = used + len, *u = point + session->study.log.params_len,
-           began = ask_clock_ms(now->ask);
+    double *point = theta + len, *u = point + session->study.log.params_len, began = ask_clock_ms(now->ask);
     now->theta = theta;
-    TRY(model_make(session, now, used, err));
-    bool             is_fitted = now->is_due || is_smooth_turn(now);
-    double           fit_ms = is_fitted ? ask_clock_ms(now->ask) - began : NAN;
-    struct gp_target target = {.model = &now->model, .acq = acquisition(now)};
+    TRY(model_make(session, now, err));
+    double           fit_ms = now->is_due ? ask_clock_ms(now->ask) - began : NAN;
+    struct gp_target target = {.model = &now->model, .acq = gp_target_log_ei(&now->model)};
     TRY(gp_target_init(&target, err));
     TRY(search(session, now, &target, point, err));
     if (now->ask->diagnostics != NULL) {
@@ -249,13 +228,13 @@ static enum status begin_model(struct session *session, struct situation *now, s
 {
     TRY(gp_study_has_values(&session->study, err));
     gp_study_begin(&session->study);
-    *now = (struct situation){.theta = ARENA_NEW(&session->study.memory.scratch, double, 2 * theta_len(session))};
+    *now = (struct situation){.theta = ARENA_NEW(&session->study.memory.scratch, double, theta_len(session))};
     if (now->theta == NULL)
         return error_no_memory(err);
     TRY(region_find(session, &now->region, err));
     if (!isfinite(now->region.best))
         now->region.start = 0;
-    return model_make(session, now, now->theta + theta_len(session), err);
+    return model_make(session, now, err);
 }
 
 static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)

@@ -30,20 +30,11 @@ static const struct prior {
 /* Standard deviation of a log length-scale from the mean of all.  Without it the fit of a dozen values calls some
  * parameters irrelevant and others wild by chance. */
 static const double ALIKE = 0.6;
-static const double SMOOTH = 0.6; /* of the prior's sd */
 static const double NOISY_START = -1.0, WARPED_START = -1.0, F_TOLERANCE = 1e-6, X_TOLERANCE = 1e-4;
 
 static size_t prior_of(const struct gp_fit *fit, size_t i)
 {
     return i < fit->groups ? LENGTH_SCALE : VARIANCE + (i - fit->groups);
-}
-
-/* A smaller sd keeps length-scales near the centre of the prior, which is larger than the unit cube: a model that
- * follows the general trend and takes the rest for noise. */
-static double prior_sd(const struct gp_fit *fit, size_t i)
-{
-    const struct prior *prior = &priors[prior_of(fit, i)];
-    return fit->is_smooth && i < fit->groups ? SMOOTH * prior->sd : prior->sd;
 }
 
 static double shift(const struct gp_fit *fit, size_t i)
@@ -89,10 +80,10 @@ double gp_fit_prior(const struct gp_fit *fit, const double *theta, double *gradi
     double sum = 0.0;
     for (size_t i = 0; i < fit->groups + HYPER; i++) {
         const struct prior *prior = &priors[prior_of(fit, i)];
-        double              sd = prior_sd(fit, i), z = (theta[i] - prior->mean - shift(fit, i)) / sd;
-        sum -= 0.5 * z * z + log(sd) + HALF_LOG_2PI + (prior->of_logarithm ? 0.0 : theta[i]);
+        double              z = (theta[i] - prior->mean - shift(fit, i)) / prior->sd;
+        sum -= 0.5 * z * z + log(prior->sd) + HALF_LOG_2PI + (prior->of_logarithm ? 0.0 : theta[i]);
         if (gradient != NULL)
-            gradient[i] = -z / sd - (prior->of_logarithm ? 0.0 : 1.0);
+            gradient[i] = -z / prior->sd - (prior->of_logarithm ? 0.0 : 1.0);
     }
     return sum + alike_prior(fit, theta, gradient);
 }

@@ -17,7 +17,6 @@ struct gp_fit {
     size_t                    dims, groups;
     const size_t             *group_of;    /* [dims] -> 0 .. groups - 1 */
     size_t                    evaluations; /* of the likelihood, at most, from each start */
-    bool                      is_smooth;   /* prefers longer length-scales, by a narrower prior */
     double   least_a;     /* of the warp; 0: no bound, infinity: values are modelled as they are, or nearly */
     unsigned starts;      /* from which of the fixed starts, bits; warm is always one, or else the default */
     bool (*late)(void *); /* polled; true: the best so far will do.  NULL: no deadline */
