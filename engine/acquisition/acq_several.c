@@ -7,7 +7,6 @@
 #include <math.h>
 
 static const double RHO = 0.05;
-static const double GREEDY_SD = 0.1, WIDE_SD = 3.0;
 static const double TAU = 1e-3; /* width of the bend that stands for max(0, improvement), in units of the weights */
 
 enum { FRACTION_TERMS = 20 };
@@ -91,9 +90,9 @@ static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, c
 
 static double one_value(const struct acq_metrics *acq, double mean, double sd, double *dmean, double *dsd)
 {
-    double           times = acq->reach == ACQ_WIDE ? WIDE_SD : GREEDY_SD;
-    const struct acq one = {
-        .kind = acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB, .best = acq->best, .beta = times * times};
+    const struct acq one = {.kind = acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB,
+                            .best = acq->best,
+                            .beta = ACQ_WIDE_SD * ACQ_WIDE_SD};
     return acq_value(&one, mean, sd, dmean, dsd);
 }
 

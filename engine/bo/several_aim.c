@@ -11,7 +11,7 @@
  * the volume, the rest at a scalarisation, half of these at an end of the front: the one fills the front, the other finds
  * parts of it that lie apart.  Of four the boxes would be too many. */
 enum { WIDE_EVERY = 4, EXTREME_EVERY = 4, VOLUME_OBJECTIVES_MAX = 3, PROPER_ROUNDS = 3 };
-static const double GREEDY_SD = 0.1, WIDE_SD = 3.0, TRADE = 0.2, BEYOND = 0.3;
+static const double GREEDY_SD = 0.1, TRADE = 0.2, BEYOND = 0.3;
 static const double EVEN = 0.2; /* of the directions: the larger the more alike */
 static const double END = 1e-3; /* of an end: what the other objectives weigh */
 static const double EXTENT_MIN = 1e-3;
@@ -200,7 +200,7 @@ static enum status scalarise(struct metrics *own, const struct known *known, con
     acq->reach = ask->trial % 2 == 1 ? ACQ_GREEDY : is_wide(own, ask) ? ACQ_WIDE : ACQ_EXPECTED;
     for (size_t s = 0; s < ACQ_SAMPLES; s++)
         for (size_t k = 0; k < m; k++)
-            acq->samples[s][k] = acq->reach == ACQ_WIDE     ? WIDE_SD
+            acq->samples[s][k] = acq->reach == ACQ_WIDE     ? ACQ_WIDE_SD
                                  : acq->reach == ACQ_GREEDY ? GREEDY_SD
                                  : s % 2 == 0               ? rng_normal(&rng)
                                                             : -acq->samples[s - 1][k];

@@ -100,7 +100,6 @@ static void test_names(void)
     } rows[] = {
         {0, false, ACQ_EXPECTED, "feasibility"},
         {1, false, ACQ_EXPECTED, "log-ei"},
-        {1, false, ACQ_GREEDY, "ucb"},
         {1, false, ACQ_WIDE, "ucb"},
         {3, false, ACQ_EXPECTED, "scalarised-log-ei"},
         {3, false, ACQ_GREEDY, "scalarised-ucb"},
