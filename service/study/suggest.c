@@ -373,7 +373,7 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
     db_done(&rows);
     TRY(status);
     (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
-                    "every trial is handed out: %lld are running, and the lease of trial %lld expires first",
+                    "every trial is handed out: %lld running, the lease of trial %lld expires first",
                     (long long)plan->study.trials[TRIAL_RUNNING], (long long)trial);
     if (err != NULL) {
         int64_t seconds = (ends - plan->steady_ms + 999) / 1000;

@@ -166,7 +166,7 @@ test('a worker that waits as it is told gets what a dead one held, and then is t
             break;
         }
         assert.deepEqual([reply.json.code, reply.json.next_lease_expires_at], ['all_handed_out', held.lease.expires_at]);
-        assert.match(reply.json.detail, /the lease of trial 1 ends first/);
+        assert.match(reply.json.detail, /the lease of trial 1 expires first/);
         const seconds = Number(reply.headers['retry-after']);
         assert.ok(seconds >= 1 && seconds <= 2, `${seconds}`);
         await sleep(1000 * seconds);
