@@ -105,6 +105,26 @@ enum status route_find(struct call *call, const char *method, struct error *err)
     return read_query(call, *end == '?' ? end + 1 : end, err);
 }
 
+/* Each as name, ! when it is required, and its type with the range: "count=integer:1:100". */
+static void dump_members(FILE *stream, const struct member *members)
+{
+    const char *before = "";
+    for (const struct member *member = members; member != NULL && member->name != NULL; member++) {
+        const char *type = member->read == codec_read_text      ? "text"
+                           : member->read == codec_read_integer ? "integer"
+                           : member->read == codec_read_number  ? "number"
+                           : member->read == codec_read_bool    ? "bool"
+                                                                : "";
+        fprintf(stream, "%s%s%s=%s", before, member->name, member->required ? "!" : "", type);
+        if (type[0] != '\0' && type[0] != 'b')
+            fprintf(stream, ":%.16g:%.16g", member->min, member->max);
+        for (const char *const *name = member->names; name != NULL && *name != NULL; name++)
+            fprintf(stream, "%s%s", name == member->names ? "one:" : ":", *name);
+        before = ",";
+    }
+    fputs(before[0] == '\0' ? "-" : "", stream);
+}
+
 void route_dump(FILE *stream)
 {
     static const char *const bodies[] = {"-", "json", "json?", "json,csv", "npy", "json,npy"};
@@ -118,6 +138,10 @@ void route_dump(FILE *stream)
                 fprintf(stream, "%s%s", before, scope_names[scope]);
                 before = ",";
             }
+        fputc(' ', stream);
+        dump_members(stream, route->form == NULL ? NULL : route->form->query);
+        fputc(' ', stream);
+        dump_members(stream, route->form == NULL ? NULL : route->form->body);
         fputc('\n', stream);
     }
 }

@@ -30,6 +30,56 @@ test('every route is documented, with its body and its scopes, and nothing else 
     assert.equal(byId.size, operations.length, 'an operationId is there twice');
 });
 
+// What the schema at a place says of a member, as the program's tables say it.
+function said(schema, isRequired) {
+    const own = resolve(schema).object;
+    const types = { string: ['text', own.minLength ?? 0, own.maxLength], integer: ['integer', own.minimum, own.maximum],
+        number: ['number', own.minimum, own.maximum], boolean: ['bool'] };
+    const type = own.pattern === undefined ? [own.type].flat().find((name) => name !== 'null') : 'a pattern';
+    const text = own.enum !== undefined ? ['one', ...own.enum.filter((word) => word !== null)] : types[type] ?? [''];
+    return `${isRequired ? '!' : ''}=${text.join(':')}`;
+}
+
+// The members of an object, or of those that it is one of: required then when all of them require it.
+function membersOf(schema) {
+    const own = resolve(schema).object;
+    const parts = own.properties === undefined ? own.oneOf ?? own.anyOf ?? [] : null;
+    if (parts === null)
+        return Object.entries(own.properties).map(([name, member]) => [name, said(member, own.required?.includes(name))]);
+    const all = parts.map((part) => new Map(membersOf(part)));
+    return all.flatMap((part) => [...part].map(([name, words]) =>
+        [name, all.every((other) => other.get(name)?.startsWith('!')) ? words : words.replace(/^!/, '')]));
+}
+
+// Where the two differ.  What is deeper, or follows a pattern, one of them has by its name alone.
+function differences(where, dumped, documented) {
+    const known = new Map(documented);
+    const found = (dumped === '-' ? [] : dumped.split(',')).flatMap((word) => {
+        const [, name, rest] = word.replace(/-?1\.797693134862316e\+308/g, '').match(/^(\w+)(!?=.*)$/);
+        const wanted = known.get(name);
+        known.delete(name);
+        const same = wanted !== undefined && (rest === '=' || (/=$/.test(rest) || /=$/.test(wanted) ? rest[0] === wanted[0] : rest === wanted));
+        return same ? [] : [`${where} ${name}: ${rest}, documented ${wanted}`];
+    });
+    return [...found, ...[...known.keys()].map((name) => `${where} ${name} is documented, and not read`)];
+}
+
+test('the members of every body and query are those of the tables, with their ranges', () => {
+    const found = [];
+    for (const line of execFileSync(gnomon, ['routes'], { encoding: 'utf8' }).trim().split('\n')) {
+        const [method, path, body, , query, members] = line.trim().split(/\s+/);
+        const operation = operations.find((o) => o.method === method && o.path === path);
+        const parameters = (operation.operation.parameters ?? []).map((parameter) => resolve(parameter).object)
+            .filter((parameter) => parameter.in === 'query');
+        found.push(...differences(`${method} ${path}: query`, query,
+            parameters.map((parameter) => [parameter.name, said(parameter.schema, parameter.required)])));
+        const schema = bodyOf(operation)?.content['application/json']?.schema;
+        if (body !== '-' && schema !== undefined && members !== '-')
+            found.push(...differences(`${method} ${path}: body`, members, membersOf(schema)));
+    }
+    assert.deepEqual(found, []);
+});
+
 test('every body and every success has an example, and examples fit their schemas', () => {
     let count = 0;
     const check = (steps, content, where) => {
