@@ -315,16 +315,17 @@ test('the last round ends a federation; a paused one takes nothing; a completed 
 });
 
 test('fts hands every agent the last vector of each, and zeros for one that never sent', async () => {
-    const made = await federation(openBody, { round_seconds: 0.2, minimum_agents: 1 });
-    const first = vector(), second = vector(), third = vector();
+    const made = await federation(openBody, { round_seconds: 0.2, minimum_agents: 2 });
+    const first = vector(), second = vector(), third = vector(), fourth = vector();
     await send(made, 1, 1, first);
     await send(made, 1, 3, third);
     await sleep(300);
     const read = async (round) => (await api.get(`/v1/federations/${made.id}/rounds/${round}/broadcast`)).vectors;
     assert.deepEqual(await read(1), [first, new Array(12).fill(0), third]);
     await send(made, 2, 1, second);
+    await send(made, 2, 2, fourth);
     await sleep(300);
-    assert.deepEqual(await read(2), [second, new Array(12).fill(0), third]);
+    assert.deepEqual(await read(2), [second, fourth, third]);
     const privacy = await api.get(`/v1/federations/${made.id}/privacy`);
     assert.deepEqual([privacy.differentially_private, privacy.guarantee, privacy.neighbours], [false, null, null]);
 });
