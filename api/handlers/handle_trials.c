@@ -362,10 +362,7 @@ static json_t *render_best(struct call *call, const void *result)
 enum status handle_best_get(struct call *call, struct error *err)
 {
     struct shown_trial *shown = CALL_RESULT(call, struct shown_trial, 200, render_best);
-    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
-    if (shown->study.best_trial == 0)
-        return STATUS_OK;
-    return trial_find(call->app, &call->caller, call->params[0], shown->study.best_trial, &shown->trial, err);
+    return trial_best(call->app, &call->caller, call->params[0], &shown->study, &shown->trial, err);
 }
 
 static json_t *render_pareto(struct call *call, const void *result)

@@ -379,10 +379,12 @@ enum status trial_observe(struct app *app, struct caller *caller, const char *id
                           .out = out,
                           .now_ms = app->now_ms()};
     *out = (struct observe_reply){0};
-    TRY(study_find(app, caller, id, &batch.study, err));
+    TRY(caller_sees(caller, "study", id, err));
     bool creates = false;
     for (size_t i = 0; i < len; i++)
         creates = creates || items[i].trial == 0;
+    if (creates) // no entry of the cache for what is not there
+        TRY(study_find(app, caller, id, &batch.study, err));
     TRY(transact(&batch, creates, err));
     atomic_fetch_add(&app->counters.observations, (uint64_t)out->accepted);
     study_cache_forget(app, id);

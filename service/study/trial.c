@@ -66,6 +66,28 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
     return rows_curve(conn, task->id, task->caller->arena, task->trial, err);
 }
 
+static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    *task->trial = (struct trial){0};
+    TRY(load_study(conn, task, err));
+    task->held.number = task->study.best_trial;
+    if (task->held.number == 0)
+        return STATUS_OK;
+    TRY(rows_trial_get(conn, task->id, task->held.number, task->caller->arena, task->trial, err));
+    return rows_curve(conn, task->id, task->caller->arena, task->trial, err);
+}
+
+enum status trial_best(struct app *app, struct caller *caller, const char *id, struct study *study, struct trial *out,
+                       struct error *err)
+{
+    struct task task = {.app = app, .caller = caller, .id = id, .trial = out};
+    TRY(caller_sees(caller, "study", id, err));
+    TRY(db_read(app->db, find_best, &task, err));
+    *study = task.study;
+    return STATUS_OK;
+}
+
 enum status trial_find(struct app *app, struct caller *caller, const char *id, int64_t number, struct trial *out,
                        struct error *err)
 {

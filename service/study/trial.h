@@ -8,6 +8,9 @@
 /* Points (or rows) to be handed out before the policy is asked. */
 MUST_CHECK enum status trial_queue(struct app *app, struct caller *caller, const char *study, const double *points,
                                    const int64_t *rows, size_t len, struct trial_page *out, struct error *err);
+/* The study, and its best trial; number 0: there is none yet. */
+MUST_CHECK enum status trial_best(struct app *app, struct caller *caller, const char *id, struct study *study,
+                                  struct trial *out, struct error *err);
 MUST_CHECK enum status trial_find(struct app *app, struct caller *caller, const char *study, int64_t number,
                                   struct trial *out, struct error *err);
 struct trial_filter {
