@@ -13,11 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct session_cache; /* service/session.h */
-struct token_cache;   /* service/token.h */
+struct session_cache; /* service/session/session.h */
+struct token_cache;   /* service/app/token.h */
 struct study_cache;   /* service/app/study_cache.h */
 struct spec_cache;    /* service/store/spec_cache.h */
-struct operations;    /* service/operation.h */
+struct operations;    /* service/study/operation.h */
 struct slots;         /* limits how many computations run at once: service/app/slots.h */
 
 enum { APP_DRAWS = 2 }; /* slots of those without a model */
@@ -38,7 +38,7 @@ struct app_counters { /* monotonic; read by /metrics */
     _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
 };
 
-struct steady { /* service/steady.h */
+struct steady { /* service/app/steady.h */
     int64_t         offset_ms;
     _Atomic int64_t shift_ms;
     char            boot[40];

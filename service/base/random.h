@@ -1,5 +1,5 @@
 /* Secret randomness: OpenSSL's CSPRNG for private values, and what is derived from it.
- * Not for anything that must be repeatable: that is engine/rng.h. */
+ * Not for anything that must be repeatable: that is engine/math/rng.h. */
 #ifndef GNOMON_SERVICE_BASE_RANDOM_H
 #define GNOMON_SERVICE_BASE_RANDOM_H
 

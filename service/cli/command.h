@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-struct client; /* service/client.h */
+struct client; /* service/cli/client.h */
 
 struct command {
     const char              *name;

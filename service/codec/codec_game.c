@@ -1,4 +1,4 @@
-/* Games <-> JSON: one table per kind of object.  Beliefs become minds (engine/game.h): those that say nothing special
+/* Games <-> JSON: one table per kind of object.  Beliefs become minds (engine/game/game.h): those that say nothing special
  * share one mind per level, the others get one each, so that a small text never becomes a large tree. */
 #include "service/codec/codec_game.h"
 

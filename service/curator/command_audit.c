@@ -1,6 +1,6 @@
 /* gnomon audit: attacks a release with everything that its curator knows, and says what the attacks prove.
  * Offline; reads only.  An attack that succeeds beyond a guarantee's bound is a fault of this program: exit code 1.
- * An attack that fails proves nothing: the guarantee rests on the proof in engine/release.h. */
+ * An attack that fails proves nothing: the guarantee rests on the proof in engine/privacy/release.h. */
 #include "engine/privacy/audit.h"
 #include "engine/math/mat.h"
 #include "engine/privacy/release.h"

@@ -18,7 +18,7 @@ struct metric {
     double      min, max; /* GOAL_CONSTRAIN: NaN where there is no bound; never both */
 };
 
-/* What an algorithm is to learn from, as the client wrote it.  service/meta.h makes the problem's earlier studies of it;
+/* What an algorithm is to learn from, as the client wrote it.  service/session/transfer_snapshot.h makes the problem's earlier studies of it;
  * those are stored beside the specification, whose text has the names and the defaults only. */
 struct spec_meta {
     const char *const       *ids; /* [ids_len] studies of the store */

@@ -38,7 +38,7 @@ struct slice {
     int64_t       trial, revision, observations;
 };
 /* INVALID "unknown_parameter" (path "/x" or "/y"), "bad_combination", "out_of_range" (path "/points": the grid is too
- * large); NOT_FOUND "trial_not_found"; CONFLICT "no_feasible_trial" when no trial is said and none is the best. */
+ * large); NOT_FOUND "trial_not_found"; CONFLICT "no_feasible_trial" when no trial is named and none is the best. */
 MUST_CHECK enum status insight_slice(struct app *app, struct caller *caller, const char *id,
                                      const struct slice_request *request, struct slice *out, struct error *err);
 

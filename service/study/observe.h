@@ -1,4 +1,4 @@
-/* What came of trials: all of a batch or nothing. */
+/* Results of trials: a batch is taken whole or not at all. */
 #ifndef GNOMON_SERVICE_STUDY_OBSERVE_H
 #define GNOMON_SERVICE_STUDY_OBSERVE_H
 

@@ -1,6 +1,6 @@
 /* Asynchronous suggestions: a suggest that continues after its request was answered with 202.
  * The row is written before the work begins, and ended in the transaction that writes the trials, so a restart finds
- * what was promised and does it again.  Who and how long is waiting for one never decides what comes out.
+ * what was promised and does it again.  Who waits for one, and how long, has no influence on its result.
  * At most OPERATIONS_AT_ONCE are worked on; the others wait in their order.  At most OPERATIONS_WATCHED_MAX requests
  * are kept waiting for an end, which leaves threads for all others. */
 #ifndef GNOMON_SERVICE_STUDY_OPERATION_H

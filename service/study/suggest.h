@@ -1,4 +1,4 @@
-/* Points to be tried: the policy's, those that wait, and a worker's own again. */
+/* Trials for workers: a worker's own running ones again, queued ones, the policy's. */
 #ifndef GNOMON_SERVICE_STUDY_SUGGEST_H
 #define GNOMON_SERVICE_STUDY_SUGGEST_H
 
@@ -33,7 +33,7 @@ MUST_CHECK enum status trial_may_be_given(const struct study *study, struct erro
 /* This worker's own running trials first, then those that wait, then the policy; only those with the fixed values.
  * Errors: CONFLICT as study_refuse, "all_handed_out" (what runs may come back), "fixed_conflict" (this worker has a trial
  * with other values, or what is left has); BUSY "planning" while another plan for the study is being made,
- * "deadline_exceeded" when not one proposal was made in time.  Whoever may ask again is told when (retry_after_s). */
+ * "deadline_exceeded" when not one proposal was made in time.  retry_after_s: of a refusal that is temporary. */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);

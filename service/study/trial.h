@@ -1,4 +1,4 @@
-/* What surrounds suggest and observe: trials found, listed, queued, kept alive, given up; history and prediction. */
+/* What surrounds suggest and observe: trials found, listed, queued, kept alive, abandoned; history and prediction. */
 #ifndef GNOMON_SERVICE_STUDY_TRIAL_H
 #define GNOMON_SERVICE_STUDY_TRIAL_H
 
@@ -20,8 +20,8 @@ struct trial_filter {
 };
 MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const char *study,
                                   const struct trial_filter *filter, struct trial_page *out, struct error *err);
-/* Both: CONFLICT "lease_lost" when the worker does not hold the trial under that lease.  A queued trial is given up
- * without. */
+/* Both: CONFLICT "lease_lost" when the worker does not hold the trial under that lease.  A queued trial is
+ * abandoned without. */
 MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, const char *study,
                                        struct held_trial held, struct trial *out, struct error *err);
 MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, struct held_trial held,
