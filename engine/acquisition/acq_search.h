@@ -10,19 +10,19 @@
 #include "engine/space/used_points.h"
 
 struct acq_search {
-    const struct space  *space;   /* from space_hold: with what is held */
-    const struct finite *finite;  /* used points are not proposed */
-    const double        *pending; /* [pending_len][params_len] proposed only when nothing else is left */
-    size_t               pending_len;
-    const double        *anchors; /* [anchors_len][params_len] good points, neighbours of which are tried */
-    size_t               anchors_len;
-    const double        *lower, *upper; /* [dims] what is searched of the unit cube, around the first anchor, of which a
+    const struct space       *space;   /* from space_hold: with what is held */
+    const struct used_points *finite;  /* used points are not proposed */
+    const double             *pending; /* [pending_len][params_len] proposed only when nothing else is left */
+    size_t                    pending_len;
+    const double             *anchors; /* [anchors_len][params_len] good points, neighbours of which are tried */
+    size_t                    anchors_len;
+    const double *lower, *upper; /* [dims] what is searched of the unit cube, around the first anchor, of which a
                                            point keeps most coordinates where there are many; NULL: everything */
-    uint64_t             seed, trial;   /* key the randomness */
-    size_t               samples;       /* Sobol points; half as many neighbours are added */
-    size_t               starts;        /* how many points are refined */
-    size_t               evaluations;   /* of slope, for each of them, at most */
-    bool (*late)(void *);               /* polled; true: the best so far will do.  NULL: no deadline */
+    uint64_t      seed, trial;   /* key the randomness */
+    size_t        samples;       /* Sobol points; half as many neighbours are added */
+    size_t        starts;        /* how many points are refined */
+    size_t        evaluations;   /* of slope, for each of them, at most */
+    bool (*late)(void *);        /* polled; true: the best so far will do.  NULL: no deadline */
     void *late_arg;
     /* Scores m points U [m][dims]. */
     enum status (*scores)(void *arg, const double *U, size_t m, double *out, struct error *err);

@@ -12,7 +12,7 @@ static const double TAU = 1e-3; /* width of the bend that stands for max(0, impr
 enum { FRACTION_TERMS = 20 };
 static const double TAIL = 4.0;
 
-const char *acq_metrics_name(const struct acq_metrics *acq)
+const char *acq_several_name(const struct acq_several *acq)
 {
     bool is_expected = acq->reach == ACQ_EXPECTED;
     if (acq->objectives == 0)
@@ -24,7 +24,7 @@ const char *acq_metrics_name(const struct acq_metrics *acq)
     return is_expected ? "scalarised-log-ei" : "scalarised-ucb";
 }
 
-double acq_metrics_log_phi(double z, double *slope)
+double acq_several_log_phi(double z, double *slope)
 {
     if (z >= -TAIL) {
         double Phi = 0.5 * erfc(-z * SQRT_HALF);
@@ -38,7 +38,7 @@ double acq_metrics_log_phi(double z, double *slope)
     return -0.5 * t * t - HALF_LOG_2PI - log(K);
 }
 
-double acq_metrics_scalar(const struct acq_metrics *acq, const double *f, size_t *worst)
+double acq_several_scalar(const struct acq_several *acq, const double *f, size_t *worst)
 {
     double sum = 0.0, least = HUGE_VAL;
     for (size_t k = 0; k < acq->objectives; k++) {
@@ -65,7 +65,7 @@ static double log_softplus(double x, double *slope)
 }
 
 /* The logarithm of the mean over the samples, by the largest of them. */
-static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean,
+static double log_ei_scalar(const struct acq_several *acq, const double *mean, const double *sd, double *dmean,
                             double *dsd)
 {
     double value[ACQ_SAMPLES], slope[ACQ_SAMPLES], f[OBJECTIVES_MAX], largest = -HUGE_VAL, sum = 0.0;
@@ -73,7 +73,7 @@ static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, c
     for (size_t s = 0; s < ACQ_SAMPLES; s++) {
         for (size_t k = 0; k < acq->objectives; k++)
             f[k] = mean[k] + sd[k] * acq->samples[s][k];
-        value[s] = log_softplus(acq_metrics_scalar(acq, f, &worst[s]) - acq->best, &slope[s]);
+        value[s] = log_softplus(acq_several_scalar(acq, f, &worst[s]) - acq->best, &slope[s]);
         largest = fmax(largest, value[s]);
     }
     for (size_t s = 0; s < ACQ_SAMPLES; s++)
@@ -88,7 +88,7 @@ static double log_ei_scalar(const struct acq_metrics *acq, const double *mean, c
     return largest + log(sum / ACQ_SAMPLES);
 }
 
-static double one_value(const struct acq_metrics *acq, double mean, double sd, double *dmean, double *dsd)
+static double one_value(const struct acq_several *acq, double mean, double sd, double *dmean, double *dsd)
 {
     const struct acq one = {.kind = acq->reach == ACQ_EXPECTED ? ACQ_LOG_EI : ACQ_UCB,
                             .best = acq->best,
@@ -96,7 +96,7 @@ static double one_value(const struct acq_metrics *acq, double mean, double sd, d
     return acq_value(&one, mean, sd, dmean, dsd);
 }
 
-double acq_metrics_value(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean,
+double acq_several_value(const struct acq_several *acq, const double *mean, const double *sd, double *dmean,
                          double *dsd)
 {
     double value = 0.0, slope;
@@ -110,7 +110,7 @@ double acq_metrics_value(const struct acq_metrics *acq, const double *mean, cons
         value = log_ei_scalar(acq, mean, sd, dmean, dsd);
     for (size_t k = acq->first; k < acq->len; k++) {
         double z = (mean[k] - acq->bound[k]) / sd[k];
-        value += acq_metrics_log_phi(z, &slope);
+        value += acq_several_log_phi(z, &slope);
         dmean[k] = slope / sd[k];
         dsd[k] = -slope * z / sd[k];
     }

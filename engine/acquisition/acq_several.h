@@ -19,7 +19,7 @@ enum { ACQ_METRICS_MAX = METRICS_MAX + 1, ACQ_SAMPLES = 64 };
 enum { ACQ_WIDE_SD = 3 };
 enum acq_reach { ACQ_EXPECTED, ACQ_GREEDY, ACQ_WIDE };
 
-struct acq_metrics {
+struct acq_several {
     size_t         objectives; /* the first so many of len; 0 when nothing feasible is known */
     size_t         first, len; /* constraints are first .. len - 1 */
     enum acq_reach reach;
@@ -31,18 +31,18 @@ struct acq_metrics {
     double         samples[ACQ_SAMPLES][OBJECTIVES_MAX];
 };
 
-/* What acq_metrics_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (wide), "log-ehvi",
+/* What acq_several_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (wide), "log-ehvi",
  * "scalarised-log-ei", "scalarised-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
-const char *acq_metrics_name(const struct acq_metrics *acq);
+const char *acq_several_name(const struct acq_several *acq);
 
 /* log Phi(z), stable for every finite z; *slope its derivative. */
-double acq_metrics_log_phi(double z, double *slope);
+double acq_several_log_phi(double z, double *slope);
 
 /* The scalarisation of f [objectives]; *worst: which component decides. */
-double acq_metrics_scalar(const struct acq_metrics *acq, const double *f, size_t *worst);
+double acq_several_scalar(const struct acq_several *acq, const double *f, size_t *worst);
 
 /* Value at mean [len], sd [len] > 0; dmean [len] and dsd [len] receive the derivatives. */
-double acq_metrics_value(const struct acq_metrics *acq, const double *mean, const double *sd, double *dmean,
+double acq_several_value(const struct acq_several *acq, const double *mean, const double *sd, double *dmean,
                          double *dsd);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double NOISE_MAX = 1e12; /* of a value with a stddev, in units of the spread squared */
+static const double NOISE_MAX = 1e12; /* of a value with a sd, in units of the spread squared */
 
 void gp_model_groups(const struct space *space, size_t *group_of)
 {
@@ -216,10 +216,10 @@ static void standardise(struct gp_model *model)
     double worst;
     find_units(model, &worst);
     for (size_t k = 0; k < model->n; k++) {
-        double y = isnan(model->y[k]) ? worst : model->y[k], stddev = trial_of(model, k)->stddev;
+        double y = isnan(model->y[k]) ? worst : model->y[k], sd = trial_of(model, k)->sd;
         model->y[k] = (y - model->centre) / model->spread;
-        stddev = stddev / model->unit / model->spread;
-        model->noise[k] = fmin(stddev * stddev, NOISE_MAX);
+        sd = sd / model->unit / model->spread;
+        model->noise[k] = fmin(sd * sd, NOISE_MAX);
     }
 }
 

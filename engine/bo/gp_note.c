@@ -30,7 +30,7 @@ static void record_read(const unsigned char *at, size_t theta_len, struct gp_rec
 void gp_note_read(const struct event *event, const struct gp_fit *fit, size_t models_min, size_t models_max,
                   struct gp_note *head, struct gp_record *records)
 {
-    size_t         len = fit->groups + HYPER;
+    size_t         len = fit->groups + GP_SCALARS;
     struct gp_note read;
     double         theta[POLICY_NOTE_MAX / sizeof(double)];
     if (event->note == NULL || event->note_bytes < sizeof read)

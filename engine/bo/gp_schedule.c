@@ -18,7 +18,7 @@ static const double EVALUATIONS_WORK = 1.2e7;                      /* evaluation
 static const struct trust_rule RULE = {.start = 0.5, .least = 0.02};
 static const double            GAIN = 1e-5;
 
-size_t gp_effort_milestone(size_t n)
+size_t gp_schedule_milestone(size_t n)
 {
     if (n <= REFIT_ALWAYS)
         return n;
@@ -34,8 +34,8 @@ static size_t clamp_size(double x, size_t low, size_t high)
     return x > (double)high ? high : x > (double)low ? (size_t)x : low;
 }
 
-struct gp_fit gp_effort_fit(const struct gp_study *study, const struct kernel_kind *kind, bool is_first,
-                            const struct ask *ask)
+struct gp_fit gp_schedule_fit(const struct gp_study *study, const struct kernel_kind *kind, bool is_first,
+                              const struct ask *ask)
 {
     const struct space *space = study->problem->space;
     size_t              values = trial_log_finished(&study->log);
@@ -53,14 +53,14 @@ struct gp_fit gp_effort_fit(const struct gp_study *study, const struct kernel_ki
     };
 }
 
-size_t gp_effort_rows(const struct ask *ask, size_t models)
+size_t gp_schedule_rows(const struct ask *ask, size_t models)
 {
     bool is_hurried = ask != NULL && ask->deadline_ms > 0.0 && ask->deadline_ms < GP_HURRIED_MS;
     return is_hurried ? (size_t)(GP_HURRIED_ROWS / sqrt((double)models)) : 0;
 }
 
-enum status gp_effort_box(const struct gp_study *study, const struct gp_model *model, size_t place, const double *theta,
-                          double *box, struct error *err)
+enum status gp_schedule_box(const struct gp_study *study, const struct gp_model *model, size_t place,
+                            const double *theta, double *box, struct error *err)
 {
     struct trust_region region;
     TRY(trust_region_find(model->log, RULE, model->scratch, &region, err));
@@ -69,7 +69,7 @@ enum status gp_effort_box(const struct gp_study *study, const struct gp_model *m
     return STATUS_OK;
 }
 
-bool gp_effort_is_worth(double gain)
+bool gp_schedule_is_worth(double gain)
 {
     return gain >= GAIN;
 }
@@ -77,11 +77,11 @@ bool gp_effort_is_worth(double gain)
 /* Beyond about 1,100 rows a point costs a pass over megabytes, so some fifty are scored, half of them near the best
  * ones, and one is refined by a few steps: about six times the work gave no clear gain at 1,500 rows (three functions, three
  * seeds).  A joint sample of many points costs their number cubed. */
-enum status gp_effort_search(const struct gp_study *study, const struct ask *ask, const struct gp_search *wanted,
-                             double *point, struct arena *scratch, struct error *err)
+enum status gp_schedule_search(const struct gp_study *study, const struct ask *ask, const struct gp_search *wanted,
+                               double *point, struct arena *scratch, struct error *err)
 {
     size_t  len = study->log.params_len, count = wanted->anchors->len;
-    double *anchors = arena_alloc(scratch, count, len * sizeof *anchors), squared = wanted->squared;
+    double *anchors = arena_alloc(scratch, count, len * sizeof *anchors), rows_squared = wanted->rows_squared;
     if (anchors == NULL)
         return error_no_memory(err);
     for (size_t k = 0; k < count; k++)
@@ -97,9 +97,10 @@ enum status gp_effort_search(const struct gp_study *study, const struct ask *ask
         .upper = wanted->upper,
         .seed = study->problem->seed,
         .trial = ask->trial,
-        .samples = clamp_size(SAMPLES_WORK / squared, SAMPLES_MIN, wanted->lower == NULL ? widest : widest / BOX_SHARE),
+        .samples =
+            clamp_size(SAMPLES_WORK / rows_squared, SAMPLES_MIN, wanted->lower == NULL ? widest : widest / BOX_SHARE),
         .starts = 1,
-        .evaluations = clamp_size(EVALUATIONS_WORK / squared, EVALUATIONS_MIN, EVALUATIONS_MAX),
+        .evaluations = clamp_size(EVALUATIONS_WORK / rows_squared, EVALUATIONS_MIN, EVALUATIONS_MAX),
         .late = ask->late,
         .late_arg = ask->late_arg,
         .scores = wanted->scores,

@@ -10,38 +10,38 @@ enum { GP_FEW = 60 }; /* values up to which each fit starts from the default, to
 
 /* The sizes at which a study is fitted again: the largest that is not over n.  Each of the first 40, then growth by a
  * tenth, at most by 100. */
-size_t gp_effort_milestone(size_t n);
+size_t gp_schedule_milestone(size_t n);
 
 /* Settings of a fit of values observations; is_first: nothing is known yet.  ask NULL: no deadline. */
-struct gp_fit gp_effort_fit(const struct gp_study *study, const struct kernel_kind *kind, bool is_first,
-                            const struct ask *ask);
+struct gp_fit gp_schedule_fit(const struct gp_study *study, const struct kernel_kind *kind, bool is_first,
+                              const struct ask *ask);
 
 /* Rows of each of so many models (struct gp_model, limit), 0: all.  With less than a second one has GP_HURRIED_ROWS: a new
  * factor of MODEL_ROWS_MAX takes a few tenths of one, and nothing can stop it.  ask NULL: no deadline. */
 enum { GP_HURRIED_ROWS = 700, GP_HURRIED_MS = 1000 };
-size_t gp_effort_rows(const struct ask *ask, size_t models);
+size_t gp_schedule_rows(const struct ask *ask, size_t models);
 
 /* Where gp looks first: the trust region around a place of the model's log.  theta: the model's; box [2 dims] out: lower and
  * upper bounds.  Errors: NO_MEMORY. */
-MUST_CHECK enum status gp_effort_box(const struct gp_study *study, const struct gp_model *model, size_t place,
-                                     const double *theta, double *box, struct error *err);
+MUST_CHECK enum status gp_schedule_box(const struct gp_study *study, const struct gp_model *model, size_t place,
+                                       const double *theta, double *box, struct error *err);
 
 /* Whether it is worth a trial there: a gain in units of the values' spread. */
-bool gp_effort_is_worth(double gain);
+bool gp_schedule_is_worth(double gain);
 
 /* What is searched: near the anchors, places in the study's log, and everywhere or in a box. */
 struct gp_search {
     const struct space      *view; /* the space with what the ask holds */
     const struct gp_anchors *anchors;
-    double                   squared; /* sum over the models of the squared number of rows */
+    double                   rows_squared; /* sum over the models of the squared number of rows */
     enum status (*scores)(void *arg, const double *U, size_t m, double *out, struct error *err);
     double (*slope)(void *arg, const double *u, double *gradient); /* NULL: all points are scored at once */
     void         *arg;
     const double *lower, *upper; /* as in struct acq_search */
 };
 /* point [params_len] out.  Errors: as acq_search_run. */
-MUST_CHECK enum status gp_effort_search(const struct gp_study *study, const struct ask *ask,
-                                        const struct gp_search *wanted, double *point, struct arena *scratch,
-                                        struct error *err);
+MUST_CHECK enum status gp_schedule_search(const struct gp_study *study, const struct ask *ask,
+                                          const struct gp_search *wanted, double *point, struct arena *scratch,
+                                          struct error *err);
 
 #endif

@@ -49,7 +49,7 @@ enum status gp_study_open(const struct problem *problem, size_t bytes, bool repe
     }
     gp_model_groups(space, study->group_of);
     trial_log_init(&study->log, &study->kept, space->params_len);
-    finite_init(&study->used, &study->kept, space, repeats);
+    used_points_init(&study->used, &study->kept, space, repeats);
     return STATUS_OK;
 }
 
@@ -70,7 +70,7 @@ size_t gp_study_bytes(const struct gp_study *study)
 enum status gp_study_tell(struct gp_study *study, const struct event *event, struct error *err)
 {
     TRY(trial_log_tell(&study->log, event, err));
-    return finite_add(&study->used, event->point, err);
+    return used_points_add(&study->used, event->point, err);
 }
 
 void gp_study_begin(struct gp_study *study)
@@ -83,7 +83,7 @@ enum status gp_study_quasi_random(const struct gp_study *study, const struct ask
 {
     sobol_start(study->problem->seed, ask->trial, view->params_len, study->unit);
     (void)space_prior_quantile(view, study->unit, point);
-    if (!finite_find(&study->used, view, point))
+    if (!used_points_find(&study->used, view, point))
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
     return STATUS_OK;
 }
@@ -94,7 +94,7 @@ enum status gp_study_theta(struct gp_model *model, const struct gp_fit *fit, con
     TRY(gp_model_rows(model, cache, is_due ? 0 : record->fitted, err));
     if (is_due)
         return gp_model_fit(model, fit, record->fitted > 0 ? record->theta : NULL, theta, err);
-    memcpy(theta, record->theta, (fit->groups + HYPER) * sizeof *theta);
+    memcpy(theta, record->theta, (fit->groups + GP_SCALARS) * sizeof *theta);
     return STATUS_OK;
 }
 

@@ -18,7 +18,7 @@ void   gp_memory_end(struct gp_memory *memory); /* empties scratch; without begi
 void   gp_memory_drop(struct gp_memory *memory);
 size_t gp_memory_bytes(const struct gp_memory *memory);
 
-/* A fit that a note of the log records: how many values it was made from (0: there is none), theta [groups + HYPER]. */
+/* A fit that a note of the log records: how many values it was made from (0: there is none), theta [groups + GP_SCALARS]. */
 struct gp_record {
     uint64_t fitted;
     double  *theta;
@@ -28,13 +28,13 @@ struct gp_study {
     const struct problem *problem;
     struct arena          kept; /* lives as long as the session, which lies in it */
     struct trial_log      log;
-    struct finite         used;
+    struct used_points    used;
     struct gp_memory      memory;   /* for the model of a single metric */
     size_t               *group_of; /* [dims] */
     double               *unit;     /* [params_len] scratch */
 };
 
-/* A session of bytes, which starts with a gp_study and is 0 beyond.  repeats: of finite_init.  *out NULL on failure.
+/* A session of bytes, which starts with a gp_study and is 0 beyond.  repeats: of used_points_init.  *out NULL on failure.
  * Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_study_open(const struct problem *problem, size_t bytes, bool repeats, struct gp_study **out,
                                      struct error *err);
@@ -50,7 +50,7 @@ void gp_study_begin(struct gp_study *study);
 MUST_CHECK enum status gp_study_quasi_random(const struct gp_study *study, const struct ask *ask,
                                              const struct space *view, double *point, struct error *err);
 
-/* The model's rows and its hyper-parameters, theta [groups + HYPER] out: those of record, or when is_due a new fit,
+/* The model's rows and its hyper-parameters, theta [groups + GP_SCALARS] out: those of record, or when is_due a new fit,
  * warm-started from it.  gp_model_condition comes next.  Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_study_theta(struct gp_model *model, const struct gp_fit *fit, const struct gp_cache *cache,
                                       const struct gp_record *record, bool is_due, double *theta, struct error *err);

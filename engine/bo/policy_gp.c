@@ -1,8 +1,8 @@
 /* Bayesian optimisation with a Gaussian process: the record, its options, and who makes a proposal.
  * Parameter spaces: the first trial is in the middle, the next ones are points of a Sobol sequence scrambled by the
- * study's seed, point number trial; then policy_values proposes, or with several metrics or infeasible trials
- * policy_metrics.
- * Candidate spaces: a rule over policy_candidates.
+ * study's seed, point number trial; then single_objective proposes, or with several metrics or infeasible trials
+ * several_search.
+ * Candidate spaces: a rule over row_policy.
  * The session keeps the log, the last recorded fits, the set of used points of a finite space and caches of factors,
  * which are functions of the others: so a proposal is a function of (problem, log, trial). */
 #include "engine/bo/gp_insight.h"
@@ -52,10 +52,10 @@ static const struct option options[] = {
 };
 
 struct session {
-    struct gp_study    study;      /* candidate spaces: its arena alone is used */
-    struct candidates *candidates; /* candidate spaces */
-    struct metrics    *metrics;    /* parameter spaces */
-    struct values      values;     /* parameter spaces */
+    struct gp_study         study;      /* candidate spaces: its arena alone is used */
+    struct row_policy      *candidates; /* candidate spaces */
+    struct several         *several;    /* parameter spaces */
+    struct single_objective single;     /* parameter spaces */
 };
 
 static enum status check(const struct problem *problem, struct error *err)
@@ -65,20 +65,20 @@ static enum status check(const struct problem *problem, struct error *err)
                          "thompson is for parameter spaces; candidates have log-ei and ucb");
     if (problem->metrics_len > 1 && problem->options[ACQUISITION] != ACQ_LOG_EI)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition", "several metrics need log-ei");
-    TRY(metrics_check(problem, err));
+    TRY(several_check(problem, err));
     return policy_check_repeat(problem, problem->options[REPEAT], err);
 }
 
 /* --- candidates --- */
 
-static double candidates_beta(const struct candidates_view *view)
+static double candidates_beta(const struct row_policy_view *view)
 {
     double beta = view->problem->options[BETA], t = (double)view->observations + 1.0;
     double n = (double)view->problem->space->rows_len;
     return isnan(beta) ? 2.0 * (log(n) + 2.0 * log(t) + log(PI_SQUARED / 0.15)) : beta;
 }
 
-static void score_candidates(const struct candidates_view *view, size_t m, const double *mean, const double *sd,
+static void score_candidates(const struct row_policy_view *view, size_t m, const double *mean, const double *sd,
                              double *score)
 {
     struct acq acq = {
@@ -92,7 +92,7 @@ static enum status open_candidates(struct session *session, struct error *err)
 {
     const struct problem  *problem = session->study.problem;
     double                 initial = problem->options[INITIAL];
-    struct candidates_rule rule = {
+    struct row_policy_rule rule = {
         .kind = kernel_kinds[(size_t)problem->options[KERNEL]],
         .length_scale = NAN,
         .variance = NAN,
@@ -104,27 +104,27 @@ static enum status open_candidates(struct session *session, struct error *err)
         .acquisition = acq_names[(size_t)problem->options[ACQUISITION]],
         .score = score_candidates,
     };
-    return candidates_open(problem, &rule, &session->candidates, err);
+    return row_policy_open(problem, &rule, &session->candidates, err);
 }
 
 /* --- the session --- */
 
 static enum status open_parameters(struct session *session, struct error *err)
 {
-    const struct problem    *problem = session->study.problem;
-    const struct values_rule rule = {.kernel = kernel_kinds[(size_t)problem->options[KERNEL]],
-                                     .acquisition = (enum acq_kind)problem->options[ACQUISITION],
-                                     .beta = problem->options[BETA]};
-    TRY(values_open(&session->study, &rule, &session->values, err));
-    return metrics_open(&session->study, rule.kernel, &session->metrics, err);
+    const struct problem              *problem = session->study.problem;
+    const struct single_objective_rule rule = {.kernel = kernel_kinds[(size_t)problem->options[KERNEL]],
+                                               .acquisition = (enum acq_kind)problem->options[ACQUISITION],
+                                               .beta = problem->options[BETA]};
+    TRY(single_objective_open(&session->study, &rule, &session->single, err));
+    return several_open(&session->study, rule.kernel, &session->several, err);
 }
 
 static void close_session(struct session *session)
 {
     if (session == NULL)
         return;
-    candidates_close(session->candidates);
-    metrics_drop(session->metrics);
+    row_policy_close(session->candidates);
+    several_drop(session->several);
     gp_study_close(&session->study);
 }
 
@@ -145,18 +145,18 @@ static enum status open_session(const struct problem *problem, struct session **
 
 static size_t bytes(const struct session *session)
 {
-    size_t candidates = session->candidates == NULL ? 0 : candidates_bytes(session->candidates);
-    size_t metrics = session->metrics == NULL ? 0 : metrics_bytes(session->metrics);
+    size_t candidates = session->candidates == NULL ? 0 : row_policy_bytes(session->candidates);
+    size_t metrics = session->several == NULL ? 0 : several_bytes(session->several);
     return candidates + metrics + gp_study_bytes(&session->study);
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
 {
     if (session->candidates != NULL)
-        return candidates_tell(session->candidates, event, err);
+        return row_policy_tell(session->candidates, event, err);
     TRY(gp_study_tell(&session->study, event, err));
-    values_tell(&session->values, event);
-    return metrics_tell(session->metrics, event, err);
+    single_objective_tell(&session->single, event);
+    return several_tell(session->several, event, err);
 }
 
 /* --- proposals --- */
@@ -171,21 +171,21 @@ static bool is_initial(const struct session *session)
 }
 
 /* Other acquisitions than log-EI take an infeasible trial for one with the worst value. */
-static bool needs_metrics(const struct session *session)
+static bool needs_several(const struct session *session)
 {
-    return metrics_active(session->metrics) > 1 && session->values.rule.acquisition == ACQ_LOG_EI;
+    return several_active(session->several) > 1 && session->single.rule.acquisition == ACQ_LOG_EI;
 }
 
-/* Memory is either policy_values' or policy_metrics'. */
+/* Memory is either single_objective' or several_search'. */
 static enum status propose(struct session *session, const struct ask *ask, const struct space *view,
                            struct proposal *out, struct error *err)
 {
-    if (needs_metrics(session)) {
+    if (needs_several(session)) {
         gp_memory_drop(&session->study.memory);
-        return metrics_ask(session->metrics, ask, view, out, err);
+        return several_ask(session->several, ask, view, out, err);
     }
     gp_study_begin(&session->study);
-    enum status status = values_ask(&session->values, ask, view, out, err);
+    enum status status = single_objective_ask(&session->single, ask, view, out, err);
     gp_memory_end(&session->study.memory);
     return status;
 }
@@ -211,7 +211,7 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     struct arena     *kept = &session->study.kept;
     struct arena_mark mark = arena_mark(kept);
     if (session->candidates != NULL)
-        return candidates_ask(session->candidates, ask, out, err);
+        return row_policy_ask(session->candidates, ask, out, err);
     proposal_clear(out);
     TRY(space_hold(session->study.problem->space, ask->fixed, kept, &view, err));
     enum status status = ask_point(session, ask, &view, out, err);
@@ -221,25 +221,25 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
 
 static void show(struct session *session, size_t metric)
 {
-    if (session->metrics != NULL)
-        metrics_show(session->metrics, metric);
+    if (session->several != NULL)
+        several_show(session->several, metric);
 }
 
 /* The model that predictions are of; end_model in every case. */
 static enum status begin_model(struct session *session, struct gp_model *model, struct error *err)
 {
     TRY(gp_study_has_values(&session->study, err));
-    if (needs_metrics(session)) {
+    if (needs_several(session)) {
         gp_memory_drop(&session->study.memory);
-        return metrics_model(session->metrics, model, err);
+        return several_model(session->several, model, err);
     }
     gp_study_begin(&session->study);
-    return values_model(&session->values, model, err);
+    return single_objective_model(&session->single, model, err);
 }
 
 static void end_model(struct session *session)
 {
-    metrics_end(session->metrics);
+    several_end(session->several);
     gp_memory_end(&session->study.memory);
 }
 
@@ -247,7 +247,7 @@ static enum status predict(struct session *session, const struct prediction *wan
 {
     struct gp_model model;
     if (session->candidates != NULL)
-        return candidates_predict(session->candidates, wanted, err);
+        return row_policy_predict(session->candidates, wanted, err);
     enum status status = begin_model(session, &model, err);
     if (status == STATUS_OK)
         status = gp_insight_predict(&model, wanted, err);
@@ -260,7 +260,7 @@ static enum status residuals(struct session *session, struct arena *arena, struc
 {
     struct gp_model model;
     if (session->candidates != NULL)
-        return candidates_residuals(session->candidates, arena, out, len, err);
+        return row_policy_residuals(session->candidates, arena, out, len, err);
     enum status status = begin_model(session, &model, err);
     if (status == STATUS_OK)
         status = gp_insight_residuals(&model, arena, out, len, err);

@@ -31,7 +31,7 @@ struct session {
 
 static size_t theta_len(const struct session *session)
 {
-    return session->study.log.params_len + HYPER;
+    return session->study.log.params_len + GP_SCALARS;
 }
 
 static void close_session(struct session *session)
@@ -58,7 +58,7 @@ static enum status open_session(const struct problem *problem, struct session **
  * 100 trials on the two functions tried (of 24 and 30 parameters, three seeds each). */
 static struct gp_fit fit_settings(const struct session *session, bool is_first, const struct ask *ask)
 {
-    struct gp_fit fit = gp_effort_fit(&session->study, &kernel_matern52, is_first, ask);
+    struct gp_fit fit = gp_schedule_fit(&session->study, &kernel_matern52, is_first, ask);
     fit.starts = FIT_DEFAULT;
     fit.evaluations = is_first ? FIT_FIRST : FIT_AGAIN;
     return fit;
@@ -100,7 +100,7 @@ static enum status model_make(struct session *session, struct situation *now, st
     size_t                  fitted = is_new ? 0 : record->fitted - now->region.start;
     struct gp_fit           fit = fit_settings(session, is_new, now->ask);
     struct rng              rng;
-    now->is_due = is_new || (now->ask != NULL && gp_effort_milestone(now->region.finished) > fitted);
+    now->is_due = is_new || (now->ask != NULL && gp_schedule_milestone(now->region.finished) > fitted);
     now->model = (struct gp_model){.space = session->study.problem->space,
                                    .log = &session->study.log,
                                    .scratch = &session->study.memory.scratch,

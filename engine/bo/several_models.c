@@ -18,10 +18,10 @@ static const char NOTE_TAG[8] = "metric2";
 
 static size_t theta_len(const struct problem *problem)
 {
-    return problem->space->params_len + HYPER;
+    return problem->space->params_len + GP_SCALARS;
 }
 
-enum status metrics_check(const struct problem *problem, struct error *err)
+enum status several_check(const struct problem *problem, struct error *err)
 {
     if (problem->metrics_len < 2 || gp_note_bytes(problem->metrics_len + 1, theta_len(problem)) <= POLICY_NOTE_MAX)
         return STATUS_OK;
@@ -31,7 +31,7 @@ enum status metrics_check(const struct problem *problem, struct error *err)
 }
 
 /* Objectives first. */
-static void assign_parts(struct metrics *own)
+static void assign_parts(struct several *own)
 {
     const struct problem *problem = own->study->problem;
     size_t                len = problem->metrics_len > 0 ? problem->metrics_len : 1;
@@ -43,15 +43,15 @@ static void assign_parts(struct metrics *own)
             }
 }
 
-enum status metrics_open(struct gp_study *study, const struct kernel_kind *kernel, struct metrics **out,
+enum status several_open(struct gp_study *study, const struct kernel_kind *kernel, struct several **out,
                          struct error *err)
 {
     struct arena   *kept = &study->kept;
     size_t          params_len = study->log.params_len;
-    struct metrics *own = *out = ARENA_NEW(kept, struct metrics, 1);
+    struct several *own = *out = ARENA_NEW(kept, struct several, 1);
     if (own == NULL)
         return error_no_memory(err);
-    *own = (struct metrics){.study = study, .kernel = kernel};
+    *own = (struct several){.study = study, .kernel = kernel};
     memcpy(own->head.tag, NOTE_TAG, sizeof NOTE_TAG);
     assign_parts(own);
     own->parts = arena_zalloc(kept, own->len + 1, sizeof *own->parts);
@@ -66,13 +66,13 @@ enum status metrics_open(struct gp_study *study, const struct kernel_kind *kerne
     return STATUS_OK;
 }
 
-void metrics_drop(struct metrics *own)
+void several_drop(struct several *own)
 {
     for (size_t p = 0; own != NULL && own->parts != NULL && p <= own->len; p++)
         gp_memory_drop(&own->parts[p].memory);
 }
 
-size_t metrics_bytes(const struct metrics *own)
+size_t several_bytes(const struct several *own)
 {
     size_t bytes = 0;
     for (size_t p = 0; p <= own->len; p++)
@@ -80,36 +80,36 @@ size_t metrics_bytes(const struct metrics *own)
     return bytes;
 }
 
-size_t metrics_active(const struct metrics *own)
+size_t several_active(const struct several *own)
 {
     return own->study->log.count[LOG_INFEASIBLE] > 0 ? own->len + 1 : own->len;
 }
 
-static struct gp_fit fit_settings(const struct metrics *own, const struct ask *ask)
+static struct gp_fit fit_settings(const struct several *own, const struct ask *ask)
 {
-    return gp_effort_fit(own->study, own->kernel, own->head.finished == 0, ask);
+    return gp_schedule_fit(own->study, own->kernel, own->head.finished == 0, ask);
 }
 
 /* An infeasible trial is to the metrics one that failed, and to the last part one with a value. */
-static enum status tell_part(struct metrics *own, size_t p, const struct event *event, struct error *err)
+static enum status tell_part(struct several *own, size_t p, const struct event *event, struct error *err)
 {
-    struct event told = *event;
+    struct event of_part = *event;
     bool         is_last = p == own->len;
     size_t       k = own->metric_of[p], len = own->study->problem->metrics_len;
     if (event->kind == EVENT_INFEASIBLE)
-        told.kind = is_last ? EVENT_OBSERVED : EVENT_FAILED;
+        of_part.kind = is_last ? EVENT_OBSERVED : EVENT_FAILED;
     if (event->kind == EVENT_OBSERVED && !is_last && event->values != NULL) {
-        told.value = event->values[k];
-        told.stddev = event->values[len + k];
+        of_part.value = event->values[k];
+        of_part.sd = event->values[len + k];
     }
     if (is_last) {
-        told.value = event->kind == EVENT_OBSERVED ? VALUE_FEASIBLE : VALUE_INFEASIBLE;
-        told.stddev = 0.0;
+        of_part.value = event->kind == EVENT_OBSERVED ? VALUE_FEASIBLE : VALUE_INFEASIBLE;
+        of_part.sd = 0.0;
     }
-    return trial_log_tell(&own->parts[p].log, &told, err);
+    return trial_log_tell(&own->parts[p].log, &of_part, err);
 }
 
-enum status metrics_tell(struct metrics *own, const struct event *event, struct error *err)
+enum status several_tell(struct several *own, const struct event *event, struct error *err)
 {
     struct gp_fit fit = fit_settings(own, NULL);
     for (size_t p = 0; own->len > 1 && p <= own->len; p++)
@@ -120,7 +120,7 @@ enum status metrics_tell(struct metrics *own, const struct event *event, struct 
 }
 
 /* One metric: the log that tell_part would have made of the study's. */
-static enum status derive_log(struct metrics *own, size_t p, struct error *err)
+static enum status derive_log(struct several *own, size_t p, struct error *err)
 {
     const struct trial_log *from = &own->study->log;
     struct trial_log       *log = &own->parts[p].log;
@@ -135,7 +135,7 @@ static enum status derive_log(struct metrics *own, size_t p, struct error *err)
         bool is_infeasible = trial->state == LOG_INFEASIBLE;
         if (p == own->len) {
             trial->value = is_infeasible ? VALUE_INFEASIBLE : VALUE_FEASIBLE;
-            trial->stddev = 0.0;
+            trial->sd = 0.0;
         }
         if (is_infeasible)
             trial->state = p == own->len ? LOG_OBSERVED : LOG_FAILED;
@@ -145,7 +145,7 @@ static enum status derive_log(struct metrics *own, size_t p, struct error *err)
 }
 
 /* Equal shares of what the logs leave, whichever parts are in use. */
-enum status metrics_begin(struct metrics *own, struct error *err)
+enum status several_begin(struct several *own, struct error *err)
 {
     const struct gp_study *study = own->study;
     size_t                 share = (study->problem->memory_bytes - study->kept.taken_bytes) / (own->len + 1);
@@ -156,19 +156,19 @@ enum status metrics_begin(struct metrics *own, struct error *err)
     return STATUS_OK;
 }
 
-void metrics_end(struct metrics *own)
+void several_end(struct several *own)
 {
     for (size_t p = 0; p <= own->len; p++)
         gp_memory_end(&own->parts[p].memory);
 }
 
-bool metrics_is_due(const struct metrics *own)
+bool several_is_due(const struct several *own)
 {
-    return gp_effort_milestone(trial_log_finished(&own->study->log)) > own->head.finished ||
-           metrics_active(own) > own->head.models;
+    return gp_schedule_milestone(trial_log_finished(&own->study->log)) > own->head.finished ||
+           several_active(own) > own->head.models;
 }
 
-bool metrics_is_feasible(const struct metrics *own, size_t place)
+bool several_is_feasible(const struct several *own, size_t place)
 {
     for (size_t p = own->objectives; p < own->len; p++)
         if (own->parts[p].log.trials[place].value < 0.0)
@@ -183,7 +183,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* How far the median of the front lies below its best value of objective p; infinity without a front. */
-static enum status find_depth(struct metrics *own, size_t p, double *depth, struct error *err)
+static enum status find_depth(struct several *own, size_t p, double *depth, struct error *err)
 {
     struct arena     *scratch = &own->parts[p].memory.scratch;
     struct arena_mark mark = arena_mark(scratch);
@@ -193,7 +193,7 @@ static enum status find_depth(struct metrics *own, size_t p, double *depth, stru
     if (f == NULL || front == NULL || is_best == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
-        if (!metrics_is_feasible(own, i))
+        if (!several_is_feasible(own, i))
             continue;
         for (size_t k = 0; k < m; k++)
             f[n * m + k] = own->parts[k].log.trials[i].value;
@@ -212,9 +212,9 @@ static enum status find_depth(struct metrics *own, size_t p, double *depth, stru
 /* A warp resolves the values next to the best one, which are the end of a front of several objectives, at the cost of the
  * rest of it: of two it may only bend what lies far below the front, of more, where every value is far from some end, it
  * does nothing.  The two values of the last part need none. */
-static enum status fit_part(struct metrics *own, size_t p, struct gp_fit *fit, double *theta, struct error *err)
+static enum status fit_part(struct several *own, size_t p, struct gp_fit *fit, double *theta, struct error *err)
 {
-    struct metrics_part    *part = &own->parts[p];
+    struct several_part    *part = &own->parts[p];
     const struct gp_record *record = &own->records[p];
     bool                    is_objective = p < own->objectives;
     TRY(gp_model_rows(&part->model, &part->memory.cache, 0, err));
@@ -227,16 +227,16 @@ static enum status fit_part(struct metrics *own, size_t p, struct gp_fit *fit, d
     return gp_model_fit(&part->model, fit, record->fitted > 0 ? record->theta : NULL, theta, err);
 }
 
-enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due, struct rng *pending,
+enum status several_condition(struct several *own, size_t p, const struct ask *ask, bool is_due, struct rng *pending,
                               double *theta, struct error *err)
 {
-    struct metrics_part *part = &own->parts[p];
+    struct several_part *part = &own->parts[p];
     struct gp_memory    *memory = &part->memory;
     struct gp_fit        fit = fit_settings(own, ask);
     part->model = (struct gp_model){.space = own->study->problem->space,
                                     .log = &part->log,
                                     .scratch = &memory->scratch,
-                                    .limit = gp_effort_rows(ask, metrics_active(own))};
+                                    .limit = gp_schedule_rows(ask, several_active(own))};
     if (is_due)
         TRY(fit_part(own, p, &fit, theta, err));
     else
@@ -246,7 +246,7 @@ enum status metrics_condition(struct metrics *own, size_t p, const struct ask *a
     return part->work == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-void metrics_show(struct metrics *own, size_t metric)
+void several_show(struct several *own, size_t metric)
 {
     own->shown = 0;
     for (size_t p = 0; p < own->len; p++)
@@ -254,18 +254,18 @@ void metrics_show(struct metrics *own, size_t metric)
             own->shown = p;
 }
 
-void metrics_note(const struct metrics *own, double *const *theta, struct proposal *out)
+void several_note(const struct several *own, double *const *theta, struct proposal *out)
 {
     struct gp_note   head = own->head;
     struct gp_record records[METRICS_PARTS_MAX];
     head.finished = trial_log_finished(&own->study->log);
-    head.models = metrics_active(own);
+    head.models = several_active(own);
     for (size_t p = 0; p < head.models; p++)
         records[p] = (struct gp_record){.fitted = trial_log_finished(&own->parts[p].log), .theta = theta[p]};
     gp_note_write(&head, records, theta_len(own->study->problem), out);
 }
 
-double metrics_standard(const struct gp_model *model, double value)
+double several_standard(const struct gp_model *model, double value)
 {
     return warp_value(&model->warp, (value / model->unit - model->centre) / model->spread);
 }

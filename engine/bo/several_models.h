@@ -10,7 +10,7 @@
 
 enum { METRICS_PARTS_MAX = ACQ_METRICS_MAX };
 
-struct metrics_part {
+struct several_part {
     struct trial_log log;
     struct gp_memory memory;
     struct gp_model  model; /* of the proposal being made */
@@ -18,52 +18,52 @@ struct metrics_part {
 };
 
 /* Parts 0 .. objectives - 1 are the objectives, then the constraints, then the one for infeasible trials. */
-struct metrics {
+struct several {
     struct gp_study          *study;
     const struct kernel_kind *kernel;
-    struct metrics_part      *parts;                        /* [len + 1] */
+    struct several_part      *parts;                        /* [len + 1] */
     size_t                    objectives, len;              /* len: without the last part */
     size_t                    metric_of[METRICS_PARTS_MAX]; /* which metric of the problem a part models */
-    size_t                    shown;                        /* the part that metrics_model is of */
+    size_t                    shown;                        /* the part that several_model is of */
     struct gp_note            head;                         /* of the last recorded fits, and these */
     struct gp_record          records[METRICS_PARTS_MAX];
 };
 
 /* INVALID "not_supported" when the fits of so many metrics and parameters do not fit into a note. */
-MUST_CHECK enum status metrics_check(const struct problem *problem, struct error *err);
+MUST_CHECK enum status several_check(const struct problem *problem, struct error *err);
 
 /* Lies in study->kept, as does everything that outlives a proposal but the factors.  *out NULL on failure.
  * Errors: NO_MEMORY. */
-MUST_CHECK enum status metrics_open(struct gp_study *study, const struct kernel_kind *kernel, struct metrics **out,
+MUST_CHECK enum status several_open(struct gp_study *study, const struct kernel_kind *kernel, struct several **out,
                                     struct error *err);
-MUST_CHECK enum status metrics_tell(struct metrics *own, const struct event *event, struct error *err);
-size_t                 metrics_bytes(const struct metrics *own); /* beyond kept */
-void                   metrics_drop(struct metrics *own);        /* what lies outside kept; NULL is allowed */
+MUST_CHECK enum status several_tell(struct several *own, const struct event *event, struct error *err);
+size_t                 several_bytes(const struct several *own); /* beyond kept */
+void                   several_drop(struct several *own);        /* what lies outside kept; NULL is allowed */
 
 /* How many parts are in use; one Gaussian process of the values does when it is one. */
-size_t metrics_active(const struct metrics *own);
+size_t several_active(const struct several *own);
 
-/* Which metric of the problem metrics_model is of from now on. */
-void metrics_show(struct metrics *own, size_t metric);
+/* Which metric of the problem several_model is of from now on. */
+void several_show(struct several *own, size_t metric);
 
 /* begin, models, end: memory of the parts lasts until end, which is to be called in every case.  Errors: NO_MEMORY. */
-MUST_CHECK enum status metrics_begin(struct metrics *own, struct error *err);
-void                   metrics_end(struct metrics *own);
+MUST_CHECK enum status several_begin(struct several *own, struct error *err);
+void                   several_end(struct several *own);
 
-bool metrics_is_due(const struct metrics *own); /* new fits */
+bool several_is_due(const struct several *own); /* new fits */
 
 /* Observed, with no constraint violated. */
-bool metrics_is_feasible(const struct metrics *own, size_t place);
+bool several_is_feasible(const struct several *own, size_t place);
 
-/* The posterior of part p under the recorded fit, or a new one when is_due; theta [params_len + HYPER] out; pending as in
+/* The posterior of part p under the recorded fit, or a new one when is_due; theta [params_len + GP_SCALARS] out; pending as in
  * gp_model_condition.  Errors: NO_MEMORY, NUMERIC. */
-MUST_CHECK enum status metrics_condition(struct metrics *own, size_t p, const struct ask *ask, bool is_due,
+MUST_CHECK enum status several_condition(struct several *own, size_t p, const struct ask *ask, bool is_due,
                                          struct rng *pending, double *theta, struct error *err);
 
 /* theta of every part in use, as the note of out. */
-void metrics_note(const struct metrics *own, double *const *theta, struct proposal *out);
+void several_note(const struct several *own, double *const *theta, struct proposal *out);
 
 /* A value of a part's metric in the units of its model. */
-double metrics_standard(const struct gp_model *model, double value);
+double several_standard(const struct gp_model *model, double value);
 
 #endif

@@ -4,7 +4,7 @@
 #include "engine/acquisition/acq.h"
 #include "engine/bo/gp_schedule.h"
 #include "engine/bo/gp_insight.h"
-#include "engine/bo/several_aim.h"
+#include "engine/bo/several_acquisition.h"
 #include "engine/math/rng.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@ static const double BOX_COST = 15.0; /* of a box, in units of a row squared */
 static const double NEAR = 0.17;     /* times sqrt(dims): how far from the centre a wide search goes */
 
 struct target {
-    struct metrics    *own;
-    struct acq_metrics acq;
+    struct several    *own;
+    struct acq_several acq;
     struct gp_anchors  anchors;
     double            *centre; /* [dims]; NULL: no place is preferred */
 };
@@ -38,7 +38,7 @@ static double nearness(const struct target *target, const double *u, double *gra
 static enum status scores(void *arg, const double *U, size_t m, double *out, struct error *err)
 {
     struct target       *target = arg;
-    struct metrics_part *part = target->own->parts;
+    struct several_part *part = target->own->parts;
     struct arena        *scratch = &part[0].memory.scratch;
     struct arena_mark    mark = arena_mark(scratch);
     size_t               parts = target->acq.len, dims = target->own->study->problem->space->dims;
@@ -55,7 +55,7 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
             at[p] = mean[p * m + i];
             sd[p] = acq_sd(var[p * m + i]);
         }
-        out[i] = acq_metrics_value(&target->acq, at, sd, dmean, dsd) + nearness(target, U + i * dims, NULL);
+        out[i] = acq_several_value(&target->acq, at, sd, dmean, dsd) + nearness(target, U + i * dims, NULL);
     }
     arena_release(scratch, mark);
     return STATUS_OK;
@@ -69,14 +69,14 @@ static double slope(void *arg, const double *u, double *gradient)
     double          dmean[METRICS_PARTS_MAX], dsd[METRICS_PARTS_MAX];
     struct gp_slope at[METRICS_PARTS_MAX];
     for (size_t p = 0; p < parts; p++) {
-        const struct metrics_part *part = &target->own->parts[p];
+        const struct several_part *part = &target->own->parts[p];
         double                    *work = part->work, *slopes = work + 3 * part->model.gp->n;
         at[p] = (struct gp_slope){.dmean = slopes, .dvar = slopes + dims};
         gp_gradient(part->model.gp, u, work, &at[p]);
         mean[p] = at[p].mean;
         sd[p] = acq_sd(at[p].var);
     }
-    double value = acq_metrics_value(&target->acq, mean, sd, dmean, dsd);
+    double value = acq_several_value(&target->acq, mean, sd, dmean, dsd);
     memset(gradient, 0, dims * sizeof *gradient);
     for (size_t p = 0; p < parts; p++)
         acq_add_gradient(&at[p], dims, dmean[p], dsd[p], gradient);
@@ -87,18 +87,18 @@ static double slope(void *arg, const double *u, double *gradient)
 static enum status search(const struct ask *ask, const struct space *view, struct target *target, const double *box,
                           double *point, struct error *err)
 {
-    struct metrics        *own = target->own;
+    struct several        *own = target->own;
     double                 n = (double)own->parts[0].model.gp->n;
     const struct gp_search wanted = {.view = view,
                                      .anchors = &target->anchors,
-                                     .squared =
+                                     .rows_squared =
                                          n * n * (double)target->acq.len + BOX_COST * (double)target->acq.ehvi.len,
                                      .scores = scores,
                                      .slope = slope,
                                      .arg = target,
                                      .lower = box,
                                      .upper = box == NULL ? NULL : box + view->dims};
-    TRY(gp_effort_search(own->study, ask, &wanted, point, &own->parts[0].memory.scratch, err));
+    TRY(gp_schedule_search(own->study, ask, &wanted, point, &own->parts[0].memory.scratch, err));
     space_encode(own->study->problem->space, point, point + view->params_len);
     return STATUS_OK;
 }
@@ -106,7 +106,7 @@ static enum status search(const struct ask *ask, const struct space *view, struc
 /* A violated constraint is a failure to the trust region. */
 static enum status make_box(const struct target *target, const double *theta, double *box, struct error *err)
 {
-    const struct metrics *own = target->own;
+    const struct several *own = target->own;
     struct gp_model       model = own->parts[0].model;
     struct trial_log      log = *model.log;
     log.trials = ARENA_NEW(model.scratch, struct log_trial, log.len);
@@ -114,13 +114,13 @@ static enum status make_box(const struct target *target, const double *theta, do
         return error_no_memory(err);
     memcpy(log.trials, model.log->trials, log.len * sizeof *log.trials);
     for (size_t i = 0; i < log.len; i++)
-        if (log.trials[i].state == LOG_OBSERVED && !metrics_is_feasible(own, i))
+        if (log.trials[i].state == LOG_OBSERVED && !several_is_feasible(own, i))
             log.trials[i].state = LOG_INFEASIBLE;
     model.log = &log;
-    return gp_effort_box(own->study, &model, target->anchors.place[0], theta, box, err);
+    return gp_schedule_box(own->study, &model, target->anchors.place[0], theta, box, err);
 }
 
-/* What is expected of one objective is looked for near its best value first, as in policy_values.  point as in search. */
+/* What is expected of one objective is looked for near its best value first, as in single_objective.  point as in search. */
 static enum status search_near(const struct ask *ask, const struct space *view, struct target *target,
                                const double *theta, double *point, struct error *err)
 {
@@ -131,7 +131,7 @@ static enum status search_near(const struct ask *ask, const struct space *view, 
         TRY(make_box(target, theta, box, err));
         TRY(search(ask, view, target, box, point, err));
         TRY(scores(target, point + view->params_len, 1, &gain, err));
-        if (gp_effort_is_worth(exp(gain)) || (ask->late != NULL && ask->late(ask->late_arg)))
+        if (gp_schedule_is_worth(exp(gain)) || (ask->late != NULL && ask->late(ask->late_arg)))
             return STATUS_OK;
     }
     return search(ask, view, target, NULL, point, err);
@@ -155,31 +155,31 @@ static enum status choose_centre(struct target *target, const struct ask *ask, s
     return STATUS_OK;
 }
 
-static enum status condition_all(struct metrics *own, const struct ask *ask, bool is_due, double **theta,
+static enum status condition_all(struct several *own, const struct ask *ask, bool is_due, double **theta,
                                  struct error *err)
 {
     struct rng rng, *pending = gp_study_pending(own->study, ask, &rng);
-    for (size_t p = 0; p < metrics_active(own); p++) {
-        theta[p] = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + HYPER);
+    for (size_t p = 0; p < several_active(own); p++) {
+        theta[p] = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + GP_SCALARS);
         if (theta[p] == NULL)
             return error_no_memory(err);
-        TRY(metrics_condition(own, p, ask, is_due, pending, theta[p], err));
+        TRY(several_condition(own, p, ask, is_due, pending, theta[p], err));
     }
     return STATUS_OK;
 }
 
-static enum status propose(struct metrics *own, const struct ask *ask, const struct space *view, struct proposal *out,
+static enum status propose(struct several *own, const struct ask *ask, const struct space *view, struct proposal *out,
                            struct error *err)
 {
     const struct space  *space = own->study->problem->space;
-    struct metrics_part *first = &own->parts[0];
+    struct several_part *first = &own->parts[0];
     double              *theta[METRICS_PARTS_MAX];
-    bool                 is_due = metrics_is_due(own);
+    bool                 is_due = several_is_due(own);
     struct target        target = {.own = own};
     double               began = ask_clock_ms(ask);
     TRY(condition_all(own, ask, is_due, theta, err));
     double fit_ms = is_due ? ask_clock_ms(ask) - began : NAN;
-    TRY(metrics_aim(own, ask, &target.acq, &target.anchors, err));
+    TRY(several_acquisition(own, ask, &target.acq, &target.anchors, err));
     TRY(choose_centre(&target, ask, err));
     double *point = ARENA_NEW(&first->memory.scratch, double, space->params_len + space->dims);
     if (point == NULL)
@@ -188,35 +188,35 @@ static enum status propose(struct metrics *own, const struct ask *ask, const str
     double *u = point + space->params_len;
     if (ask->diagnostics != NULL) {
         gp_insight_diagnose(&first->model, own->study->group_of, ask->diagnostics);
-        ask->diagnostics->acquisition = acq_metrics_name(&target.acq);
+        ask->diagnostics->acquisition = acq_several_name(&target.acq);
         ask->diagnostics->fit_milliseconds = fit_ms;
         TRY(scores(&target, u, 1, &ask->diagnostics->acquisition_value, err));
     }
     TRY(gp_study_describe(&first->model, u, out, err));
     memcpy(out->point, point, space->params_len * sizeof *point);
     if (is_due)
-        metrics_note(own, theta, out);
+        several_note(own, theta, out);
     return STATUS_OK;
 }
 
-enum status metrics_ask(struct metrics *own, const struct ask *ask, const struct space *view, struct proposal *out,
+enum status several_ask(struct several *own, const struct ask *ask, const struct space *view, struct proposal *out,
                         struct error *err)
 {
-    enum status status = metrics_begin(own, err);
+    enum status status = several_begin(own, err);
     if (status == STATUS_OK)
         status = propose(own, ask, view, out, err);
-    metrics_end(own);
+    several_end(own);
     return status;
 }
 
-enum status metrics_model(struct metrics *own, struct gp_model *model, struct error *err)
+enum status several_model(struct several *own, struct gp_model *model, struct error *err)
 {
-    TRY(metrics_begin(own, err));
+    TRY(several_begin(own, err));
     size_t  p = own->shown;
-    double *theta = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + HYPER);
+    double *theta = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + GP_SCALARS);
     if (theta == NULL)
         return error_no_memory(err);
-    TRY(metrics_condition(own, p, NULL, own->records[p].fitted == 0, NULL, theta, err));
+    TRY(several_condition(own, p, NULL, own->records[p].fitted == 0, NULL, theta, err));
     *model = own->parts[p].model;
     return STATUS_OK;
 }

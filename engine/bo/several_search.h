@@ -8,10 +8,10 @@
 
 /* The proposal of the models in view, the space with what the ask holds; at least one trial is observed.  out is only
  * changed when there is one.  Errors: NO_MEMORY, NUMERIC, CONFLICT "search_space_exhausted". */
-MUST_CHECK enum status metrics_ask(struct metrics *own, const struct ask *ask, const struct space *view,
+MUST_CHECK enum status several_ask(struct several *own, const struct ask *ask, const struct space *view,
                                    struct proposal *out, struct error *err);
-/* The model of the metric that is shown (metrics_show) given every value, without pending trials; it lasts until
- * metrics_end, which is to be called in every case.  Errors: NO_MEMORY, NUMERIC. */
-MUST_CHECK enum status metrics_model(struct metrics *own, struct gp_model *model, struct error *err);
+/* The model of the metric that is shown (several_show) given every value, without pending trials; it lasts until
+ * several_end, which is to be called in every case.  Errors: NO_MEMORY, NUMERIC. */
+MUST_CHECK enum status several_model(struct several *own, struct gp_model *model, struct error *err);
 
 #endif

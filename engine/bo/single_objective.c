@@ -14,24 +14,25 @@ enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
 static const double         GREEDY = 0.25, GAIN_OF_NOISE = 0.5;
 static const struct gp_note NOTE = {.tag = "gpfit 3", .models = 1};
 
-static size_t theta_len(const struct values *own)
+static size_t theta_len(const struct single_objective *own)
 {
-    return own->study->log.params_len + HYPER;
+    return own->study->log.params_len + GP_SCALARS;
 }
 
-enum status values_open(struct gp_study *study, const struct values_rule *rule, struct values *own, struct error *err)
+enum status single_objective_open(struct gp_study *study, const struct single_objective_rule *rule,
+                                  struct single_objective *own, struct error *err)
 {
-    *own = (struct values){.study = study, .rule = *rule};
+    *own = (struct single_objective){.study = study, .rule = *rule};
     own->record.theta = ARENA_NEW(&study->kept, double, theta_len(own));
     return own->record.theta == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-static struct gp_fit fit_settings(const struct values *own, const struct ask *ask)
+static struct gp_fit fit_settings(const struct single_objective *own, const struct ask *ask)
 {
-    return gp_effort_fit(own->study, own->rule.kernel, own->record.fitted == 0, ask);
+    return gp_schedule_fit(own->study, own->rule.kernel, own->record.fitted == 0, ask);
 }
 
-void values_tell(struct values *own, const struct event *event)
+void single_objective_tell(struct single_objective *own, const struct event *event)
 {
     struct gp_fit  fit = fit_settings(own, NULL);
     struct gp_note head = NOTE;
@@ -47,14 +48,14 @@ static bool is_insisted(const struct ask *ask)
 /* What is searched for: the bound and log-EI in the box, log-EI or what the rule names everywhere. */
 enum stage { BOUND, NEAR, FAR };
 
-static enum stage first_stage(const struct values *own, const struct ask *ask, const struct gp_model *model)
+static enum stage first_stage(const struct single_objective *own, const struct ask *ask, const struct gp_model *model)
 {
     if (own->rule.acquisition != ACQ_LOG_EI)
         return FAR;
     return model->n <= GREEDY_ROWS || is_insisted(ask) ? BOUND : NEAR;
 }
 
-static struct acq acquisition(const struct values *own, const struct gp_model *model, enum stage stage)
+static struct acq acquisition(const struct single_objective *own, const struct gp_model *model, enum stage stage)
 {
     const struct trial_log *log = &own->study->log;
     double                  beta = acq_beta(log->params_len, trial_log_finished(log) + 1);
@@ -69,17 +70,17 @@ static struct acq acquisition(const struct values *own, const struct gp_model *m
 static bool is_worth(const struct gp_model *model, const struct ask *ask, enum stage stage, double value)
 {
     if (stage == NEAR)
-        return gp_effort_is_worth(exp(value));
+        return gp_schedule_is_worth(exp(value));
     double gain = warp_inverse(&model->warp, value) - warp_inverse(&model->warp, model->best);
     return is_insisted(ask) ||
-           (gp_effort_is_worth(gain) && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
+           (gp_schedule_is_worth(gain) && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
 }
 
 struct search {
-    const struct values *own;
-    const struct ask    *ask;
-    const struct space  *view; /* the space with what the ask holds */
-    struct gp_target     target;
+    const struct single_objective *own;
+    const struct ask              *ask;
+    const struct space            *view; /* the space with what the ask holds */
+    struct gp_target               target;
 };
 
 /* box NULL: everywhere. */
@@ -89,23 +90,23 @@ static enum status search_with(struct search *search, const double *box, double 
     const struct gp_model *model = target->model;
     const struct gp_search wanted = {.view = search->view,
                                      .anchors = &model->anchors,
-                                     .squared = (double)(model->gp->n * model->gp->n),
+                                     .rows_squared = (double)(model->gp->n * model->gp->n),
                                      .scores = gp_target_scores,
                                      .slope = target->acq.kind == ACQ_THOMPSON ? NULL : gp_target_slope,
                                      .arg = target,
                                      .lower = box,
                                      .upper = box == NULL ? NULL : box + model->space->dims};
-    return gp_effort_search(search->own->study, search->ask, &wanted, point, model->scratch, err);
+    return gp_schedule_search(search->own->study, search->ask, &wanted, point, model->scratch, err);
 }
 
 /* point and its place in the unit cube [params_len + dims], out. */
 static enum status search_in_stages(struct search *search, const double *box, double *point, struct error *err)
 {
-    const struct values   *own = search->own;
-    const struct ask      *ask = search->ask;
-    struct gp_target      *target = &search->target;
-    const struct gp_model *model = target->model;
-    double                *u = point + own->study->log.params_len, mean, var, dmean, dsd;
+    const struct single_objective *own = search->own;
+    const struct ask              *ask = search->ask;
+    struct gp_target              *target = &search->target;
+    const struct gp_model         *model = target->model;
+    double                        *u = point + own->study->log.params_len, mean, var, dmean, dsd;
     for (enum stage stage = first_stage(own, ask, model);; stage++) {
         target->acq = acquisition(own, model, stage);
         TRY(search_with(search, stage == FAR ? NULL : box, point, err));
@@ -120,7 +121,7 @@ static enum status search_in_stages(struct search *search, const double *box, do
 }
 
 /* Thompson has no acquisition value once the sample is gone: the posterior mean, as the model sees it, stands for it. */
-static enum status diagnose(const struct values *own, struct gp_target *target, const double *u,
+static enum status diagnose(const struct single_objective *own, struct gp_target *target, const double *u,
                             struct diagnostics *out, struct error *err)
 {
     const struct gp_model *model = target->model;
@@ -139,7 +140,7 @@ struct chosen {
     double  fit_ms;
 };
 
-static enum status choose_theta(const struct values *own, const struct ask *ask, struct gp_model *model,
+static enum status choose_theta(const struct single_objective *own, const struct ask *ask, struct gp_model *model,
                                 struct chosen *chosen, struct error *err)
 {
     struct gp_memory *memory = &own->study->memory;
@@ -148,15 +149,15 @@ static enum status choose_theta(const struct values *own, const struct ask *ask,
     chosen->theta = ARENA_NEW(&memory->scratch, double, theta_len(own));
     if (chosen->theta == NULL)
         return error_no_memory(err);
-    chosen->is_due = gp_effort_milestone(trial_log_finished(&own->study->log)) > own->record.fitted;
+    chosen->is_due = gp_schedule_milestone(trial_log_finished(&own->study->log)) > own->record.fitted;
     TRY(gp_study_theta(model, &fit, &memory->cache, &own->record, chosen->is_due, chosen->theta, err));
     chosen->fit_ms = chosen->is_due ? ask_clock_ms(ask) - began : NAN;
     struct rng rng;
     return gp_model_condition(model, &fit, chosen->theta, gp_study_pending(own->study, ask, &rng), &memory->cache, err);
 }
 
-enum status values_ask(struct values *own, const struct ask *ask, const struct space *view, struct proposal *out,
-                       struct error *err)
+enum status single_objective_ask(struct single_objective *own, const struct ask *ask, const struct space *view,
+                                 struct proposal *out, struct error *err)
 {
     struct gp_study *study = own->study;
     struct arena    *scratch = &study->memory.scratch;
@@ -169,9 +170,9 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     if (point == NULL)
         return error_no_memory(err);
     box = point + len + dims;
-    model.limit = gp_effort_rows(ask, 1);
+    model.limit = gp_schedule_rows(ask, 1);
     TRY(choose_theta(own, ask, &model, &chosen, err));
-    TRY(gp_effort_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
+    TRY(gp_schedule_box(study, &model, model.anchors.place[0], chosen.theta, box, err));
     TRY(gp_target_init(&search.target, err));
     TRY(search_in_stages(&search, box, point, err));
     if (ask->diagnostics != NULL) {
@@ -189,7 +190,7 @@ enum status values_ask(struct values *own, const struct ask *ask, const struct s
     return STATUS_OK;
 }
 
-enum status values_model(struct values *own, struct gp_model *model, struct error *err)
+enum status single_objective_model(struct single_objective *own, struct gp_model *model, struct error *err)
 {
     struct gp_study  *study = own->study;
     struct gp_memory *memory = &study->memory;

@@ -55,7 +55,7 @@ static enum status condition(const struct sizes *sizes, struct gp *gp, struct ar
     const struct gp_fit fit = {
         .kind = &kernel_matern52, .dims = INPUTS, .groups = INPUTS, .group_of = groups, .evaluations = EVALUATIONS};
     const struct gp_data data = {.n = sizes->n, .dims = INPUTS, .X = sizes->X, .y = sizes->y};
-    double               theta[INPUTS + HYPER], length_scales[INPUTS], noise;
+    double               theta[INPUTS + GP_SCALARS], length_scales[INPUTS], noise;
     struct kernel        kernel;
     struct warp          warp;
     TRY(gp_fit_run(&fit, &data, NULL, theta, scratch, err));

@@ -25,9 +25,9 @@ struct session {
     struct arena          kept, scratch; /* kept also holds the session */
     struct trial_log      log;
     struct gp_cache       cache; /* of the last proposal: a function of log and fit, may be dropped */
-    struct finite         used;
+    struct used_points    used;
     size_t               *group_of; /* [dims] */
-    double               *theta;    /* [params_len + HYPER] the last recorded fit ... */
+    double               *theta;    /* [params_len + GP_SCALARS] the last recorded fit ... */
     size_t                fitted;   /* ... and how many values it was made from; 0: none */
     struct rff            shared;
     struct regions        regions;
@@ -62,13 +62,13 @@ static enum status open_parts(struct session *session, struct error *err)
     const struct space *space = session->problem->space;
     struct arena       *kept = &session->kept;
     session->group_of = ARENA_NEW(kept, size_t, space->dims);
-    session->theta = ARENA_NEW(kept, double, space->params_len + HYPER);
+    session->theta = ARENA_NEW(kept, double, space->params_len + GP_SCALARS);
     session->v = ARENA_NEW(kept, double, space->params_len);
     if (session->group_of == NULL || session->theta == NULL || session->v == NULL)
         return error_no_memory(err);
     gp_model_groups(space, session->group_of);
     trial_log_init(&session->log, kept, space->params_len);
-    finite_init(&session->used, kept, space, session->problem->options[REPEAT] == 1);
+    used_points_init(&session->used, kept, space, session->problem->options[REPEAT] == 1);
     size_t regions = session->is_broadcast ? (size_t)session->problem->options[REGIONS] : 1;
     TRY(regions_init(&session->regions, space, regions, kept, err));
     fts_inbox_init(&session->inbox, kept, regions * (size_t)session->problem->options[FEATURES], session->is_broadcast);
@@ -129,15 +129,15 @@ static size_t bytes(const struct session *session)
 struct note_head {
     char     tag[8];
     uint64_t serial; /* of what was received and is maximised; 0: own */
-    uint64_t fitted; /* theta [params_len + HYPER] follows unless this is 0 */
+    uint64_t fitted; /* theta [params_len + GP_SCALARS] follows unless this is 0 */
 };
 static const char NOTE_TAG[8] = "fts 1";
 
 static void note_write(const struct session *session, uint64_t serial, const double *theta, struct proposal *out)
 {
     struct note_head head = {.serial = serial};
-    size_t           theta_bytes = theta == NULL ? 0 : (session->log.params_len + HYPER) * sizeof *theta;
-    _Static_assert(sizeof head + (SPACE_PARAMS_MAX + HYPER) * sizeof *theta <= POLICY_NOTE_MAX, "a fit must fit");
+    size_t           theta_bytes = theta == NULL ? 0 : (session->log.params_len + GP_SCALARS) * sizeof *theta;
+    _Static_assert(sizeof head + (SPACE_PARAMS_MAX + GP_SCALARS) * sizeof *theta <= POLICY_NOTE_MAX, "a fit must fit");
     memcpy(head.tag, NOTE_TAG, sizeof head.tag);
     if (theta != NULL) {
         head.fitted = trial_log_finished(&session->log);
@@ -166,7 +166,7 @@ static struct gp_fit fit_settings(const struct session *session, const struct as
 static enum status note_read(struct session *session, const struct event *event, struct error *err)
 {
     struct note_head  head;
-    size_t            theta_bytes = (session->log.params_len + HYPER) * sizeof(double);
+    size_t            theta_bytes = (session->log.params_len + GP_SCALARS) * sizeof(double);
     struct gp_fit     fit = fit_settings(session, NULL);
     struct arena_mark mark = arena_mark(&session->kept);
     if (event->note == NULL || event->note_bytes < sizeof head)
@@ -194,7 +194,7 @@ static enum status tell(struct session *session, const struct event *event, stru
     if (event->kind == EVENT_RECEIVED)
         return fts_inbox_put(&session->inbox, event, err);
     TRY(trial_log_tell(&session->log, event, err));
-    TRY(finite_add(&session->used, event->point, err));
+    TRY(used_points_add(&session->used, event->point, err));
     return event->kind == EVENT_SUGGESTED ? note_read(session, event, err) : STATUS_OK;
 }
 
@@ -246,7 +246,7 @@ static enum status find_theta(struct session *session, struct gp_model *model, c
     TRY(gp_model_rows(model, &session->cache, *is_new ? 0 : session->fitted, err));
     if (*is_new)
         return gp_model_fit(model, fit, session->fitted > 0 ? session->theta : NULL, theta, err);
-    memcpy(theta, session->theta, (session->log.params_len + HYPER) * sizeof *theta);
+    memcpy(theta, session->theta, (session->log.params_len + GP_SCALARS) * sizeof *theta);
     return STATUS_OK;
 }
 
@@ -311,7 +311,7 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     struct rff        rff;
     struct rff_search function = {.space = session->problem->space, .rff = &rff};
     struct acq_search search = search_of(session, ask, view, OWN_SAMPLES);
-    double           *theta = ARENA_NEW(scratch, double, len + HYPER), *anchors, *omega;
+    double           *theta = ARENA_NEW(scratch, double, len + GP_SCALARS), *anchors, *omega;
     double           *point = ARENA_NEW(scratch, double, len + model.space->dims), *u = point + len;
     bool              is_new;
     if (theta == NULL || point == NULL)
@@ -370,7 +370,7 @@ static bool quasi_random_point(const struct session *session, const struct ask *
     if (session->is_broadcast && is_initial(session))
         regions_squeeze(&session->regions, (size_t)session->problem->options[REGION], session->v);
     (void)(session->regions.count > 1 ? space_quantile : space_prior_quantile)(view, session->v, point);
-    return finite_find(&session->used, view, point);
+    return used_points_find(&session->used, view, point);
 }
 
 /* What this iteration maximises: something received, or NULL for a draw of its own. */
@@ -478,13 +478,13 @@ static enum status message(struct session *session, uint64_t round, double *vect
 static enum status condition_on_values(struct session *session, struct gp_model *model, struct error *err)
 {
     struct gp_fit fit = fit_settings(session, NULL);
-    double       *theta = ARENA_NEW(&session->scratch, double, fit.groups + HYPER);
+    double       *theta = ARENA_NEW(&session->scratch, double, fit.groups + GP_SCALARS);
     *model = (struct gp_model){.space = session->problem->space, .log = &session->log, .scratch = &session->scratch};
     if (theta == NULL)
         return error_no_memory(err);
     TRY(gp_model_rows(model, &session->cache, session->fitted, err));
     if (session->fitted > 0)
-        memcpy(theta, session->theta, (fit.groups + HYPER) * sizeof *theta);
+        memcpy(theta, session->theta, (fit.groups + GP_SCALARS) * sizeof *theta);
     else
         TRY(gp_model_fit(model, &fit, NULL, theta, err));
     return gp_model_condition(model, &fit, theta, NULL, &session->cache, err);

@@ -32,7 +32,7 @@ static const struct option options[] = {
 };
 // clang-format on
 
-static void score_ucb(const struct candidates_view *view, size_t m, const double *mean, const double *sd, double *score)
+static void score_ucb(const struct row_policy_view *view, size_t m, const double *mean, const double *sd, double *score)
 {
     double n = (double)view->problem->space->rows_len;
     double t = fmax((double)view->observations + 1 - view->problem->options[INITIAL], 1);
@@ -43,15 +43,15 @@ static void score_ucb(const struct candidates_view *view, size_t m, const double
 }
 
 /* The session of the record is the shared one; nothing is added to it. */
-static struct candidates *candidates_of(struct session *session)
+static struct row_policy *row_policy_of(struct session *session)
 {
-    return (struct candidates *)session;
+    return (struct row_policy *)session;
 }
 
 static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
 {
     size_t                 dims = (size_t)fmax(problem->options[RELEASE_DIMS], 0); /* fmax takes the number */
-    struct candidates_rule rule = {
+    struct row_policy_rule rule = {
         .kind = &kernel_se,
         .length_scale = problem->options[LENGTH_SCALE],
         .variance = problem->options[SIGNAL_VARIANCE],
@@ -64,41 +64,41 @@ static enum status open_session(const struct problem *problem, struct session **
         .acquisition = "ucb",
         .score = score_ucb,
     };
-    struct candidates *candidates;
-    enum status        status = candidates_open(problem, &rule, &candidates, err);
+    struct row_policy *candidates;
+    enum status        status = row_policy_open(problem, &rule, &candidates, err);
     *out = (struct session *)candidates;
     return status;
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
 {
-    return candidates_tell(candidates_of(session), event, err);
+    return row_policy_tell(row_policy_of(session), event, err);
 }
 
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    return candidates_ask(candidates_of(session), ask, out, err);
+    return row_policy_ask(row_policy_of(session), ask, out, err);
 }
 
 static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
-    return candidates_predict(candidates_of(session), wanted, err);
+    return row_policy_predict(row_policy_of(session), wanted, err);
 }
 
 static enum status residuals(struct session *session, struct arena *arena, struct residual **out, size_t *len,
                              struct error *err)
 {
-    return candidates_residuals(candidates_of(session), arena, out, len, err);
+    return row_policy_residuals(row_policy_of(session), arena, out, len, err);
 }
 
 static size_t bytes(const struct session *session)
 {
-    return candidates_bytes((const struct candidates *)session);
+    return row_policy_bytes((const struct row_policy *)session);
 }
 
 static void close_session(struct session *session)
 {
-    candidates_close(candidates_of(session));
+    row_policy_close(row_policy_of(session));
 }
 
 const struct policy policy_po_gp_ucb = {

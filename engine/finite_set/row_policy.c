@@ -37,11 +37,11 @@ struct waiting {
     size_t   row;
 };
 
-struct candidates {
+struct row_policy {
     struct arena           arena;
     const struct problem  *problem;
-    struct candidates_rule rule;
-    struct candidate_gp    gp;
+    struct row_policy_rule rule;
+    struct table_gp        gp;
     unsigned char         *flags;             /* [rows_len] */
     size_t                 taken, infeasible; /* rows with a flag */
     size_t                *rows;              /* [observed] the log's observations, in order */
@@ -73,13 +73,13 @@ static double rows_spread(const struct space *space)
 }
 
 /* The spread without the rows' noise, and at least a quarter of it. */
-static double length_guess(const struct space *space, const struct candidates_rule *rule)
+static double length_guess(const struct space *space, const struct row_policy_rule *rule)
 {
     double spread = rows_spread(space), noise = (double)rule->release_dims * rule->release_noise;
     return rule->release_noise > 0 ? sqrt(fmax(spread * spread - noise, spread * spread / 16)) : spread;
 }
 
-enum status candidates_open(const struct problem *problem, const struct candidates_rule *rule, struct candidates **out,
+enum status row_policy_open(const struct problem *problem, const struct row_policy_rule *rule, struct row_policy **out,
                             struct error *err)
 {
     const struct space *space = problem->space;
@@ -88,16 +88,16 @@ enum status candidates_open(const struct problem *problem, const struct candidat
     if (space->rows == NULL)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "/space", "the candidates are not there yet");
     arena_init(&arena, problem->memory_bytes - rule->reserved_bytes);
-    struct candidates *c = ARENA_NEW(&arena, struct candidates, 1);
+    struct row_policy *c = ARENA_NEW(&arena, struct row_policy, 1);
     if (c == NULL)
         return error_no_memory(err);
-    *c = (struct candidates){.arena = arena, .problem = problem, .rule = *rule};
+    *c = (struct row_policy){.arena = arena, .problem = problem, .rule = *rule};
     c->flags = arena_zalloc(&c->arena, space->rows_len, 1);
     enum status status = c->flags == NULL ? error_no_memory(err) : STATUS_OK;
     if (status == STATUS_OK)
-        status = candidate_gp_init(&c->gp, &c->arena, space->rows, space->rows_len, space->columns, err);
+        status = table_gp_init(&c->gp, &c->arena, space->rows, space->rows_len, space->columns, err);
     if (status != STATUS_OK) {
-        candidates_close(c);
+        row_policy_close(c);
         return status;
     }
     c->length_default = isnan(rule->length_scale) ? length_guess(space, rule) : rule->length_scale;
@@ -105,7 +105,7 @@ enum status candidates_open(const struct problem *problem, const struct candidat
     return STATUS_OK;
 }
 
-void candidates_close(struct candidates *c)
+void row_policy_close(struct row_policy *c)
 {
     if (c == NULL)
         return;
@@ -113,7 +113,7 @@ void candidates_close(struct candidates *c)
     arena_fini(&arena);
 }
 
-size_t candidates_bytes(const struct candidates *c)
+size_t row_policy_bytes(const struct row_policy *c)
 {
     return c->arena.taken_bytes;
 }
@@ -130,14 +130,14 @@ static void *enlarged(struct arena *arena, const void *array, size_t *room, size
     return copy;
 }
 
-static void flag_row(struct candidates *c, size_t row, int flag)
+static void flag_row(struct row_policy *c, size_t row, int flag)
 {
     c->taken += c->flags[row] == 0;
     c->infeasible += flag == ROW_INFEASIBLE && !(c->flags[row] & ROW_INFEASIBLE);
     c->flags[row] = (unsigned char)(c->flags[row] | flag);
 }
 
-static void note_read(struct candidates *c, const struct event *event)
+static void note_read(struct row_policy *c, const struct event *event)
 {
     struct note note;
     if (event->note == NULL || event->note_bytes != sizeof note)
@@ -150,7 +150,7 @@ static void note_read(struct candidates *c, const struct event *event)
         c->fit = note;
 }
 
-static enum status waiting_add(struct candidates *c, const struct event *event, struct error *err)
+static enum status waiting_add(struct row_policy *c, const struct event *event, struct error *err)
 {
     if (c->pending == c->pending_room) {
         size_t room = c->pending_room;
@@ -165,7 +165,7 @@ static enum status waiting_add(struct candidates *c, const struct event *event, 
     return STATUS_OK;
 }
 
-static void waiting_remove(struct candidates *c, uint64_t trial)
+static void waiting_remove(struct row_policy *c, uint64_t trial)
 {
     size_t kept = 0;
     for (size_t i = 0; i < c->pending; i++)
@@ -174,7 +174,7 @@ static void waiting_remove(struct candidates *c, uint64_t trial)
     c->pending = kept;
 }
 
-static enum status observation_add(struct candidates *c, const struct event *event, struct error *err)
+static enum status observation_add(struct row_policy *c, const struct event *event, struct error *err)
 {
     if (c->observed == c->observed_room) {
         size_t room = c->observed_room;
@@ -194,7 +194,7 @@ static enum status observation_add(struct candidates *c, const struct event *eve
     return STATUS_OK;
 }
 
-enum status candidates_tell(struct candidates *c, const struct event *event, struct error *err)
+enum status row_policy_tell(struct row_policy *c, const struct event *event, struct error *err)
 {
     if (event->row >= c->problem->space->rows_len)
         return error_set(err, STATUS_INVALID, "no_such_row", "/candidate", "there is no row %zu", event->row);
@@ -214,7 +214,7 @@ struct scaling {
 
 /* Over the first n observations.  The spread is taken relative to the largest deviation, against over- and
  * underflow; all equal: 1. */
-static struct scaling scaling_of(const struct candidates *c, size_t n)
+static struct scaling scaling_of(const struct row_policy *c, size_t n)
 {
     struct scaling s = {.centre = c->rule.mean, .spread = 1};
     double         largest = 0, squares = 0;
@@ -239,7 +239,7 @@ static double clamped_ratio(double ratio)
 }
 
 /* What holds with this fit: given by the rule, else fitted, else the defaults. */
-static struct hypers hypers_with(const struct candidates *c, const struct note *fit)
+static struct hypers hypers_with(const struct row_policy *c, const struct note *fit)
 {
     bool          has_fit = fit->observations > 0;
     double        spread = scaling_of(c, has_fit ? (size_t)fit->observations : c->observed).spread;
@@ -256,13 +256,13 @@ static struct hypers hypers_with(const struct candidates *c, const struct note *
     return h;
 }
 
-static bool has_open_hypers(const struct candidates_rule *rule)
+static bool has_open_hypers(const struct row_policy_rule *rule)
 {
     return isnan(rule->length_scale) || isnan(rule->variance) || isnan(rule->noise);
 }
 
 /* A count 5 2^k, k = 0 .. 6, was reached since the last fit. */
-static bool is_fit_due(const struct candidates *c)
+static bool is_fit_due(const struct row_policy *c)
 {
     size_t milestone = FIT_FIRST;
     while (milestone * 2 <= c->observed && milestone < FIT_LAST)
@@ -272,7 +272,7 @@ static bool is_fit_due(const struct candidates *c)
 
 /* Fits on the last FIT_LAST observations at most; the present hyper-parameters are where the priors are centred for
  * the first fit only, so that priors do not wander from fit to fit. */
-static enum status fit_now(struct candidates *c, const struct ask *ask, struct note *note, struct error *err)
+static enum status fit_now(struct row_policy *c, const struct ask *ask, struct note *note, struct error *err)
 {
     size_t         columns = c->problem->space->columns, n = c->observed < FIT_LAST ? c->observed : FIT_LAST;
     size_t         first = c->observed - n;
@@ -284,9 +284,9 @@ static enum status fit_now(struct candidates *c, const struct ask *ask, struct n
         memcpy(X + i * columns, c->problem->space->rows + c->rows[first + i] * columns, columns * sizeof *X);
         y[i] = (c->values[first + i] - s.centre) / s.spread;
     }
-    bool                 has_noise = !isnan(c->rule.noise), has_variance = !isnan(c->rule.variance);
-    double               variance = has_variance ? c->rule.variance : 1;
-    struct candidate_fit fit = {
+    bool             has_noise = !isnan(c->rule.noise), has_variance = !isnan(c->rule.variance);
+    double           variance = has_variance ? c->rule.variance : 1;
+    struct table_fit fit = {
         .kind = c->rule.kind,
         .n = n,
         .columns = columns,
@@ -303,7 +303,7 @@ static enum status fit_now(struct candidates *c, const struct ask *ask, struct n
         .late = ask->late,
         .late_arg = ask->late_arg,
     };
-    enum status status = X == NULL || y == NULL ? error_no_memory(err) : candidate_fit(&fit, &scratch, err);
+    enum status status = X == NULL || y == NULL ? error_no_memory(err) : table_fit(&fit, &scratch, err);
     arena_fini(&scratch);
     *note = (struct note){.observations = (double)c->observed,
                           .length_scale = fit.length_scale,
@@ -320,20 +320,20 @@ static bool is_late(const struct ask *ask)
 
 /* The posterior of the whole log under h.  ask == NULL: no deadline, and pending rows are left alone.
  * Errors: NO_MEMORY, NUMERIC; BUSY when the deadline came first (what was done is kept). */
-static enum status catch_up(struct candidates *c, const struct ask *ask, const struct hypers *h, struct error *err)
+static enum status catch_up(struct row_policy *c, const struct ask *ask, const struct hypers *h, struct error *err)
 {
-    struct candidate_gp    *gp = &c->gp;
+    struct table_gp        *gp = &c->gp;
     struct mechanism_kernel kernel =
         mechanism_effective_kernel(h->length_scale, 1, c->rule.release_noise, c->rule.release_dims);
     if (gp->length_scale != kernel.length_scale || gp->noise != h->ratio || gp->kind != c->rule.kind) {
         gp->own = kernel.row_variance;
-        candidate_gp_reset(gp, c->rule.kind, kernel.length_scale, h->ratio);
+        table_gp_reset(gp, c->rule.kind, kernel.length_scale, h->ratio);
     }
     while (gp->observed < c->observed) {
         if (is_late(ask))
             return error_set(err, STATUS_BUSY, "deadline", "", "no time left");
         size_t i = gp->observed;
-        TRY(candidate_gp_observe(gp, c->rows[i], c->values[i] - c->values[0], err));
+        TRY(table_gp_observe(gp, c->rows[i], c->values[i] - c->values[0], err));
     }
     if (ask == NULL)
         return STATUS_OK;
@@ -342,23 +342,23 @@ static enum status catch_up(struct candidates *c, const struct ask *ask, const s
     for (size_t count = gp->pending < c->pending ? gp->pending : c->pending; count <= c->pending; count++) {
         if (is_late(ask))
             return error_set(err, STATUS_BUSY, "deadline", "", "no time left");
-        TRY(candidate_gp_set_pending(gp, c->pending_rows, count, err));
+        TRY(table_gp_set_pending(gp, c->pending_rows, count, err));
     }
     return STATUS_OK;
 }
 
-static bool is_allowed(const struct candidates *c, size_t row)
+static bool is_allowed(const struct row_policy *c, size_t row)
 {
     return c->rule.each_row_once ? c->flags[row] == 0 : !(c->flags[row] & ROW_INFEASIBLE);
 }
 
-static size_t allowed_count(const struct candidates *c)
+static size_t allowed_count(const struct row_policy *c)
 {
     return c->problem->space->rows_len - (c->rule.each_row_once ? c->taken : c->infeasible);
 }
 
 /* A row of those allowed, uniformly; a function of (seed, trial, log). */
-static size_t random_row(const struct candidates *c, uint64_t trial)
+static size_t random_row(const struct row_policy *c, uint64_t trial)
 {
     struct rng rng = rng_at(c->problem->seed, trial, RNG_INITIAL);
     size_t     skip = rng_below(&rng, allowed_count(c)), row = 0;
@@ -372,22 +372,22 @@ struct lens {
     double origin, centre, factor;
 };
 
-static struct lens lens_of(const struct candidates *c, const struct hypers *h)
+static struct lens lens_of(const struct row_policy *c, const struct hypers *h)
 {
     struct scaling s = scaling_of(c, c->observed);
     double         origin = c->observed > 0 ? c->values[0] : 0;
     return (struct lens){.origin = origin, .centre = s.centre - origin, .factor = sqrt(h->variance) * s.spread};
 }
 
-static double mean_at(const struct candidates *c, const struct lens *lens, size_t row)
+static double mean_at(const struct row_policy *c, const struct lens *lens, size_t row)
 {
-    return lens->origin + candidate_gp_mean(&c->gp, row, lens->centre);
+    return lens->origin + table_gp_mean(&c->gp, row, lens->centre);
 }
 
 /* The allowed row with the highest score; rows_len when no score is finite. */
-static size_t best_row(const struct candidates *c, const struct lens *lens, uint64_t trial, double *highest)
+static size_t best_row(const struct row_policy *c, const struct lens *lens, uint64_t trial, double *highest)
 {
-    struct candidates_view view = {.problem = c->problem, .observations = c->observed, .best = NAN, .trial = trial};
+    struct row_policy_view view = {.problem = c->problem, .observations = c->observed, .best = NAN, .trial = trial};
     size_t                 n = c->problem->space->rows_len, best = n;
     double                 mean[BLOCK], sd[BLOCK], score[BLOCK];
     *highest = -INFINITY;
@@ -397,7 +397,7 @@ static size_t best_row(const struct candidates *c, const struct lens *lens, uint
         size_t m = n - view.first < BLOCK ? n - view.first : BLOCK;
         for (size_t k = 0; k < m; k++) {
             mean[k] = mean_at(c, lens, view.first + k);
-            sd[k] = lens->factor * candidate_gp_sd(&c->gp, view.first + k, true);
+            sd[k] = lens->factor * table_gp_sd(&c->gp, view.first + k, true);
         }
         c->rule.score(&view, m, mean, sd, score);
         for (size_t k = 0; k < m; k++)
@@ -409,7 +409,7 @@ static size_t best_row(const struct candidates *c, const struct lens *lens, uint
     return best;
 }
 
-static void diagnose(const struct candidates *c, const struct hypers *h, double fit_ms, double score,
+static void diagnose(const struct row_policy *c, const struct hypers *h, double fit_ms, double score,
                      struct diagnostics *out)
 {
     out->acquisition = c->rule.acquisition;
@@ -423,7 +423,7 @@ static void diagnose(const struct candidates *c, const struct hypers *h, double 
 }
 
 /* Fits when it is time, brings the posterior up to date and fills the proposal. */
-static enum status propose(struct candidates *c, const struct ask *ask, struct proposal *out, struct error *err)
+static enum status propose(struct row_policy *c, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct note note = c->fit; /* a new one holds from the trial that brings it back */
     bool        fits = is_fit_due(c) && !is_late(ask);
@@ -439,7 +439,7 @@ static enum status propose(struct candidates *c, const struct ask *ask, struct p
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "no row has a finite score");
     out->row = row;
     out->mean = mean_at(c, &lens, row);
-    out->sd = lens.factor * candidate_gp_sd(&c->gp, row, true);
+    out->sd = lens.factor * table_gp_sd(&c->gp, row, true);
     if (ask->diagnostics != NULL)
         diagnose(c, &h, fit_ms, score, ask->diagnostics);
     if (fits) {
@@ -449,7 +449,7 @@ static enum status propose(struct candidates *c, const struct ask *ask, struct p
     return STATUS_OK;
 }
 
-enum status candidates_ask(struct candidates *c, const struct ask *ask, struct proposal *out, struct error *err)
+enum status row_policy_ask(struct row_policy *c, const struct ask *ask, struct proposal *out, struct error *err)
 {
     if (allowed_count(c) == 0)
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every candidate has been used");
@@ -466,7 +466,7 @@ enum status candidates_ask(struct candidates *c, const struct ask *ask, struct p
     return STATUS_OK;
 }
 
-enum status candidates_predict(struct candidates *c, const struct prediction *wanted, struct error *err)
+enum status row_policy_predict(struct row_policy *c, const struct prediction *wanted, struct error *err)
 {
     const size_t *rows = wanted->rows;
     size_t        m = wanted->m;
@@ -482,7 +482,7 @@ enum status candidates_predict(struct candidates *c, const struct prediction *wa
     for (size_t i = 0; i < m; i++) {
         mean[i] = mean_at(c, &lens, rows[i]);
         if (sd != NULL)
-            sd[i] = lens.factor * candidate_gp_sd(&c->gp, rows[i], false);
+            sd[i] = lens.factor * table_gp_sd(&c->gp, rows[i], false);
     }
     return mat_is_finite(mean, m) && (sd == NULL || mat_is_finite(sd, m))
                ? STATUS_OK
@@ -496,12 +496,12 @@ static int by_trial(const void *a, const void *b)
 }
 
 /* alpha_i / C_ii and 1 / C_ii of gp_loo.h; the factor is relative to the signal's variance, values are not. */
-static enum status residuals_of(const struct candidates *c, const struct lens *lens, struct arena *arena,
+static enum status residuals_of(const struct row_policy *c, const struct lens *lens, struct arena *arena,
                                 struct residual *out, struct error *err)
 {
-    const struct candidate_gp *gp = &c->gp;
-    size_t                     n = c->observed;
-    double                    *alpha = ARENA_NEW(arena, double, n), *diagonal = ARENA_NEW(arena, double, n);
+    const struct table_gp *gp = &c->gp;
+    size_t                 n = c->observed;
+    double                *alpha = ARENA_NEW(arena, double, n), *diagonal = ARENA_NEW(arena, double, n);
     if (alpha == NULL || diagonal == NULL)
         return error_no_memory(err);
     TRY(gp_loo_diagonal(gp->L, n, gp->room, diagonal, arena, err));
@@ -524,7 +524,7 @@ static enum status residuals_of(const struct candidates *c, const struct lens *l
     return STATUS_OK;
 }
 
-enum status candidates_residuals(struct candidates *c, struct arena *arena, struct residual **out, size_t *len,
+enum status row_policy_residuals(struct row_policy *c, struct arena *arena, struct residual **out, size_t *len,
                                  struct error *err)
 {
     struct hypers h = hypers_with(c, &c->fit);

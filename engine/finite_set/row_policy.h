@@ -5,7 +5,7 @@
  * observations (the proposal at or after that count carries the fit as its note, and it holds from the
  * EVENT_SUGGESTED with that note on); before the first fit: length-scale sqrt(columns) times the root mean square
  * deviation of a column, signal variance 1 and noise variance 0.01 in units of the observed variance.  Values are
- * standardised when neither mean nor variance is given.  A value's own stddev is not used. */
+ * standardised when neither mean nor variance is given.  A value's own sd is not used. */
 #ifndef GNOMON_ENGINE_ROW_POLICY_H
 #define GNOMON_ENGINE_ROW_POLICY_H
 
@@ -13,7 +13,7 @@
 #include "engine/policy/policy.h"
 
 /* What a rule may look at when it scores rows. */
-struct candidates_view {
+struct row_policy_view {
     const struct problem *problem;
     size_t                observations;
     double                best;  /* largest posterior mean at an observed row; NaN without observations */
@@ -21,7 +21,7 @@ struct candidates_view {
     size_t                first; /* the scored rows are first .. first + m - 1 */
 };
 
-struct candidates_rule {
+struct row_policy_rule {
     const struct kernel_kind *kind;
     double      length_scale, variance, noise, mean; /* NaN: estimated; noise: a variance, units of values */
     double      release_noise;  /* s^2 per coordinate of the rows themselves, SE kernel only; 0: none */
@@ -31,21 +31,21 @@ struct candidates_rule {
     bool        each_row_once;  /* a row suggested or observed is out; otherwise only an infeasible one is */
     const char *acquisition;    /* what score computes, as the option names it */
     /* Scores m rows, higher is better; mean and sd [m] in the units of values, sd with the pending rows. */
-    void (*score)(const struct candidates_view *view, size_t m, const double *mean, const double *sd, double *score);
+    void (*score)(const struct row_policy_view *view, size_t m, const double *mean, const double *sd, double *score);
 };
 
-struct candidates;
+struct row_policy;
 
 /* As the functions of struct policy; the rule is copied.  Ties go to the lowest row. */
-MUST_CHECK enum status candidates_open(const struct problem *problem, const struct candidates_rule *rule,
-                                       struct candidates **out, struct error *err);
-MUST_CHECK enum status candidates_tell(struct candidates *c, const struct event *event, struct error *err);
-MUST_CHECK enum status candidates_ask(struct candidates *c, const struct ask *ask, struct proposal *out,
+MUST_CHECK enum status row_policy_open(const struct problem *problem, const struct row_policy_rule *rule,
+                                       struct row_policy **out, struct error *err);
+MUST_CHECK enum status row_policy_tell(struct row_policy *c, const struct event *event, struct error *err);
+MUST_CHECK enum status row_policy_ask(struct row_policy *c, const struct ask *ask, struct proposal *out,
                                       struct error *err);
-MUST_CHECK enum status candidates_predict(struct candidates *c, const struct prediction *wanted, struct error *err);
-MUST_CHECK enum status candidates_residuals(struct candidates *c, struct arena *arena, struct residual **out,
+MUST_CHECK enum status row_policy_predict(struct row_policy *c, const struct prediction *wanted, struct error *err);
+MUST_CHECK enum status row_policy_residuals(struct row_policy *c, struct arena *arena, struct residual **out,
                                             size_t *len, struct error *err);
-size_t                 candidates_bytes(const struct candidates *c);
-void                   candidates_close(struct candidates *c);
+size_t                 row_policy_bytes(const struct row_policy *c);
+void                   row_policy_close(struct row_policy *c);
 
 #endif

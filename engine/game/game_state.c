@@ -255,23 +255,23 @@ static enum status refit(struct game *game, struct group *group, struct error *e
     size_t n = game->rounds, step = group->fitted / 4 > FIRST_FIT ? group->fitted / 4 : FIRST_FIT;
     if (n < group->fitted + step)
         return STATUS_OK;
-    size_t               used = n < FIT_LEN_MAX ? n : FIT_LEN_MAX, agent = group->members[0];
-    struct arena_mark    mark = arena_mark(&game->arena);
-    double              *y = ARENA_NEW(&game->arena, double, used);
-    struct candidate_fit fit = {.kind = &kernel_se,
-                                .n = used,
-                                .columns = game->dims,
-                                .X = game->inputs + (n - used) * game->dims,
-                                .y = y,
-                                .length_scale = LENGTH_DEFAULT * sqrt((double)game->dims),
-                                .variance = 1,
-                                .noise = NOISE_DEFAULT};
+    size_t            used = n < FIT_LEN_MAX ? n : FIT_LEN_MAX, agent = group->members[0];
+    struct arena_mark mark = arena_mark(&game->arena);
+    double           *y = ARENA_NEW(&game->arena, double, used);
+    struct table_fit  fit = {.kind = &kernel_se,
+                             .n = used,
+                             .columns = game->dims,
+                             .X = game->inputs + (n - used) * game->dims,
+                             .y = y,
+                             .length_scale = LENGTH_DEFAULT * sqrt((double)game->dims),
+                             .variance = 1,
+                             .noise = NOISE_DEFAULT};
     if (y == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < used; i++)
         y[i] = (game->payoffs[(n - used + i) * game->problem->agents_len + agent] - game->offset[agent]) /
                game->unit[agent];
-    enum status status = candidate_fit(&fit, &game->arena, err);
+    enum status status = table_fit(&fit, &game->arena, err);
     arena_release(&game->arena, mark);
     if (status == STATUS_NO_MEMORY)
         return status;

@@ -57,7 +57,7 @@ static double warp_bound(const struct gp_fit *fit)
 
 void gp_fit_default(const struct gp_fit *fit, double *theta)
 {
-    for (size_t i = 0; i < fit->groups + HYPER; i++)
+    for (size_t i = 0; i < fit->groups + GP_SCALARS; i++)
         theta[i] = priors[prior_of(fit, i)].start + shift(fit, i);
 }
 
@@ -78,7 +78,7 @@ static double alike_prior(const struct gp_fit *fit, const double *theta, double 
 double gp_fit_prior(const struct gp_fit *fit, const double *theta, double *gradient)
 {
     double sum = 0.0;
-    for (size_t i = 0; i < fit->groups + HYPER; i++) {
+    for (size_t i = 0; i < fit->groups + GP_SCALARS; i++) {
         const struct prior *prior = &priors[prior_of(fit, i)];
         double              z = (theta[i] - prior->mean - shift(fit, i)) / prior->sd;
         sum -= 0.5 * z * z + log(prior->sd) + HALF_LOG_2PI + (prior->of_logarithm ? 0.0 : theta[i]);
@@ -90,7 +90,7 @@ double gp_fit_prior(const struct gp_fit *fit, const double *theta, double *gradi
 
 bool gp_fit_allows(const struct gp_fit *fit, const double *theta)
 {
-    for (size_t i = 0; i < fit->groups + HYPER; i++)
+    for (size_t i = 0; i < fit->groups + GP_SCALARS; i++)
         if (!(theta[i] >= priors[prior_of(fit, i)].lower && theta[i] <= upper_bound(fit, i)))
             return false;
     return true;
@@ -112,10 +112,10 @@ struct search {
     struct gp_work        work;
     double               *length_scales, *gradient; /* [dims], [dims + 2] */
     double               *z, *noise, *dz, *dlog;    /* [n] of the warp; dlog: see there */
-    double               *storage;                  /* [3][groups + HYPER] */
+    double               *storage;                  /* [3][groups + GP_SCALARS] */
 };
 
-/* Log likelihood of the values under the warp, and its gradient [groups + HYPER] added to gradient. */
+/* Log likelihood of the values under the warp, and its gradient [groups + GP_SCALARS] added to gradient. */
 static double log_likelihood(struct search *search, const double *theta, double *gradient)
 {
     const struct gp_fit *fit = search->fit;
@@ -152,7 +152,7 @@ static double objective(void *arg, const double *theta, double *gradient)
     struct search *search = arg;
     double         value = gp_fit_prior(search->fit, theta, gradient);
     value += log_likelihood(search, theta, gradient); /* adds its gradient to the prior's */
-    for (size_t i = 0; i < search->fit->groups + HYPER; i++)
+    for (size_t i = 0; i < search->fit->groups + GP_SCALARS; i++)
         gradient[i] = -gradient[i];
     return -value;
 }
@@ -164,7 +164,7 @@ static enum status search_init(struct search *search, struct arena *scratch, str
     search->length_scales = ARENA_NEW(scratch, double, search->fit->dims);
     search->gradient = ARENA_NEW(scratch, double, search->fit->dims + 2);
     search->z = ARENA_NEW(scratch, double, 4 * n);
-    search->storage = ARENA_NEW(scratch, double, 3 * (search->fit->groups + HYPER));
+    search->storage = ARENA_NEW(scratch, double, 3 * (search->fit->groups + GP_SCALARS));
     if (search->length_scales == NULL || search->gradient == NULL || search->z == NULL || search->storage == NULL)
         return error_no_memory(err);
     search->noise = search->z + n;
@@ -178,7 +178,7 @@ static void start_at(const struct gp_fit *fit, int k, const double *warm, double
 {
     gp_fit_default(fit, theta);
     if (k == 0)
-        memcpy(theta, warm, (fit->groups + HYPER) * sizeof *theta);
+        memcpy(theta, warm, (fit->groups + GP_SCALARS) * sizeof *theta);
     if (1u << k >> 1 == FIT_NOISY)
         theta[fit->groups + 1] = NOISY_START;
     if (1u << k >> 1 == FIT_WARPED)
@@ -190,7 +190,7 @@ static enum status search_all(struct search *search, const double *warm, double 
                               struct error *err)
 {
     const struct gp_fit *fit = search->fit;
-    size_t               len = fit->groups + HYPER;
+    size_t               len = fit->groups + GP_SCALARS;
     double *candidate = search->storage, *lower = candidate + len, *upper = lower + len, best = HUGE_VAL, value;
     for (size_t i = 0; i < len; i++) {
         lower[i] = priors[prior_of(fit, i)].lower;

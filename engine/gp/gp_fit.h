@@ -1,5 +1,5 @@
 /* Hyper-parameters by maximum a posteriori: log marginal likelihood plus log prior densities, by L-BFGS with the
- * analytic gradient over theta [groups + HYPER]: log length-scales, log variance, log noise variance, log a of the
+ * analytic gradient over theta [groups + GP_SCALARS]: log length-scales, log variance, log noise variance, log a of the
  * values' warp.  The values are taken to have standard deviation 1 and the inputs to lie in the unit cube.
  * Coordinates of one group share a length-scale (the values of a categorical parameter). */
 #ifndef GNOMON_ENGINE_GP_FIT_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-enum { HYPER = 3 }; /* how long theta is beyond the length-scales */
+enum { GP_SCALARS = 3 }; /* how long theta is beyond the length-scales */
 
 struct gp_fit {
     const struct kernel_kind *kind;
@@ -28,7 +28,7 @@ enum { FIT_DEFAULT = 1, FIT_NOISY = 2, FIT_WARPED = 4 };
 /* Where the search starts when nothing is known; noisy and warped differ from it by much noise and a strong warp. */
 void gp_fit_default(const struct gp_fit *fit, double *theta);
 
-/* Log prior density at theta, up to a constant, and its gradient [groups + HYPER] (NULL: not wanted).
+/* Log prior density at theta, up to a constant, and its gradient [groups + GP_SCALARS] (NULL: not wanted).
  *   length-scale    log-normal(sqrt2 + log(groups) / 2, sqrt3)     Hvarfner, Hellsten & Nardi 2024, section 4
  *                   times normal densities of sd 0.6 of log l_j about the mean of all log l: parameters are alike
  *                   until values tell them apart
@@ -36,14 +36,14 @@ void gp_fit_default(const struct gp_fit *fit, double *theta);
  *   a               log-normal, weak */
 double gp_fit_prior(const struct gp_fit *fit, const double *theta, double *gradient);
 
-/* True if theta [groups + HYPER] is finite and inside the bounds of the search. */
+/* True if theta [groups + GP_SCALARS] is finite and inside the bounds of the search. */
 bool gp_fit_allows(const struct gp_fit *fit, const double *theta);
 
 /* Hyper-parameters in the form gp takes: length_scales [dims] storage by the caller, kernel borrows it. */
 void gp_fit_expand(const struct gp_fit *fit, const double *theta, double *length_scales, struct kernel *kernel,
                    double *noise_variance);
 
-/* theta [groups + HYPER] out: the best of the searches from warm (NULL: none) and from the starts.  data->y are values
+/* theta [groups + GP_SCALARS] out: the best of the searches from warm (NULL: none) and from the starts.  data->y are values
  * before the warp.  When nothing has a finite value: warm, or the default.  data->n > 0.  Errors: NO_MEMORY.
  * O(evaluations (n^3 + n^2 dims)). */
 MUST_CHECK enum status gp_fit_run(const struct gp_fit *fit, const struct gp_data *data, const double *warm,

@@ -16,7 +16,7 @@ enum status joint_gp_init(struct joint_gp *gp, struct arena *arena, const double
     assert(outputs >= 1 && outputs <= JOINT_OUTPUTS_MAX);
     *gp = (struct joint_gp){.arena = arena, .dims = dims, .outputs = outputs, .cells = cells};
     if (cells > 0)
-        TRY(candidate_gp_init(&gp->table, arena, table, cells, dims, err));
+        TRY(table_gp_init(&gp->table, arena, table, cells, dims, err));
     for (size_t o = 1; o < outputs && cells > 0; o++)
         if ((gp->sums[o] = ARENA_NEW(arena, double, cells)) == NULL)
             return error_no_memory(err);
@@ -30,7 +30,7 @@ void joint_gp_reset(struct joint_gp *gp, double length_scale, double noise)
     gp->noise = noise;
     gp->t = 0;
     if (gp->cells > 0)
-        candidate_gp_reset(&gp->table, &kernel_se, length_scale, noise);
+        table_gp_reset(&gp->table, &kernel_se, length_scale, noise);
     for (size_t o = 1; o < gp->outputs && gp->cells > 0; o++)
         memset(gp->sums[o], 0, gp->cells * sizeof(double));
 }
@@ -79,7 +79,7 @@ static enum status append(struct joint_gp *gp, const double *x, size_t cell, dou
     if (gp->t == gp->room)
         TRY(grow(gp, err));
     if (gp->cells > 0)
-        return candidate_gp_observe(&gp->table, cell, y, err);
+        return table_gp_observe(&gp->table, cell, y, err);
     double *row = gp->L + gp->t * gp->room;
     covariances(gp, x, gp->X, gp->t, row);
     row[gp->t] = 1 + gp->noise;

@@ -15,14 +15,14 @@
 enum { JOINT_OUTPUTS_MAX = 8, JOINT_BLOCK = 512 };
 
 struct joint_gp {
-    struct arena       *arena;
-    size_t              dims, outputs, cells; /* cells 0: there is no table */
-    double              length_scale, noise;  /* noise variance / signal variance */
-    size_t              t, room;
-    struct candidate_gp table;
-    double             *sums[JOINT_OUTPUTS_MAX]; /* [cells] of outputs from 1; output 0 is the table's */
-    double             *X, *L;                   /* [room][dims], [room][room]; without a table */
-    double             *betas;                   /* [outputs + 1][room] L^-1 y of each output, then L^-1 1 */
+    struct arena   *arena;
+    size_t          dims, outputs, cells; /* cells 0: there is no table */
+    double          length_scale, noise;  /* noise variance / signal variance */
+    size_t          t, room;
+    struct table_gp table;
+    double         *sums[JOINT_OUTPUTS_MAX]; /* [cells] of outputs from 1; output 0 is the table's */
+    double         *X, *L;                   /* [room][dims], [room][room]; without a table */
+    double         *betas;                   /* [outputs + 1][room] L^-1 y of each output, then L^-1 1 */
 };
 
 /* table [cells][dims], borrowed; cells 0: none.  Errors: NO_MEMORY. */

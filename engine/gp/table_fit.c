@@ -11,15 +11,14 @@ static const double PRIOR_SD[UNKNOWNS] = {1.5, 1.0, 2.0};
 static const double NOISE_MIN = 1e-6; /* of the variance: keeps every pivot of the factor well above rounding */
 
 struct search {
-    const struct candidate_fit *fit;
-    double                      centre[UNKNOWNS];      /* of the priors, logarithms */
-    double                     *r2, *K, *spare;        /* [n][n] */
-    double                     *v;                     /* [n] */
-    double                      theta[UNKNOWNS], best; /* where the search stands */
+    const struct table_fit *fit;
+    double                  centre[UNKNOWNS];      /* of the priors, logarithms */
+    double                 *r2, *K, *spare;        /* [n][n] */
+    double                 *v;                     /* [n] */
+    double                  theta[UNKNOWNS], best; /* where the search stands */
 };
 
-static enum status search_init(struct search *s, const struct candidate_fit *fit, struct arena *scratch,
-                               struct error *err)
+static enum status search_init(struct search *s, const struct table_fit *fit, struct arena *scratch, struct error *err)
 {
     size_t n = fit->n;
     *s = (struct search){
@@ -49,9 +48,9 @@ static enum status search_init(struct search *s, const struct candidate_fit *fit
 /* Minus the logarithm of likelihood times prior, without constants; INFINITY where it cannot be computed. */
 static double cost(const struct search *s, const double theta[UNKNOWNS])
 {
-    const struct candidate_fit *fit = s->fit;
-    size_t                      n = fit->n;
-    double                      variance = exp(theta[VARIANCE]), inverse = exp(-2 * theta[LENGTH]), sum = 0, jitter;
+    const struct table_fit *fit = s->fit;
+    size_t                  n = fit->n;
+    double                  variance = exp(theta[VARIANCE]), inverse = exp(-2 * theta[LENGTH]), sum = 0, jitter;
     double wider = 1 + 2 * fit->release_noise * inverse, rho = pow(wider, -0.5 * (double)fit->release_dims);
     double own = variance * (1 - rho);
     double noise = fmax(exp(theta[NOISE]), NOISE_MIN * variance);
@@ -114,7 +113,7 @@ static void search_compass(struct search *s, const bool fixed[UNKNOWNS])
     }
 }
 
-enum status candidate_fit(struct candidate_fit *fit, struct arena *scratch, struct error *err)
+enum status table_fit(struct table_fit *fit, struct arena *scratch, struct error *err)
 {
     const bool    fixed[UNKNOWNS] = {fit->fixed_length_scale, fit->fixed_variance, fit->fixed_noise};
     struct search s;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct candidate_fit {
+struct table_fit {
     const struct kernel_kind *kind;
     size_t                    n, columns;
     const double             *X;               /* [n][columns] the observed rows */
@@ -29,6 +29,6 @@ struct candidate_fit {
  * noise, over the logarithms (Rasmussen & Williams 2006, (5.8) plus prior): a grid over length_scale and noise, then
  * a compass search down to steps of 1/32.  Deterministic unless late says otherwise.  noise >= 1e-6 variance on
  * return.  Errors: NO_MEMORY; NUMERIC when no evaluation was finite (values stay).  About 100 n^3 / 3. */
-MUST_CHECK enum status candidate_fit(struct candidate_fit *fit, struct arena *scratch, struct error *err);
+MUST_CHECK enum status table_fit(struct table_fit *fit, struct arena *scratch, struct error *err);
 
 #endif

@@ -15,19 +15,19 @@ static size_t padded(size_t n)
     return (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-enum status candidate_gp_init(struct candidate_gp *gp, struct arena *arena, const double *rows, size_t n,
-                              size_t columns, struct error *err)
+enum status table_gp_init(struct table_gp *gp, struct arena *arena, const double *rows, size_t n, size_t columns,
+                          struct error *err)
 {
-    *gp = (struct candidate_gp){.arena = arena, .rows = rows, .n = n, .columns = columns};
+    *gp = (struct table_gp){.arena = arena, .rows = rows, .n = n, .columns = columns};
     double **const arrays[] = {&gp->sum, &gp->sum_one, &gp->variance, &gp->variance_pending};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if ((*arrays[i] = ARENA_NEW(arena, double, padded(n))) == NULL)
             return error_no_memory(err);
-    candidate_gp_reset(gp, &kernel_se, 1, 1);
+    table_gp_reset(gp, &kernel_se, 1, 1);
     return STATUS_OK;
 }
 
-void candidate_gp_reset(struct candidate_gp *gp, const struct kernel_kind *kind, double length_scale, double noise)
+void table_gp_reset(struct table_gp *gp, const struct kernel_kind *kind, double length_scale, double noise)
 {
     gp->kind = kind;
     gp->length_scale = length_scale;
@@ -41,7 +41,7 @@ void candidate_gp_reset(struct candidate_gp *gp, const struct kernel_kind *kind,
 
 /* Doubles the room of everything that grows with the observations; the old arrays stay in the arena (at most a
  * third of the new ones). */
-static bool grow(struct candidate_gp *gp)
+static bool grow(struct table_gp *gp)
 {
     size_t  old = gp->room, room = old == 0 ? FIRST_ROOM : 2 * old;
     size_t *at = ARENA_NEW(gp->arena, size_t, room);
@@ -62,7 +62,7 @@ static bool grow(struct candidate_gp *gp)
 }
 
 /* One more array of V and one more row of L can be written. */
-static bool reserve(struct candidate_gp *gp)
+static bool reserve(struct table_gp *gp)
 {
     size_t t = gp->observed + gp->pending;
     if (t == gp->room && !grow(gp))
@@ -94,14 +94,14 @@ static double squared_distance(const double *x, const double *z, size_t columns)
 }
 
 /* Without what a row has for itself. */
-static double covariance(const struct candidate_gp *gp, const double *x, size_t j)
+static double covariance(const struct table_gp *gp, const double *x, size_t j)
 {
     double r2 = squared_distance(x, gp->rows + j * gp->columns, gp->columns);
     return (1 - gp->own) * kernel_value(gp->kind, r2 / (gp->length_scale * gp->length_scale));
 }
 
 /* Row t of L for one more row of the matrix. */
-static enum status append_factor(struct candidate_gp *gp, size_t t, size_t row, struct error *err)
+static enum status append_factor(struct table_gp *gp, size_t t, size_t row, struct error *err)
 {
     double *l = gp->L + t * gp->room;
     for (size_t i = 0; i < t; i++)
@@ -111,7 +111,7 @@ static enum status append_factor(struct candidate_gp *gp, size_t t, size_t row, 
 }
 
 /* sum[BLOCK] -= l_i V_i over the arrays before t, for the rows from j on; four arrays at a time. */
-static void subtract_earlier(const struct candidate_gp *gp, const double *l, size_t t, size_t j, double *restrict sum)
+static void subtract_earlier(const struct table_gp *gp, const double *l, size_t t, size_t j, double *restrict sum)
 {
     size_t i = 0;
     for (; i + 4 <= t; i += 4) {
@@ -129,7 +129,7 @@ static void subtract_earlier(const struct candidate_gp *gp, const double *l, siz
 }
 
 /* V_t = (K(x_t, all) - sum_{i < t} L_ti V_i) / L_tt. */
-static void append_array(struct candidate_gp *gp, size_t t)
+static void append_array(struct table_gp *gp, size_t t)
 {
     const double *l = gp->L + t * gp->room, *x = gp->rows + gp->at[t] * gp->columns, scale = 1 / l[t];
     for (size_t j = 0; j < gp->n; j += BLOCK) {
@@ -153,7 +153,7 @@ static void subtract_square(const float *v, size_t n, double *restrict variance)
 }
 
 /* Appends a row to L and V behind the observed and pending ones. */
-static enum status append(struct candidate_gp *gp, size_t row, struct error *err)
+static enum status append(struct table_gp *gp, size_t row, struct error *err)
 {
     size_t t = gp->observed + gp->pending;
     if (!reserve(gp))
@@ -165,7 +165,7 @@ static enum status append(struct candidate_gp *gp, size_t row, struct error *err
 }
 
 /* Keeps the first few pending rows: the same subtractions in the same order as if they had been appended now. */
-static void keep_pending(struct candidate_gp *gp, size_t count)
+static void keep_pending(struct table_gp *gp, size_t count)
 {
     if (count == gp->pending)
         return;
@@ -175,7 +175,7 @@ static void keep_pending(struct candidate_gp *gp, size_t count)
         subtract_square(gp->V[gp->observed + i], padded(gp->n), gp->variance_pending);
 }
 
-static void add_value(struct candidate_gp *gp, double beta, double beta_one)
+static void add_value(struct table_gp *gp, double beta, double beta_one)
 {
     size_t       t = gp->observed++, n = padded(gp->n);
     const float *v = gp->V[t];
@@ -188,7 +188,7 @@ static void add_value(struct candidate_gp *gp, double beta, double beta_one)
     subtract_square(v, n, gp->variance);
 }
 
-enum status candidate_gp_observe(struct candidate_gp *gp, size_t row, double y, struct error *err)
+enum status table_gp_observe(struct table_gp *gp, size_t row, double y, struct error *err)
 {
     size_t t = gp->observed;
     bool   was_first = gp->pending > 0 && gp->at[t] == row;
@@ -208,7 +208,7 @@ enum status candidate_gp_observe(struct candidate_gp *gp, size_t row, double y, 
     return STATUS_OK;
 }
 
-enum status candidate_gp_set_pending(struct candidate_gp *gp, const size_t *rows, size_t count, struct error *err)
+enum status table_gp_set_pending(struct table_gp *gp, const size_t *rows, size_t count, struct error *err)
 {
     size_t same = 0;
     while (same < count && same < gp->pending && gp->at[gp->observed + same] == rows[same])
@@ -221,12 +221,12 @@ enum status candidate_gp_set_pending(struct candidate_gp *gp, const size_t *rows
     return STATUS_OK;
 }
 
-double candidate_gp_mean(const struct candidate_gp *gp, size_t j, double c)
+double table_gp_mean(const struct table_gp *gp, size_t j, double c)
 {
     return c + (gp->sum[j] - c * gp->sum_one[j]);
 }
 
-double candidate_gp_sd(const struct candidate_gp *gp, size_t j, bool with_pending)
+double table_gp_sd(const struct table_gp *gp, size_t j, bool with_pending)
 {
     return sqrt(fmax((with_pending ? gp->variance_pending : gp->variance)[j], 0));
 }

@@ -28,7 +28,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct candidate_gp {
+struct table_gp {
     struct arena             *arena;
     const double             *rows; /* [n][columns] row-major, borrowed */
     size_t                    n, columns;
@@ -46,25 +46,24 @@ struct candidate_gp {
 };
 
 /* Allocates the four arrays of n.  Errors: NO_MEMORY. */
-MUST_CHECK enum status candidate_gp_init(struct candidate_gp *gp, struct arena *arena, const double *rows, size_t n,
-                                         size_t columns, struct error *err);
+MUST_CHECK enum status table_gp_init(struct table_gp *gp, struct arena *arena, const double *rows, size_t n,
+                                     size_t columns, struct error *err);
 
 /* Back to the prior, with these hyper-parameters; memory is kept.  length_scale > 0, noise > 0.  O(n). */
-void candidate_gp_reset(struct candidate_gp *gp, const struct kernel_kind *kind, double length_scale, double noise);
+void table_gp_reset(struct table_gp *gp, const struct kernel_kind *kind, double length_scale, double noise);
 
 /* One observation y of a row (a row may be observed again).  O(n (t + columns)).
  * Errors: NO_MEMORY; NUMERIC "singular" when the new pivot is not positive or y is not finite.  The model is then
  * unchanged, except that pending rows may have been dropped. */
-MUST_CHECK enum status candidate_gp_observe(struct candidate_gp *gp, size_t row, double y, struct error *err);
+MUST_CHECK enum status table_gp_observe(struct table_gp *gp, size_t row, double y, struct error *err);
 
 /* Makes these the pending rows.  Those that are pending already, from the first on, cost nothing; each further one
- * costs O(n (t + columns)); O(n) per kept row when others are dropped.  Errors: as candidate_gp_observe. */
-MUST_CHECK enum status candidate_gp_set_pending(struct candidate_gp *gp, const size_t *rows, size_t count,
-                                                struct error *err);
+ * costs O(n (t + columns)); O(n) per kept row when others are dropped.  Errors: as table_gp_observe. */
+MUST_CHECK enum status table_gp_set_pending(struct table_gp *gp, const size_t *rows, size_t count, struct error *err);
 
 /* Posterior mean of row j with the constant prior mean c. */
-double candidate_gp_mean(const struct candidate_gp *gp, size_t j, double c);
+double table_gp_mean(const struct table_gp *gp, size_t j, double c);
 /* Posterior standard deviation of row j, as a part of the signal's; without noise. */
-double candidate_gp_sd(const struct candidate_gp *gp, size_t j, bool with_pending);
+double table_gp_sd(const struct table_gp *gp, size_t j, bool with_pending);
 
 #endif

@@ -36,26 +36,26 @@ enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
 enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
 
 /* What is known of an earlier study, for the algorithms that learn from some: a snapshot, which never changes. */
-struct meta_study {
+struct earlier_study {
     const char   *name;
     const double *points; /* [n][params_len] of the problem's space, natural units; NULL on candidates */
     const size_t *rows;   /* [n] candidates */
     const double *values; /* [n] finite, larger is better */
     size_t        n;      /* > 0 */
 };
-enum { META_STUDIES_MAX = 256, META_VALUES_MAX = 500 /* of one study */ };
+enum { EARLIER_STUDIES_MAX = 256, EARLIER_VALUES_MAX = 500 /* of one study */ };
 
 struct problem {
     const struct space *space;
     const double
             *options; /* [as many as policy->options], checked against the table, the fallback where none is given */
     uint64_t seed;
-    size_t   memory_bytes;                 /* limit of the session's arenas together */
-    const enum metric_kind  *metrics;      /* [metrics_len] */
-    size_t                   metrics_len;  /* 0 or 1: one objective */
-    bool                     is_minimized; /* values have their sign flipped: for options in the metric's own units */
-    const struct meta_study *meta; /* [meta_len] earlier studies; only an algorithm with read_meta looks at them */
-    size_t                   meta_len;
+    size_t   memory_bytes;                /* limit of the session's arenas together */
+    const enum metric_kind *metrics;      /* [metrics_len] */
+    size_t                  metrics_len;  /* 0 or 1: one objective */
+    bool                    is_minimized; /* values have their sign flipped: for options in the metric's own units */
+    const struct earlier_study *earlier; /* [earlier_len] studies; only an algorithm with read_transfer looks at them */
+    size_t                      earlier_len;
 };
 
 /* One line of the study's log, as a policy sees it. */
@@ -78,7 +78,7 @@ struct event {
     const double   *point;  /* [space_point_len] natural units, every kind of event; NULL on candidates */
     size_t          row;    /* candidates */
     double          value;  /* EVENT_OBSERVED: finite, larger is better; the first objective's */
-    double          stddev; /* of value; 0: not given */
+    double          sd;     /* of value; 0: not given */
     const double   *values; /* EVENT_OBSERVED: [metrics_len] finite, then [metrics_len] standard deviations (0: not
                                given); may be NULL when there is one metric.  Graph: the value at each site of the
                                point [space_point_len], NaN from the first on that was not measured */
@@ -179,12 +179,12 @@ struct residual {
 };
 
 /* How far an algorithm trusted each earlier study when it made a proposal. */
-struct meta_state {
-    double nu;                     /* share of all earlier studies together, in [0, 1]; the rest is the study's own */
-    size_t rounds;                 /* values that the estimates were made from */
-    size_t len;                    /* earlier studies */
-    double gaps[META_STUDIES_MAX]; /* estimated distance, in standardised units; NaN: not estimated */
-    double weights[META_STUDIES_MAX]; /* >= 0; their sum is 1 unless all are 0 */
+struct transfer_state {
+    double nu;     /* share of all earlier studies together, in [0, 1]; the rest is the study's own */
+    size_t rounds; /* values that the estimates were made from */
+    size_t len;    /* earlier studies */
+    double gaps[EARLIER_STUDIES_MAX];    /* estimated distance, in standardised units; NaN: not estimated */
+    double weights[EARLIER_STUDIES_MAX]; /* >= 0; their sum is 1 unless all are 0 */
 };
 
 struct session;
@@ -215,8 +215,8 @@ struct policy {
      * the first objective.  Nothing else sees it.  NULL when the algorithm has a model of one metric only. */
     void (*show)(struct session *, size_t metric);
     /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
-     * any, and problem.meta is not for it. */
-    bool (*read_meta)(const void *note, size_t note_bytes, struct meta_state *out);
+     * any, and problem.earlier is not for it. */
+    bool (*read_transfer)(const void *note, size_t note_bytes, struct transfer_state *out);
     /* What the agent sends to its federation in this round: vector, as long as the option "features" says.  NULL: the
      * algorithm is not for federations.  CONFLICT "no_observations"; NUMERIC; NO_MEMORY.  Changes nothing. */
     enum status (*message)(struct session *, uint64_t round, double *vector, struct error *err);

@@ -15,7 +15,7 @@ struct session {
     struct arena          arena;
     const struct problem *problem;
     bool                  is_sobol;
-    struct finite         used;  /* points */
+    struct used_points    used;  /* points */
     unsigned char        *taken; /* [rows_len] candidates */
     size_t                taken_len;
     double               *unit; /* [params_len] scratch */
@@ -39,7 +39,7 @@ static enum status session_open(const struct problem *problem, bool is_sobol, st
     if (s == NULL)
         return error_no_memory(err);
     *s = (struct session){.arena = arena, .problem = problem, .is_sobol = is_sobol};
-    finite_init(&s->used, &s->arena, space, problem->options[REPEAT] == 1);
+    used_points_init(&s->used, &s->arena, space, problem->options[REPEAT] == 1);
     s->taken = arena_zalloc(&s->arena, space->kind == SPACE_CANDIDATES ? space->rows_len : 0, 1);
     s->unit = ARENA_NEW(&s->arena, double, space->params_len + 1);
     if (s->taken == NULL || s->unit == NULL) {
@@ -64,7 +64,7 @@ static enum status tell(struct session *s, const struct event *event, struct err
 {
     const struct space *space = s->problem->space;
     if (space->kind == SPACE_PARAMETERS)
-        return finite_add(&s->used, event->point, err);
+        return used_points_add(&s->used, event->point, err);
     if (event->row >= space->rows_len)
         return error_set(err, STATUS_INVALID, "no_such_row", "/candidate", "there is no row %zu", event->row);
     s->taken_len += s->taken[event->row] == 0;
@@ -92,7 +92,7 @@ static void draw_point(struct session *s, const struct ask *ask, const struct sp
     struct rng rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
     for (int attempt = 0; attempt < DRAWS; attempt++) {
         draw_unit(s, ask->trial, s->is_sobol && attempt == 0, &rng, view->params_len);
-        if (space_prior_quantile(view, s->unit, point) && !finite_has(&s->used, point))
+        if (space_prior_quantile(view, s->unit, point) && !used_points_has(&s->used, point))
             return;
     }
 }
@@ -103,7 +103,7 @@ static enum status ask_point(struct session *s, const struct ask *ask, double *p
     struct arena_mark mark = arena_mark(&s->arena);
     TRY(space_hold(s->problem->space, ask->fixed, &s->arena, &view, err));
     draw_point(s, ask, &view, point);
-    bool found = finite_find(&s->used, &view, point);
+    bool found = used_points_find(&s->used, &view, point);
     arena_release(&s->arena, mark);
     return found ? STATUS_OK : exhausted(err);
 }

@@ -78,7 +78,7 @@ enum status trial_log_tell(struct trial_log *log, const struct event *event, str
         trial->finished = log->events;
     if (trial->state == LOG_OBSERVED) {
         trial->value = event->value;
-        trial->stddev = event->stddev;
+        trial->sd = event->sd;
     }
     return STATUS_OK;
 }

@@ -10,8 +10,8 @@ enum log_state { LOG_PENDING, LOG_OBSERVED, LOG_INFEASIBLE, LOG_FAILED, LOG_ABAN
 struct log_trial {
     uint64_t       number;
     enum log_state state;
-    double         value, stddev; /* LOG_OBSERVED */
-    uint64_t       finished;      /* which event of the log made it observed or infeasible, the last time; 0: none */
+    double         value, sd; /* LOG_OBSERVED */
+    uint64_t       finished;  /* which event of the log made it observed or infeasible, the last time; 0: none */
 };
 
 struct trial_log {

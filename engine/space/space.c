@@ -5,7 +5,7 @@
 
 static const double COUNT_MAX = 9007199254740992.0; /* 2^53 */
 
-static enum status candidates_check(const struct space *space, struct error *err)
+static enum status row_policy_check(const struct space *space, struct error *err)
 {
     if (space->rows_len == 0 || space->rows_len > SPACE_CANDIDATES_MAX)
         return error_set(err, STATUS_INVALID, "bad_size", "/space/rows", "rows must be 1 to %d", SPACE_CANDIDATES_MAX);
@@ -55,7 +55,7 @@ enum status space_init(struct space *space, struct error *err)
 {
     space->dims = 0;
     if (space->kind == SPACE_CANDIDATES)
-        return candidates_check(space, err);
+        return row_policy_check(space, err);
     if (space->kind == SPACE_IMAGE)
         return image_check(space, err);
     if (space->kind == SPACE_GRAPH)

@@ -7,12 +7,12 @@
 
 static const uint64_t EMPTY = UINT64_MAX;
 
-void finite_init(struct finite *finite, struct arena *arena, const struct space *space, bool repeats)
+void used_points_init(struct used_points *finite, struct arena *arena, const struct space *space, bool repeats)
 {
-    *finite = (struct finite){.space = space, .arena = arena, .count = repeats ? SIZE_MAX : space_count(space)};
+    *finite = (struct used_points){.space = space, .arena = arena, .count = repeats ? SIZE_MAX : space_count(space)};
 }
 
-static uint64_t number(const struct finite *finite, const double *point)
+static uint64_t number(const struct used_points *finite, const double *point)
 {
     uint64_t number = 0;
     for (size_t i = 0; i < finite->space->params_len; i++) {
@@ -32,7 +32,7 @@ static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t number)
     return &slots[at];
 }
 
-static enum status grow(struct finite *finite, struct error *err)
+static enum status grow(struct used_points *finite, struct error *err)
 {
     size_t    capacity = finite->capacity == 0 ? 64 : 2 * finite->capacity;
     uint64_t *slots = ARENA_NEW(finite->arena, uint64_t, capacity);
@@ -47,7 +47,7 @@ static enum status grow(struct finite *finite, struct error *err)
     return STATUS_OK;
 }
 
-enum status finite_add(struct finite *finite, const double *point, struct error *err)
+enum status used_points_add(struct used_points *finite, const double *point, struct error *err)
 {
     if (finite->count == SIZE_MAX || !space_has(finite->space, point))
         return STATUS_OK;
@@ -59,17 +59,17 @@ enum status finite_add(struct finite *finite, const double *point, struct error 
     return STATUS_OK;
 }
 
-bool finite_has(const struct finite *finite, const double *point)
+bool used_points_has(const struct used_points *finite, const double *point)
 {
     return finite->used > 0 && *slot_of(finite->slots, finite->capacity, number(finite, point)) != EMPTY;
 }
 
 /* The walk is a cycle of different points, and among any used + 1 of them one is not used: if there were only used
  * ones, the cycle is shorter than that. */
-bool finite_find(const struct finite *finite, const struct space *view, double *point)
+bool used_points_find(const struct used_points *finite, const struct space *view, double *point)
 {
     size_t steps = finite->used;
-    while (finite_has(finite, point)) {
+    while (used_points_has(finite, point)) {
         if (steps-- == 0)
             return false;
         (void)space_step(view, point);

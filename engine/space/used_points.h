@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct finite {
+struct used_points {
     const struct space *space;
     struct arena       *arena;
     size_t              count;    /* of the space; SIZE_MAX: not finite */
@@ -21,14 +21,14 @@ struct finite {
 };
 
 /* repeats: points may come again; the space is then treated as one that is not finite. */
-void finite_init(struct finite *finite, struct arena *arena, const struct space *space, bool repeats);
+void used_points_init(struct used_points *finite, struct arena *arena, const struct space *space, bool repeats);
 
 /* Errors: NO_MEMORY. */
-MUST_CHECK enum status finite_add(struct finite *finite, const double *point, struct error *err);
-bool                   finite_has(const struct finite *finite, const double *point);
+MUST_CHECK enum status used_points_add(struct used_points *finite, const double *point, struct error *err);
+bool                   used_points_has(const struct used_points *finite, const double *point);
 
 /* Steps on from point, itself included, to one that is not used; view: the space with what is held (space_hold).
  * False: all are used.  O(used) steps. */
-bool finite_find(const struct finite *finite, const struct space *view, double *point);
+bool used_points_find(const struct used_points *finite, const struct space *view, double *point);
 
 #endif

@@ -164,7 +164,7 @@ struct session {
     struct session       *inner;
     struct trial_log      log; /* a stopped trial is observed in it */
     struct curves         curves;
-    struct finite         used;
+    struct used_points    used;
     struct slot          *active, *unused;
     double               *point, *fixed, *lengths; /* [params_len + 1] scratch */
 };
@@ -242,7 +242,7 @@ static enum status open_parts(struct session *session, struct error *err)
         return error_no_memory(err);
     trial_log_init(&session->log, &session->kept, p);
     curves_init(&session->curves, &session->kept);
-    finite_init(&session->used, &session->kept, session->problem->space, session->problem->options[REPEAT] == 1);
+    used_points_init(&session->used, &session->kept, session->problem->space, session->problem->options[REPEAT] == 1);
     TRY(extend_space(session, err));
     return open_inner(session, bytes / 2, err);
 }
@@ -354,17 +354,17 @@ static enum status tell_measured(struct session *session, const struct event *ev
 static enum status tell_curve(struct session *session, const struct event *event, struct error *err)
 {
     const struct curve *curve = curves_find(&session->curves, event->trial);
-    size_t              epochs = epochs_of(session->problem), told = 0, stride = epochs / SPACED;
+    size_t              epochs = epochs_of(session->problem), newest = 0, stride = epochs / SPACED;
     size_t              whole = curve == NULL ? 0 : curve_upto(curve, (double)epochs - 1.0);
     stride = stride > 0 ? stride : 1;
     for (size_t k = 0; k < SPACED && whole > 0; k++) {
         size_t at = curve_upto(curve, k == 0 ? 1.0 : (double)(k * stride));
         at = at < whole ? at : whole;
-        if (at > told)
+        if (at > newest)
             TRY(tell_measured(session, event, curve, at - 1, err));
-        told = at > told ? at : told;
+        newest = at > newest ? at : newest;
     }
-    if (event->kind == EVENT_STOPPED && whole > told)
+    if (event->kind == EVENT_STOPPED && whole > newest)
         return tell_measured(session, event, curve, whole - 1, err);
     return STATUS_OK;
 }
@@ -391,7 +391,7 @@ static enum status tell(struct session *session, const struct event *event, stru
     if (event->kind == EVENT_STOPPED)
         logged.kind = EVENT_OBSERVED;
     TRY(trial_log_tell(&session->log, &logged, err));
-    TRY(finite_add(&session->used, event->point, err));
+    TRY(used_points_add(&session->used, event->point, err));
     if (event->kind == EVENT_SUGGESTED)
         return tell_inner(session, event, event->kind, FINAL, (double)epochs_of(session->problem), err);
     return tell_end(session, event, err);
@@ -414,7 +414,7 @@ static enum status ask_initial(struct session *session, const struct ask *ask, s
     if (status == STATUS_OK) {
         sobol_start(session->problem->seed, ask->trial, view.params_len, session->point);
         (void)space_prior_quantile(&view, session->point, out->point);
-        if (!finite_find(&session->used, &view, out->point))
+        if (!used_points_find(&session->used, &view, out->point))
             status = error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
     }
     out->fallback = NULL;

@@ -12,12 +12,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { SAMPLES = META_OWN };
+enum { SAMPLES = TRANSFER_OWN };
 enum { POINTS_MIN = 3 };
 
 // clang-format off
 static const struct option options[] = {
-    META_OPTIONS(META_EACH),
+    TRANSFER_OPTIONS(TRANSFER_EACH),
     [SAMPLES] = {.name = "samples", .kind = OPTION_INT, .min = 10, .max = 1000, .fallback = 100,
                  .help = "draws by which the models are compared"},
     {.name = NULL},
@@ -25,7 +25,7 @@ static const struct option options[] = {
 // clang-format on
 
 /* The weights from the order of all points; the last is the study's own. */
-static enum status rank_models(struct meta_view *view, double *weights, struct error *err)
+static enum status rank_models(struct transfer_view *view, double *weights, struct error *err)
 {
     size_t  n = view->target->n, len = view->len;
     double *mean = ARENA_NEW(view->scratch, double, 2 * (len + 1) * n);
@@ -39,18 +39,18 @@ static enum status rank_models(struct meta_view *view, double *weights, struct e
         mean[j] = view->target->shift + view->target->scale * mean[j];
         sd[j] = view->target->scale * sd[j];
     }
-    struct meta_rank rank = {.models = len + 1,
-                             .n = n,
-                             .samples = (size_t)view->problem->options[SAMPLES],
-                             .mean = mean,
-                             .sd = sd,
-                             .y = view->y};
-    struct rng       rng = rng_at(view->problem->seed, view->trial, RNG_WEIGHTS);
-    return meta_rank_ensemble(&rank, &rng, weights, view->scratch, err);
+    struct transfer_rank rank = {.models = len + 1,
+                                 .n = n,
+                                 .samples = (size_t)view->problem->options[SAMPLES],
+                                 .mean = mean,
+                                 .sd = sd,
+                                 .y = view->y};
+    struct rng           rng = rng_at(view->problem->seed, view->trial, RNG_WEIGHTS);
+    return transfer_rank_ensemble(&rank, &rng, weights, view->scratch, err);
 }
 
 /* What the mixture expects where the most was measured; without points, of the earlier studies' best values. */
-static double incumbent(const struct meta_view *view)
+static double incumbent(const struct transfer_view *view)
 {
     size_t n = view->target->n, best = 0;
     double sum = 0.0;
@@ -62,13 +62,13 @@ static double incumbent(const struct meta_view *view)
     for (size_t i = 0; i < view->len; i++) {
         double most = n > 0 ? view->point_mean[i * n + best] : -HUGE_VAL;
         for (size_t j = 0; j < view->task[i].n && n == 0; j++)
-            most = fmax(most, meta_task_y(&view->task[i], j));
+            most = fmax(most, transfer_task_y(&view->task[i], j));
         sum += view->factors[i] * most;
     }
     return sum;
 }
 
-static enum status weigh(struct meta_view *view, struct error *err)
+static enum status weigh(struct transfer_view *view, struct error *err)
 {
     size_t len = view->len;
     view->seen = (double)view->observations;
@@ -83,7 +83,7 @@ static enum status weigh(struct meta_view *view, struct error *err)
     return STATUS_OK;
 }
 
-static double combine(const struct meta_view *view, const struct meta_parts *parts)
+static double combine(const struct transfer_view *view, const struct transfer_parts *parts)
 {
     struct acq acq = {.kind = ACQ_LOG_EI, .best = view->bests[view->len]};
     double     sum = 0.0, variance = 0.0, by_mean, by_sd;
@@ -101,17 +101,17 @@ static double combine(const struct meta_view *view, const struct meta_parts *par
     return value;
 }
 
-static const struct meta_rule rule = {
+static const struct transfer_rule rule = {
     .options = options, .acquisition = "log-ei", .wants_points = true, .weigh = weigh, .combine = combine};
 
 static enum status check(const struct problem *problem, struct error *err)
 {
-    return meta_check(problem, err);
+    return transfer_check(problem, err);
 }
 
 static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
 {
-    return meta_open(problem, &rule, out, err);
+    return transfer_open(problem, &rule, out, err);
 }
 
 const struct policy policy_rgpe = {
@@ -121,5 +121,5 @@ const struct policy policy_rgpe = {
     .options = options,
     .check = check,
     .open = open_session,
-    META_POLICY,
+    TRANSFER_POLICY,
 };

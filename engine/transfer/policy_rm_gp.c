@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-enum { WEIGHTS = META_OWN, GAP, ETA, DECAY, POWER, WIDTH, BETA, DELTA };
+enum { WEIGHTS = TRANSFER_OWN, GAP, ETA, DECAY, POWER, WIDTH, BETA, DELTA };
 enum { WEIGHTS_ONLINE, WEIGHTS_FIXED };
 enum { GAP_MEAN, GAP_MAX };
 enum { WIDTH_CONSTANT, WIDTH_THEORY, WIDTH_SCHEDULE };
@@ -23,7 +23,7 @@ static const char *const width_names[] = {"constant", "theory", "schedule", NULL
 
 // clang-format off
 static const struct option options[] = {
-    META_OPTIONS(META_TOGETHER),
+    TRANSFER_OPTIONS(TRANSFER_TOGETHER),
     [WEIGHTS] = {.name = "weights", .kind = OPTION_CHOICE, .max = 1, .choices = weight_names,
                  .help = "weights of the earlier studies: learnt, or all equal"},
     [GAP] = {.name = "gap", .kind = OPTION_CHOICE, .max = 1, .choices = gap_names,
@@ -60,7 +60,7 @@ static void choose_widths(const struct problem *problem, double t, double *own, 
     switch ((int)problem->options[WIDTH]) {
     case WIDTH_THEORY:
         *own = sqrt(2.0 * (points + log(t * t * PI_SQUARED / (2.0 * delta))));
-        *earlier = sqrt(2.0 * (points + log(3.0 * (double)problem->meta_len / delta)));
+        *earlier = sqrt(2.0 * (points + log(3.0 * (double)problem->earlier_len / delta)));
         break;
     case WIDTH_SCHEDULE:
         *own = sqrt(0.2 * dims * log(2.0 * t));
@@ -71,35 +71,35 @@ static void choose_widths(const struct problem *problem, double t, double *own, 
     }
 }
 
-static enum status estimate_gaps(struct meta_view *view, double width, struct error *err)
+static enum status estimate_gaps(struct transfer_view *view, double width, struct error *err)
 {
     bool largest = view->problem->options[GAP] == GAP_MAX;
     for (size_t i = 0; i < view->len; i++) {
-        const struct meta_task *task = &view->task[i];
-        struct arena_mark       mark = arena_mark(view->scratch);
-        double                 *arrays = ARENA_NEW(view->scratch, double, 3 * task->n);
+        const struct transfer_task *task = &view->task[i];
+        struct arena_mark           mark = arena_mark(view->scratch);
+        double                     *arrays = ARENA_NEW(view->scratch, double, 3 * task->n);
         if (arrays == NULL)
             return error_no_memory(err);
         double *y = arrays, *mean = arrays + task->n, *sd = arrays + 2 * task->n;
-        TRY(meta_task_posterior(view->target, task->X, task->n, mean, sd, view->scratch, err));
+        TRY(transfer_task_posterior(view->target, task->X, task->n, mean, sd, view->scratch, err));
         for (size_t j = 0; j < task->n; j++)
-            y[j] = meta_task_y(task, j);
-        view->gaps[i] = meta_weights_gap(y, mean, sd, task->n, width, largest);
+            y[j] = transfer_task_y(task, j);
+        view->gaps[i] = transfer_weights_gap(y, mean, sd, task->n, width, largest);
         arena_release(view->scratch, mark);
     }
     return STATUS_OK;
 }
 
-static void set_weights(struct meta_view *view)
+static void set_weights(struct transfer_view *view)
 {
     bool fixed = view->problem->options[WEIGHTS] == WEIGHTS_FIXED;
-    meta_weights_follow(view->sums, view->len, fixed ? 0.0 : view->problem->options[ETA], view->weights);
+    transfer_weights_follow(view->sums, view->len, fixed ? 0.0 : view->problem->options[ETA], view->weights);
 }
 
 /* The rounds since the last note. */
-static enum status play(struct meta_view *view, double width, struct error *err)
+static enum status play(struct transfer_view *view, double width, struct error *err)
 {
-    double initial = view->problem->options[META_INITIAL];
+    double initial = view->problem->options[TRANSFER_INITIAL];
     double seen = view->seen < 0.0 ? initial : view->seen, rounds = (double)view->observations - seen;
     if (view->len == 0) {
         view->nu = 0.0;
@@ -112,16 +112,16 @@ static enum status play(struct meta_view *view, double width, struct error *err)
     }
     set_weights(view);
     if (rounds >= 1.0)
-        view->nu *= pow(meta_weights_decay(view->weights, view->gaps, view->len, view->problem->options[DECAY],
-                                           view->problem->options[POWER]),
+        view->nu *= pow(transfer_weights_decay(view->weights, view->gaps, view->len, view->problem->options[DECAY],
+                                               view->problem->options[POWER]),
                         rounds);
     view->seen = fmax(seen, (double)view->observations);
     return STATUS_OK;
 }
 
-static enum status weigh(struct meta_view *view, struct error *err)
+static enum status weigh(struct transfer_view *view, struct error *err)
 {
-    double t = fmax((double)view->observations - view->problem->options[META_INITIAL] + 1.0, 1.0), own, earlier;
+    double t = fmax((double)view->observations - view->problem->options[TRANSFER_INITIAL] + 1.0, 1.0), own, earlier;
     choose_widths(view->problem, t, &own, &earlier);
     TRY(play(view, own, err));
     for (size_t i = 0; i < view->len; i++) {
@@ -133,7 +133,7 @@ static enum status weigh(struct meta_view *view, struct error *err)
     return STATUS_OK;
 }
 
-static double combine(const struct meta_view *view, const struct meta_parts *parts)
+static double combine(const struct transfer_view *view, const struct transfer_parts *parts)
 {
     double sum = 0.0;
     for (size_t i = 0; i < parts->k; i++) {
@@ -144,7 +144,7 @@ static double combine(const struct meta_view *view, const struct meta_parts *par
     return sum;
 }
 
-static enum status weigh_draws(struct meta_view *view, struct error *err)
+static enum status weigh_draws(struct transfer_view *view, struct error *err)
 {
     struct rng rng = rng_at(view->problem->seed, view->trial, RNG_WEIGHTS);
     TRY(weigh(view, err));
@@ -156,23 +156,24 @@ static enum status weigh_draws(struct meta_view *view, struct error *err)
     return STATUS_OK;
 }
 
-static const struct meta_rule rule_ucb = {.options = options, .acquisition = "ucb", .weigh = weigh, .combine = combine};
-static const struct meta_rule rule_ts = {
+static const struct transfer_rule rule_ucb = {
+    .options = options, .acquisition = "ucb", .weigh = weigh, .combine = combine};
+static const struct transfer_rule rule_ts = {
     .options = options, .acquisition = "thompson", .weigh = weigh_draws, .combine = combine};
 
 static enum status check(const struct problem *problem, struct error *err)
 {
-    return meta_check(problem, err);
+    return transfer_check(problem, err);
 }
 
 static enum status open_ucb(const struct problem *problem, struct session **out, struct error *err)
 {
-    return meta_open(problem, &rule_ucb, out, err);
+    return transfer_open(problem, &rule_ucb, out, err);
 }
 
 static enum status open_ts(const struct problem *problem, struct session **out, struct error *err)
 {
-    return meta_open(problem, &rule_ts, out, err);
+    return transfer_open(problem, &rule_ts, out, err);
 }
 
 const struct policy policy_rm_gp_ucb = {
@@ -182,7 +183,7 @@ const struct policy policy_rm_gp_ucb = {
     .options = options,
     .check = check,
     .open = open_ucb,
-    META_POLICY,
+    TRANSFER_POLICY,
 };
 
 const struct policy policy_rm_gp_ts = {
@@ -191,5 +192,5 @@ const struct policy policy_rm_gp_ts = {
     .options = options,
     .check = check,
     .open = open_ts,
-    META_POLICY,
+    TRANSFER_POLICY,
 };

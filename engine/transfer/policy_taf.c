@@ -9,11 +9,11 @@
 
 #include <math.h>
 
-enum { BANDWIDTH = META_OWN };
+enum { BANDWIDTH = TRANSFER_OWN };
 
 // clang-format off
 static const struct option options[] = {
-    META_OPTIONS(META_EACH),
+    TRANSFER_OPTIONS(TRANSFER_EACH),
     [BANDWIDTH] = {.name = "bandwidth", .kind = OPTION_REAL, .min = 0.01, .max = 1, .fallback = 0.5,
                    .help = "share of pairs in the wrong order from which on an earlier study has weight 0"},
     {.name = NULL},
@@ -28,7 +28,7 @@ static double largest(const double *values, size_t n, double otherwise)
     return most;
 }
 
-static enum status weigh(struct meta_view *view, struct error *err)
+static enum status weigh(struct transfer_view *view, struct error *err)
 {
     (void)err;
     size_t len = view->len, n = view->target->n;
@@ -36,7 +36,7 @@ static enum status weigh(struct meta_view *view, struct error *err)
     view->seen = (double)view->observations;
     for (size_t i = 0; i < len; i++) {
         const double *mean = view->point_mean + i * n;
-        view->factors[i] = view->task[i].is_broken ? 0.0 : meta_rank_kernel(mean, view->y, n, bandwidth);
+        view->factors[i] = view->task[i].is_broken ? 0.0 : transfer_rank_kernel(mean, view->y, n, bandwidth);
         view->bests[i] = largest(mean, n, view->task[i].shift);
         sum += view->factors[i];
     }
@@ -51,7 +51,7 @@ static enum status weigh(struct meta_view *view, struct error *err)
     return STATUS_OK;
 }
 
-static double combine(const struct meta_view *view, const struct meta_parts *parts)
+static double combine(const struct transfer_view *view, const struct transfer_parts *parts)
 {
     double sum = 0.0;
     for (size_t i = 0; i < parts->k; i++) {
@@ -70,17 +70,17 @@ static double combine(const struct meta_view *view, const struct meta_parts *par
     return sum;
 }
 
-static const struct meta_rule rule = {
+static const struct transfer_rule rule = {
     .options = options, .acquisition = "log-ei", .wants_points = true, .weigh = weigh, .combine = combine};
 
 static enum status check(const struct problem *problem, struct error *err)
 {
-    return meta_check(problem, err);
+    return transfer_check(problem, err);
 }
 
 static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
 {
-    return meta_open(problem, &rule, out, err);
+    return transfer_open(problem, &rule, out, err);
 }
 
 const struct policy policy_taf = {
@@ -90,5 +90,5 @@ const struct policy policy_taf = {
     .options = options,
     .check = check,
     .open = open_session,
-    META_POLICY,
+    TRANSFER_POLICY,
 };

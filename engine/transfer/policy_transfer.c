@@ -26,22 +26,22 @@ struct drawn {
 };
 
 struct asking {
-    struct session   *s;
-    const struct ask *ask;
-    struct meta_view  view;
-    struct meta_task  target;
-    bool              fits;                    /* the target's hyper-parameters are new */
-    size_t           *active, active_len;      /* [meta_len + 1] tasks with a factor */
-    size_t            pending;                 /* rows appended to every active task of parameters */
-    double           *mean, *sd, *dmean, *dsd; /* [meta_len + 1] at one point */
-    double           *work, *gradients;        /* slopes: [3 n + ..], [2 dims] */
-    struct drawn     *drawn;                   /* [active_len], or NULL */
-    double            constant;                /* what drawn functions leave out */
+    struct session      *s;
+    const struct ask    *ask;
+    struct transfer_view view;
+    struct transfer_task target;
+    bool                 fits;                    /* the target's hyper-parameters are new */
+    size_t              *active, active_len;      /* [meta_len + 1] tasks with a factor */
+    size_t               pending;                 /* rows appended to every active task of parameters */
+    double              *mean, *sd, *dmean, *dsd; /* [meta_len + 1] at one point */
+    double              *work, *gradients;        /* slopes: [3 n + ..], [2 dims] */
+    struct drawn        *drawn;                   /* [active_len], or NULL */
+    double               constant;                /* what drawn functions leave out */
 };
 
-static struct meta_task *task_at(struct asking *a, size_t i)
+static struct transfer_task *task_at(struct asking *a, size_t i)
 {
-    return i < a->s->problem->meta_len ? &a->s->task[i] : &a->target;
+    return i < a->s->problem->earlier_len ? &a->s->task[i] : &a->target;
 }
 
 static bool is_late(const struct ask *ask)
@@ -55,31 +55,31 @@ static enum status init_view(struct asking *a, struct error *err)
 {
     struct session *s = a->s;
     struct arena   *scratch = &s->scratch;
-    size_t          len = s->problem->meta_len, k = len + 1, largest = a->target.n;
+    size_t          len = s->problem->earlier_len, k = len + 1, largest = a->target.n;
     for (size_t i = 0; i < len; i++)
         largest = s->task[i].n > largest ? s->task[i].n : largest;
     double *arrays = ARENA_NEW(scratch, double, 10 * k);
     a->active = ARENA_NEW(scratch, size_t, k);
-    a->work = ARENA_NEW(scratch, double, 3 * (largest + META_PENDING) + 2 * FEATURES);
+    a->work = ARENA_NEW(scratch, double, 3 * (largest + TRANSFER_PENDING) + 2 * FEATURES);
     a->gradients = arena_alloc(scratch, k, 2 * s->dims * sizeof(double));
     if (arrays == NULL || a->active == NULL || a->work == NULL || a->gradients == NULL)
         return error_no_memory(err);
     a->mean = arrays, a->sd = arrays + k, a->dmean = arrays + 2 * k, a->dsd = arrays + 3 * k;
-    a->view = (struct meta_view){.problem = s->problem,
-                                 .trial = a->ask->trial,
-                                 .len = len,
-                                 .observations = s->log.count[LOG_OBSERVED],
-                                 .task = s->task,
-                                 .target = &a->target,
-                                 .seen = s->seen,
-                                 .nu = s->nu,
-                                 .sums = arrays + 4 * k,
-                                 .gaps = arrays + 5 * k,
-                                 .weights = arrays + 6 * k,
-                                 .factors = arrays + 7 * k,
-                                 .widths = arrays + 8 * k,
-                                 .bests = arrays + 9 * k,
-                                 .scratch = scratch};
+    a->view = (struct transfer_view){.problem = s->problem,
+                                     .trial = a->ask->trial,
+                                     .len = len,
+                                     .observations = s->log.count[LOG_OBSERVED],
+                                     .task = s->task,
+                                     .target = &a->target,
+                                     .seen = s->seen,
+                                     .nu = s->nu,
+                                     .sums = arrays + 4 * k,
+                                     .gaps = arrays + 5 * k,
+                                     .weights = arrays + 6 * k,
+                                     .factors = arrays + 7 * k,
+                                     .widths = arrays + 8 * k,
+                                     .bests = arrays + 9 * k,
+                                     .scratch = scratch};
     for (size_t i = 0; i < len; i++) {
         a->view.sums[i] = s->sums[i];
         a->view.gaps[i] = NAN;
@@ -91,16 +91,16 @@ static enum status init_view(struct asking *a, struct error *err)
 static enum status predict_points(struct asking *a, struct error *err)
 {
     struct session *s = a->s;
-    size_t          n = a->target.n, len = s->problem->meta_len;
+    size_t          n = a->target.n, len = s->problem->earlier_len;
     double         *y = ARENA_NEW(&s->scratch, double, n), *mean = arena_zalloc(&s->scratch, len * n, sizeof *mean);
     double         *sd = arena_zalloc(&s->scratch, len * n, sizeof *sd);
     if (y == NULL || mean == NULL || sd == NULL)
         return error_no_memory(err);
     for (size_t j = 0; j < n; j++)
-        y[j] = meta_task_y(&a->target, j);
+        y[j] = transfer_task_y(&a->target, j);
     for (size_t i = 0; i < len && n > 0; i++)
         if (!s->task[i].is_broken)
-            TRY(meta_task_posterior(&s->task[i], a->target.X, n, mean + i * n, sd + i * n, &s->scratch, err));
+            TRY(transfer_task_posterior(&s->task[i], a->target.X, n, mean + i * n, sd + i * n, &s->scratch, err));
     a->view.y = y;
     a->view.point_mean = mean;
     a->view.point_sd = sd;
@@ -110,7 +110,7 @@ static enum status predict_points(struct asking *a, struct error *err)
 /* A broken task counts for nothing; when nothing is left, the study's own counts alone. */
 static void choose_active(struct asking *a)
 {
-    size_t len = a->s->problem->meta_len;
+    size_t len = a->s->problem->earlier_len;
     for (size_t i = 0; i <= len; i++) {
         bool is_used = a->view.factors[i] > FACTOR_MIN && !task_at(a, i)->is_broken;
         if (is_used)
@@ -125,8 +125,8 @@ static void choose_active(struct asking *a)
 static enum status weigh(struct asking *a, struct error *err)
 {
     struct session *s = a->s;
-    TRY(meta_session_ready(s, a->ask, err));
-    TRY(meta_session_target(s, a->ask, &a->target, &a->fits, err));
+    TRY(transfer_session_ready(s, a->ask, err));
+    TRY(transfer_session_target(s, a->ask, &a->target, &a->fits, err));
     if (a->target.is_broken)
         return error_set(err, STATUS_NUMERIC, "singular", "", "the study's own model cannot be factored");
     TRY(init_view(a, err));
@@ -153,12 +153,12 @@ static enum status append_pending(struct asking *a, struct error *err)
     if (u == NULL)
         return error_no_memory(err);
     size_t taken = 0;
-    for (size_t i = log->len; i-- > 0 && taken < META_PENDING;) {
+    for (size_t i = log->len; i-- > 0 && taken < TRANSFER_PENDING;) {
         if (log->trials[i].state != LOG_PENDING && log->trials[i].state != LOG_FAILED)
             continue;
-        meta_session_encode(s, trial_log_point(log, i), u);
+        transfer_session_encode(s, trial_log_point(log, i), u);
         for (size_t k = 0; k < a->active_len; k++) /* the candidates' own values of the earlier studies are kept */
-            if ((!meta_session_on_rows(s) || a->active[k] == s->problem->meta_len) &&
+            if ((!transfer_session_on_rows(s) || a->active[k] == s->problem->earlier_len) &&
                 append_one(&task_at(a, a->active[k])->gp, u, log->trials[i].state, err) == STATUS_NO_MEMORY)
                 return STATUS_NO_MEMORY;
         taken++;
@@ -168,7 +168,7 @@ static enum status append_pending(struct asking *a, struct error *err)
 
 static void forget_pending(struct asking *a)
 {
-    for (size_t i = 0; i < a->s->problem->meta_len; i++)
+    for (size_t i = 0; i < a->s->problem->earlier_len; i++)
         if (a->s->task[i].is_ready && a->s->task[i].gp.n > a->s->task[i].n)
             gp_truncate(&a->s->task[i].gp, a->s->task[i].n);
 }
@@ -183,14 +183,14 @@ static enum status combined_scores(struct asking *a, const double *U, size_t m, 
     if (mean == NULL || sd == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < k; i++)
-        TRY(meta_task_posterior(task_at(a, a->active[i]), U, m, mean + i * m, sd + i * m, &a->s->scratch, err));
+        TRY(transfer_task_posterior(task_at(a, a->active[i]), U, m, mean + i * m, sd + i * m, &a->s->scratch, err));
     for (size_t p = 0; p < m; p++) {
         for (size_t i = 0; i < k; i++) {
             a->mean[i] = mean[i * m + p];
             a->sd[i] = sd[i * m + p];
         }
         out[p] = a->s->rule->combine(
-            &a->view, &(struct meta_parts){
+            &a->view, &(struct transfer_parts){
                           .active = a->active, .k = k, .mean = a->mean, .sd = a->sd, .dmean = a->dmean, .dsd = a->dsd});
     }
     arena_release(&a->s->scratch, mark);
@@ -202,11 +202,11 @@ static double combined_slope(struct asking *a, const double *u, double *gradient
     size_t dims = a->s->dims, k = a->active_len;
     for (size_t i = 0; i < k; i++) {
         struct gp_slope at = {.dmean = a->gradients + 2 * i * dims, .dvar = a->gradients + (2 * i + 1) * dims};
-        a->sd[i] = meta_task_slope(task_at(a, a->active[i]), u, a->work, &at);
+        a->sd[i] = transfer_task_slope(task_at(a, a->active[i]), u, a->work, &at);
         a->mean[i] = at.mean;
     }
     double value = a->s->rule->combine(
-        &a->view, &(struct meta_parts){
+        &a->view, &(struct transfer_parts){
                       .active = a->active, .k = k, .mean = a->mean, .sd = a->sd, .dmean = a->dmean, .dsd = a->dsd});
     memset(gradient, 0, dims * sizeof *gradient);
     for (size_t i = 0; i < k; i++) {
@@ -221,11 +221,11 @@ static double combined_slope(struct asking *a, const double *u, double *gradient
 /* The features of an earlier study are drawn once, as its data never change (D.5). */
 static enum status ready_draws(struct session *s, size_t i, struct error *err)
 {
-    struct meta_draws *draws = &s->draws[i];
-    struct meta_task  *task = &s->task[i];
-    struct arena_mark  mark = arena_mark(&s->scratch);
-    struct rng         rng = rng_at(s->problem->seed, UINT64_MAX - i, RNG_FEATURES);
-    double            *phi = arena_alloc(&s->scratch, task->n, FEATURES * sizeof *phi);
+    struct transfer_draws *draws = &s->draws[i];
+    struct transfer_task  *task = &s->task[i];
+    struct arena_mark      mark = arena_mark(&s->scratch);
+    struct rng             rng = rng_at(s->problem->seed, UINT64_MAX - i, RNG_FEATURES);
+    double                *phi = arena_alloc(&s->scratch, task->n, FEATURES * sizeof *phi);
     if (draws->is_ready)
         return STATUS_OK;
     if (phi == NULL)
@@ -253,8 +253,8 @@ static enum status draw_target(struct asking *a, struct rng *rng, struct drawn *
     memcpy(z, a->target.z, a->target.n * sizeof *z);
     size_t added = gp->n - a->target.n;
     if (added > 0)
-        TRY(meta_task_posterior(&a->target, gp->X + a->target.n * a->s->dims, added, z + a->target.n, spare, scratch,
-                                err));
+        TRY(transfer_task_posterior(&a->target, gp->X + a->target.n * a->s->dims, added, z + a->target.n, spare,
+                                    scratch, err));
     for (size_t i = a->target.n; i < gp->n; i++)
         z[i] = (z[i] - a->target.shift) / a->target.scale;
     TRY(rff_draw(rff, &gp->kernel, FEATURES, &stream, scratch, err));
@@ -278,7 +278,7 @@ static enum status draw_functions(struct asking *a, struct error *err)
         struct drawn *drawn = &a->drawn[k];
         *drawn = (struct drawn){.omega = omega + k * FEATURES, .weight = a->view.factors[i] * task_at(a, i)->scale};
         a->constant += a->view.factors[i] * task_at(a, i)->shift;
-        if (i == s->problem->meta_len) {
+        if (i == s->problem->earlier_len) {
             TRY(draw_target(a, &rng, drawn, err));
             continue;
         }
@@ -341,7 +341,7 @@ static size_t choose_anchors(struct asking *a, double *anchors)
     const struct session   *s = a->s;
     const struct trial_log *log = &s->log;
     size_t                  params_len = s->problem->space->params_len, len = 0, best = log->len;
-    bool                    used[META_STUDIES_MAX] = {false};
+    bool                    used[EARLIER_STUDIES_MAX] = {false};
     for (size_t i = 0; i < log->len; i++)
         if (log->trials[i].state == LOG_OBSERVED &&
             (best == log->len || log->trials[i].value > log->trials[best].value))
@@ -349,16 +349,16 @@ static size_t choose_anchors(struct asking *a, double *anchors)
     if (best < log->len)
         memcpy(anchors, trial_log_point(log, best), params_len * sizeof *anchors), len++;
     while (len < ANCHORS_MAX) {
-        size_t most = s->problem->meta_len;
+        size_t most = s->problem->earlier_len;
         for (size_t k = 0; k < a->active_len; k++) {
             size_t i = a->active[k];
-            if (i < s->problem->meta_len && !used[i] &&
-                (most == s->problem->meta_len || a->view.factors[i] > a->view.factors[most]))
+            if (i < s->problem->earlier_len && !used[i] &&
+                (most == s->problem->earlier_len || a->view.factors[i] > a->view.factors[most]))
                 most = i;
         }
-        if (most == s->problem->meta_len)
+        if (most == s->problem->earlier_len)
             break;
-        const struct meta_study *study = &s->problem->meta[most];
+        const struct earlier_study *study = &s->problem->earlier[most];
         used[most] = true;
         memcpy(anchors + len++ * params_len, study->points + best_of(study->values, study->n) * params_len,
                params_len * sizeof *anchors);
@@ -416,8 +416,8 @@ static enum status ready_rows(struct asking *a, size_t i, struct error *err)
     for (size_t from = 0; from < n; from += BLOCK) {
         size_t      m = n - from < BLOCK ? n - from : BLOCK;
         enum status status = is_late(a->ask) ? error_set(err, STATUS_BUSY, "deadline", "", "no time left")
-                                             : meta_task_posterior(&s->task[i], space->rows + from * space->columns, m,
-                                                                   mean, sd, &s->scratch, err);
+                                             : transfer_task_posterior(&s->task[i], space->rows + from * space->columns,
+                                                                       m, mean, sd, &s->scratch, err);
         if (status != STATUS_OK) {
             arena_release(&s->tasks, mark);
             return status;
@@ -438,11 +438,11 @@ static enum status row_scores(struct asking *a, size_t from, size_t m, double *o
     const struct space *space = s->problem->space;
     const double       *U = space->rows + from * space->columns;
     double              mean[BLOCK], sd[BLOCK];
-    size_t              k = a->active_len, target = s->problem->meta_len;
+    size_t              k = a->active_len, target = s->problem->earlier_len;
     if (a->drawn != NULL)
         return scores(a, U, m, out, err);
     if (a->active[k - 1] == target)
-        TRY(meta_task_posterior(&a->target, U, m, mean, sd, &s->scratch, err));
+        TRY(transfer_task_posterior(&a->target, U, m, mean, sd, &s->scratch, err));
     for (size_t p = 0; p < m; p++) {
         for (size_t i = 0; i < k; i++) {
             const float *values = a->active[i] == target ? NULL : s->row_values[a->active[i]];
@@ -450,7 +450,7 @@ static enum status row_scores(struct asking *a, size_t from, size_t m, double *o
             a->sd[i] = values == NULL ? sd[p] : (double)values[space->rows_len + from + p];
         }
         out[p] = s->rule->combine(
-            &a->view, &(struct meta_parts){
+            &a->view, &(struct transfer_parts){
                           .active = a->active, .k = k, .mean = a->mean, .sd = a->sd, .dmean = a->dmean, .dsd = a->dsd});
     }
     return STATUS_OK;
@@ -462,7 +462,7 @@ static enum status search_rows(struct asking *a, size_t *row, struct error *err)
     size_t          n = s->problem->space->rows_len;
     double          score[BLOCK], highest = -INFINITY;
     for (size_t k = 0; k < a->active_len && a->drawn == NULL; k++)
-        if (a->active[k] < s->problem->meta_len)
+        if (a->active[k] < s->problem->earlier_len)
             TRY(ready_rows(a, a->active[k], err));
     *row = n;
     for (size_t from = 0; from < n && (*row == n || !is_late(a->ask)); from += BLOCK) {
@@ -497,19 +497,19 @@ static void diagnose(struct asking *a, const double *u, struct diagnostics *out)
 
 static void write_note(const struct asking *a, struct proposal *out)
 {
-    const struct meta_view *view = &a->view;
-    const struct meta_note  note = {.seen = view->seen,
-                                    .nu = view->nu,
-                                    .sums = view->sums,
-                                    .gaps = view->gaps,
-                                    .weights = view->weights,
-                                    .theta = a->fits ? a->target.theta : NULL,
-                                    .fitted = (double)view->observations};
-    meta_session_note(a->s, &note, out);
+    const struct transfer_view *view = &a->view;
+    const struct transfer_note  note = {.seen = view->seen,
+                                        .nu = view->nu,
+                                        .sums = view->sums,
+                                        .gaps = view->gaps,
+                                        .weights = view->weights,
+                                        .theta = a->fits ? a->target.theta : NULL,
+                                        .fitted = (double)view->observations};
+    transfer_session_note(a->s, &note, out);
 }
 
 /* Values of the study's own posterior in the units of the observations. */
-static void to_values(const struct meta_task *task, double *mean, double *sd)
+static void to_values(const struct transfer_task *task, double *mean, double *sd)
 {
     *mean = fmin(fmax(task->centre + task->spread * *mean, -DBL_MAX), DBL_MAX);
     if (sd != NULL)
@@ -524,9 +524,9 @@ static enum status foretell(struct asking *a, const double *u, struct proposal *
     for (size_t k = 0; k < a->active_len; k++)
         total += a->active[k] < a->view.len ? a->view.factors[a->active[k]] : 0.0;
     for (size_t k = 0; k < a->active_len && a->active[k] < a->view.len; k++) {
-        const struct meta_task *task = task_at(a, a->active[k]);
-        double                  share = a->view.factors[a->active[k]] / total;
-        TRY(meta_task_posterior(task, u, 1, &mean, &sd, &a->s->scratch, err));
+        const struct transfer_task *task = task_at(a, a->active[k]);
+        double                      share = a->view.factors[a->active[k]] / total;
+        TRY(transfer_task_posterior(task, u, 1, &mean, &sd, &a->s->scratch, err));
         to_values(task, &mean, &sd);
         out->mean += share * mean;
         out->sd += share * sd;
@@ -540,11 +540,11 @@ static enum status describe(struct asking *a, struct proposal *out, struct error
     double         *u = ARENA_NEW(&s->scratch, double, s->dims), row = (double)out->row;
     if (u == NULL)
         return error_no_memory(err);
-    meta_session_encode(s, meta_session_on_rows(s) ? &row : out->point, u);
+    transfer_session_encode(s, transfer_session_on_rows(s) ? &row : out->point, u);
     if (a->target.n > 0) {
-        struct meta_task settled = a->target;
+        struct transfer_task settled = a->target;
         settled.gp.n = settled.n; /* without what is pending */
-        TRY(meta_task_posterior(&settled, u, 1, &out->mean, &out->sd, &s->scratch, err));
+        TRY(transfer_task_posterior(&settled, u, 1, &out->mean, &out->sd, &s->scratch, err));
         to_values(&a->target, &out->mean, &out->sd);
     } else {
         TRY(foretell(a, u, out, err));
@@ -574,11 +574,11 @@ static enum status propose(struct asking *a, const struct space *view, struct pr
     TRY(append_pending(a, err));
     if (a->view.draws)
         TRY(draw_functions(a, err));
-    if (meta_session_on_rows(s))
+    if (transfer_session_on_rows(s))
         TRY(search_rows(a, &row, err));
     else
         TRY(search_points(a, view, point, err));
-    if (meta_session_on_rows(s))
+    if (transfer_session_on_rows(s))
         out->row = row;
     else
         memcpy(out->point, point, s->problem->space->params_len * sizeof *point);
@@ -591,7 +591,8 @@ static bool is_initial(const struct session *s)
 {
     const size_t *count = s->log.count;
     size_t        tried = trial_log_finished(&s->log) + count[LOG_PENDING] + count[LOG_FAILED];
-    return (double)tried < s->problem->options[META_INITIAL] || (s->problem->meta_len == 0 && count[LOG_OBSERVED] == 0);
+    return (double)tried < s->problem->options[TRANSFER_INITIAL] ||
+           (s->problem->earlier_len == 0 && count[LOG_OBSERVED] == 0);
 }
 
 static enum status exhausted(struct error *err)
@@ -616,11 +617,11 @@ static enum status plain_row(struct session *s, uint64_t trial, size_t *row, str
 static enum status plain(struct session *s, const struct ask *ask, const struct space *view, struct proposal *out,
                          struct error *err)
 {
-    if (meta_session_on_rows(s))
+    if (transfer_session_on_rows(s))
         return plain_row(s, ask->trial, &out->row, err);
     sobol_point(s->problem->seed, ask->trial, view->params_len, s->v);
     (void)space_prior_quantile(view, s->v, out->point);
-    return finite_find(&s->used, view, out->point) ? STATUS_OK : exhausted(err);
+    return used_points_find(&s->used, view, out->point) ? STATUS_OK : exhausted(err);
 }
 
 static enum status ask_in(struct session *s, const struct ask *ask, const struct space *view, struct proposal *out,
@@ -641,14 +642,14 @@ static enum status ask_in(struct session *s, const struct ask *ask, const struct
     return STATUS_OK;
 }
 
-enum status meta_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
+enum status transfer_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct space      view = *s->problem->space;
     struct arena_mark mark = arena_mark(&s->kept);
     out->fallback = NULL;
     out->row = out->observations = out->note_bytes = 0;
     out->mean = out->sd = NAN;
-    if (!meta_session_on_rows(s))
+    if (!transfer_session_on_rows(s))
         TRY(space_hold(s->problem->space, ask->fixed, &s->kept, &view, err));
     enum status status = ask_in(s, ask, &view, out, err);
     arena_release(&s->kept, mark);
@@ -657,31 +658,31 @@ enum status meta_ask(struct session *s, const struct ask *ask, struct proposal *
 
 /* ---- predictions: the study's own model ---- */
 
-static enum status begin_model(struct session *s, struct meta_task *target, struct error *err)
+static enum status begin_model(struct session *s, struct transfer_task *target, struct error *err)
 {
     bool fits;
     if (s->log.count[LOG_OBSERVED] == 0)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
-    TRY(meta_session_ready(s, NULL, err));
-    TRY(meta_session_target(s, NULL, target, &fits, err));
+    TRY(transfer_session_ready(s, NULL, err));
+    TRY(transfer_session_target(s, NULL, target, &fits, err));
     return target->is_broken ? error_set(err, STATUS_NUMERIC, "singular", "", "the model cannot be factored")
                              : STATUS_OK;
 }
 
 static enum status predict_in(struct session *s, const struct prediction *wanted, struct error *err)
 {
-    struct meta_task target;
+    struct transfer_task target;
     TRY(begin_model(s, &target, err));
     double *u = ARENA_NEW(&s->scratch, double, s->dims), deviation;
     if (u == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < wanted->m; i++) {
-        bool   on_rows = meta_session_on_rows(s);
+        bool   on_rows = transfer_session_on_rows(s);
         double row = on_rows ? (double)wanted->rows[i] : 0.0;
         if (on_rows && wanted->rows[i] >= s->problem->space->rows_len)
             return error_set(err, STATUS_INVALID, "no_such_row", "/candidates", "there is no row %zu", wanted->rows[i]);
-        meta_session_encode(s, on_rows ? &row : wanted->points + i * s->problem->space->params_len, u);
-        TRY(meta_task_posterior(&target, u, 1, &wanted->mean[i], &deviation, &s->scratch, err));
+        transfer_session_encode(s, on_rows ? &row : wanted->points + i * s->problem->space->params_len, u);
+        TRY(transfer_task_posterior(&target, u, 1, &wanted->mean[i], &deviation, &s->scratch, err));
         to_values(&target, &wanted->mean[i], &deviation);
         if (wanted->sd != NULL)
             wanted->sd[i] = deviation;
@@ -691,7 +692,7 @@ static enum status predict_in(struct session *s, const struct prediction *wanted
                : error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");
 }
 
-enum status meta_predict(struct session *s, const struct prediction *wanted, struct error *err)
+enum status transfer_predict(struct session *s, const struct prediction *wanted, struct error *err)
 {
     enum status status = predict_in(s, wanted, err);
     arena_fini(&s->scratch);
@@ -702,7 +703,7 @@ enum status meta_predict(struct session *s, const struct prediction *wanted, str
 static enum status residuals_in(struct session *s, struct arena *arena, struct residual **out, size_t *len,
                                 struct error *err)
 {
-    struct meta_task target;
+    struct transfer_task target;
     TRY(begin_model(s, &target, err));
     double *mean = ARENA_NEW(&s->scratch, double, target.n), *sd = ARENA_NEW(&s->scratch, double, target.n);
     *out = ARENA_NEW(arena, struct residual, target.n);
@@ -730,8 +731,8 @@ static enum status residuals_in(struct session *s, struct arena *arena, struct r
     return STATUS_OK;
 }
 
-enum status meta_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
-                           struct error *err)
+enum status transfer_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
+                               struct error *err)
 {
     enum status status = residuals_in(s, arena, out, len, err);
     arena_fini(&s->scratch);

@@ -1,5 +1,5 @@
 /* The algorithms that learn from earlier studies: what they share, and what a rule adds.
- * Each earlier study has a Gaussian process of its own (problem.meta), and so has the study itself; the next point
+ * Each earlier study has a Gaussian process of its own (problem.earlier), and so has the study itself; the next point
  * maximises a combination of them.  Without earlier studies, and when none is of use, that is the study's own.
  * Sources: Dai, thesis, ch. 7; Feurer et al. 2018; Wistuba et al. 2018. */
 #ifndef GNOMON_ENGINE_TRANSFER_H
@@ -11,37 +11,37 @@
 
 /* The first options of every such algorithm. */
 // clang-format off
-enum { META_KERNEL, META_LENGTH_SCALE, META_VARIANCE, META_NOISE, META_MEAN, META_UNITS, META_INITIAL, META_REPEAT,
-       META_OWN /* the algorithm's own begin here */ };
-extern const char *const meta_units[];
-enum { META_TOGETHER, META_EACH };
-#define META_OPTIONS(units)                                                                                            \
-    [META_KERNEL] = {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES,                                    \
+enum { TRANSFER_KERNEL, TRANSFER_LENGTH_SCALE, TRANSFER_VARIANCE, TRANSFER_NOISE, TRANSFER_MEAN, TRANSFER_UNITS, TRANSFER_INITIAL, TRANSFER_REPEAT,
+       TRANSFER_OWN /* the algorithm's own begin here */ };
+extern const char *const transfer_units[];
+enum { TRANSFER_TOGETHER, TRANSFER_EACH };
+#define TRANSFER_OPTIONS(units)                                                                                            \
+    [TRANSFER_KERNEL] = {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES,                                    \
                      .help = "covariance function of every study's model"},                                            \
-    [META_LENGTH_SCALE] = {.name = "length_scale", .kind = OPTION_REAL, .min = 1e-6, .max = 1e6, .fallback = NAN,      \
+    [TRANSFER_LENGTH_SCALE] = {.name = "length_scale", .kind = OPTION_REAL, .min = 1e-6, .max = 1e6, .fallback = NAN,      \
                            .help = "of all coordinates, in the unit cube or in units of the rows; estimated for each "  \
                                    "study when not given"},     \
-    [META_VARIANCE] = {.name = "signal_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,   \
+    [TRANSFER_VARIANCE] = {.name = "signal_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,   \
                        .help = "of the functions, in units of the values squared; estimated when not given"},                                    \
-    [META_NOISE] = {.name = "noise_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,       \
+    [TRANSFER_NOISE] = {.name = "noise_variance", .kind = OPTION_REAL, .min = 1e-100, .max = 1e100, .fallback = NAN,       \
                     .help = "of a value, in units of the values squared; estimated when not given"},                                             \
-    [META_MEAN] = {.name = "mean", .kind = OPTION_REAL, .min = -1e100, .max = 1e100, .fallback = 0,                    \
+    [TRANSFER_MEAN] = {.name = "mean", .kind = OPTION_REAL, .min = -1e100, .max = 1e100, .fallback = 0,                    \
                    .help = "of the functions, when all three above are given; otherwise estimated"},                                             \
-    [META_UNITS] = {.name = "units", .kind = OPTION_CHOICE, .max = 1, .choices = meta_units, .fallback = (units),      \
+    [TRANSFER_UNITS] = {.name = "units", .kind = OPTION_CHOICE, .max = 1, .choices = transfer_units, .fallback = (units),      \
                     .help = "how values are standardised: together, so that levels count, or each study by its own "   \
                             "mean and spread"},                                                                        \
-    [META_INITIAL] = {.name = "initial", .kind = OPTION_INT, .min = 0, .max = 1000, .fallback = 0,                     \
+    [TRANSFER_INITIAL] = {.name = "initial", .kind = OPTION_INT, .min = 0, .max = 1000, .fallback = 0,                     \
                       .help = "trials before the models are asked (Sobol points, or random candidates)"},              \
-    [META_REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP}
+    [TRANSFER_REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP}
 // clang-format on
 
 /* What a rule sees when it is asked.  Task meta_len is the study itself. */
-struct meta_view {
+struct transfer_view {
     const struct problem *problem;
     uint64_t              trial;
     size_t                len, observations;         /* earlier studies; values of the study itself */
-    struct meta_task     *task;                      /* [len] */
-    struct meta_task     *target;                    /* n > 0, or there are no observations */
+    struct transfer_task *task;                      /* [len] */
+    struct transfer_task *target;                    /* n > 0, or there are no observations */
     const double         *y, *point_mean, *point_sd; /* [target->n] of the study's observations; [len][target->n] of
                                                         each task there: only when the rule wants them */
     double                seen, nu;                  /* in: of the last note; out: of this proposal */
@@ -52,38 +52,38 @@ struct meta_view {
 };
 
 /* What the k active tasks say of a point, at [active[i]] of the view's arrays, and how much the acquisition minds. */
-struct meta_parts {
+struct transfer_parts {
     const size_t *active; /* [k] */
     size_t        k;
     const double *mean, *sd;   /* [k] */
     double       *dmean, *dsd; /* [k] out */
 };
 
-struct meta_rule {
+struct transfer_rule {
     const struct option *options;
     const char          *acquisition;
     bool                 wants_points; /* y, point_mean and point_sd */
     /* Sets the outputs of the view.  A task with a factor under 1e-9 is left out. */
-    enum status (*weigh)(struct meta_view *view, struct error *err);
+    enum status (*weigh)(struct transfer_view *view, struct error *err);
     /* The acquisition, in the units in which tasks are compared. */
-    double (*combine)(const struct meta_view *view, const struct meta_parts *parts);
+    double (*combine)(const struct transfer_view *view, const struct transfer_parts *parts);
 };
 
 /* The functions of such a record; open needs the rule, which outlives the session. */
-MUST_CHECK enum status meta_check(const struct problem *problem, struct error *err);
-MUST_CHECK enum status meta_open(const struct problem *problem, const struct meta_rule *rule, struct session **out,
-                                 struct error *err);
-enum status            meta_tell(struct session *s, const struct event *event, struct error *err);
-enum status            meta_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err);
-enum status            meta_predict(struct session *s, const struct prediction *wanted, struct error *err);
-enum status            meta_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
-                                      struct error *err);
-bool                   meta_read(const void *note, size_t note_bytes, struct meta_state *out);
-size_t                 meta_bytes(const struct session *s);
-void                   meta_close(struct session *s);
-#define META_POLICY                                                                                                \
-    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .uses_each_row_once = true, .tell = meta_tell, .ask = meta_ask, \
-    .predict = meta_predict, .residuals = meta_residuals, .read_meta = meta_read, .bytes = meta_bytes,             \
-    .close = meta_close
+MUST_CHECK enum status transfer_check(const struct problem *problem, struct error *err);
+MUST_CHECK enum status transfer_open(const struct problem *problem, const struct transfer_rule *rule,
+                                     struct session **out, struct error *err);
+enum status            transfer_tell(struct session *s, const struct event *event, struct error *err);
+enum status            transfer_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err);
+enum status            transfer_predict(struct session *s, const struct prediction *wanted, struct error *err);
+enum status            transfer_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
+                                          struct error *err);
+bool                   transfer_read_note(const void *note, size_t note_bytes, struct transfer_state *out);
+size_t                 transfer_bytes(const struct session *s);
+void                   transfer_close(struct session *s);
+#define TRANSFER_POLICY                                                                               \
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .uses_each_row_once = true, .tell = transfer_tell, \
+    .ask = transfer_ask, .predict = transfer_predict, .residuals = transfer_residuals,                \
+    .read_transfer = transfer_read_note, .bytes = transfer_bytes, .close = transfer_close
 
 #endif

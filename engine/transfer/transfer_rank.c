@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-size_t meta_rank_errors(const double *guess, const double *y, size_t n, int own)
+size_t transfer_rank_errors(const double *guess, const double *y, size_t n, int own)
 {
     size_t errors = 0;
     for (size_t j = 0; j < n; j++)
@@ -21,13 +21,13 @@ static int by_size(const void *a, const void *b)
 
 /* errors [samples] of one model's draws; only the others may use their own order of the points, as the own model's
  * predictions come from n different ones. */
-static void draw_errors(const struct meta_rank *rank, size_t model, struct rng *rng, double *guess, size_t *errors)
+static void draw_errors(const struct transfer_rank *rank, size_t model, struct rng *rng, double *guess, size_t *errors)
 {
     const double *mean = rank->mean + model * rank->n, *sd = rank->sd + model * rank->n;
     for (size_t s = 0; s < rank->samples; s++) {
         for (size_t j = 0; j < rank->n; j++)
             guess[j] = mean[j] + sd[j] * rng_normal(rng);
-        errors[s] = meta_rank_errors(guess, rank->y, rank->n, model + 1 < rank->models);
+        errors[s] = transfer_rank_errors(guess, rank->y, rank->n, model + 1 < rank->models);
     }
 }
 
@@ -39,7 +39,7 @@ static size_t percentile(const size_t *errors, size_t samples, size_t percent, s
     return sorted[(samples - 1) * percent / 100];
 }
 
-static void count_wins(const struct meta_rank *rank, const size_t *errors, const bool *is_out, double *weights)
+static void count_wins(const struct transfer_rank *rank, const size_t *errors, const bool *is_out, double *weights)
 {
     size_t own = rank->models - 1;
     for (size_t s = 0; s < rank->samples; s++) {
@@ -53,8 +53,8 @@ static void count_wins(const struct meta_rank *rank, const size_t *errors, const
     }
 }
 
-enum status meta_rank_ensemble(const struct meta_rank *rank, struct rng *rng, double *weights, struct arena *scratch,
-                               struct error *err)
+enum status transfer_rank_ensemble(const struct transfer_rank *rank, struct rng *rng, double *weights,
+                                   struct arena *scratch, struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
     size_t            own = rank->models - 1;
@@ -76,9 +76,9 @@ enum status meta_rank_ensemble(const struct meta_rank *rank, struct rng *rng, do
     return STATUS_OK;
 }
 
-double meta_rank_kernel(const double *mean, const double *y, size_t n, double bandwidth)
+double transfer_rank_kernel(const double *mean, const double *y, size_t n, double bandwidth)
 {
-    double share = n < 2 ? 0.0 : (double)meta_rank_errors(mean, y, n, 1) / ((double)n * (double)(n - 1));
+    double share = n < 2 ? 0.0 : (double)transfer_rank_errors(mean, y, n, 1) / ((double)n * (double)(n - 1));
     double t = share / bandwidth;
     return t <= 1.0 ? 0.75 * (1.0 - t * t) : 0.0;
 }

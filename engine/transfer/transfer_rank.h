@@ -12,22 +12,22 @@
 
 /* The ordered pairs (j, k), j not k, for which guess_j < y_k says something else than y_j < y_k: as a count.
  * With guess_k in the place of y_k when own is not 0: the pairs that guess orders otherwise than y.  O(n^2). */
-size_t meta_rank_errors(const double *guess, const double *y, size_t n, int own);
+size_t transfer_rank_errors(const double *guess, const double *y, size_t n, int own);
 
 /* RGPE.  mean and sd [models][n]: posteriors at the observed points, the last model being the study's own, left-one-out.
  * samples independent draws of each; a weight is the share of draws in which that model orders y [n] with the fewest
  * errors, a tie going to the study's own or else the first.  A model whose median error is above the 95th percentile
  * of the own model's is left out first.  weights [models] out, sum 1.
  * Errors: NO_MEMORY.  O(models samples n^2). */
-struct meta_rank {
+struct transfer_rank {
     size_t        models, n, samples;
     const double *mean, *sd, *y;
 };
-MUST_CHECK enum status meta_rank_ensemble(const struct meta_rank *rank, struct rng *rng, double *weights,
-                                          struct arena *scratch, struct error *err);
+MUST_CHECK enum status transfer_rank_ensemble(const struct transfer_rank *rank, struct rng *rng, double *weights,
+                                              struct arena *scratch, struct error *err);
 
 /* TAF.  Epanechnikov's kernel of the share of pairs that mean [n] orders otherwise than y [n]:
  *   3/4 (1 - (share / bandwidth)^2), 0 beyond the bandwidth; 3/4 without pairs. */
-double meta_rank_kernel(const double *mean, const double *y, size_t n, double bandwidth);
+double transfer_rank_kernel(const double *mean, const double *y, size_t n, double bandwidth);
 
 #endif

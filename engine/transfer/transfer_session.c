@@ -8,18 +8,18 @@
 enum { FIT_FIRST = 5, FIT_LATE = 25, FIT_EVALUATIONS = 30 };
 static const double Y_MAX = 1e9, GAP_NONE = -1;
 
-const char *const meta_units[] = {"together", "each", NULL};
+const char *const transfer_units[] = {"together", "each", NULL};
 
 /* Nothing is left to estimate: values are taken as they are. */
 static bool is_given(const struct problem *problem)
 {
     const double *values = problem->options;
-    return !isnan(values[META_LENGTH_SCALE]) && !isnan(values[META_VARIANCE]) && !isnan(values[META_NOISE]);
+    return !isnan(values[TRANSFER_LENGTH_SCALE]) && !isnan(values[TRANSFER_VARIANCE]) && !isnan(values[TRANSFER_NOISE]);
 }
 
-enum status meta_check(const struct problem *problem, struct error *err)
+enum status transfer_check(const struct problem *problem, struct error *err)
 {
-    return policy_check_repeat(problem, problem->options[META_REPEAT], err);
+    return policy_check_repeat(problem, problem->options[TRANSFER_REPEAT], err);
 }
 
 /* ---- units ---- */
@@ -41,14 +41,14 @@ static struct moments moments_of(const double *values, size_t n)
     return (struct moments){.mean = largest * mean, .sd = squares > 1e-26 ? largest * sqrt(squares) : 0.0};
 }
 
-static double to_y(const struct meta_task *task, double value)
+static double to_y(const struct transfer_task *task, double value)
 {
     double y = value / task->spread - task->centre / task->spread;
     return fmin(fmax(y, -Y_MAX), Y_MAX);
 }
 
 /* y in z's place -> z, with the shift and scale of the y, or none when they are given. */
-static void standardise(struct meta_task *task, bool given)
+static void standardise(struct transfer_task *task, bool given)
 {
     struct moments own = moments_of(task->z, task->n);
     task->shift = given ? 0.0 : own.mean;
@@ -61,17 +61,17 @@ static void standardise(struct meta_task *task, bool given)
 static void choose_units(struct session *s, double *all)
 {
     const struct problem *problem = s->problem;
-    bool                  given = is_given(problem), each = s->problem->options[META_UNITS] == META_EACH;
+    bool                  given = is_given(problem), each = s->problem->options[TRANSFER_UNITS] == TRANSFER_EACH;
     size_t                n = 0;
-    for (size_t i = 0; i < problem->meta_len; i++)
-        for (size_t j = 0; j < problem->meta[i].n; j++)
-            all[n++] = problem->meta[i].values[j];
+    for (size_t i = 0; i < problem->earlier_len; i++)
+        for (size_t j = 0; j < problem->earlier[i].n; j++)
+            all[n++] = problem->earlier[i].values[j];
     struct moments pooled = moments_of(all, n);
-    for (size_t i = 0; i < problem->meta_len; i++) {
-        const struct meta_study *study = &problem->meta[i];
-        struct moments           m = each ? moments_of(study->values, study->n) : pooled;
-        struct meta_task        *task = &s->task[i];
-        task->centre = given ? s->problem->options[META_MEAN] : m.mean;
+    for (size_t i = 0; i < problem->earlier_len; i++) {
+        const struct earlier_study *study = &problem->earlier[i];
+        struct moments              m = each ? moments_of(study->values, study->n) : pooled;
+        struct transfer_task       *task = &s->task[i];
+        task->centre = given ? s->problem->options[TRANSFER_MEAN] : m.mean;
         task->spread = given || m.sd == 0.0 ? 1.0 : m.sd;
         for (size_t j = 0; j < study->n; j++)
             task->z[j] = to_y(task, study->values[j]);
@@ -83,21 +83,21 @@ static void choose_units(struct session *s, double *all)
 static double usual(const struct session *s, bool in_values)
 {
     double largest = 0.0, squares = 0.0;
-    for (size_t i = 0; i < s->problem->meta_len; i++)
+    for (size_t i = 0; i < s->problem->earlier_len; i++)
         largest = fmax(largest, s->task[i].scale * (in_values ? s->task[i].spread : 1.0));
-    for (size_t i = 0; i < s->problem->meta_len && largest > 0.0; i++) {
+    for (size_t i = 0; i < s->problem->earlier_len && largest > 0.0; i++) {
         double share = s->task[i].scale * (in_values ? s->task[i].spread : 1.0) / largest;
-        squares += share * share / (double)s->problem->meta_len;
+        squares += share * share / (double)s->problem->earlier_len;
     }
     return largest > 0.0 ? largest * sqrt(squares) : 1.0;
 }
 
 /* ---- opening ---- */
 
-void meta_session_encode(const struct session *s, const double *point, double *u)
+void transfer_session_encode(const struct session *s, const double *point, double *u)
 {
     const struct space *space = s->problem->space;
-    if (meta_session_on_rows(s))
+    if (transfer_session_on_rows(s))
         memcpy(u, space->rows + (size_t)point[0] * space->columns, space->columns * sizeof *u);
     else
         space_encode(space, point, u);
@@ -123,14 +123,14 @@ static void choose_groups(struct session *s)
 {
     const struct space *space = s->problem->space;
     size_t              at = 0;
-    bool                on_rows = meta_session_on_rows(s);
+    bool                on_rows = transfer_session_on_rows(s);
     for (size_t i = 0; on_rows && i < space->columns; i++)
         s->group_of[at++] = 0;
     for (size_t i = 0; !on_rows && i < space->params_len; i++)
         for (size_t j = 0; j < param_width(&space->params[i]); j++)
             s->group_of[at++] = i;
-    s->model = (struct meta_model){
-        .fit = {.kind = kernel_kinds[(size_t)s->problem->options[META_KERNEL]],
+    s->model = (struct transfer_model){
+        .fit = {.kind = kernel_kinds[(size_t)s->problem->options[TRANSFER_KERNEL]],
                 .dims = s->dims,
                 .groups = on_rows ? 1 : space->params_len,
                 .group_of = s->group_of,
@@ -142,28 +142,28 @@ static void choose_groups(struct session *s)
 }
 
 /* What the options give takes the place of what was estimated, in the units of the task. */
-static void put_given(const struct session *s, const struct meta_task *task, double *theta)
+static void put_given(const struct session *s, const struct transfer_task *task, double *theta)
 {
     const double *values = s->problem->options;
-    size_t        groups = meta_session_groups(s);
+    size_t        groups = transfer_session_groups(s);
     double        unit = task->spread * task->scale;
-    for (size_t i = 0; i < groups && !isnan(values[META_LENGTH_SCALE]); i++)
-        theta[i] = log(values[META_LENGTH_SCALE] / s->model.unit);
-    if (!isnan(values[META_VARIANCE]))
-        theta[groups] = log(values[META_VARIANCE]) - 2.0 * log(unit);
-    if (!isnan(values[META_NOISE]))
-        theta[groups + 1] = log(values[META_NOISE]) - 2.0 * log(unit);
+    for (size_t i = 0; i < groups && !isnan(values[TRANSFER_LENGTH_SCALE]); i++)
+        theta[i] = log(values[TRANSFER_LENGTH_SCALE] / s->model.unit);
+    if (!isnan(values[TRANSFER_VARIANCE]))
+        theta[groups] = log(values[TRANSFER_VARIANCE]) - 2.0 * log(unit);
+    if (!isnan(values[TRANSFER_NOISE]))
+        theta[groups + 1] = log(values[TRANSFER_NOISE]) - 2.0 * log(unit);
 }
 
 static enum status task_init(struct session *s, size_t i, struct error *err)
 {
-    const struct meta_study *study = &s->problem->meta[i];
-    struct meta_task        *task = &s->task[i];
-    struct arena            *arena = &s->tasks;
-    *task = (struct meta_task){.n = study->n,
-                               .X = arena_alloc(arena, study->n, s->dims * sizeof(double)),
-                               .z = ARENA_NEW(arena, double, study->n),
-                               .theta = ARENA_NEW(arena, double, meta_session_groups(s) + HYPER)};
+    const struct earlier_study *study = &s->problem->earlier[i];
+    struct transfer_task       *task = &s->task[i];
+    struct arena               *arena = &s->tasks;
+    *task = (struct transfer_task){.n = study->n,
+                                   .X = arena_alloc(arena, study->n, s->dims * sizeof(double)),
+                                   .z = ARENA_NEW(arena, double, study->n),
+                                   .theta = ARENA_NEW(arena, double, transfer_session_groups(s) + GP_SCALARS)};
     if (task->X == NULL || task->z == NULL || task->theta == NULL)
         return error_no_memory(err);
     for (size_t j = 0; j < study->n; j++) {
@@ -171,8 +171,8 @@ static enum status task_init(struct session *s, size_t i, struct error *err)
         if (study->rows != NULL && study->rows[j] >= s->problem->space->rows_len)
             return error_set(err, STATUS_INVALID, "no_such_row", "/algorithm/meta_studies", "there is no row %zu",
                              study->rows[j]);
-        meta_session_encode(s, study->rows == NULL ? study->points + j * s->problem->space->params_len : &row,
-                            task->X + j * s->dims);
+        transfer_session_encode(s, study->rows == NULL ? study->points + j * s->problem->space->params_len : &row,
+                                task->X + j * s->dims);
     }
     gp_fit_default(&s->model.fit, task->theta);
     task->has_theta = is_given(s->problem);
@@ -181,7 +181,7 @@ static enum status task_init(struct session *s, size_t i, struct error *err)
 
 static enum status tasks_init(struct session *s, struct error *err)
 {
-    size_t len = s->problem->meta_len, values = 0;
+    size_t len = s->problem->earlier_len, values = 0;
     for (size_t i = 0; i < len; i++)
         TRY(task_init(s, i, err));
     for (size_t i = 0; i < len; i++)
@@ -199,17 +199,17 @@ static bool take_arrays(struct session *s)
 {
     const struct space *space = s->problem->space;
     struct arena       *kept = &s->kept, *tasks = &s->tasks;
-    size_t              len = s->problem->meta_len, groups = meta_session_on_rows(s) ? 1 : space->params_len;
+    size_t              len = s->problem->earlier_len, groups = transfer_session_on_rows(s) ? 1 : space->params_len;
     s->group_of = ARENA_NEW(kept, size_t, s->dims);
-    s->taken = arena_zalloc(kept, meta_session_on_rows(s) ? space->rows_len : 0, 1);
+    s->taken = arena_zalloc(kept, transfer_session_on_rows(s) ? space->rows_len : 0, 1);
     s->v = ARENA_NEW(kept, double, space->params_len + 1);
-    s->theta = ARENA_NEW(kept, double, 2 * (groups + HYPER));
+    s->theta = ARENA_NEW(kept, double, 2 * (groups + GP_SCALARS));
     s->sums = arena_zalloc(kept, len, sizeof *s->sums);
     s->recorded = arena_zalloc(kept, len, sizeof *s->recorded);
     s->task = arena_zalloc(tasks, len, sizeof *s->task);
     s->row_values = arena_zalloc(tasks, len, sizeof *s->row_values);
     s->draws = arena_zalloc(tasks, len, sizeof *s->draws);
-    s->start = s->theta == NULL ? NULL : s->theta + groups + HYPER;
+    s->start = s->theta == NULL ? NULL : s->theta + groups + GP_SCALARS;
     return s->group_of != NULL && s->taken != NULL && s->v != NULL && s->theta != NULL && s->sums != NULL &&
            s->recorded != NULL && s->task != NULL && s->row_values != NULL && s->draws != NULL;
 }
@@ -217,19 +217,19 @@ static bool take_arrays(struct session *s)
 static enum status open_parts(struct session *s, struct error *err)
 {
     const struct space *space = s->problem->space;
-    if (meta_session_on_rows(s) && space->rows == NULL)
+    if (transfer_session_on_rows(s) && space->rows == NULL)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "/space", "the candidates are not there yet");
     if (!take_arrays(s))
         return error_no_memory(err);
     choose_groups(s);
-    trial_log_init(&s->log, &s->kept, meta_session_on_rows(s) ? 1 : space->params_len);
-    if (!meta_session_on_rows(s))
-        finite_init(&s->used, &s->kept, space, s->problem->options[META_REPEAT] == 1);
+    trial_log_init(&s->log, &s->kept, transfer_session_on_rows(s) ? 1 : space->params_len);
+    if (!transfer_session_on_rows(s))
+        used_points_init(&s->used, &s->kept, space, s->problem->options[TRANSFER_REPEAT] == 1);
     return tasks_init(s, err);
 }
 
-enum status meta_open(const struct problem *problem, const struct meta_rule *rule, struct session **out,
-                      struct error *err)
+enum status transfer_open(const struct problem *problem, const struct transfer_rule *rule, struct session **out,
+                          struct error *err)
 {
     struct arena kept;
     *out = NULL;
@@ -251,11 +251,11 @@ enum status meta_open(const struct problem *problem, const struct meta_rule *rul
     if (status == STATUS_OK)
         *out = s;
     else
-        meta_close(s);
+        transfer_close(s);
     return status;
 }
 
-void meta_close(struct session *s)
+void transfer_close(struct session *s)
 {
     if (s == NULL)
         return;
@@ -265,7 +265,7 @@ void meta_close(struct session *s)
     arena_fini(&kept);
 }
 
-size_t meta_bytes(const struct session *s)
+size_t transfer_bytes(const struct session *s)
 {
     return s->kept.taken_bytes + s->tasks.taken_bytes + s->scratch.taken_bytes;
 }
@@ -285,12 +285,12 @@ static const char NOTE_TAG[8] = "meta 1";
 
 static size_t fit_bytes(size_t groups)
 {
-    return sizeof(uint32_t) + (groups + HYPER) * sizeof(float);
+    return sizeof(uint32_t) + (groups + GP_SCALARS) * sizeof(float);
 }
 
 static size_t theta_bytes(const struct note_head *head)
 {
-    return head->fitted > 0.0 ? (head->groups + HYPER) * sizeof(double) : 0;
+    return head->fitted > 0.0 ? (head->groups + GP_SCALARS) * sizeof(double) : 0;
 }
 
 /* False unless the lengths agree. */
@@ -299,14 +299,14 @@ static bool read_head(const void *note, size_t bytes, struct note_head *head)
     if (note == NULL || bytes < sizeof *head)
         return false;
     memcpy(head, note, sizeof *head);
-    bool is_sound = memcmp(head->tag, NOTE_TAG, sizeof head->tag) == 0 && head->len <= META_STUDIES_MAX &&
-                    head->groups <= SPACE_PARAMS_MAX && head->fits <= META_STUDIES_MAX && head->nu >= 0.0 &&
+    bool is_sound = memcmp(head->tag, NOTE_TAG, sizeof head->tag) == 0 && head->len <= EARLIER_STUDIES_MAX &&
+                    head->groups <= SPACE_PARAMS_MAX && head->fits <= EARLIER_STUDIES_MAX && head->nu >= 0.0 &&
                     head->nu <= 1.0 && head->seen >= 0.0 && head->seen < 1e15 && head->fitted >= 0.0;
     return is_sound && bytes == sizeof *head + head->len * sizeof(struct note_entry) + theta_bytes(head) +
                                     head->fits * fit_bytes(head->groups);
 }
 
-bool meta_read(const void *note, size_t note_bytes, struct meta_state *out)
+bool transfer_read_note(const void *note, size_t note_bytes, struct transfer_state *out)
 {
     struct note_head head;
     if (!read_head(note, note_bytes, &head))
@@ -334,9 +334,9 @@ static bool is_sound_theta(const double *theta, size_t len)
 static void read_fit(struct session *s, const char *from)
 {
     uint32_t i;
-    size_t   len = meta_session_groups(s) + HYPER;
+    size_t   len = transfer_session_groups(s) + GP_SCALARS;
     memcpy(&i, from, sizeof i);
-    if (i >= s->problem->meta_len || is_given(s->problem))
+    if (i >= s->problem->earlier_len || is_given(s->problem))
         return;
     s->recorded[i] = true;
     if (s->task[i].has_theta)
@@ -353,9 +353,9 @@ static void read_fit(struct session *s, const char *from)
 static void read_note(struct session *s, const struct event *event)
 {
     struct note_head head;
-    size_t           len = meta_session_groups(s) + HYPER;
-    if (!read_head(event->note, event->note_bytes, &head) || head.len != s->problem->meta_len ||
-        head.groups != meta_session_groups(s))
+    size_t           len = transfer_session_groups(s) + GP_SCALARS;
+    if (!read_head(event->note, event->note_bytes, &head) || head.len != s->problem->earlier_len ||
+        head.groups != transfer_session_groups(s))
         return;
     const char *at = (const char *)event->note + sizeof head;
     for (size_t i = 0; i < head.len; i++, at += sizeof(struct note_entry)) {
@@ -376,21 +376,22 @@ static void read_note(struct session *s, const struct event *event)
 static void write_fit(const struct session *s, uint32_t i, unsigned char *at)
 {
     memcpy(at, &i, sizeof i);
-    for (size_t k = 0; k < meta_session_groups(s) + HYPER; k++) {
+    for (size_t k = 0; k < transfer_session_groups(s) + GP_SCALARS; k++) {
         float value = (float)s->task[i].theta[k];
         memcpy(at + sizeof i + k * sizeof value, &value, sizeof value);
     }
 }
 
-void meta_session_note(const struct session *s, const struct meta_note *note, struct proposal *out)
+void transfer_session_note(const struct session *s, const struct transfer_note *note, struct proposal *out)
 {
-    size_t           groups = meta_session_groups(s), len = s->problem->meta_len, at = sizeof(struct note_head);
+    size_t           groups = transfer_session_groups(s), len = s->problem->earlier_len, at = sizeof(struct note_head);
     struct note_head head = {.seen = note->seen,
                              .nu = note->nu,
                              .fitted = note->theta == NULL ? 0.0 : note->fitted,
                              .len = (uint32_t)len,
                              .groups = (uint32_t)groups};
-    _Static_assert(sizeof head + META_STUDIES_MAX * sizeof(struct note_entry) + (SPACE_PARAMS_MAX + HYPER) * 12 + 4 <=
+    _Static_assert(sizeof head + EARLIER_STUDIES_MAX * sizeof(struct note_entry) +
+                           (SPACE_PARAMS_MAX + GP_SCALARS) * 12 + 4 <=
                        POLICY_NOTE_MAX,
                    "a note has room for one fit of an earlier study at least");
     memcpy(head.tag, NOTE_TAG, sizeof head.tag);
@@ -414,18 +415,18 @@ void meta_session_note(const struct session *s, const struct meta_note *note, st
 
 /* ---- the log ---- */
 
-enum status meta_tell(struct session *s, const struct event *event, struct error *err)
+enum status transfer_tell(struct session *s, const struct event *event, struct error *err)
 {
     struct event own = *event;
     double       row = (double)event->row;
-    if (meta_session_on_rows(s)) {
+    if (transfer_session_on_rows(s)) {
         if (event->row >= s->problem->space->rows_len)
             return error_set(err, STATUS_INVALID, "no_such_row", "/candidate", "there is no row %zu", event->row);
         own.point = &row;
         s->taken_len += s->taken[event->row] == 0;
         s->taken[event->row] = 1;
     } else {
-        TRY(finite_add(&s->used, event->point, err));
+        TRY(used_points_add(&s->used, event->point, err));
     }
     TRY(trial_log_tell(&s->log, &own, err));
     if (event->kind == EVENT_SUGGESTED)
@@ -444,8 +445,8 @@ static int by_size(const void *a, const void *b)
 /* The median of each hyper-parameter over the earlier studies. */
 static void find_start(struct session *s)
 {
-    size_t len = s->problem->meta_len, count = meta_session_groups(s) + HYPER;
-    double values[META_STUDIES_MAX];
+    size_t len = s->problem->earlier_len, count = transfer_session_groups(s) + GP_SCALARS;
+    double values[EARLIER_STUDIES_MAX];
     gp_fit_default(&s->model.fit, s->start);
     for (size_t k = 0; k < count && len > 0; k++) {
         for (size_t i = 0; i < len; i++)
@@ -455,17 +456,17 @@ static void find_start(struct session *s)
     }
 }
 
-enum status meta_session_ready(struct session *s, const struct ask *ask, struct error *err)
+enum status transfer_session_ready(struct session *s, const struct ask *ask, struct error *err)
 {
-    for (; s->tasks_ready < s->problem->meta_len; s->tasks_ready++) {
-        struct meta_task *task = &s->task[s->tasks_ready];
-        struct arena_mark mark = arena_mark(&s->tasks);
+    for (; s->tasks_ready < s->problem->earlier_len; s->tasks_ready++) {
+        struct transfer_task *task = &s->task[s->tasks_ready];
+        struct arena_mark     mark = arena_mark(&s->tasks);
         if (ask != NULL && ask->late != NULL && ask->late(ask->late_arg))
             return error_set(err, STATUS_BUSY, "deadline", "", "no time left");
         if (!task->has_theta)
-            TRY(meta_task_fit(task, &s->model, NULL, &s->scratch, err));
+            TRY(transfer_task_fit(task, &s->model, NULL, &s->scratch, err));
         put_given(s, task, task->theta);
-        enum status status = meta_task_ready(task, &s->model, task->n + META_PENDING, &s->tasks, err);
+        enum status status = transfer_task_ready(task, &s->model, task->n + TRANSFER_PENDING, &s->tasks, err);
         if (status != STATUS_OK) {
             arena_release(&s->tasks, mark);
             return status;
@@ -475,17 +476,17 @@ enum status meta_session_ready(struct session *s, const struct ask *ask, struct 
     return STATUS_OK;
 }
 
-/* The last META_TARGET_ROWS trials with a value, or that have none because they are infeasible: values as they are,
+/* The last TRANSFER_TARGET_ROWS trials with a value, or that have none because they are infeasible: values as they are,
  * and their standard deviations in the place of the noise. */
-static enum status gather(struct session *s, struct meta_task *target, struct error *err)
+static enum status gather(struct session *s, struct transfer_task *target, struct error *err)
 {
     const struct trial_log *log = &s->log;
-    size_t finished = trial_log_finished(log), n = finished < META_TARGET_ROWS ? finished : META_TARGET_ROWS;
+    size_t finished = trial_log_finished(log), n = finished < TRANSFER_TARGET_ROWS ? finished : TRANSFER_TARGET_ROWS;
     double worst = HUGE_VAL;
     target->X = arena_alloc(&s->scratch, n, s->dims * sizeof(double));
     target->z = ARENA_NEW(&s->scratch, double, n);
     target->noise = ARENA_NEW(&s->scratch, double, n);
-    target->theta = ARENA_NEW(&s->scratch, double, meta_session_groups(s) + HYPER);
+    target->theta = ARENA_NEW(&s->scratch, double, transfer_session_groups(s) + GP_SCALARS);
     if (target->X == NULL || target->z == NULL || target->noise == NULL || target->theta == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < log->len; i++)
@@ -500,8 +501,8 @@ static enum status gather(struct session *s, struct meta_task *target, struct er
             continue;
         }
         target->z[target->n] = trial->state == LOG_OBSERVED ? trial->value : worst;
-        target->noise[target->n] = trial->state == LOG_OBSERVED ? trial->stddev : 0.0;
-        meta_session_encode(s, trial_log_point(log, i), target->X + target->n++ * s->dims);
+        target->noise[target->n] = trial->state == LOG_OBSERVED ? trial->sd : 0.0;
+        transfer_session_encode(s, trial_log_point(log, i), target->X + target->n++ * s->dims);
     }
     return STATUS_OK;
 }
@@ -515,13 +516,13 @@ static double own_spread(double sd, size_t n, double usually)
     return largest * sqrt(((double)n * pow(sd / largest, 2) + pow(usually / largest, 2)) / (double)(n + 1));
 }
 
-static void target_units(const struct session *s, struct meta_task *target)
+static void target_units(const struct session *s, struct transfer_task *target)
 {
-    bool           given = is_given(s->problem), each = s->problem->options[META_UNITS] == META_EACH;
+    bool           given = is_given(s->problem), each = s->problem->options[TRANSFER_UNITS] == TRANSFER_EACH;
     struct moments own = moments_of(target->z, target->n);
-    size_t         n = target->n, len = s->problem->meta_len;
+    size_t         n = target->n, len = s->problem->earlier_len;
     bool           is_own = each || len == 0;
-    target->centre = given ? s->problem->options[META_MEAN] : is_own ? own.mean : s->task[0].centre;
+    target->centre = given ? s->problem->options[TRANSFER_MEAN] : is_own ? own.mean : s->task[0].centre;
     target->spread = given     ? 1.0
                      : !is_own ? s->task[0].spread
                                : own_spread(own.sd, n,
@@ -549,11 +550,11 @@ static size_t milestone(size_t n)
     return size;
 }
 
-enum status meta_session_target(struct session *s, const struct ask *ask, struct meta_task *target, bool *fits,
-                                struct error *err)
+enum status transfer_session_target(struct session *s, const struct ask *ask, struct transfer_task *target, bool *fits,
+                                    struct error *err)
 {
-    size_t observed = s->log.count[LOG_OBSERVED], len = meta_session_groups(s) + HYPER;
-    *target = (struct meta_task){0};
+    size_t observed = s->log.count[LOG_OBSERVED], len = transfer_session_groups(s) + GP_SCALARS;
+    *target = (struct transfer_task){0};
     TRY(gather(s, target, err));
     if (target->n > 0)
         target_units(s, target);
@@ -562,17 +563,17 @@ enum status meta_session_target(struct session *s, const struct ask *ask, struct
         target->z[i] = (target->z[i] - target->shift) / target->scale;
         target->noise[i] = fmin(noise * noise, 1e12);
     }
-    *fits = !is_given(s->problem) && observed >= (s->problem->meta_len > 0 ? FIT_LATE : FIT_FIRST) &&
+    *fits = !is_given(s->problem) && observed >= (s->problem->earlier_len > 0 ? FIT_LATE : FIT_FIRST) &&
             (double)milestone(observed) > s->fitted && ask != NULL;
     memcpy(target->theta, s->fitted > 0.0 ? s->theta : s->start, len * sizeof *target->theta);
     if (*fits) {
-        struct meta_model model = s->model;
+        struct transfer_model model = s->model;
         model.fit.late = ask->late;
         model.fit.late_arg = ask->late_arg;
-        TRY(meta_task_fit(target, &model, target->theta, &s->scratch, err));
+        TRY(transfer_task_fit(target, &model, target->theta, &s->scratch, err));
     }
     if (target->n == 0)
         target->spread = target->scale = 1.0;
     put_given(s, target, target->theta);
-    return meta_task_ready(target, &s->model, target->n + META_PENDING, &s->scratch, err);
+    return transfer_task_ready(target, &s->model, target->n + TRANSFER_PENDING, &s->scratch, err);
 }

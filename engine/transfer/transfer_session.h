@@ -16,68 +16,68 @@
 #include "engine/gp/rff.h"
 #include "engine/policy/trial_log.h"
 
-enum { META_TARGET_ROWS = 1000, META_PENDING = 16 };
+enum { TRANSFER_TARGET_ROWS = 1000, TRANSFER_PENDING = 16 };
 
-struct meta_draws { /* random features of an earlier study, for Thompson sampling */
+struct transfer_draws { /* random features of an earlier study, for Thompson sampling */
     struct rff           rff;
     struct rff_posterior posterior;
     bool                 is_ready;
 };
 
 struct session {
-    const struct problem   *problem;
-    const struct meta_rule *rule;
-    struct arena            kept, tasks, scratch; /* the log; the earlier studies; one proposal.  Fixed shares */
-    struct trial_log        log;                  /* candidates: points of one number, the row */
-    struct finite           used;                 /* parameters */
-    unsigned char          *taken;                /* [rows_len] candidates */
-    size_t                  taken_len, dims;
-    struct meta_model       model;
-    size_t                 *group_of; /* [dims] */
-    struct meta_task       *task;     /* [meta_len] */
-    size_t                  tasks_ready;
-    bool                   *recorded;   /* [meta_len] a note has this fit */
-    float                 **row_values; /* [meta_len][2 rows_len] mean and sd at every row, made when first needed */
-    struct meta_draws      *draws;      /* [meta_len] */
-    double                 *start;      /* [groups + HYPER] the middle of the earlier studies' hyper-parameters */
-    double                 *v;          /* [params_len + 1] scratch */
+    const struct problem       *problem;
+    const struct transfer_rule *rule;
+    struct arena                kept, tasks, scratch; /* the log; the earlier studies; one proposal.  Fixed shares */
+    struct trial_log            log;                  /* candidates: points of one number, the row */
+    struct used_points          used;                 /* parameters */
+    unsigned char              *taken;                /* [rows_len] candidates */
+    size_t                      taken_len, dims;
+    struct transfer_model       model;
+    size_t                     *group_of; /* [dims] */
+    struct transfer_task       *task;     /* [meta_len] */
+    size_t                      tasks_ready;
+    bool                       *recorded; /* [meta_len] a note has this fit */
+    float                **row_values;    /* [meta_len][2 rows_len] mean and sd at every row, made when first needed */
+    struct transfer_draws *draws;         /* [meta_len] */
+    double                *start; /* [groups + GP_SCALARS] the middle of the earlier studies' hyper-parameters */
+    double                *v;     /* [params_len + 1] scratch */
     /* of the last note that says so */
     double  seen, nu; /* values that the rounds were made from; seen < 0: no round yet */
     double *sums;     /* [meta_len] */
     double  fitted;   /* values that theta was made from; 0: none */
-    double *theta;    /* [groups + HYPER] */
+    double *theta;    /* [groups + GP_SCALARS] */
 };
 
-static inline bool meta_session_on_rows(const struct session *s)
+static inline bool transfer_session_on_rows(const struct session *s)
 {
     return s->problem->space->kind == SPACE_CANDIDATES;
 }
 
-static inline size_t meta_session_groups(const struct session *s)
+static inline size_t transfer_session_groups(const struct session *s)
 {
     return s->model.fit.groups;
 }
 
 /* The coordinates of a trial of the log, or of a candidate. */
-void meta_session_encode(const struct session *s, const double *point, double *u);
+void transfer_session_encode(const struct session *s, const double *point, double *u);
 
 /* Fits and factors the earlier studies that are not ready yet; between them late is polled.
  * Errors: NO_MEMORY; BUSY "deadline" (what was done is kept). */
-MUST_CHECK enum status meta_session_ready(struct session *s, const struct ask *ask, struct error *err);
+MUST_CHECK enum status transfer_session_ready(struct session *s, const struct ask *ask, struct error *err);
 
 /* The study itself as a task, from the values of its log (the worst value for what is infeasible), with the
  * hyper-parameters of the last fit, or of a new one when it is time (*fits), or before the first those in the middle of
  * the earlier studies'.  All in scratch.  target->n is 0 without values.  Errors: NO_MEMORY. */
-MUST_CHECK enum status meta_session_target(struct session *s, const struct ask *ask, struct meta_task *target,
-                                           bool *fits, struct error *err);
+MUST_CHECK enum status transfer_session_target(struct session *s, const struct ask *ask, struct transfer_task *target,
+                                               bool *fits, struct error *err);
 
 /* What a proposal's note holds besides the fits of earlier studies. */
-struct meta_note {
+struct transfer_note {
     double        seen, nu;
     const double *sums, *gaps, *weights; /* [meta_len] */
     const double *theta;                 /* a new fit, or NULL */
     double        fitted;
 };
-void meta_session_note(const struct session *s, const struct meta_note *note, struct proposal *out);
+void transfer_session_note(const struct session *s, const struct transfer_note *note, struct proposal *out);
 
 #endif

@@ -6,11 +6,11 @@
 
 static const double SD_MIN = 1e-12; /* of z; keeps logarithms finite at observed points */
 
-enum status meta_task_fit(struct meta_task *task, const struct meta_model *model, const double *warm,
-                          struct arena *scratch, struct error *err)
+enum status transfer_task_fit(struct transfer_task *task, const struct transfer_model *model, const double *warm,
+                              struct arena *scratch, struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
-    size_t            dims = model->fit.dims, n = task->n < META_TASK_FIT_ROWS ? task->n : META_TASK_FIT_ROWS;
+    size_t            dims = model->fit.dims, n = task->n < TRANSFER_TASK_FIT_ROWS ? task->n : TRANSFER_TASK_FIT_ROWS;
     double           *X = arena_alloc(scratch, n, dims * sizeof *X), *z = ARENA_NEW(scratch, double, n);
     if (X == NULL || z == NULL)
         return error_no_memory(err);
@@ -23,14 +23,14 @@ enum status meta_task_fit(struct meta_task *task, const struct meta_model *model
     struct gp_data data = {.n = n, .dims = dims, .X = X, .y = z};
     TRY(gp_fit_run(&model->fit, &data, warm, task->theta, scratch, err));
     arena_release(scratch, mark);
-    for (size_t i = 0; i < model->fit.groups + HYPER; i++)
+    for (size_t i = 0; i < model->fit.groups + GP_SCALARS; i++)
         task->theta[i] = (double)(float)task->theta[i];
     task->has_theta = true;
     return STATUS_OK;
 }
 
 /* The noise is raised by factors of 100 up to that of the values. */
-static enum status factor(struct meta_task *task, struct error *err)
+static enum status factor(struct transfer_task *task, struct error *err)
 {
     struct gp  *gp = &task->gp;
     enum status status = STATUS_NUMERIC;
@@ -41,8 +41,8 @@ static enum status factor(struct meta_task *task, struct error *err)
     return status;
 }
 
-enum status meta_task_ready(struct meta_task *task, const struct meta_model *model, size_t room, struct arena *arena,
-                            struct error *err)
+enum status transfer_task_ready(struct transfer_task *task, const struct transfer_model *model, size_t room,
+                                struct arena *arena, struct error *err)
 {
     size_t        dims = model->fit.dims;
     double       *length_scales = ARENA_NEW(arena, double, dims), noise;
@@ -63,8 +63,8 @@ enum status meta_task_ready(struct meta_task *task, const struct meta_model *mod
     return STATUS_OK;
 }
 
-enum status meta_task_posterior(const struct meta_task *task, const double *U, size_t m, double *mean, double *sd,
-                                struct arena *scratch, struct error *err)
+enum status transfer_task_posterior(const struct transfer_task *task, const double *U, size_t m, double *mean,
+                                    double *sd, struct arena *scratch, struct error *err)
 {
     if (task->gp.n > 0)
         TRY(gp_posterior(&task->gp, U, m, mean, sd, scratch, err));
@@ -79,7 +79,7 @@ enum status meta_task_posterior(const struct meta_task *task, const double *U, s
     return STATUS_OK;
 }
 
-double meta_task_slope(const struct meta_task *task, const double *u, double *work, struct gp_slope *out)
+double transfer_task_slope(const struct transfer_task *task, const double *u, double *work, struct gp_slope *out)
 {
     size_t dims = task->gp.kernel.dims;
     if (task->gp.n > 0)

@@ -5,7 +5,7 @@
 
 static const double GAP_MAX = 1e12; /* so that sums stay finite over any number of rounds */
 
-double meta_weights_gap(const double *y, const double *mean, const double *sd, size_t n, double width, bool largest)
+double transfer_weights_gap(const double *y, const double *mean, const double *sd, size_t n, double width, bool largest)
 {
     double sum = 0.0, most = 0.0;
     for (size_t j = 0; j < n; j++) {
@@ -17,7 +17,7 @@ double meta_weights_gap(const double *y, const double *mean, const double *sd, s
     return largest ? most : sum;
 }
 
-void meta_weights_follow(const double *sums, size_t len, double rate, double *weights)
+void transfer_weights_follow(const double *sums, size_t len, double rate, double *weights)
 {
     double least = sums[0], total = 0.0;
     for (size_t i = 1; i < len; i++)
@@ -28,7 +28,7 @@ void meta_weights_follow(const double *sums, size_t len, double rate, double *we
         weights[i] /= total;
 }
 
-double meta_weights_decay(const double *weights, const double *gaps, size_t len, double slowest, double power)
+double transfer_weights_decay(const double *weights, const double *gaps, size_t len, double slowest, double power)
 {
     double sum = 0.0;
     for (size_t i = 0; i < len; i++)

@@ -47,7 +47,7 @@ static enum status read_ids(struct reading *in, const json_t *list, struct spec_
 {
     static const struct member id = {.min = 1, .max = 64};
     const char                *where = "/algorithm/meta_studies";
-    TRY(check_list(in, list, where, META_STUDIES_MAX));
+    TRY(check_list(in, list, where, EARLIER_STUDIES_MAX));
     const char **ids = ARENA_NEW(in->arena, const char *, json_array_size(list));
     if (ids == NULL)
         return error_no_memory(in->err);
@@ -90,7 +90,7 @@ static enum status read_defaults(struct reading *in, const json_t *object, struc
 }
 
 /* The room of one earlier study in the spec's own space. */
-static enum status study_room(struct reading *in, const struct spec *spec, size_t n, struct meta_study *out,
+static enum status study_room(struct reading *in, const struct spec *spec, size_t n, struct earlier_study *out,
                               double **points, size_t **rows, double **values)
 {
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
@@ -99,12 +99,12 @@ static enum status study_room(struct reading *in, const struct spec *spec, size_
     *values = ARENA_NEW(in->arena, double, n);
     if ((on_rows ? (void *)*rows : (void *)*points) == NULL || *values == NULL)
         return error_no_memory(in->err);
-    *out = (struct meta_study){.points = *points, .rows = *rows, .values = *values, .n = n};
+    *out = (struct earlier_study){.points = *points, .rows = *rows, .values = *values, .n = n};
     return STATUS_OK;
 }
 
 static enum status read_observations(struct reading *in, const json_t *list, const char *where, const struct spec *spec,
-                                     struct meta_study *out)
+                                     struct earlier_study *out)
 {
     double *points, *values;
     size_t *rows, n = json_array_size(list);
@@ -149,8 +149,8 @@ static const struct member given_members[] = {
 static enum status read_given(struct reading *in, const json_t *list, struct spec *spec)
 {
     const char *where = "/algorithm/meta_observations";
-    TRY(check_list(in, list, where, META_STUDIES_MAX));
-    struct meta_study *given = ARENA_NEW(in->arena, struct meta_study, json_array_size(list));
+    TRY(check_list(in, list, where, EARLIER_STUDIES_MAX));
+    struct earlier_study *given = ARENA_NEW(in->arena, struct earlier_study, json_array_size(list));
     if (given == NULL)
         return error_no_memory(in->err);
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -159,7 +159,7 @@ static enum status read_given(struct reading *in, const json_t *list, struct spe
         codec_read_path_item(item, where, i);
         TRY(codec_read_object(in, given_members, json_array_get(list, i), item, &form));
         codec_read_path(path, item, "observations");
-        TRY(check_list(in, form.observations, path, META_VALUES_MAX));
+        TRY(check_list(in, form.observations, path, EARLIER_VALUES_MAX));
         TRY(read_observations(in, form.observations, path, spec, &given[i]));
         given[i].name = form.name;
     }
@@ -186,9 +186,9 @@ enum status codec_meta_read(struct reading *in, const json_t *algorithm, struct 
         TRY(read_ids(in, form.studies, &spec->meta));
     if (form.observations != NULL)
         TRY(read_given(in, form.observations, spec));
-    if (spec->meta.ids_len + spec->meta.given_len > META_STUDIES_MAX)
+    if (spec->meta.ids_len + spec->meta.given_len > EARLIER_STUDIES_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", "/algorithm/meta_observations",
-                         "there may be %d earlier studies in all", META_STUDIES_MAX);
+                         "there may be %d earlier studies in all", EARLIER_STUDIES_MAX);
     return STATUS_OK;
 }
 
@@ -218,7 +218,7 @@ int codec_meta_write(const struct spec *spec, json_t *algorithm)
     return failed == 0 ? 0 : -1;
 }
 
-static json_t *observation_json(const struct spec *spec, const struct meta_study *study, size_t j)
+static json_t *observation_json(const struct spec *spec, const struct earlier_study *study, size_t j)
 {
     json_t *value = codec_number(spec_sign(spec) * study->values[j]);
     if (study->rows != NULL)
@@ -227,7 +227,7 @@ static json_t *observation_json(const struct spec *spec, const struct meta_study
                      value);
 }
 
-int codec_meta_write_whole(const struct spec *spec, const struct meta_study *studies, size_t len, json_t *algorithm)
+int codec_meta_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len, json_t *algorithm)
 {
     int     failed = 0;
     json_t *list = json_array();

@@ -18,7 +18,7 @@ int codec_meta_write(const struct spec *spec, json_t *algorithm);
 
 /* In place of meta_studies, everything as observations: what makes the specification whole without the store.
  * studies [len] of the problem, their values signed.  0, or -1. */
-int codec_meta_write_whole(const struct spec *spec, const struct meta_study *studies, size_t len, json_t *algorithm);
+int codec_meta_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len, json_t *algorithm);
 
 /* INVALID "meta_parameter_missing" at where: a parameter that source lacks and that has no default. */
 MUST_CHECK enum status codec_meta_check_names(const struct spec *spec, const struct spec *source, const char *where,

@@ -21,11 +21,11 @@ struct metric {
 /* What an algorithm is to learn from, as the client wrote it.  service/session/transfer_snapshot.h makes the problem's earlier studies of it;
  * those are stored beside the specification, whose text has the names and the defaults only. */
 struct spec_meta {
-    const char *const       *ids; /* [ids_len] studies of the store */
-    size_t                   ids_len;
-    const struct meta_study *given; /* [given_len] that came with the request; values signed */
-    size_t                   given_len;
-    const double            *defaults; /* [params_len] of what an earlier study lacks; NaN: none; or NULL */
+    const char *const          *ids; /* [ids_len] studies of the store */
+    size_t                      ids_len;
+    const struct earlier_study *given; /* [given_len] that came with the request; values signed */
+    size_t                      given_len;
+    const double               *defaults; /* [params_len] of what an earlier study lacks; NaN: none; or NULL */
 };
 
 struct spec {

@@ -259,7 +259,7 @@ static enum status tell_measured(struct live *live, const struct row_replay *row
         if (curve == NULL)
             return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a stopped trial has no measurement");
         event->value = curve->values[curve->len - 1];
-        event->stddev = 0;
+        event->sd = 0;
         live->observations++;
     }
     TRY(curves_tell(&live->curves, event, err));
@@ -277,7 +277,7 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
         .trial = (uint64_t)row->trial,
         .point = row->point.bytes,
         .row = (size_t)row->row,
-        .stddev = isnan(row->stddev) ? 0 : row->stddev,
+        .sd = isnan(row->stddev) ? 0 : row->stddev,
     };
     if (strcmp(kind, "federation.received") == 0)
         return received_tell(conn, live, row->detail, err);
@@ -372,8 +372,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .metrics_len = live->spec.metrics_len,
         .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
         .is_minimized = spec_sign(&live->spec) < 0,
-        .meta = meta.studies,
-        .meta_len = meta.len,
+        .earlier = meta.studies,
+        .earlier_len = meta.len,
     };
     return live->spec.policy->open(problem, &live->session, err);
 }

@@ -14,12 +14,12 @@
 #include <string.h>
 
 struct collect {
-    struct app         *app;
-    struct caller      *caller;
-    const struct spec  *spec;
-    struct meta_study  *studies;
-    struct meta_source *sources;
-    char                where[64];
+    struct app           *app;
+    struct caller        *caller;
+    const struct spec    *spec;
+    struct earlier_study *studies;
+    struct meta_source   *sources;
+    char                  where[64];
 };
 
 /* ---- one earlier study ---- */
@@ -112,7 +112,7 @@ static int best_first(const void *a, const void *b)
 /* Every k-th by rank, the best first, when there are too many. */
 static enum status thin(struct collect *work, struct gathered *g, struct error *err)
 {
-    size_t         keep = META_VALUES_MAX;
+    size_t         keep = EARLIER_VALUES_MAX;
     struct ranked *ranked = ARENA_NEW(work->caller->arena, struct ranked, g->len);
     double        *points = arena_alloc(work->caller->arena, keep, g->width * sizeof *points);
     double        *values = ARENA_NEW(work->caller->arena, double, keep);
@@ -141,11 +141,11 @@ static size_t *row_numbers(struct arena *arena, const double *points, size_t len
     return rows;
 }
 
-static enum status to_study(struct arena *arena, bool on_rows, const struct gathered *g, struct meta_study *out,
+static enum status to_study(struct arena *arena, bool on_rows, const struct gathered *g, struct earlier_study *out,
                             struct error *err)
 {
     const char *name = out->name;
-    *out = (struct meta_study){.name = name, .points = on_rows ? NULL : g->points, .values = g->values, .n = g->len};
+    *out = (struct earlier_study){.name = name, .points = on_rows ? NULL : g->points, .values = g->values, .n = g->len};
     if (!on_rows)
         return STATUS_OK;
     out->rows = row_numbers(arena, g->points, g->len);
@@ -204,7 +204,7 @@ enum status meta_collect(struct app *app, struct caller *caller, const struct sp
 {
     size_t ids = new->meta.ids_len, len = ids + new->meta.given_len;
     *out = (struct meta_sources){0};
-    if (new->policy->read_meta == NULL)
+    if (new->policy->read_transfer == NULL)
         return STATUS_OK;
     if (len == 0)
         return error_set(err, STATUS_INVALID, "missing_member", "/algorithm/meta_studies",
@@ -212,7 +212,7 @@ enum status meta_collect(struct app *app, struct caller *caller, const struct sp
     struct collect work = {.app = app,
                            .caller = caller,
                            .spec = new,
-                           .studies = ARENA_NEW(caller->arena, struct meta_study, len),
+                           .studies = ARENA_NEW(caller->arena, struct earlier_study, len),
                            .sources = ARENA_NEW(caller->arena, struct meta_source, len)};
     if (work.studies == NULL || work.sources == NULL)
         return error_no_memory(err);
@@ -231,9 +231,9 @@ enum status meta_collect(struct app *app, struct caller *caller, const struct sp
 static enum status store_one(struct db_conn *conn, const char *study, const struct meta_sources *sources, size_t i,
                              size_t width, struct error *err)
 {
-    const struct meta_study  *data = &sources->studies[i];
-    const struct meta_source *from = &sources->sources[i];
-    double                    rows[META_VALUES_MAX];
+    const struct earlier_study *data = &sources->studies[i];
+    const struct meta_source   *from = &sources->sources[i];
+    double                      rows[EARLIER_VALUES_MAX];
     for (size_t j = 0; j < data->n && data->rows != NULL; j++)
         rows[j] = (double)data->rows[j];
     return db_exec(conn, NULL, err, SQL_META_ADD,
@@ -267,7 +267,7 @@ static const void *keep_whole(struct db_blob blob, struct arena *arena)
 }
 
 static enum status read_one(const struct row_meta *row, const struct spec *spec, struct arena *arena,
-                            struct meta_study *study, struct meta_source *source, struct error *err)
+                            struct earlier_study *study, struct meta_source *source, struct error *err)
 {
     bool            failed = false;
     size_t          width = spec->space.kind == SPACE_CANDIDATES ? 1 : spec->space.params_len;
@@ -290,16 +290,16 @@ static enum status read_one(const struct row_meta *row, const struct spec *spec,
 static enum status read_all(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
                             struct meta_sources *out, struct error *err)
 {
-    struct meta_study  *studies = ARENA_NEW(arena, struct meta_study, META_STUDIES_MAX);
-    struct meta_source *sources = ARENA_NEW(arena, struct meta_source, META_STUDIES_MAX);
-    struct db_rows      rows;
-    bool                more;
-    enum status         status;
+    struct earlier_study *studies = ARENA_NEW(arena, struct earlier_study, EARLIER_STUDIES_MAX);
+    struct meta_source   *sources = ARENA_NEW(arena, struct meta_source, EARLIER_STUDIES_MAX);
+    struct db_rows        rows;
+    bool                  more;
+    enum status           status;
     *out = (struct meta_sources){studies, sources, 0};
     if (studies == NULL || sources == NULL)
         return error_no_memory(err);
     TRY(db_query(conn, &rows, err, SQL_META_LIST, BIND(TEXT(study))));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && out->len < META_STUDIES_MAX) {
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && out->len < EARLIER_STUDIES_MAX) {
         status = read_one(row_meta(&rows), spec, arena, &studies[out->len], &sources[out->len], err);
         if (status != STATUS_OK)
             break;
@@ -330,14 +330,14 @@ enum status meta_snapshot(struct db_conn *conn, const char *study, const struct 
                           struct meta_sources *out, struct error *err)
 {
     *out = (struct meta_sources){0};
-    return spec->policy->read_meta == NULL ? STATUS_OK : read_all(conn, study, spec, arena, out, err);
+    return spec->policy->read_transfer == NULL ? STATUS_OK : read_all(conn, study, spec, arena, out, err);
 }
 
 enum status meta_load(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
                       struct meta_sources *out, struct error *err)
 {
     TRY(meta_snapshot(conn, study, spec, arena, out, err));
-    return spec->policy->read_meta == NULL ? STATUS_OK : meta_check_rows(spec, out, err);
+    return spec->policy->read_transfer == NULL ? STATUS_OK : meta_check_rows(spec, out, err);
 }
 
 /* ---- for people ---- */
@@ -351,12 +351,12 @@ struct look {
     int64_t            after, limit;
 };
 
-static enum status add_item(const struct row_trial_note *row, struct look *work, struct meta_state *state,
+static enum status add_item(const struct row_trial_note *row, struct look *work, struct transfer_state *state,
                             struct error *err)
 {
     struct meta_page *page = work->out;
     size_t            len = page->sources.len;
-    if (!work->spec->policy->read_meta(row->note.bytes, row->note.length, state) || state->len != len)
+    if (!work->spec->policy->read_transfer(row->note.bytes, row->note.length, state) || state->len != len)
         return STATUS_OK;
     struct meta_item *item = &page->items[page->len];
     *item = (struct meta_item){.trial = row->number,
@@ -374,11 +374,11 @@ static enum status add_item(const struct row_trial_note *row, struct look *work,
 
 static enum status read_items(struct db_conn *conn, struct look *work, struct error *err)
 {
-    struct meta_state *state = ARENA_NEW(work->caller->arena, struct meta_state, 1);
-    struct meta_page  *page = work->out;
-    struct db_rows     rows;
-    bool               more;
-    enum status        status;
+    struct transfer_state *state = ARENA_NEW(work->caller->arena, struct transfer_state, 1);
+    struct meta_page      *page = work->out;
+    struct db_rows         rows;
+    bool                   more;
+    enum status            status;
     page->items = ARENA_NEW(work->caller->arena, struct meta_item, (size_t)work->limit);
     if (state == NULL || page->items == NULL)
         return error_no_memory(err);
@@ -405,7 +405,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     struct look *work = arg;
     struct study study;
     TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &study, err));
-    if (study.spec.policy->read_meta == NULL)
+    if (study.spec.policy->read_transfer == NULL)
         return error_set(err, STATUS_CONFLICT, "no_meta_studies", "", "the algorithm %s learns from no other study",
                          study.spec.policy->name);
     work->spec = &study.spec;

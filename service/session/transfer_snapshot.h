@@ -11,16 +11,16 @@
 struct meta_source {
     const char *study;    /* id, or NULL: its data came with the request */
     int64_t     revision; /* of the study when it was copied; 0 without one */
-    int64_t     skipped;  /* observations that do not lie in the space, or are beyond META_VALUES_MAX */
+    int64_t     skipped;  /* observations that do not lie in the space, or are beyond EARLIER_VALUES_MAX */
     const char *matrix;   /* candidates: digest of the rows that it is about, or "" */
 };
 struct meta_sources {
-    const struct meta_study  *studies; /* [len] */
-    const struct meta_source *sources; /* [len] */
-    size_t                    len;
+    const struct earlier_study *studies; /* [len] */
+    const struct meta_source   *sources; /* [len] */
+    size_t                      len;
 };
 
-/* Reads what new learns from; empty when its algorithm learns from nothing.  Of more than META_VALUES_MAX values every
+/* Reads what new learns from; empty when its algorithm learns from nothing.  Of more than EARLIER_VALUES_MAX values every
  * k-th by rank is taken, the best first.
  * Errors, with the pointer of the culprit: INVALID "missing_member" (there is none), "meta_metrics_differ",
  * "meta_space_differs", "meta_parameter_missing"; NOT_FOUND "study_not_found" (also one that the token may not see);

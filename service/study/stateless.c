@@ -31,7 +31,7 @@ static enum status tell_all(const struct stateless_request *request, struct sess
                                            .point = item->point,
                                            .row = item->point == NULL ? (size_t)item->row : 0,
                                            .value = spec_sign(spec) * item->value,
-                                           .stddev = isnan(item->stddev) ? 0 : item->stddev,
+                                           .sd = isnan(item->stddev) ? 0 : item->stddev,
                                            .values = spec_event_values(spec, item->values, values)};
         TRY(tell_one(spec, session, &event, true, err));
     }
@@ -150,8 +150,8 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .metrics_len = request->spec.metrics_len,
                                     .memory_bytes = app->options.session_bytes,
                                     .is_minimized = spec_sign(&request->spec) < 0,
-                                    .meta = meta.studies,
-                                    .meta_len = meta.len};
+                                    .earlier = meta.studies,
+                                    .earlier_len = meta.len};
     const struct policy *policy = request->spec.policy;
     struct work          work = {.app = app, .caller = caller, .request = request, .slots = slots_of(app, policy)};
     enum status          status = run(&work, &problem, out, err);

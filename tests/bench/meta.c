@@ -96,8 +96,8 @@ static void draw_function(uint64_t number, double *f)
 
 /* The same inputs whatever the gaps are. */
 struct earlier {
-    struct meta_study study[STUDIES];
-    double            points[STUDIES][VALUES], values[STUDIES][VALUES];
+    struct earlier_study study[STUDIES];
+    double               points[STUDIES][VALUES], values[STUDIES][VALUES];
 };
 
 static void make_earlier(uint64_t number, enum gaps gaps, const double *f, struct earlier *out)
@@ -110,7 +110,7 @@ static void make_earlier(uint64_t number, enum gaps gaps, const double *f, struc
             out->values[i][j] = f[place] + gap_sizes[gaps][i] * (2 * rng_uniform(&rng) - 1);
             out->values[i][j] += NOISE_SD * rng_normal(&rng);
         }
-        out->study[i] = (struct meta_study){.points = out->points[i], .values = out->values[i], .n = VALUES};
+        out->study[i] = (struct earlier_study){.points = out->points[i], .values = out->values[i], .n = VALUES};
     }
 }
 
@@ -121,9 +121,9 @@ struct watched {
 
 static void look(void *arg, size_t t, const struct proposal *proposal)
 {
-    struct watched          *watched = arg;
-    static struct meta_state state;
-    if (!policy_find("rm-gp-ucb")->read_meta(proposal->note, proposal->note_bytes, &state) || state.len < STUDIES)
+    struct watched              *watched = arg;
+    static struct transfer_state state;
+    if (!policy_find("rm-gp-ucb")->read_transfer(proposal->note, proposal->note_bytes, &state) || state.len < STUDIES)
         return;
     watched->settled |= t <= 10 && state.weights[2] < 0.05 && state.weights[3] < 0.05;
     for (size_t i = 0; i < STUDIES && t == 5; i++)
@@ -137,7 +137,7 @@ static void run_function(const struct row *row, uint64_t number, const double *f
     struct space              space = {.kind = SPACE_PARAMETERS, .params = &param, .params_len = 1};
     struct earlier            earlier;
     struct error              err = {0};
-    double                    options[META_OPTIONS_MAX], best = -INFINITY, optimum = f[0];
+    double                    options[TRANSFER_OPTIONS_MAX], best = -INFINITY, optimum = f[0];
     size_t                    places[QUERIES_MAX + 1], at = 0;
     struct watched            watched = {.result = result};
     struct rng                rng = rng_at(number, 3, RNG_TEST);
@@ -148,8 +148,8 @@ static void run_function(const struct row *row, uint64_t number, const double *f
                                        .options = options,
                                        .seed = number,
                                        .memory_bytes = 1 << 27,
-                                       .meta = earlier.study,
-                                       .meta_len = row->gaps == NONE ? 0 : STUDIES},
+                                       .earlier = earlier.study,
+                                       .earlier_len = row->gaps == NONE ? 0 : STUDIES},
                            .noise_stream = number,
                            .noise_sd = NOISE_SD,
                            .f = f,
@@ -160,7 +160,7 @@ static void run_function(const struct row *row, uint64_t number, const double *f
                            .arg = &watched};
     meta_set_options(run.policy, "kernel=3 length_scale=.05 signal_variance=1 noise_variance=.01 initial=1 repeat=1",
                      options);
-    double own[META_OPTIONS_MAX];
+    double own[TRANSFER_OPTIONS_MAX];
     meta_set_options(run.policy, row->options, own);
     for (int i = 0; run.policy->options[i].name != NULL; i++)
         if (own[i] != run.policy->options[i].fallback && !isnan(own[i]))

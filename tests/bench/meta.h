@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { META_OPTIONS_MAX = 32 };
+enum { TRANSFER_OPTIONS_MAX = 32 };
 
 /* "name=value name=value": indices for choices. */
 static inline void meta_set_options(const struct policy *policy, const char *text, double *options)

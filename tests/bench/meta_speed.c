@@ -18,9 +18,9 @@ static const struct {
     {"rgpe", "rgpe", ""},           {"taf", "taf", ""},
 };
 
-static struct param      params[PARAMS];
-static struct meta_study studies[STUDIES];
-static double            points[STUDIES][VALUES * PARAMS], values[STUDIES][VALUES];
+static struct param         params[PARAMS];
+static struct earlier_study studies[STUDIES];
+static double               points[STUDIES][VALUES * PARAMS], values[STUDIES][VALUES];
 
 static double function(const double *x, double shift)
 {
@@ -40,7 +40,7 @@ static void make_studies(void)
             points[i][j] = rng_uniform(&rng);
         for (size_t j = 0; j < VALUES; j++)
             values[i][j] = function(points[i] + j * PARAMS, 0.01 * (double)i) + 0.05 * rng_normal(&rng);
-        studies[i] = (struct meta_study){.points = points[i], .values = values[i], .n = VALUES};
+        studies[i] = (struct earlier_study){.points = points[i], .values = values[i], .n = VALUES};
     }
 }
 
@@ -86,13 +86,17 @@ static int run_row(size_t r)
     static struct proposal proposal;
     const struct policy   *policy = policy_find(rows[r].policy);
     struct space           space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = PARAMS};
-    double                 options[META_OPTIONS_MAX], point[PARAMS], times[REPEATS], first = 0;
+    double                 options[TRANSFER_OPTIONS_MAX], point[PARAMS], times[REPEATS], first = 0;
     struct error           err = {0};
     struct session        *session;
     must(space_init(&space, &err), &err);
     meta_set_options(policy, rows[r].options, options);
-    struct problem problem = {
-        .space = &space, .options = options, .seed = 7, .memory_bytes = 1 << 28, .meta = studies, .meta_len = STUDIES};
+    struct problem problem = {.space = &space,
+                              .options = options,
+                              .seed = 7,
+                              .memory_bytes = 1 << 28,
+                              .earlier = studies,
+                              .earlier_len = STUDIES};
     must(policy->open(&problem, &session, &err), &err);
     proposal = (struct proposal){.point = point};
     for (uint64_t trial = 1; trial <= VALUES_OWN; trial++) {

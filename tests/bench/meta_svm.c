@@ -51,9 +51,9 @@ static bool read_table(const char *folder, const char *name, size_t lines, size_
 /* ---- one run ---- */
 
 struct earlier {
-    struct meta_study study[EARLIER];
-    size_t            rows[EARLIER][VALUES];
-    double            values[EARLIER][VALUES];
+    struct earlier_study study[EARLIER];
+    size_t               rows[EARLIER][VALUES];
+    double               values[EARLIER][VALUES];
 };
 
 static void make_earlier(size_t target, uint64_t stream, struct earlier *out)
@@ -70,7 +70,7 @@ static void make_earlier(size_t target, uint64_t stream, struct earlier *out)
             out->rows[i][j] = order[j];
             out->values[i][j] = accuracy[task][order[j]];
         }
-        out->study[i] = (struct meta_study){.rows = out->rows[i], .values = out->values[i], .n = VALUES};
+        out->study[i] = (struct earlier_study){.rows = out->rows[i], .values = out->values[i], .n = VALUES};
     }
 }
 
@@ -79,7 +79,7 @@ static void run_method(const struct method *method, size_t target, uint64_t stre
 {
     static struct earlier earlier;
     struct space          space = {.kind = SPACE_CANDIDATES, .rows = configs, .rows_len = CONFIGS, .columns = COLUMNS};
-    double                options[META_OPTIONS_MAX], best = 0, optimum = 0;
+    double                options[TRANSFER_OPTIONS_MAX], best = 0, optimum = 0;
     size_t                places[QUERIES_MAX + 1];
     struct rng            rng = rng_at(stream, 7, RNG_TEST);
     struct error          err = {0};
@@ -90,8 +90,8 @@ static void run_method(const struct method *method, size_t target, uint64_t stre
                                        .options = options,
                                        .seed = stream,
                                        .memory_bytes = 1 << 27,
-                                       .meta = earlier.study,
-                                       .meta_len = method->learns ? EARLIER : 0},
+                                       .earlier = earlier.study,
+                                       .earlier_len = method->learns ? EARLIER : 0},
                            .noise_stream = stream,
                            .f = accuracy[target],
                            .first = rng_below(&rng, CONFIGS),

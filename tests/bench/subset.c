@@ -128,7 +128,7 @@ static bool measure_error(size_t n)
     struct gp_cache  cache = {.limit_bytes = 256 << 20};
     struct error     err = {0};
     size_t           group_of[D];
-    double           theta[D + HYPER];
+    double           theta[D + GP_SCALARS];
     arena_init(&arena, SIZE_MAX);
     arena_init(&scratch, 256 << 20);
     trial_log_init(&log, &arena, D);

@@ -113,7 +113,7 @@ static void seeds_in(struct world *w)
         CU_ASSERT(is_equal(w, &a.proposal, &b.proposal));
         w->policy->close(session);
     }
-    bool earlier_decide = w->problem.meta_len > 0; /* where all points can be looked at, nothing is left to chance */
+    bool earlier_decide = w->problem.earlier_len > 0; /* where all points can be looked at, nothing is left to chance */
     CU_ASSERT(differ || earlier_decide);
 }
 
@@ -486,7 +486,7 @@ static void diagnostics_in(struct world *w)
         CU_ASSERT(d.signal_variance > 0 && d.noise_variance >= 0 && d.jitter >= 0 && d.condition >= 1);
         CU_ASSERT(isfinite(d.condition) && isfinite(d.acquisition_value) && isnan(e.fit_milliseconds));
         CU_ASSERT(isnan(d.fit_milliseconds) || fabs(d.fit_milliseconds - 2.385) < 1e-9);
-        bool is_fit = told.proposal.note_bytes > 0 && w->policy->read_meta == NULL; /* a note is a fit */
+        bool is_fit = told.proposal.note_bytes > 0 && w->policy->read_transfer == NULL; /* a note is a fit */
         CU_ASSERT(!is_fit || !isnan(d.fit_milliseconds));
         CU_ASSERT(memcmp(scales, again, sizeof scales) == 0 && d.acquisition == e.acquisition);
         CU_ASSERT(d.acquisition_value == e.acquisition_value && d.condition == e.condition);

@@ -38,11 +38,11 @@ static void meta_studies_init(void)
                 meta_rows[i][j] = rng_below(&rng, ROWS);
                 meta_values[i][j] = i == 1 ? -2.385 : sin(3.0 * (double)(j + i)) + 11.5;
             }
-            meta_studies[space][i] = (struct meta_study){.name = "earlier",
-                                                         .points = on_rows ? NULL : meta_points[space][i],
-                                                         .rows = on_rows ? meta_rows[i] : NULL,
-                                                         .values = meta_values[i],
-                                                         .n = META_VALUES - i};
+            meta_studies[space][i] = (struct earlier_study){.name = "earlier",
+                                                            .points = on_rows ? NULL : meta_points[space][i],
+                                                            .rows = on_rows ? meta_rows[i] : NULL,
+                                                            .values = meta_values[i],
+                                                            .n = META_VALUES - i};
         }
 }
 
@@ -96,8 +96,8 @@ static bool world_init(struct world *w, const struct policy *policy, size_t spac
     w->problem.options = w->options;
     w->problem.metrics = metrics;
     w->problem.metrics_len = metrics_len;
-    w->problem.meta = meta_studies[space];
-    w->problem.meta_len = policy->read_meta == NULL ? 0 : META_STUDIES;
+    w->problem.earlier = meta_studies[space];
+    w->problem.earlier_len = policy->read_transfer == NULL ? 0 : META_STUDIES;
     world_shorten(w);
     bool accepts = ((metrics_len > 1 ? policy->several_metrics : policy->spaces) & spaces[space].kind) != 0;
     return accepts && (policy->check == NULL || policy->check(&w->problem, NULL) == STATUS_OK);
@@ -127,7 +127,7 @@ static void run_in(struct world *w, void (*test)(struct world *), const struct o
 static bool tries_choices(const struct policy *policy, size_t space)
 {
     size_t first = 0;
-    if (policy->read_meta != NULL && spaces[space].kind != SPACE_CANDIDATES)
+    if (policy->read_transfer != NULL && spaces[space].kind != SPACE_CANDIDATES)
         return false;
     while (spaces[first].kind != spaces[space].kind)
         first++;
@@ -139,7 +139,7 @@ static bool tries_choices(const struct policy *policy, size_t space)
 static bool is_small(const struct policy *policy, size_t space)
 {
     bool is_quick = spaces[space].kind != SPACE_PARAMETERS || space_count(&spaces[space]) < 100;
-    return is_quick || (space == 0 && policy->read_meta == NULL);
+    return is_quick || (space == 0 && policy->read_transfer == NULL);
 }
 
 /* Calls test for every policy and space, and every value of every choice; and once more without earlier studies. */
@@ -155,8 +155,8 @@ static void for_each_world(void (*test)(struct world *))
             struct world w;
             if (!thorough && !is_small(list[i], space))
                 continue;
-            bool learns = world_init(&w, list[i], space, -1, 0, 1) && w.problem.meta_len > 0;
-            w.problem.meta_len = 0;
+            bool learns = world_init(&w, list[i], space, -1, 0, 1) && w.problem.earlier_len > 0;
+            w.problem.earlier_len = 0;
             if (learns && (space == 0 || spaces[space].kind == SPACE_CANDIDATES))
                 run_in(&w, test, NULL, 0), tested++;
             for (size_t len = 1; len <= METRICS; len++)

@@ -95,7 +95,7 @@ static void check_posterior(struct world *w)
 /* The end of the box of theta[i] on one side, all others at their default. */
 static double corner(const struct gp_fit *fit, size_t i, double direction)
 {
-    double theta[D_MAX + HYPER], inside, outside;
+    double theta[D_MAX + GP_SCALARS], inside, outside;
     gp_fit_default(fit, theta);
     inside = theta[i];
     outside = inside + 60.0 * direction;
@@ -111,10 +111,10 @@ static void test_corners(void)
 {
     struct world w;
     for (unsigned bits = 0; bits < 16; bits++) {
-        double theta[3 + HYPER];
+        double theta[3 + GP_SCALARS];
         world_open(&w, 3);
         world_fill(&w, N_MAX);
-        for (size_t i = 0; i < 3 + HYPER; i++)
+        for (size_t i = 0; i < 3 + GP_SCALARS; i++)
             theta[i] = corner(&w.fit, i, bits >> (i < 3 ? 0 : i - 2) & 1 ? 1.0 : -1.0);
         CU_ASSERT_TRUE(gp_fit_allows(&w.fit, theta));
         CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w.model, &w.cache, 0, NULL), STATUS_OK);
@@ -126,7 +126,7 @@ static void test_corners(void)
 
 static void fit_and_check(struct world *w)
 {
-    double theta[D_MAX + HYPER];
+    double theta[D_MAX + GP_SCALARS];
     CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w->model, &w->cache, 0, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_model_fit(&w->model, &w->fit, NULL, theta, NULL), STATUS_OK);
     CU_ASSERT_TRUE(gp_fit_allows(&w->fit, theta));
@@ -188,7 +188,7 @@ enum { DRAWS = 400, PENDING = 3 };
 static void test_pending(void)
 {
     struct world w;
-    double       at[PENDING][2] = {{0.385, 0.271}, {0.385, 0.31}, {0.92, 0.8}}, theta[2 + HYPER];
+    double       at[PENDING][2] = {{0.385, 0.271}, {0.385, 0.31}, {0.92, 0.8}}, theta[2 + GP_SCALARS];
     double       mean[PENDING], C[PENDING * PENDING], now[PENDING], var[PENDING], sum[PENDING] = {0}, cross = 0;
     world_open(&w, 2);
     world_fill(&w, 20);

@@ -85,7 +85,7 @@ static void test_stddev(void)
                               .trial = vague->trials,
                               .point = exact->point,
                               .value = branin(exact->point),
-                              .stddev = t == 3 ? 500.0 : 0.0};
+                              .sd = t == 3 ? 500.0 : 0.0};
         CU_ASSERT_EQUAL(gp()->tell(vague->session, &event, NULL), STATUS_OK);
     }
     CU_ASSERT_EQUAL(gp()->predict(exact->session,
@@ -315,7 +315,7 @@ static void test_candidates(void)
 
 CU_TestInfo suite_policy_gp[] = {
     {"beats random", test_beats_random},
-    {"stddev", test_stddev},
+    {"sd", test_stddev},
     {"exhausted", test_exhausted},
     {"fixed", test_fixed},
     {"centre", test_centre},

@@ -154,20 +154,20 @@ static void test_fit(void)
         CU_ASSERT_FATAL(mat_cholesky(K, M, M, spare, &jitter, NULL) == STATUS_OK);
         mat_multiply_lower(K, M, M, y);
         for (int stated = 0; stated < 2; stated++) {
-            struct candidate_fit fit = {.kind = &kernel_se,
-                                        .n = M,
-                                        .columns = D,
-                                        .X = Z,
-                                        .y = y,
-                                        .length_scale = 3,
-                                        .variance = 1,
-                                        .noise = 0.01,
-                                        .fixed_variance = true,
-                                        .fixed_noise = true,
-                                        .release_noise = stated * 0.64,
-                                        .release_dims = D};
+            struct table_fit fit = {.kind = &kernel_se,
+                                    .n = M,
+                                    .columns = D,
+                                    .X = Z,
+                                    .y = y,
+                                    .length_scale = 3,
+                                    .variance = 1,
+                                    .noise = 0.01,
+                                    .fixed_variance = true,
+                                    .fixed_noise = true,
+                                    .release_noise = stated * 0.64,
+                                    .release_dims = D};
             arena_init(&arena, 1 << 22);
-            CU_ASSERT_FATAL(candidate_fit(&fit, &arena, NULL) == STATUS_OK);
+            CU_ASSERT_FATAL(table_fit(&fit, &arena, NULL) == STATUS_OK);
             fitted[stated] += log(fit.length_scale / LENGTH) / TABLES;
             arena_fini(&arena);
         }

@@ -15,19 +15,19 @@ static void test_log_phi(void)
     double slope, ignored;
     for (double z = -8.0; z <= 6.0; z += 0.37) {
         double Phi = 0.5 * erfc(-z / sqrt(2.0));
-        CHECK_NEAR(acq_metrics_log_phi(z, &slope), log(Phi), 1e-12 * (1.0 + z * z));
+        CHECK_NEAR(acq_several_log_phi(z, &slope), log(Phi), 1e-12 * (1.0 + z * z));
         CHECK_NEAR(slope, exp(-0.5 * z * z) / sqrt(2.0 * 3.14159265358979324) / Phi, 1e-11 * (1.0 + fabs(z)));
-        double up = acq_metrics_log_phi(z + 1e-5, &ignored), down = acq_metrics_log_phi(z - 1e-5, &ignored);
+        double up = acq_several_log_phi(z + 1e-5, &ignored), down = acq_several_log_phi(z - 1e-5, &ignored);
         CHECK_NEAR((up - down) / 2e-5, slope, 1e-5);
     }
-    CHECK_NEAR(acq_metrics_log_phi(-1e3, &slope) / -500007.82669483, 1.0, 1e-9); /* the asymptotic series */
-    CU_ASSERT(isfinite(acq_metrics_log_phi(-1e150, &slope)) && isfinite(slope));
+    CHECK_NEAR(acq_several_log_phi(-1e3, &slope) / -500007.82669483, 1.0, 1e-9); /* the asymptotic series */
+    CU_ASSERT(isfinite(acq_several_log_phi(-1e150, &slope)) && isfinite(slope));
 }
 
-static struct acq_metrics make_acq(size_t objectives)
+static struct acq_several make_acq(size_t objectives)
 {
     struct rng         rng = rng_at(3, 1, RNG_TEST);
-    struct acq_metrics acq = {.objectives = objectives,
+    struct acq_several acq = {.objectives = objectives,
                               .first = objectives,
                               .len = objectives + 2,
                               .best = -0.4,
@@ -45,17 +45,17 @@ static struct acq_metrics make_acq(size_t objectives)
 static void check_gradients(enum acq_reach reach)
 {
     for (size_t objectives = 0; objectives <= 3; objectives += objectives + 1) {
-        struct acq_metrics acq = make_acq(objectives);
+        struct acq_several acq = make_acq(objectives);
         acq.reach = reach;
         double mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, dmean[5], dsd[5], ignored[5];
-        acq_metrics_value(&acq, mean, sd, dmean, dsd);
+        acq_several_value(&acq, mean, sd, dmean, dsd);
         for (size_t k = 0; k < acq.len; k++)
             for (int which = 0; which < 2; which++) {
                 double *x = which == 0 ? &mean[k] : &sd[k], kept = *x;
                 *x = kept + 1e-7;
-                double up = acq_metrics_value(&acq, mean, sd, ignored, ignored);
+                double up = acq_several_value(&acq, mean, sd, ignored, ignored);
                 *x = kept - 1e-7;
-                double down = acq_metrics_value(&acq, mean, sd, ignored, ignored);
+                double down = acq_several_value(&acq, mean, sd, ignored, ignored);
                 *x = kept;
                 CHECK_NEAR((up - down) / 2e-7, which == 0 ? dmean[k] : dsd[k],
                            1e-4 * (1.0 + fabs(dmean[k]) + fabs(dsd[k])));
@@ -74,15 +74,15 @@ static void test_volume(void)
 {
     const double       front[] = {0.3, 0.9, 0.2, 0.6, 0.5, 0.4}, reference[] = {-0.1, 0.05, 0.02};
     const double       mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9};
-    struct acq_metrics acq = make_acq(3);
+    struct acq_several acq = make_acq(3);
     struct arena       arena;
     double             dmean[5], dsd[5], a[3], b[3], slope;
     arena_init(&arena, 1 << 20);
     acq.is_volume = true;
     CU_ASSERT_FATAL(ehvi_init(&acq.ehvi, front, 2, 3, reference, &arena, NULL) == STATUS_OK);
     double expected = ehvi_value(&acq.ehvi, mean, sd, a, b);
-    expected += acq_metrics_log_phi((0.15 - 0.3) / 0.6, &slope) + acq_metrics_log_phi((-0.7 + 2.0) / 0.9, &slope);
-    CHECK_NEAR(acq_metrics_value(&acq, mean, sd, dmean, dsd), expected, 1e-12);
+    expected += acq_several_log_phi((0.15 - 0.3) / 0.6, &slope) + acq_several_log_phi((-0.7 + 2.0) / 0.9, &slope);
+    CHECK_NEAR(acq_several_value(&acq, mean, sd, dmean, dsd), expected, 1e-12);
     for (size_t k = 0; k < 3; k++) {
         CHECK_NEAR(dmean[k], a[k], 1e-12 * (1.0 + fabs(a[k])));
         CHECK_NEAR(dsd[k], b[k], 1e-12 * (1.0 + fabs(b[k])));
@@ -107,10 +107,10 @@ static void test_names(void)
         {3, true, ACQ_EXPECTED, "log-ehvi"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct acq_metrics acq = make_acq(rows[i].objectives);
+        struct acq_several acq = make_acq(rows[i].objectives);
         acq.is_volume = rows[i].is_volume;
         acq.reach = rows[i].reach;
-        CU_ASSERT_STRING_EQUAL(acq_metrics_name(&acq), rows[i].name);
+        CU_ASSERT_STRING_EQUAL(acq_several_name(&acq), rows[i].name);
     }
 }
 
@@ -118,11 +118,11 @@ static void test_names(void)
 static void test_values(void)
 {
     double             mean[] = {0.2, -0.1, 0.35, 0.15, -0.7}, sd[] = {0.5, 0.8, 0.3, 0.6, 0.9}, a[5], b[5], sum = 0.0;
-    struct acq_metrics one = make_acq(1), three = make_acq(3);
+    struct acq_several one = make_acq(1), three = make_acq(3);
     const struct acq   log_ei = {.kind = ACQ_LOG_EI, .best = one.best};
     double             expected = acq_value(&log_ei, 0.2, 0.5, a, b) + log(0.5 * erfc((0.3 + 0.1) / 0.8 / sqrt(2.0))) +
                       log(0.5 * erfc((-2.0 - 0.35) / 0.3 / sqrt(2.0)));
-    CHECK_NEAR(acq_metrics_value(&one, mean, sd, a, b), expected, 1e-12);
+    CHECK_NEAR(acq_several_value(&one, mean, sd, a, b), expected, 1e-12);
     three.len = 3;
     for (size_t s = 0; s < ACQ_SAMPLES; s++) {
         double least = HUGE_VAL, total = 0.0;
@@ -133,7 +133,7 @@ static void test_values(void)
         }
         sum += fmax(0.0, least + 0.05 * total - three.best);
     }
-    CHECK_NEAR(acq_metrics_value(&three, mean, sd, a, b), log(sum / ACQ_SAMPLES), 1e-2);
+    CHECK_NEAR(acq_several_value(&three, mean, sd, a, b), log(sum / ACQ_SAMPLES), 1e-2);
 }
 
 /* --- what gp reaches --- */

@@ -441,19 +441,19 @@ static enum status peak_scores(void *arg, const double *U, size_t m, double *out
 
 static void search_in(const struct space *space, const double *top, double *point, struct arena *arena)
 {
-    struct finite     finite;
-    struct peak       peak = {top, space->dims};
-    struct acq_search search = {.space = space,
-                                .finite = &finite,
-                                .seed = 3,
-                                .trial = 8,
-                                .samples = 200,
-                                .starts = 3,
-                                .evaluations = 60,
-                                .scores = peak_scores,
-                                .slope = peak_slope,
-                                .arg = &peak};
-    finite_init(&finite, arena, space, false);
+    struct used_points finite;
+    struct peak        peak = {top, space->dims};
+    struct acq_search  search = {.space = space,
+                                 .finite = &finite,
+                                 .seed = 3,
+                                 .trial = 8,
+                                 .samples = 200,
+                                 .starts = 3,
+                                 .evaluations = 60,
+                                 .scores = peak_scores,
+                                 .slope = peak_slope,
+                                 .arg = &peak};
+    used_points_init(&finite, arena, space, false);
     CU_ASSERT_FATAL(acq_search_run(&search, point, arena, NULL) == STATUS_OK);
     CU_ASSERT(space_has(space, point));
 }

@@ -86,30 +86,30 @@ static void dense_posterior(const struct dense *g, const struct setting *s, size
 static struct setting setting;
 static struct dense   dense;
 
-static void start(struct candidate_gp *gp, struct arena *arena, double noise)
+static void start(struct table_gp *gp, struct arena *arena, double noise)
 {
     arena_init(arena, (size_t)1 << 26);
     setting_fill(&setting);
-    CU_ASSERT_FATAL(candidate_gp_init(gp, arena, setting.rows, N, COLUMNS, NULL) == STATUS_OK);
-    candidate_gp_reset(gp, &kernel_se, LENGTH, noise);
+    CU_ASSERT_FATAL(table_gp_init(gp, arena, setting.rows, N, COLUMNS, NULL) == STATUS_OK);
+    table_gp_reset(gp, &kernel_se, LENGTH, noise);
 }
 
 /* Variance within 1e-6 of the signal's; the mean within what the header's bound allows for these values. */
 static void check_against_dense(double noise, double mean_tolerance)
 {
-    struct candidate_gp gp;
-    struct arena        arena;
-    double              worst_mean = 0, worst_var = 0;
+    struct table_gp gp;
+    struct arena    arena;
+    double          worst_mean = 0, worst_var = 0;
     start(&gp, &arena, noise);
     for (size_t i = 0; i < T; i++)
-        CU_ASSERT_FATAL(candidate_gp_observe(&gp, setting.at[i], setting.y[i], NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(table_gp_observe(&gp, setting.at[i], setting.y[i], NULL) == STATUS_OK);
     dense_fit(&dense, &setting, T, noise, 3.1);
     for (size_t j = 0; j < N; j++) {
-        double mean, var, sd = candidate_gp_sd(&gp, j, false);
+        double mean, var, sd = table_gp_sd(&gp, j, false);
         dense_posterior(&dense, &setting, j, &mean, &var);
-        worst_mean = fmax(worst_mean, fabs(candidate_gp_mean(&gp, j, 3.1) - 3.1 - mean));
+        worst_mean = fmax(worst_mean, fabs(table_gp_mean(&gp, j, 3.1) - 3.1 - mean));
         worst_var = fmax(worst_var, fabs(sd * sd - var));
-        CU_ASSERT(candidate_gp_sd(&gp, j, true) == sd);
+        CU_ASSERT(table_gp_sd(&gp, j, true) == sd);
     }
     CU_ASSERT(worst_var <= 1e-6 && worst_var > 0);
     CU_ASSERT(worst_mean <= mean_tolerance);
@@ -126,30 +126,30 @@ static void test_against_dense(void)
 /* Pending rows reduce the variance as observations do and leave the mean alone. */
 static void test_pending(void)
 {
-    struct candidate_gp gp;
-    struct arena        arena;
+    struct table_gp gp;
+    struct arena    arena;
     start(&gp, &arena, 0.01);
     for (size_t i = 0; i < 30; i++)
-        CU_ASSERT_FATAL(candidate_gp_observe(&gp, setting.at[i], setting.y[i], NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(table_gp_observe(&gp, setting.at[i], setting.y[i], NULL) == STATUS_OK);
     for (size_t count = 1; count <= 9; count++)
-        CU_ASSERT_FATAL(candidate_gp_set_pending(&gp, setting.at + 30, count, NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(table_gp_set_pending(&gp, setting.at + 30, count, NULL) == STATUS_OK);
     dense_fit(&dense, &setting, 39, 0.01, 0);
     for (size_t j = 0; j < N; j += 7) {
-        double mean, var, sd = candidate_gp_sd(&gp, j, true);
+        double mean, var, sd = table_gp_sd(&gp, j, true);
         dense_posterior(&dense, &setting, j, &mean, &var);
         CHECK_NEAR(sd * sd, var, 1e-6);
     }
     dense_fit(&dense, &setting, 30, 0.01, 0);
     for (size_t j = 0; j < N; j += 7) {
-        double mean, var, sd = candidate_gp_sd(&gp, j, false);
+        double mean, var, sd = table_gp_sd(&gp, j, false);
         dense_posterior(&dense, &setting, j, &mean, &var);
         CHECK_NEAR(sd * sd, var, 1e-6);
-        CHECK_NEAR(candidate_gp_mean(&gp, j, 0), mean, 3e-5);
+        CHECK_NEAR(table_gp_mean(&gp, j, 0), mean, 3e-5);
     }
     arena_fini(&arena);
 }
 
-static bool is_same(const struct candidate_gp *a, const struct candidate_gp *b)
+static bool is_same(const struct table_gp *a, const struct table_gp *b)
 {
     size_t bytes = N * sizeof(double);
     return a->observed == b->observed && a->pending == b->pending && memcmp(a->sum, b->sum, bytes) == 0 &&
@@ -160,31 +160,31 @@ static bool is_same(const struct candidate_gp *a, const struct candidate_gp *b)
 /* However it came there, the state is bitwise that of a model told the same observations and pending rows. */
 static void test_same_by_any_way(void)
 {
-    struct candidate_gp gp, fresh;
-    struct arena        arena, other;
-    struct rng          rng = rng_at(12, 1, RNG_TEST);
+    struct table_gp gp, fresh;
+    struct arena    arena, other;
+    struct rng      rng = rng_at(12, 1, RNG_TEST);
     start(&gp, &arena, 0.003);
     for (size_t t = 0; t + 10 < T; t++) {
         size_t ahead = 1 + rng_below(&rng, 4);
         size_t shuffled[4] = {setting.at[t + 5], setting.at[t], setting.at[t + 2], setting.at[t + 5]};
-        CU_ASSERT(candidate_gp_set_pending(&gp, setting.at + t + rng_below(&rng, 2), ahead, NULL) == STATUS_OK);
-        CU_ASSERT(candidate_gp_set_pending(&gp, shuffled + t % 2, rng_below(&rng, 4), NULL) == STATUS_OK);
-        CU_ASSERT(candidate_gp_observe(&gp, setting.at[t], setting.y[t], NULL) == STATUS_OK);
+        CU_ASSERT(table_gp_set_pending(&gp, setting.at + t + rng_below(&rng, 2), ahead, NULL) == STATUS_OK);
+        CU_ASSERT(table_gp_set_pending(&gp, shuffled + t % 2, rng_below(&rng, 4), NULL) == STATUS_OK);
+        CU_ASSERT(table_gp_observe(&gp, setting.at[t], setting.y[t], NULL) == STATUS_OK);
     }
-    CU_ASSERT(candidate_gp_set_pending(&gp, setting.at + 20, 30, NULL) == STATUS_OK); /* grows the small arrays */
-    CU_ASSERT(candidate_gp_set_pending(&gp, setting.at + 50, 6, NULL) == STATUS_OK);
-    CU_ASSERT(candidate_gp_set_pending(&gp, setting.at + 50, 3, NULL) == STATUS_OK);
+    CU_ASSERT(table_gp_set_pending(&gp, setting.at + 20, 30, NULL) == STATUS_OK); /* grows the small arrays */
+    CU_ASSERT(table_gp_set_pending(&gp, setting.at + 50, 6, NULL) == STATUS_OK);
+    CU_ASSERT(table_gp_set_pending(&gp, setting.at + 50, 3, NULL) == STATUS_OK);
     start(&fresh, &other, 0.003);
     for (size_t t = 0; t + 10 < T; t++)
-        CU_ASSERT(candidate_gp_observe(&fresh, setting.at[t], setting.y[t], NULL) == STATUS_OK);
+        CU_ASSERT(table_gp_observe(&fresh, setting.at[t], setting.y[t], NULL) == STATUS_OK);
     CU_ASSERT(!is_same(&gp, &fresh) && gp.room > fresh.room);
-    CU_ASSERT(candidate_gp_set_pending(&fresh, setting.at + 50, 3, NULL) == STATUS_OK);
+    CU_ASSERT(table_gp_set_pending(&fresh, setting.at + 50, 3, NULL) == STATUS_OK);
     CU_ASSERT(is_same(&gp, &fresh));
-    candidate_gp_reset(&gp, &kernel_se, 1.1, 0.5);
-    candidate_gp_reset(&gp, &kernel_se, LENGTH, 0.003);
+    table_gp_reset(&gp, &kernel_se, 1.1, 0.5);
+    table_gp_reset(&gp, &kernel_se, LENGTH, 0.003);
     for (size_t t = 0; t + 10 < T; t++)
-        CU_ASSERT(candidate_gp_observe(&gp, setting.at[t], setting.y[t], NULL) == STATUS_OK);
-    CU_ASSERT(candidate_gp_set_pending(&gp, setting.at + 50, 3, NULL) == STATUS_OK);
+        CU_ASSERT(table_gp_observe(&gp, setting.at[t], setting.y[t], NULL) == STATUS_OK);
+    CU_ASSERT(table_gp_set_pending(&gp, setting.at + 50, 3, NULL) == STATUS_OK);
     CU_ASSERT(is_same(&gp, &fresh));
     arena_fini(&arena);
     arena_fini(&other);
@@ -192,25 +192,25 @@ static void test_same_by_any_way(void)
 
 static void test_refused(void)
 {
-    struct candidate_gp gp;
-    struct arena        arena;
-    struct error        err = {0};
+    struct table_gp gp;
+    struct arena    arena;
+    struct error    err = {0};
     start(&gp, &arena, 0.003);
-    CU_ASSERT(candidate_gp_observe(&gp, 3, 1.25, NULL) == STATUS_OK);
-    double before = candidate_gp_mean(&gp, 9, 0);
-    CU_ASSERT(candidate_gp_observe(&gp, 5, INFINITY, &err) == STATUS_NUMERIC && strcmp(err.code, "singular") == 0);
-    CU_ASSERT(candidate_gp_observe(&gp, 5, NAN, NULL) == STATUS_NUMERIC);
-    CU_ASSERT(gp.observed == 1 && candidate_gp_mean(&gp, 9, 0) == before);
+    CU_ASSERT(table_gp_observe(&gp, 3, 1.25, NULL) == STATUS_OK);
+    double before = table_gp_mean(&gp, 9, 0);
+    CU_ASSERT(table_gp_observe(&gp, 5, INFINITY, &err) == STATUS_NUMERIC && strcmp(err.code, "singular") == 0);
+    CU_ASSERT(table_gp_observe(&gp, 5, NAN, NULL) == STATUS_NUMERIC);
+    CU_ASSERT(gp.observed == 1 && table_gp_mean(&gp, 9, 0) == before);
     arena_fini(&arena);
     arena_init(&arena, 20000);
-    CU_ASSERT(candidate_gp_init(&gp, &arena, setting.rows, N, COLUMNS, &err) == STATUS_NO_MEMORY);
+    CU_ASSERT(table_gp_init(&gp, &arena, setting.rows, N, COLUMNS, &err) == STATUS_NO_MEMORY);
     arena_fini(&arena);
     arena_init(&arena, 200000);
-    enum status status = candidate_gp_init(&gp, &arena, setting.rows, N, COLUMNS, NULL);
+    enum status status = table_gp_init(&gp, &arena, setting.rows, N, COLUMNS, NULL);
     for (size_t i = 0; i < T && status == STATUS_OK; i++)
-        status = candidate_gp_observe(&gp, setting.at[i], setting.y[i], NULL);
+        status = table_gp_observe(&gp, setting.at[i], setting.y[i], NULL);
     CU_ASSERT(status == STATUS_NO_MEMORY && gp.observed > 0 && gp.observed < T);
-    CU_ASSERT(isfinite(candidate_gp_mean(&gp, 9, 0)));
+    CU_ASSERT(isfinite(table_gp_mean(&gp, 9, 0)));
     arena_fini(&arena);
 }
 
@@ -219,17 +219,17 @@ static void test_hostile_rows(void)
 {
     static const double rows[] = {0, 1e300, -1e300, 1e-300, 5e-324, 1.7e308};
     for (size_t k = 0; k < KERNELS; k++) {
-        struct candidate_gp gp;
-        struct arena        arena;
+        struct table_gp gp;
+        struct arena    arena;
         arena_init(&arena, 1 << 20);
-        CU_ASSERT_FATAL(candidate_gp_init(&gp, &arena, rows, 6, 1, NULL) == STATUS_OK);
-        candidate_gp_reset(&gp, kernel_kinds[k], 0.75, 0.25);
-        CU_ASSERT(candidate_gp_observe(&gp, 1, 2.0, NULL) == STATUS_OK);
-        CU_ASSERT(candidate_gp_observe(&gp, 0, -3.0, NULL) == STATUS_OK);
-        CHECK_NEAR(candidate_gp_mean(&gp, 1, 0), 1.6, 1e-6);
-        CHECK_NEAR(candidate_gp_mean(&gp, 3, 0), -2.4, 1e-6);
-        CHECK_NEAR(candidate_gp_mean(&gp, 5, 0), 0, 1e-12);
-        CHECK_NEAR(candidate_gp_sd(&gp, 5, true), 1, 1e-12);
+        CU_ASSERT_FATAL(table_gp_init(&gp, &arena, rows, 6, 1, NULL) == STATUS_OK);
+        table_gp_reset(&gp, kernel_kinds[k], 0.75, 0.25);
+        CU_ASSERT(table_gp_observe(&gp, 1, 2.0, NULL) == STATUS_OK);
+        CU_ASSERT(table_gp_observe(&gp, 0, -3.0, NULL) == STATUS_OK);
+        CHECK_NEAR(table_gp_mean(&gp, 1, 0), 1.6, 1e-6);
+        CHECK_NEAR(table_gp_mean(&gp, 3, 0), -2.4, 1e-6);
+        CHECK_NEAR(table_gp_mean(&gp, 5, 0), 0, 1e-12);
+        CHECK_NEAR(table_gp_sd(&gp, 5, true), 1, 1e-12);
         arena_fini(&arena);
     }
 }
@@ -239,8 +239,8 @@ static bool is_late(void *polls)
     return --*(int *)polls < 0;
 }
 
-/* The objective of candidate_fit by the dense reference of this file's shape. */
-static double fit_cost(const struct candidate_fit *f, const double theta[3], const double centre[3])
+/* The objective of table_fit by the dense reference of this file's shape. */
+static double fit_cost(const struct table_fit *f, const double theta[3], const double centre[3])
 {
     static double       L[T * T];
     double              v[T], sum = 0;
@@ -280,17 +280,17 @@ static void test_fit(void)
         X[2 * i + 1] = 8 * rng_uniform(&rng);
         y[i] = sin(X[2 * i]) + cos(1.3 * X[2 * i + 1]) + 0.1 * rng_normal(&rng);
     }
-    const double         centre[3] = {log(3.2), log(1.1), log(0.02)};
-    struct candidate_fit fit = {.kind = &kernel_se,
-                                .n = T,
-                                .columns = 2,
-                                .X = X,
-                                .y = y,
-                                .length_scale = 3.2,
-                                .variance = 1.1,
-                                .noise = 0.02},
-                         fixed = fit;
-    CU_ASSERT(candidate_fit(&fit, &arena, NULL) == STATUS_OK);
+    const double     centre[3] = {log(3.2), log(1.1), log(0.02)};
+    struct table_fit fit = {.kind = &kernel_se,
+                            .n = T,
+                            .columns = 2,
+                            .X = X,
+                            .y = y,
+                            .length_scale = 3.2,
+                            .variance = 1.1,
+                            .noise = 0.02},
+                     fixed = fit;
+    CU_ASSERT(table_fit(&fit, &arena, NULL) == STATUS_OK);
     double theta[3] = {log(fit.length_scale), log(fit.variance), log(fit.noise)};
     double best = fit_cost(&fit, theta, centre);
     CU_ASSERT(best < fit_cost(&fit, centre, centre) - 1);
@@ -301,36 +301,36 @@ static void test_fit(void)
     }
     CU_ASSERT(fit.length_scale > 0.8 && fit.length_scale < 2.5 && fit.noise > 0.004 && fit.noise < 0.03);
     fixed.fixed_length_scale = fixed.fixed_noise = true;
-    CU_ASSERT(candidate_fit(&fixed, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(table_fit(&fixed, &arena, NULL) == STATUS_OK);
     CU_ASSERT(fixed.length_scale == 3.2 && fixed.noise == 0.02 && fixed.variance != 1.1);
     arena_fini(&arena);
 }
 
 static void test_fit_stops(void)
 {
-    static const double  X[4] = {0.3, 0.9, 1.7, 4.1}, y[4] = {-1, 0.2, 1.1, 0.3}, bad[4] = {1, NAN, 0, 2};
-    struct arena         arena;
-    int                  polls = 3;
-    struct candidate_fit fit = {.kind = &kernel_matern52,
-                                .n = 4,
-                                .columns = 1,
-                                .X = X,
-                                .y = y,
-                                .length_scale = 1.5,
-                                .variance = 1,
-                                .noise = 0.1,
-                                .late = is_late,
-                                .late_arg = &polls};
+    static const double X[4] = {0.3, 0.9, 1.7, 4.1}, y[4] = {-1, 0.2, 1.1, 0.3}, bad[4] = {1, NAN, 0, 2};
+    struct arena        arena;
+    int                 polls = 3;
+    struct table_fit    fit = {.kind = &kernel_matern52,
+                               .n = 4,
+                               .columns = 1,
+                               .X = X,
+                               .y = y,
+                               .length_scale = 1.5,
+                               .variance = 1,
+                               .noise = 0.1,
+                               .late = is_late,
+                               .late_arg = &polls};
     arena_init(&arena, 1 << 20);
-    CU_ASSERT(candidate_fit(&fit, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(table_fit(&fit, &arena, NULL) == STATUS_OK);
     CU_ASSERT(polls < 0 && polls > -8); /* stopped at once */
     fit.late = NULL;
     fit.y = bad;
     fit.length_scale = 2.25;
-    CU_ASSERT(candidate_fit(&fit, &arena, NULL) == STATUS_NUMERIC && fit.length_scale == 2.25);
+    CU_ASSERT(table_fit(&fit, &arena, NULL) == STATUS_NUMERIC && fit.length_scale == 2.25);
     arena_fini(&arena);
     arena_init(&arena, 64);
-    CU_ASSERT(candidate_fit(&fit, &arena, NULL) == STATUS_NO_MEMORY);
+    CU_ASSERT(table_fit(&fit, &arena, NULL) == STATUS_NO_MEMORY);
     arena_fini(&arena);
 }
 

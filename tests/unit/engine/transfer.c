@@ -13,48 +13,48 @@
 static void test_gap(void)
 {
     static const double y[] = {.3, -1.2, 2.5, .7}, mean[] = {.1, -1., 1.9, 1.4}, sd[] = {.2, .35, .05, .6};
-    CHECK_NEAR(meta_weights_gap(y, mean, sd, 4, 1.7, false), 0.935, 1e-14);
-    CHECK_NEAR(meta_weights_gap(y, mean, sd, 4, 1.7, true), 1.72, 1e-14);
+    CHECK_NEAR(transfer_weights_gap(y, mean, sd, 4, 1.7, false), 0.935, 1e-14);
+    CHECK_NEAR(transfer_weights_gap(y, mean, sd, 4, 1.7, true), 1.72, 1e-14);
     static const double wild[] = {1e308, NAN}, low[] = {-1e308, 0}, none[] = {0, 0};
-    CU_ASSERT(isfinite(meta_weights_gap(wild, low, none, 2, 2, false)));
-    CU_ASSERT(isfinite(1e6 * meta_weights_gap(wild, low, none, 2, 2, true)));
+    CU_ASSERT(isfinite(transfer_weights_gap(wild, low, none, 2, 2, false)));
+    CU_ASSERT(isfinite(1e6 * transfer_weights_gap(wild, low, none, 2, 2, true)));
 }
 
 static void test_follow(void)
 {
     static const double expected[] = {.1602694407001356, .5321132822660419, .3076172770337962, 2.625555325389064e-14};
     double              sums[] = {3.2, 1.7, 2.385, 40.}, weights[4];
-    meta_weights_follow(sums, 4, .8, weights);
+    transfer_weights_follow(sums, 4, .8, weights);
     for (size_t i = 0; i < 4; i++)
         CHECK_NEAR(weights[i], expected[i], 1e-15);
     double large[] = {7e9, 7e9 + 1.25, 8e17}; /* exp of any of them alone is 0 */
-    meta_weights_follow(large, 3, 1, weights);
+    transfer_weights_follow(large, 3, 1, weights);
     CHECK_NEAR(weights[0], 1 / (1 + exp(-1.25)), 1e-12);
     CHECK_NEAR(weights[0] + weights[1], 1, 1e-15);
     CU_ASSERT_EQUAL(weights[2], 0);
-    meta_weights_follow(large, 3, 0, weights);
+    transfer_weights_follow(large, 3, 0, weights);
     CHECK_NEAR(weights[2], 1 / 3., 1e-15);
 }
 
 static void test_decay(void)
 {
     static const double weights[] = {.2, .5, .3}, gaps[] = {1.4, .6, 3.3}, close[] = {.1, .2, .05};
-    CHECK_NEAR(meta_weights_decay(weights, gaps, 3, .9, .7), pow(1.57, -.7), 1e-15);
-    CHECK_NEAR(meta_weights_decay(weights, gaps, 3, .7, .7), .7, 0);
-    CHECK_NEAR(meta_weights_decay(weights, close, 3, .93, .7), .93, 0); /* gaps below 1 alone would let it grow */
+    CHECK_NEAR(transfer_weights_decay(weights, gaps, 3, .9, .7), pow(1.57, -.7), 1e-15);
+    CHECK_NEAR(transfer_weights_decay(weights, gaps, 3, .7, .7), .7, 0);
+    CHECK_NEAR(transfer_weights_decay(weights, close, 3, .93, .7), .93, 0); /* gaps below 1 alone would let it grow */
     static const double zero[] = {0, 0, 0};
-    CHECK_NEAR(meta_weights_decay(weights, zero, 3, .93, .7), .93, 0);
+    CHECK_NEAR(transfer_weights_decay(weights, zero, 3, .93, .7), .93, 0);
 }
 
 static void test_rank(void)
 {
     static const double guess[] = {.1, .3, -.2, .8}, y[] = {1., 3., 2., .5};
-    CU_ASSERT_EQUAL(meta_rank_errors(guess, y, 4, 1), 8);
-    CU_ASSERT_EQUAL(meta_rank_errors(guess, y, 4, 0), 6);
-    CU_ASSERT_EQUAL(meta_rank_errors(y, y, 4, 1), 0);
-    CHECK_NEAR(meta_rank_kernel(guess, y, 4, .8), .75 * (1 - pow(8 / 12. / .8, 2)), 1e-15);
-    CU_ASSERT_EQUAL(meta_rank_kernel(guess, y, 4, .5), 0);
-    CU_ASSERT_EQUAL(meta_rank_kernel(guess, y, 1, .5), .75);
+    CU_ASSERT_EQUAL(transfer_rank_errors(guess, y, 4, 1), 8);
+    CU_ASSERT_EQUAL(transfer_rank_errors(guess, y, 4, 0), 6);
+    CU_ASSERT_EQUAL(transfer_rank_errors(y, y, 4, 1), 0);
+    CHECK_NEAR(transfer_rank_kernel(guess, y, 4, .8), .75 * (1 - pow(8 / 12. / .8, 2)), 1e-15);
+    CU_ASSERT_EQUAL(transfer_rank_kernel(guess, y, 4, .5), 0);
+    CU_ASSERT_EQUAL(transfer_rank_kernel(guess, y, 1, .5), .75);
 }
 
 /* Models without doubt: the one in the right order wins; ties go to the own one, then to the first. */
@@ -66,17 +66,17 @@ static void test_ensemble(void)
     struct arena arena;
     struct rng   rng = rng_at(3, 1, RNG_TEST);
     arena_init(&arena, 1 << 20);
-    struct meta_rank rank = {.models = 4, .n = 4, .samples = 25, .mean = mean[0], .sd = sd[0], .y = y};
-    CU_ASSERT_EQUAL(meta_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_OK);
+    struct transfer_rank rank = {.models = 4, .n = 4, .samples = 25, .mean = mean[0], .sd = sd[0], .y = y};
+    CU_ASSERT_EQUAL(transfer_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_OK);
     CU_ASSERT(fabs(weights[1] - 1) < 1e-12 && weights[0] == 0 && weights[2] == 0 && weights[3] == 0);
     memcpy(mean[3], y, sizeof y);
-    CU_ASSERT_EQUAL(meta_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(transfer_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_OK);
     CU_ASSERT(fabs(weights[3] - 1) < 1e-12);
     for (size_t i = 0; i < 4; i++) /* doubt; shares of 20,000 draws in NumPy */
         for (size_t j = 0; j < 4; j++)
             sd[i][j] = .8;
     rank.samples = 2000;
-    CU_ASSERT_EQUAL(meta_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(transfer_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_OK);
     CHECK_NEAR(weights[0] + weights[1] + weights[2] + weights[3], 1, 1e-12);
     CU_ASSERT_EQUAL(weights[0], 0); /* its median error, 4, is above the own model's 95th percentile, 3 */
     CHECK_NEAR(weights[1], .645, .04);
@@ -84,7 +84,7 @@ static void test_ensemble(void)
     CHECK_NEAR(weights[3], .33, .04);
     arena_fini(&arena);
     arena_init(&arena, 64);
-    CU_ASSERT_EQUAL(meta_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(transfer_rank_ensemble(&rank, &rng, weights, &arena, NULL), STATUS_NO_MEMORY);
     arena_fini(&arena);
 }
 
@@ -123,11 +123,11 @@ static void tell_value(const struct policy *policy, struct session *session, uin
     CU_ASSERT_EQUAL(policy->tell(session, &event, NULL), STATUS_OK);
 }
 
-static const struct param      line = {.name = "x", .kind = PARAM_INT, .min = 0, .max = 20};
-static const double            near_points[] = {1, 4, 9, 15, 19}, near_values[] = {.31, 1.27, -.64, .92, 1.85};
-static const double            far_points[] = {0, 6, 11, 18}, far_values[] = {-2.2, .75, 3.1, -1.4};
-static const struct meta_study two[] = {{"near", near_points, NULL, near_values, 5},
-                                        {"far", far_points, NULL, far_values, 4}};
+static const struct param         line = {.name = "x", .kind = PARAM_INT, .min = 0, .max = 20};
+static const double               near_points[] = {1, 4, 9, 15, 19}, near_values[] = {.31, 1.27, -.64, .92, 1.85};
+static const double               far_points[] = {0, 6, 11, 18}, far_values[] = {-2.2, .75, 3.1, -1.4};
+static const struct earlier_study two[] = {{"near", near_points, NULL, near_values, 5},
+                                           {"far", far_points, NULL, far_values, 4}};
 
 /* Four proposals of RM-GP-UCB with given hyper-parameters; (7.1), Lemma 7.1 and (7.4) in NumPy: plain solves. */
 static void test_rounds(void)
@@ -161,11 +161,11 @@ static void test_rounds(void)
          0,
          0},
     };
-    const struct policy     *policy = policy_find("rm-gp-ucb");
-    static struct meta_state state;
-    static struct proposal   proposal;
-    struct space             space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
-    double                   options[OPTIONS_MAX], point;
+    const struct policy         *policy = policy_find("rm-gp-ucb");
+    static struct transfer_state state;
+    static struct proposal       proposal;
+    struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
+    double                       options[OPTIONS_MAX], point;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
     set_options(policy, options);
     options[policy_option(policy, "kernel")] = 3;
@@ -174,12 +174,12 @@ static void test_rounds(void)
     options[policy_option(policy, "noise_variance")] = .02;
     options[policy_option(policy, "mean")] = .4;
     struct problem problem = {
-        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .meta = two, .meta_len = 2};
+        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = two, .earlier_len = 2};
     struct session *session = open_session(policy, &problem);
     proposal = (struct proposal){.point = &point};
     for (size_t t = 0; t < 4; t++) {
         CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = t + 1}, &proposal, NULL), STATUS_OK);
-        CU_ASSERT(proposal.fallback == NULL && policy->read_meta(proposal.note, proposal.note_bytes, &state));
+        CU_ASSERT(proposal.fallback == NULL && policy->read_transfer(proposal.note, proposal.note_bytes, &state));
         CU_ASSERT(state.len == 2 && state.rounds == t);
         CHECK_NEAR(state.nu, rounds[t].nu, 1e-7);
         for (size_t i = 0; i < 2; i++) {
@@ -199,17 +199,17 @@ static void test_rounds(void)
  * initial ones, too. */
 static void test_many_rounds(void)
 {
-    const struct policy     *policy = policy_find("rm-gp-ts");
-    static struct meta_state state;
-    static struct proposal   proposal;
-    struct space             space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
-    double                   options[OPTIONS_MAX], point, x[] = {2, 12, 7, 16, 5};
+    const struct policy         *policy = policy_find("rm-gp-ts");
+    static struct transfer_state state;
+    static struct proposal       proposal;
+    struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
+    double                       options[OPTIONS_MAX], point, x[] = {2, 12, 7, 16, 5};
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
     set_options(policy, options);
     options[policy_option(policy, "initial")] = 2;
     options[policy_option(policy, "power")] = 0; /* nu shrinks by the slowest rate alone */
     struct problem problem = {
-        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .meta = two, .meta_len = 2};
+        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = two, .earlier_len = 2};
     struct session *session = open_session(policy, &problem);
     proposal = (struct proposal){.point = &point};
     for (size_t i = 0; i < 5; i++) {
@@ -217,7 +217,7 @@ static void test_many_rounds(void)
         tell_value(policy, session, i + 1, &x[i], cos(x[i]));
     }
     CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = 6}, &proposal, NULL), STATUS_OK);
-    CU_ASSERT(policy->read_meta(proposal.note, proposal.note_bytes, &state));
+    CU_ASSERT(policy->read_transfer(proposal.note, proposal.note_bytes, &state));
     CHECK_NEAR(state.nu, pow(.7, 3), 1e-12);
     CU_ASSERT_EQUAL(state.rounds, 5);
     policy->close(session);
@@ -226,9 +226,9 @@ static void test_many_rounds(void)
 /* ---- notes ---- */
 
 enum { WIDE = 300, STUDIES = 20 };
-static struct param      wide[WIDE];
-static double            wide_points[STUDIES][3 * WIDE], wide_values[STUDIES][3];
-static struct meta_study many[STUDIES];
+static struct param         wide[WIDE];
+static double               wide_points[STUDIES][3 * WIDE], wide_values[STUDIES][3];
+static struct earlier_study many[STUDIES];
 
 static void make_wide(struct space *space)
 {
@@ -240,7 +240,7 @@ static void make_wide(struct space *space)
             wide_points[i][j] = -1.5 + 3.75 * rng_uniform(&rng);
         for (size_t j = 0; j < 3; j++)
             wide_values[i][j] = rng_normal(&rng);
-        many[i] = (struct meta_study){"wide", wide_points[i], NULL, wide_values[i], 3};
+        many[i] = (struct earlier_study){"wide", wide_points[i], NULL, wide_values[i], 3};
     }
     *space = (struct space){.kind = SPACE_PARAMETERS, .params = wide, .params_len = WIDE};
 }
@@ -256,8 +256,12 @@ static void test_notes_share_fits(void)
     make_wide(&space);
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
     set_options(policy, options);
-    struct problem problem = {
-        .space = &space, .options = options, .seed = 5, .memory_bytes = 1 << 26, .meta = many, .meta_len = STUDIES};
+    struct problem  problem = {.space = &space,
+                               .options = options,
+                               .seed = 5,
+                               .memory_bytes = 1 << 26,
+                               .earlier = many,
+                               .earlier_len = STUDIES};
     struct session *lived = open_session(policy, &problem), *read = open_session(policy, &problem);
     for (uint64_t t = 0; t < 4; t++) {
         proposals[t].point = points[t];
@@ -282,15 +286,15 @@ static void test_notes_share_fits(void)
 /* A note that was cut, or changed in any byte, is read or passed over; the next proposal is sound. */
 static void test_hostile_notes(void)
 {
-    const struct policy     *policy = policy_find("taf");
-    static struct proposal   first, next;
-    static struct meta_state state;
-    struct space             space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
-    double                   options[OPTIONS_MAX], x = 11, point;
+    const struct policy         *policy = policy_find("taf");
+    static struct proposal       first, next;
+    static struct transfer_state state;
+    struct space                 space = {.kind = SPACE_PARAMETERS, .params = &line, .params_len = 1};
+    double                       options[OPTIONS_MAX], x = 11, point;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
     set_options(policy, options);
     struct problem problem = {
-        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .meta = two, .meta_len = 2};
+        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = two, .earlier_len = 2};
     struct session *session = open_session(policy, &problem);
     first = (struct proposal){.point = &point};
     next = (struct proposal){.point = &point};
@@ -304,30 +308,30 @@ static void test_hostile_notes(void)
             changed.note_bytes = i;
         else
             changed.note[i - whole] ^= 0xFF;
-        CU_ASSERT(i >= whole || !policy->read_meta(changed.note, changed.note_bytes, &state));
+        CU_ASSERT(i >= whole || !policy->read_transfer(changed.note, changed.note_bytes, &state));
         session = open_session(policy, &problem);
         tell(policy, session, 1, &x, &changed);
         CU_ASSERT_EQUAL(policy->ask(session, &(struct ask){.trial = 2}, &next, NULL), STATUS_OK);
-        CU_ASSERT(space_has(&space, &point) && policy->read_meta(next.note, next.note_bytes, &state));
+        CU_ASSERT(space_has(&space, &point) && policy->read_transfer(next.note, next.note_bytes, &state));
         CU_ASSERT(state.nu >= 0 && state.nu <= 1 && isfinite(state.weights[0]));
         policy->close(session);
     }
-    CU_ASSERT(!policy->read_meta(NULL, 0, &state));
+    CU_ASSERT(!policy->read_transfer(NULL, 0, &state));
 }
 
 static void test_no_such_row(void)
 {
-    static const double     rows[] = {0, 1.5, 2.25, 7}, values[] = {1, 2};
-    static const size_t     at[] = {3, 4};
-    const struct meta_study beyond = {"beyond", NULL, at, values, 2};
-    const struct policy    *policy = policy_find("rgpe");
-    struct space            space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = 4, .columns = 1};
-    double                  options[OPTIONS_MAX];
-    struct session         *session;
-    struct error            err = {0};
+    static const double        rows[] = {0, 1.5, 2.25, 7}, values[] = {1, 2};
+    static const size_t        at[] = {3, 4};
+    const struct earlier_study beyond = {"beyond", NULL, at, values, 2};
+    const struct policy       *policy = policy_find("rgpe");
+    struct space               space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = 4, .columns = 1};
+    double                     options[OPTIONS_MAX];
+    struct session            *session;
+    struct error               err = {0};
     set_options(policy, options);
     struct problem problem = {
-        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .meta = &beyond, .meta_len = 1};
+        .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = &beyond, .earlier_len = 1};
     CU_ASSERT_EQUAL(policy->open(&problem, &session, &err), STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(err.code, "no_such_row");
     CU_ASSERT_PTR_NULL(session);

@@ -1,5 +1,5 @@
 /* Incumbents, reference points and weights. */
-#include "engine/bo/several_aim.h"
+#include "engine/bo/several_acquisition.h"
 
 #include "engine/acquisition/pareto.h"
 #include "engine/math/rng.h"
@@ -27,7 +27,7 @@ struct known {
 /* f [log.len][parts] := posterior means at the rows of the models and at the pending points, observed objectives that a
  * model has no row of as they are, NaN elsewhere: where there is a limit to rows, each model has rows of its own, and the
  * front would lose what only some of them have. */
-static enum status fill_means(struct metrics *own, double *f, size_t parts, struct error *err)
+static enum status fill_means(struct several *own, double *f, size_t parts, struct error *err)
 {
     const struct trial_log *log = &own->parts[0].log;
     struct arena           *scratch = &own->parts[0].memory.scratch;
@@ -42,7 +42,7 @@ static enum status fill_means(struct metrics *own, double *f, size_t parts, stru
             f[own->parts[p].model.row[k] * parts + p] = gp_model_mean_at(&own->parts[p].model, k);
     for (size_t i = 0; i < log->len * parts; i++)
         if (isnan(f[i]) && i % parts < own->objectives && log->trials[i / parts].state == LOG_OBSERVED)
-            f[i] = metrics_standard(&own->parts[i % parts].model, own->parts[i % parts].log.trials[i / parts].value);
+            f[i] = several_standard(&own->parts[i % parts].model, own->parts[i % parts].log.trials[i / parts].value);
     for (size_t i = log->len; i-- > 0 && waiting < MODEL_PENDING_MAX;) {
         bool is_known = own->parts[own->len].log.trials[i].state == LOG_OBSERVED;
         if (is_known || (log->trials[i].state != LOG_PENDING && log->trials[i].state != LOG_FAILED))
@@ -57,11 +57,11 @@ static enum status fill_means(struct metrics *own, double *f, size_t parts, stru
 
 /* Feasible as observed, or as far as the means of a pending trial go.  Of an observed one the constraints' models need no
  * row: where there is a limit to rows, each model has rows of its own. */
-static bool is_usable(const struct metrics *own, const struct acq_metrics *acq, const double *f, size_t place,
+static bool is_usable(const struct several *own, const struct acq_several *acq, const double *f, size_t place,
                       size_t parts)
 {
     bool is_observed = own->parts[0].log.trials[place].state == LOG_OBSERVED;
-    if (is_observed && !metrics_is_feasible(own, place))
+    if (is_observed && !several_is_feasible(own, place))
         return false;
     for (size_t p = 0; p < (is_observed ? own->objectives : parts); p++)
         if (isnan(f[p]) || (p >= own->objectives && f[p] < acq->bound[p]))
@@ -69,7 +69,7 @@ static bool is_usable(const struct metrics *own, const struct acq_metrics *acq, 
     return true;
 }
 
-static enum status find_known(struct metrics *own, const struct acq_metrics *acq, size_t parts, struct known *known,
+static enum status find_known(struct several *own, const struct acq_several *acq, size_t parts, struct known *known,
                               struct error *err)
 {
     const struct trial_log *log = &own->parts[0].log;
@@ -149,8 +149,8 @@ static enum status find_extents(const struct known *known, size_t m, double *hig
 
 /* The volume above all that is known, and random places of the front to start from.  The reference point lies beyond
  * the front by a share of its extents. */
-static enum status aim_at_volume(struct metrics *own, const struct known *known, const struct ask *ask,
-                                 struct acq_metrics *acq, struct gp_anchors *anchors, struct error *err)
+static enum status aim_at_volume(struct several *own, const struct known *known, const struct ask *ask,
+                                 struct acq_several *acq, struct gp_anchors *anchors, struct error *err)
 {
     size_t        m = own->objectives, len = 0;
     struct arena *scratch = &own->parts[0].memory.scratch;
@@ -174,14 +174,14 @@ static enum status aim_at_volume(struct metrics *own, const struct known *known,
     return ehvi_init(&acq->ehvi, front, len, m, reference, scratch, err);
 }
 
-static bool is_wide(const struct metrics *own, const struct ask *ask)
+static bool is_wide(const struct several *own, const struct ask *ask)
 {
-    return metrics_active(own) > own->len && ask->trial % WIDE_EVERY == 2;
+    return several_active(own) > own->len && ask->trial % WIDE_EVERY == 2;
 }
 
 /* In units of the extent of the front.  Of four objectives every other trial improves the scalarised posterior mean. */
-static enum status scalarise(struct metrics *own, const struct known *known, const struct ask *ask,
-                             struct acq_metrics *acq, struct error *err)
+static enum status scalarise(struct several *own, const struct known *known, const struct ask *ask,
+                             struct acq_several *acq, struct error *err)
 {
     size_t        m = own->objectives;
     struct arena *scratch = &own->parts[0].memory.scratch;
@@ -208,28 +208,28 @@ static enum status scalarise(struct metrics *own, const struct known *known, con
 }
 
 /* Nothing feasible: the places that miss the bounds by least. */
-static void rank_by_violation(const struct metrics *own, const struct acq_metrics *acq, struct gp_anchors *anchors)
+static void rank_by_violation(const struct several *own, const struct acq_several *acq, struct gp_anchors *anchors)
 {
     for (size_t i = 0; i < own->parts[0].log.len; i++) {
         double key = 0.0;
         if (own->parts[0].log.trials[i].state != LOG_OBSERVED)
             continue;
         for (size_t p = own->objectives; p < own->len; p++)
-            key += fmin(0.0, metrics_standard(&own->parts[p].model, own->parts[p].log.trials[i].value) - acq->bound[p]);
+            key += fmin(0.0, several_standard(&own->parts[p].model, own->parts[p].log.trials[i].value) - acq->bound[p]);
         gp_anchors_keep(anchors, i, key);
     }
 }
 
-enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_metrics *acq, struct gp_anchors *anchors,
-                        struct error *err)
+enum status several_acquisition(struct several *own, const struct ask *ask, struct acq_several *acq,
+                                struct gp_anchors *anchors, struct error *err)
 {
     struct known known = {0};
-    size_t       parts = metrics_active(own), worst, observed = 0;
+    size_t       parts = several_active(own), worst, observed = 0;
     *anchors = (struct gp_anchors){0};
     *acq =
-        (struct acq_metrics){.objectives = own->objectives, .first = own->objectives, .len = parts, .best = -HUGE_VAL};
+        (struct acq_several){.objectives = own->objectives, .first = own->objectives, .len = parts, .best = -HUGE_VAL};
     for (size_t p = own->objectives; p < parts; p++)
-        acq->bound[p] = metrics_standard(&own->parts[p].model, 0.0);
+        acq->bound[p] = several_standard(&own->parts[p].model, 0.0);
     TRY(find_known(own, acq, parts, &known, err));
     for (size_t i = 0; i < known.len; i++)
         observed += known.is_observed[i];
@@ -246,7 +246,7 @@ enum status metrics_aim(struct metrics *own, const struct ask *ask, struct acq_m
         TRY(scalarise(own, &known, ask, acq, err));
     for (size_t i = 0; i < known.len; i++) {
         const double *f = known.f + i * own->objectives;
-        double        key = own->objectives == 1 ? f[0] : acq_metrics_scalar(acq, f, &worst);
+        double        key = own->objectives == 1 ? f[0] : acq_several_scalar(acq, f, &worst);
         acq->best = fmax(acq->best, key);
         if (known.is_observed[i])
             gp_anchors_keep(anchors, known.place[i], key);
