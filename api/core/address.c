@@ -124,7 +124,7 @@ bool networks_have(const struct networks *networks, const struct address *addres
 
 static void add(struct hops *hops, const char *text, size_t length)
 {
-    hops->items[hops->len++ % HOPS_MAX] = (struct hop){text, length};
+    hops->items[hops->len++ % HOPS_MAX] = (struct hop){.text = text, .length = length};
 }
 
 static size_t blanks(const char *text)
@@ -155,14 +155,14 @@ static size_t token_length(const char *text)
 static bool read_value(const char **at, struct hop *out)
 {
     if (**at != '"') {
-        *out = (struct hop){*at, token_length(*at)};
+        *out = (struct hop){.text = *at, .length = token_length(*at)};
         *at += out->length;
         return out->length > 0;
     }
     const char *end = *at + 1;
     while (*end != '"' && *end != '\0')
         end += end[0] == '\\' && end[1] != '\0' ? 2 : 1;
-    *out = (struct hop){*at + 1, (size_t)(end - *at - 1)};
+    *out = (struct hop){.text = *at + 1, .length = (size_t)(end - *at - 1)};
     *at = end + (*end == '"');
     return *end == '"';
 }
@@ -171,7 +171,7 @@ static bool read_value(const char **at, struct hop *out)
 static bool read_element(const char **at, struct hop *out)
 {
     struct hop value;
-    *out = (struct hop){NULL, 0};
+    *out = (struct hop){.text = NULL, .length = 0};
     for (;; ++*at) {
         size_t length = token_length(*at);
         bool   is_for = length == 3 && strncasecmp(*at, "for", 3) == 0;

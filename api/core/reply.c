@@ -140,7 +140,8 @@ bool reply_render_stored(void *arg, struct kept_reply *out)
     call->for_store = true;
     const char *text = render(call, &length);
     call->for_store = false;
-    *out = (struct kept_reply){call->reply.http, text, call->reply.location, call->reply.etag};
+    *out = (struct kept_reply){
+        .http_status = call->reply.http, .body = text, .location = call->reply.location, .etag = call->reply.etag};
     return text != NULL;
 }
 

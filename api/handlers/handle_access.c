@@ -138,7 +138,7 @@ static json_t *render_events(struct call *call, const void *result)
 enum status handle_events_get(struct call *call, struct error *err)
 {
     const struct events_get_input *input = call->input;
-    const struct event_filter      filter = {input->study, input->cursor, input->limit};
+    const struct event_filter      filter = {.study = input->study, .cursor = input->cursor, .limit = input->limit};
     if (input->study == NULL && (call->caller.scope != SCOPE_ADMIN || call->caller.resource[0] != '\0'))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "only an admin sees the events of all studies");
     return event_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct event_page, 200, render_events), err);

@@ -108,7 +108,7 @@ static json_t *render_federations(struct call *call, const void *result)
 enum status handle_federations_get(struct call *call, struct error *err)
 {
     const struct federations_get_input *input = call->input;
-    const struct federation_filter      filter = {input->state, input->cursor, input->limit};
+    const struct federation_filter filter = {.state = input->state, .cursor = input->cursor, .limit = input->limit};
     return federation_list(call->app, &call->caller, &filter,
                            CALL_RESULT(call, struct federation_page, 200, render_federations), err);
 }

@@ -452,6 +452,7 @@ enum status handle_predict_post(struct call *call, struct error *err)
         return error_no_memory(err);
     for (size_t i = 0; i < shown->len; i++)
         indexes[i] = rows == NULL ? 0 : (size_t)rows[i];
-    const struct predict_request request = {points, rows == NULL ? NULL : indexes, shown->len, input->metric};
+    const struct predict_request request = {
+        .points = points, .rows = rows == NULL ? NULL : indexes, .len = shown->len, .metric = input->metric};
     return trial_predict(call->app, &call->caller, call->params[0], &request, &shown->reply, err);
 }

@@ -111,7 +111,10 @@ enum MHD_Result request_submit(struct request *request, enum stage stage)
     atomic_fetch_add(&shared->traffic.queued, 1);
     request_suspend(request);
     link_running(request);
-    struct workers_job job = {run_job, request, stage == STAGE_WORK ? request->call.route->lane : LANE_SHORT, ""};
+    struct workers_job job = {.run = run_job,
+                              .arg = request,
+                              .lane = stage == STAGE_WORK ? request->call.route->lane : LANE_SHORT,
+                              .owner = ""};
     snprintf(job.owner, sizeof job.owner, "%s", request->call.caller.token_id);
     if (workers_submit(shared->workers, &job, &error) == STATUS_OK)
         return MHD_YES;

@@ -86,7 +86,7 @@ static enum status transact(struct db_conn *conn, void *arg, struct error *err)
 
 enum status app_transact(struct app *app, struct caller *caller, db_fn fn, void *arg, struct error *err)
 {
-    struct work work = {app, caller, fn, arg};
+    struct work work = {.app = app, .caller = caller, .fn = fn, .arg = arg};
     return db_transact(app->db, transact, &work, err);
 }
 

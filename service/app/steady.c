@@ -79,7 +79,7 @@ static enum status start(struct db_conn *conn, void *arg, struct error *err)
 
 enum status steady_start(struct app *app, const char *boot, struct error *err)
 {
-    struct task task = {app, boot};
+    struct task task = {.app = app, .boot = boot};
     return db_transact(app->db, start, &task, err);
 }
 

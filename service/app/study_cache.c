@@ -55,7 +55,7 @@ bool study_cache_get(struct app *app, const char *id, struct arena *arena, struc
     if (slot->json != NULL && strcmp(slot->id, id) == 0)
         copy = arena_strndup(arena, slot->json, slot->json_bytes);
     if (copy != NULL)
-        *out = (struct study_view){copy, slot->json_bytes, slot->version};
+        *out = (struct study_view){.json = copy, .json_bytes = slot->json_bytes, .version = slot->version};
     pthread_rwlock_unlock(&cache->lock);
     return copy != NULL;
 }

@@ -170,7 +170,7 @@ enum status token_check(struct app *app, const char *secret, bool cached_only, s
     if (!found && cached_only)
         return STATUS_BUSY;
     if (!found) {
-        struct lookup lookup = {id, &token, false};
+        struct lookup lookup = {.id = id, .out = &token, .found = false};
         TRY(db_read(app->db, look_up, &lookup, err));
         found = lookup.found;
         if (found)

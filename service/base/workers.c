@@ -30,7 +30,7 @@ struct count {
 /* Of the job's lane, and among them those of its owner. */
 static struct count count_like(const struct workers_job *jobs, size_t len, const struct workers_job *job)
 {
-    struct count count = {0, 0};
+    struct count count = {.all = 0, .own = 0};
     for (size_t i = 0; i < len; i++) {
         bool is_like = jobs[i].lane == job->lane;
         count.all += is_like;

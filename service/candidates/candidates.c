@@ -108,7 +108,8 @@ static enum status begin(struct db_conn *conn, struct upload *up, struct error *
 static enum status log_kind(struct db_conn *conn, struct upload *up, const char *kind, const char *detail,
                             struct error *err)
 {
-    struct change change = {kind, up->caller->token_id, detail, 0, up->now_ms};
+    struct change change = {
+        .kind = kind, .actor = up->caller->token_id, .detail = detail, .trial = 0, .at_ms = up->now_ms};
     TRY(rows_log(conn, &up->study, &change, err));
     return rows_study_save(conn, &up->study, up->now_ms, err);
 }
@@ -306,8 +307,8 @@ enum status candidates_load(struct db_conn *conn, const char *study, struct spec
     if (matrix.got != count)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study's candidates are not whole");
     spec->space.rows = matrix.reals;
-    *noise = (struct candidates_noise){is_noisy ? release.mechanism.variance : (double)NAN,
-                                       is_noisy ? (double)release.mechanism.dims : (double)NAN};
+    *noise = (struct candidates_noise){.variance = is_noisy ? release.mechanism.variance : (double)NAN,
+                                       .dims = is_noisy ? (double)release.mechanism.dims : (double)NAN};
     return STATUS_OK;
 }
 

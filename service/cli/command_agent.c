@@ -184,8 +184,9 @@ static enum status check_features(struct agent *a, struct error *err)
 {
     const struct policy    *policy = a->spec.study.policy;
     const double           *options = a->spec.study.options;
-    const struct fts_shared shared = {a->spec.features, (uint64_t)options[policy_option(policy, "features_seed")],
-                                      options[policy_option(policy, "length_scale")]};
+    const struct fts_shared shared = {.count = a->spec.features,
+                                      .seed = (uint64_t)options[policy_option(policy, "features_seed")],
+                                      .length_scale = options[policy_option(policy, "length_scale")]};
     struct rff              rff;
     json_t                 *reply = NULL;
     TRY(fts_features(&shared, &a->spec.study.space, &a->arena, &rff, err));
@@ -204,7 +205,10 @@ static enum status check_features(struct agent *a, struct error *err)
 static enum status open_log(struct agent *a, struct error *err)
 {
     char                  path[256];
-    struct agent_identity identity = {a->options.federation, a->features_sha256, a->seat, (uint64_t)a->options.seed};
+    struct agent_identity identity = {.federation = a->options.federation,
+                                      .features_sha256 = a->features_sha256,
+                                      .seat = a->seat,
+                                      .seed = (uint64_t)a->options.seed};
     snprintf(path, sizeof path, "%.40s-%lld.journal", a->options.federation, (long long)a->seat);
     if (a->options.seed < 0) {
         TRY(random_bytes(&identity.seed, sizeof identity.seed, err));

@@ -60,7 +60,8 @@ static enum status take_progress(json_t *reply, struct progress *out, struct err
     json_int_t  received_bytes = 0, bytes = 0;
     int         failure =
         json_unpack(reply, "{s:s, s:I, s:I}", "state", &state, "received_bytes", &received_bytes, "bytes", &bytes);
-    *out = (struct progress){strcmp(state, "complete") == 0, received_bytes, bytes};
+    *out =
+        (struct progress){.complete = strcmp(state, "complete") == 0, .received_bytes = received_bytes, .bytes = bytes};
     json_decref(reply);
     return failure == 0 ? STATUS_OK
                         : error_set(err, STATUS_INTERNAL, "bad_reply", "",

@@ -145,7 +145,8 @@ static enum status read_weights(struct reading *in, const json_t *json, struct b
         TRY(codec_read_object(in, weights_members, json, "/weights", &form));
     if (form.b > form.a)
         return error_set(in->err, STATUS_INVALID, "bad_combination", "/weights/b", "must not be over a");
-    *out = (struct broadcast_schedule){form.a, form.b, (uint64_t)form.hold, (uint64_t)form.decay};
+    *out = (struct broadcast_schedule){
+        .a = form.a, .b = form.b, .hold = (uint64_t)form.hold, .decay = (uint64_t)form.decay};
     return STATUS_OK;
 }
 

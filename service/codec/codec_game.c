@@ -281,7 +281,7 @@ static enum status read_agent(const struct reader *r, size_t a, const json_t *js
 
 static enum status read_agents(struct reading *in, const json_t *json, struct game_spec *spec)
 {
-    const struct reader r = {in, spec};
+    const struct reader r = {.in = in, .spec = spec};
     char                path[CODEC_PATH_MAX];
     TRY(check_list(in, json, "/agents", 2, GAME_AGENTS_MAX));
     for (size_t a = 0; a < json_array_size(json); a++) { // names first: beliefs are about those that come later, too
@@ -352,7 +352,7 @@ static void spread_model(struct game_spec *spec, const struct model_form *form, 
 /* Hyper-parameters are given or estimated as a whole. */
 static enum status read_model(struct reading *in, const json_t *json, struct game_spec *spec)
 {
-    struct model_form    form = {NAN, NAN, NAN, NAN};
+    struct model_form    form = {.length_scale = NAN, .mean = NAN, .variance = NAN, .noise = NAN};
     struct game_options *options = &spec->problem.options;
     size_t               given[2], len = spec->problem.agents_len;
     if (json != NULL)

@@ -104,7 +104,7 @@ static enum status set_ids(struct draft *d, const int64_t *ids)
     if (named == NULL)
         return error_no_memory(d->in->err);
     for (size_t i = 0; i < n; i++)
-        named[i] = (struct named_site){ids[i], (uint32_t)i};
+        named[i] = (struct named_site){.id = ids[i], .site = (uint32_t)i};
     qsort(named, n, sizeof *named, compare_ids);
     for (size_t i = 1; i < n; i++)
         if (named[i].id == named[i - 1].id)
@@ -304,7 +304,7 @@ static enum status keep_edges(struct draft *d, struct graph_edge *edges, size_t 
 {
     d->spec->is_directed = d->form.is_directed;
     for (size_t i = 0; i < len && !d->form.is_directed; i++)
-        edges[len + i] = (struct graph_edge){edges[i].to, edges[i].from};
+        edges[len + i] = (struct graph_edge){.from = edges[i].to, .to = edges[i].from};
     return graph_set_edges(d->graph, edges, d->form.is_directed ? len : 2 * len, d->in->arena, d->in->err);
 }
 
@@ -380,7 +380,7 @@ static enum status read_listed_one(struct draft *d, const json_t *json, const ch
         codec_read_path_item(inner, path, i);
         TRY(codec_graph_site(d->spec, json_array_get(sites, i), inner, &own[i], d->in->err));
     }
-    out->action = (struct macro_action){own, len};
+    out->action = (struct macro_action){.sites = own, .len = len};
     return STATUS_OK;
 }
 

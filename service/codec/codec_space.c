@@ -213,10 +213,10 @@ static enum status read_prior(struct reading *in, const struct member *member, c
     codec_read_path(path, where, form.normal != NULL ? "normal" : "beta");
     if (form.normal != NULL) {
         TRY(codec_read_object(in, normal_members, form.normal, path, &numbers));
-        *prior = (struct prior){PRIOR_NORMAL, numbers.mean, numbers.sd};
+        *prior = (struct prior){.kind = PRIOR_NORMAL, .a = numbers.mean, .b = numbers.sd};
     } else {
         TRY(codec_read_object(in, beta_members, form.beta, path, &numbers));
-        *prior = (struct prior){PRIOR_BETA, numbers.a, numbers.b};
+        *prior = (struct prior){.kind = PRIOR_BETA, .a = numbers.a, .b = numbers.b};
     }
     return STATUS_OK;
 }

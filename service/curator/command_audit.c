@@ -202,7 +202,7 @@ static enum status attack_columns(struct job *job, struct audit_matrix X, struct
     if (has_guarantee)
         return STATUS_OK;
     double              delta = job->manifest.projection.delta;
-    struct audit_counts counts = {result.trials / 2, {result.right / 2, result.right / 2}};
+    struct audit_counts counts = {.trials = result.trials / 2, .right = {result.right / 2, result.right / 2}};
     printf("  any epsilon that this release had at delta %g would be at least %.3g, with 95 %% confidence\n", delta,
            audit_epsilon_bound(&counts, delta));
     return STATUS_OK;
@@ -228,8 +228,8 @@ static enum status attack_matrix(struct job *job, struct error *err)
         return STATUS_OK; /* its rows are centres of public cells */
     TRY(random_bytes(&seed, sizeof seed, err));
     TRY(arrange_rows(job, err));
-    struct audit_matrix X = {job->X, job->secret.len, job->table.d};
-    struct audit_matrix Z = {job->matrix.values, job->matrix.rows, job->matrix.columns};
+    struct audit_matrix X = {.at = job->X, .rows = job->secret.len, .columns = job->table.d};
+    struct audit_matrix Z = {.at = job->matrix.values, .rows = job->matrix.rows, .columns = job->matrix.columns};
     TRY(attack_columns(job, X, Z, seed, err));
     return attack_known_rows(job, X, Z, seed, err);
 }

@@ -364,7 +364,7 @@ static enum status check_data(struct curator *c, struct error *err)
 static enum status open_journals(struct curator *c, bool may_create, struct error *err)
 {
     char              path[1200];
-    struct journal_of of = {path, c->secret.id, c->options.study, c->secret.len};
+    struct journal_of of = {.path = path, .secret_id = c->secret.id, .study = c->options.study, .len = c->secret.len};
     snprintf(path, sizeof path, "%.1000s.%.40s.journal", c->options.secret, c->options.study);
     TRY(journal_open(&of, may_create, &c->journal, err));
     if (!c->manifest.has_outcomes)

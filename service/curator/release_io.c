@@ -183,7 +183,8 @@ static enum status take_matrix(const char *bytes, size_t length, struct arena *a
     size_t width = npy_type_bytes(npy.type), room = (length - npy.data_offset) / width;
     if (npy.columns > room || npy.rows != room / npy.columns || room % npy.columns != 0)
         return error_set(err, STATUS_INVALID, "wrong_shape", "", "the matrix has not the numbers that its header says");
-    *out = (struct release_matrix){ARENA_NEW(arena, double, room), npy.rows, npy.columns, npy.type};
+    *out = (struct release_matrix){
+        .values = ARENA_NEW(arena, double, room), .rows = npy.rows, .columns = npy.columns, .type = npy.type};
     if (out->values == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < room; i++)

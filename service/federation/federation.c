@@ -24,8 +24,10 @@ enum status federation_estimate(struct app *app, struct caller *caller, const st
                                 double *epsilon, struct error *err)
 {
     const struct federation_spec *spec = &federation->spec;
-    const struct accountant_run   run = {spec->broadcast.q, spec->broadcast.z, spec->delta,
-                                         (uint64_t)(federation->round - 1)};
+    const struct accountant_run   run = {.q = spec->broadcast.q,
+                                         .z = spec->broadcast.z,
+                                         .delta = spec->delta,
+                                         .releases = (uint64_t)(federation->round - 1)};
     struct arena_mark             mark = arena_mark(caller->arena);
     enum status                   status = STATUS_OK;
     *epsilon = spec->is_private ? 0 : (double)NAN;
@@ -61,8 +63,9 @@ struct work {
 static enum status make_features(const struct federation_spec *spec, struct arena *arena, struct federation_file *out,
                                  struct error *err)
 {
-    const struct fts_shared shared = {spec->features, (uint64_t)federation_option(spec, "features_seed"),
-                                      federation_option(spec, "length_scale")};
+    const struct fts_shared shared = {.count = spec->features,
+                                      .seed = (uint64_t)federation_option(spec, "features_seed"),
+                                      .length_scale = federation_option(spec, "length_scale")};
     struct rff              rff;
     TRY(fts_features(&shared, &spec->study.space, arena, &rff, err));
     size_t         columns = rff.dims + 1;

@@ -54,7 +54,8 @@ enum status federation_cost(const struct federation_spec *spec, int64_t broadcas
     *epsilon = 0;
     if (!spec->is_private || broadcasts == 0)
         return STATUS_OK;
-    const struct accountant_run run = {spec->broadcast.q, spec->broadcast.z, spec->delta, (uint64_t)broadcasts};
+    const struct accountant_run run = {
+        .q = spec->broadcast.q, .z = spec->broadcast.z, .delta = spec->delta, .releases = (uint64_t)broadcasts};
     return accountant_promise(&run, epsilon, err);
 }
 

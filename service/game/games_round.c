@@ -83,7 +83,7 @@ static enum status read_news(struct db_conn *conn, void *arg, struct error *err)
 {
     struct look *look = arg;
     TRY(games_refresh(conn, look->id, look->caller->arena, look->game, err));
-    const struct range range = {look->all ? 1 : look->live->seq + 1, look->game->rounds};
+    const struct range range = {.first = look->all ? 1 : look->live->seq + 1, .last = look->game->rounds};
     size_t             len = look->game->spec->problem.agents_len, count = (size_t)(range.last - range.first + 1);
     look->plays = arena_zalloc(look->caller->arena, count * len + 1, sizeof *look->plays);
     if (look->plays == NULL)
@@ -326,7 +326,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     struct game_play  plays[GAME_AGENTS_MAX] = {0};
     bool              news = false, is_closed = false;
     TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
-    const struct range range = {work->report->round, work->report->round};
+    const struct range range = {.first = work->report->round, .last = work->report->round};
     if (range.first > game->rounds)
         TRY(check_active(game, err));
     if (range.first > game->rounds + 1)

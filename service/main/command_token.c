@@ -160,9 +160,12 @@ static enum status list_local(struct app *app, struct caller *caller, struct err
                 codec_time(token->expires_ms, expires);
             if (token->revoked_ms > 0)
                 codec_time(token->revoked_ms, revoked);
-            print_line(&(struct line){token->id, scope_names[token->scope],
-                                      token->resource[0] != '\0' ? token->resource : "everything", expires, revoked,
-                                      token->name});
+            print_line(&(struct line){.id = token->id,
+                                      .scope = scope_names[token->scope],
+                                      .resource = token->resource[0] != '\0' ? token->resource : "everything",
+                                      .expires = expires,
+                                      .revoked = revoked,
+                                      .name = token->name});
         }
     } while (page.next_cursor != NULL);
     return STATUS_OK;

@@ -27,7 +27,8 @@ static enum status read_vectors(struct db_conn *conn, const char *federation, in
         status = npy_header(bytes, row->data.length, &npy, err);
         if (status == STATUS_OK) {
             size_t count = npy.rows * npy.columns;
-            *out = (struct vectors){ARENA_NEW(arena, double, count), npy.rows, npy.columns};
+            *out =
+                (struct vectors){.numbers = ARENA_NEW(arena, double, count), .rows = npy.rows, .columns = npy.columns};
             if (out->numbers == NULL)
                 status = error_no_memory(err);
             else

@@ -218,7 +218,7 @@ void session_drop(struct app *app, const char *study)
 void session_stats(struct app *app, struct session_stats *out)
 {
     pthread_mutex_lock(&app->sessions->mutex);
-    *out = (struct session_stats){app->sessions->entries, app->sessions->bytes};
+    *out = (struct session_stats){.entries = app->sessions->entries, .bytes = app->sessions->bytes};
     pthread_mutex_unlock(&app->sessions->mutex);
 }
 
@@ -404,7 +404,7 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
 enum status session_catch_up(struct app *app, struct caller *caller, struct slots *slots, struct live *live,
                              struct error *err)
 {
-    struct catch_up work = {app, caller, live};
+    struct catch_up work = {.app = app, .caller = caller, .live = live};
     TRY(slots_enter(slots, app, caller, err));
     enum status status = db_read(app->db, catch_up, &work, err);
     slots_leave(slots);

@@ -121,7 +121,7 @@ static enum status thin(struct collect *work, struct gathered *g, struct error *
     if (ranked == NULL || points == NULL || values == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < g->len; i++)
-        ranked[i] = (struct ranked){g->values[i], i};
+        ranked[i] = (struct ranked){.value = g->values[i], .at = i};
     qsort(ranked, g->len, sizeof *ranked, best_first);
     for (size_t k = 0; k < keep; k++) {
         size_t at = ranked[k * g->len / keep].at;
@@ -129,7 +129,7 @@ static enum status thin(struct collect *work, struct gathered *g, struct error *
         values[k] = g->values[at];
     }
     g->skipped += (int64_t)(g->len - keep);
-    *g = (struct gathered){points, values, keep, g->width, g->skipped};
+    *g = (struct gathered){.points = points, .values = values, .len = keep, .width = g->width, .skipped = g->skipped};
     return STATUS_OK;
 }
 
@@ -222,7 +222,7 @@ enum status meta_collect(struct app *app, struct caller *caller, const struct sp
         work.studies[ids + i] = new->meta.given[i];
         work.sources[ids + i] = (struct meta_source){.matrix = ""};
     }
-    *out = (struct meta_sources){work.studies, work.sources, len};
+    *out = (struct meta_sources){.studies = work.studies, .sources = work.sources, .len = len};
     return STATUS_OK;
 }
 
@@ -295,7 +295,7 @@ static enum status read_all(struct db_conn *conn, const char *study, const struc
     struct db_rows        rows;
     bool                  more;
     enum status           status;
-    *out = (struct meta_sources){studies, sources, 0};
+    *out = (struct meta_sources){.studies = studies, .sources = sources, .len = 0};
     if (studies == NULL || sources == NULL)
         return error_no_memory(err);
     TRY(db_query(conn, &rows, err, SQL_META_LIST, BIND(TEXT(study))));

@@ -246,7 +246,7 @@ enum status rows_curve(struct db_conn *conn, const char *study, struct arena *ar
                 memcpy(grown, points, trial->curve_len * sizeof *grown);
             points = grown;
         }
-        points[trial->curve_len] = (struct curve_point){row->step, row->at_ms, row->value};
+        points[trial->curve_len] = (struct curve_point){.step = row->step, .at_ms = row->at_ms, .value = row->value};
     }
     db_done(&rows);
     trial->curve = points;
@@ -301,7 +301,8 @@ enum status rows_complete_if_spent(struct db_conn *conn, struct study *study, co
     int64_t open = trials[TRIAL_QUEUED] + trials[TRIAL_RUNNING];
     if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
         return STATUS_OK;
-    struct change change = {"study.completed", actor, "budget_exhausted", 0, now_ms};
+    struct change change = {
+        .kind = "study.completed", .actor = actor, .detail = "budget_exhausted", .trial = 0, .at_ms = now_ms};
     TRY(db_exec(
         conn, NULL, err, SQL_STUDY_STATE,
         BIND(TEXT(study->id), TEXT(study_state_names[STUDY_COMPLETED]), TEXT("budget_exhausted"), INT(now_ms))));

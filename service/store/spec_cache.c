@@ -190,6 +190,6 @@ void spec_cache_drop(struct app *app, const char *study)
 void spec_cache_stats(struct app *app, struct spec_cache_stats *out)
 {
     pthread_mutex_lock(&app->specs->mutex);
-    *out = (struct spec_cache_stats){app->specs->entries, app->specs->bytes};
+    *out = (struct spec_cache_stats){.entries = app->specs->entries, .bytes = app->specs->bytes};
     pthread_mutex_unlock(&app->specs->mutex);
 }

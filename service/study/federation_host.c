@@ -101,7 +101,8 @@ static enum status send_open(struct sync *sync, struct error *err)
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
     slots_leave(sync->app->compute);
     memcpy(digest, sync->federation.features_sha256, sizeof digest);
-    sync->message = (struct federation_message){round, live->spec.agent, digest, vector, features};
+    sync->message = (struct federation_message){
+        .round = round, .seat = live->spec.agent, .features_sha256 = digest, .vector = vector, .len = features};
     if (status == STATUS_OK)
         status = db_transact(sync->app->db, send, sync, err);
     if (status == STATUS_OK && !sync->receipt.is_repeat)
@@ -121,7 +122,8 @@ static enum status log_received(struct db_conn *conn, void *arg, struct error *e
     int64_t      now_ms = sync->app->now_ms();
     snprintf(detail, sizeof detail, "%s %lld", sync->live->spec.federation, (long long)sync->federation.round - 1);
     TRY(rows_study_get(conn, sync->live->study, sync->caller->arena, &study, err));
-    struct change change = {"federation.received", sync->caller->token_id, detail, 0, now_ms};
+    struct change change = {
+        .kind = "federation.received", .actor = sync->caller->token_id, .detail = detail, .trial = 0, .at_ms = now_ms};
     TRY(rows_log(conn, &study, &change, err));
     return rows_study_save(conn, &study, now_ms, err);
 }

@@ -254,7 +254,7 @@ static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
 
 static enum status choose_trial(struct work *work, const char *id, int64_t given, struct slice *out, struct error *err)
 {
-    struct look look = {work->caller, id, out, work->metric};
+    struct look look = {.caller = work->caller, .id = id, .out = out, .metric = work->metric};
     out->trial = given > 0 ? given : out->study.best_trial;
     if (out->trial == 0 && out->study.spec.objectives > 1)
         TRY(db_read(work->app->db, find_best, &look, err));

@@ -116,7 +116,8 @@ static enum status check_place(struct db_conn *conn, struct batch *batch, const 
 static enum status log_trial(struct db_conn *conn, struct batch *batch, const char *kind, int64_t trial,
                              const char *detail, struct error *err)
 {
-    struct change change = {kind, batch->caller->token_id, detail, trial, batch->now_ms};
+    struct change change = {
+        .kind = kind, .actor = batch->caller->token_id, .detail = detail, .trial = trial, .at_ms = batch->now_ms};
     return rows_log(conn, &batch->study, &change, err);
 }
 
@@ -270,7 +271,8 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
     batch->out->queued += item->outcome == OUTCOME_QUEUED;
     if (item->outcome == OUTCOME_QUEUED)
         return STATUS_OK;
-    struct change change = {NULL, batch->caller->token_id, NULL, trial.number, batch->now_ms};
+    struct change change = {
+        .kind = NULL, .actor = batch->caller->token_id, .detail = NULL, .trial = trial.number, .at_ms = batch->now_ms};
     if (study->spec.stopping.kind != STOP_RULE_OFF)
         TRY(transfer_curve(conn, study, &change, item, err));
     TRY(visits_check_values(conn, study, &trial, item->values, batch->caller->arena, err));
@@ -292,7 +294,7 @@ static void keep_error(struct batch *batch, size_t item, const struct error *own
     if (out->errors == NULL)
         out->errors = ARENA_NEW(batch->caller->arena, struct item_error, ERRORS_MAX);
     if (out->errors != NULL && out->errors_len < ERRORS_MAX)
-        out->errors[out->errors_len++] = (struct item_error){item, *own};
+        out->errors[out->errors_len++] = (struct item_error){.item = item, .error = *own};
 }
 
 static enum status observe_all(struct db_conn *conn, struct batch *batch, struct error *err)

@@ -49,8 +49,10 @@ struct operations {
     bool            is_stopping;
 };
 
-static const struct workers_lane only_lane = {OPERATIONS_AT_ONCE, OPERATIONS_AT_ONCE, OPERATIONS_WAITING_MAX,
-                                              OPERATIONS_WAITING_MAX};
+static const struct workers_lane only_lane = {.at_once = OPERATIONS_AT_ONCE,
+                                              .each_at_once = OPERATIONS_AT_ONCE,
+                                              .waiting = OPERATIONS_WAITING_MAX,
+                                              .each_waiting = OPERATIONS_WAITING_MAX};
 
 struct operations *operations_new(void)
 {
@@ -179,7 +181,7 @@ static enum status end_badly(struct db_conn *conn, void *arg, struct error *err)
 
 static void work(struct job *job)
 {
-    const struct suggest_watch watch = {report, end_well, job};
+    const struct suggest_watch watch = {.report = report, .end = end_well, .arg = job};
     struct suggest_reply       reply;
     job->request.watch = &watch;
     job->caller.has_left = is_stopped;
@@ -227,7 +229,8 @@ static enum status submit(struct app *app, struct job *job, bool will_wait, stru
     job->users += will_wait;
     job->next = operations->jobs;
     if (status == STATUS_OK)
-        status = workers_submit(operations->workers, &(struct workers_job){run, job, 0, ""}, err);
+        status = workers_submit(operations->workers,
+                                &(struct workers_job){.run = run, .arg = job, .lane = 0, .owner = ""}, err);
     if (status == STATUS_OK) {
         operations->jobs = job;
     } else {

@@ -90,7 +90,7 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out, struct error *err)
 {
     TRY(caller_sees(caller, "study", id, err));
-    struct find work = {app, caller, id, out};
+    struct find work = {.app = app, .caller = caller, .id = id, .out = out};
     return db_read(app->db, find, &work, err);
 }
 
@@ -176,7 +176,7 @@ enum status study_list(struct app *app, struct caller *caller, const struct stud
     if (bounded.limit < 1 || bounded.limit > LIST_MAX)
         bounded.limit = 100;
     *out = (struct study_page){0};
-    struct list work = {app, caller, &bounded, out};
+    struct list work = {.app = app, .caller = caller, .filter = &bounded, .out = out};
     return db_read(app->db, list, &work, err);
 }
 
@@ -215,7 +215,11 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_exec(conn, NULL, err, SQL_STUDY_EDIT,
                 BIND(TEXT(study->id), TEXT(study->name), TEXT(study->labels), INT(study->budget_trials),
                      TEXT(study->notes), INT(now))));
-    TRY(rows_log(conn, study, &(struct change){"study.updated", work->caller->token_id, NULL, 0, now}, err));
+    TRY(rows_log(
+        conn, study,
+        &(struct change){
+            .kind = "study.updated", .actor = work->caller->token_id, .detail = NULL, .trial = 0, .at_ms = now},
+        err));
     return rows_study_save(conn, study, now, err);
 }
 
@@ -279,7 +283,12 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     study->updated_ms = now;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
                 BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT(study->reason), INT(now))));
-    TRY(rows_log(conn, study, &(struct change){moves[work->verb].kind, work->caller->token_id, study->reason, 0, now},
+    TRY(rows_log(conn, study,
+                 &(struct change){.kind = moves[work->verb].kind,
+                                  .actor = work->caller->token_id,
+                                  .detail = study->reason,
+                                  .trial = 0,
+                                  .at_ms = now},
                  err));
     return rows_study_save(conn, study, now, err);
 }
@@ -294,7 +303,11 @@ enum status study_move(struct app *app, struct caller *caller, const char *id, e
 static enum status delete (struct db_conn *conn, void *arg, struct error *err) {
     struct alter *work = arg; struct study study; int64_t now = work->app->now_ms();
     TRY(rows_study_get(conn, work->id, work->caller->arena, &study, err));
-    TRY(rows_log(conn, &study, &(struct change){"study.deleted", work->caller->token_id, NULL, 0, now}, err));
+    TRY(rows_log(
+        conn, &study,
+        &(struct change){
+            .kind = "study.deleted", .actor = work->caller->token_id, .detail = NULL, .trial = 0, .at_ms = now},
+        err));
     return db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(work->id)));
 }
 

@@ -47,7 +47,7 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
 enum status transfer_read(struct app *app, struct caller *caller, const char *study, struct transfer *out,
                           struct error *err)
 {
-    struct work work = {app, caller, study, out};
+    struct work work = {.app = app, .caller = caller, .id = study, .out = out};
     TRY(caller_sees(caller, "study", study, err));
     *out = (struct transfer){0};
     return db_read(app->db, read_all, &work, err);

@@ -127,7 +127,8 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
 static enum status log_trial(struct db_conn *conn, struct plan *plan, const char *kind, int64_t trial,
                              struct error *err)
 {
-    struct change change = {kind, plan->caller->token_id, NULL, trial, plan->now_ms};
+    struct change change = {
+        .kind = kind, .actor = plan->caller->token_id, .detail = NULL, .trial = trial, .at_ms = plan->now_ms};
     return rows_log(conn, &plan->study, &change, err);
 }
 
@@ -351,13 +352,18 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     trial->created_ms = plan->now_ms;
     trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
     trial->lease = 1;
-    const struct new_trial new = {trial, plan->request->fixed, plan->notes[i], plan->note_bytes[i]};
+    const struct new_trial new = {
+        .trial = trial, .fixed = plan->request->fixed, .note = plan->notes[i], .note_bytes = plan->note_bytes[i]};
     enum status status = visits_check(conn, &plan->study, trial->point, "", plan->caller->arena, err);
     if (status == STATUS_INVALID)
         return rows_impossible(plan->app, &plan->study, trial, err);
     TRY(status);
     TRY(rows_trial_add(conn, plan->app, &plan->study, &new, err));
-    struct change change = {"trial.suggested", plan->caller->token_id, NULL, trial->number, plan->now_ms};
+    struct change change = {.kind = "trial.suggested",
+                            .actor = plan->caller->token_id,
+                            .detail = NULL,
+                            .trial = trial->number,
+                            .at_ms = plan->now_ms};
     return rows_log(conn, &plan->study, &change, err);
 }
 
@@ -443,7 +449,11 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_exec(
         conn, NULL, err, SQL_STUDY_STATE,
         BIND(TEXT(study->id), TEXT(study_state_names[STUDY_COMPLETED]), TEXT(plan->exhausted), INT(plan->now_ms))));
-    struct change change = {"study.completed", plan->caller->token_id, plan->exhausted, 0, plan->now_ms};
+    struct change change = {.kind = "study.completed",
+                            .actor = plan->caller->token_id,
+                            .detail = plan->exhausted,
+                            .trial = 0,
+                            .at_ms = plan->now_ms};
     study->state = STUDY_COMPLETED;
     study->reason = plan->exhausted;
     TRY(rows_log(conn, study, &change, err));

@@ -209,7 +209,11 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
     trial->reason = task->reason;
     trial->finished_ms = task->now_ms;
     trial->lease_ms = 0;
-    struct change change = {"trial.abandoned", task->caller->token_id, task->reason, task->held.number, task->now_ms};
+    struct change change = {.kind = "trial.abandoned",
+                            .actor = task->caller->token_id,
+                            .detail = task->reason,
+                            .trial = task->held.number,
+                            .at_ms = task->now_ms};
     TRY(rows_log(conn, &task->study, &change, err));
     return rows_study_save(conn, &task->study, task->now_ms, err);
 }
@@ -238,7 +242,8 @@ static enum status reopen_for_retry(struct db_conn *conn, struct task *task, str
     study->state = STUDY_ACTIVE;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
                 BIND(TEXT(study->id), TEXT(study_state_names[STUDY_ACTIVE]), TEXT(NULL), INT(task->now_ms))));
-    struct change change = {"study.reopened", task->caller->token_id, NULL, 0, task->now_ms};
+    struct change change = {
+        .kind = "study.reopened", .actor = task->caller->token_id, .detail = NULL, .trial = 0, .at_ms = task->now_ms};
     return rows_log(conn, study, &change, err);
 }
 
@@ -275,7 +280,11 @@ static enum status retry(struct db_conn *conn, void *arg, struct error *err)
     trial->worker = "";
     trial->reason = NULL;
     trial->finished_ms = 0;
-    struct change change = {"trial.retried", task->caller->token_id, NULL, task->held.number, task->now_ms};
+    struct change change = {.kind = "trial.retried",
+                            .actor = task->caller->token_id,
+                            .detail = NULL,
+                            .trial = task->held.number,
+                            .at_ms = task->now_ms};
     TRY(rows_log(conn, &task->study, &change, err));
     return rows_study_save(conn, &task->study, task->now_ms, err);
 }
@@ -310,7 +319,11 @@ static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, 
     trial->row = task->rows == NULL ? -1 : task->rows[i];
     trial->created_ms = task->now_ms;
     TRY(rows_trial_add(conn, task->app, &task->study, &(struct new_trial){.trial = trial}, err));
-    struct change change = {"trial.queued", task->caller->token_id, NULL, trial->number, task->now_ms};
+    struct change change = {.kind = "trial.queued",
+                            .actor = task->caller->token_id,
+                            .detail = NULL,
+                            .trial = trial->number,
+                            .at_ms = task->now_ms};
     return rows_log(conn, &task->study, &change, err);
 }
 

@@ -95,7 +95,7 @@ static enum status find_front(struct app *app, struct work *work, struct error *
 enum status trial_pareto(struct app *app, struct caller *caller, const char *id, struct pareto_reply *out,
                          struct error *err)
 {
-    struct work work = {app, caller, id, out};
+    struct work work = {.app = app, .caller = caller, .id = id, .out = out};
     *out = (struct pareto_reply){.hypervolume = NAN};
     TRY(caller_sees(caller, "study", id, err));
     TRY(slots_enter(app->compute, app, caller, err));

@@ -126,7 +126,11 @@ static enum status judge(struct report *work, struct error *err)
 static enum status log_report(struct db_conn *conn, struct report *work, struct study *study, const char *kind,
                               const char *detail, struct error *err)
 {
-    struct change change = {kind, work->caller->token_id, detail, work->request->held.number, work->now_ms};
+    struct change change = {.kind = kind,
+                            .actor = work->caller->token_id,
+                            .detail = detail,
+                            .trial = work->request->held.number,
+                            .at_ms = work->now_ms};
     return rows_log(conn, study, &change, err);
 }
 
