@@ -1,7 +1,7 @@
 /* Several objectives: the hypervolume below 1.1 in every objective (of what is minimised) after 40, 80 and 120 trials,
  * median (quartiles) over seeds, the largest there is, and milliseconds of processor time a suggestion.
  *   pareto [SEEDS [NAME]]           NAME: some of the problems
- *   pareto each SEEDS FIRST_SEED    the hypervolumes of each study of gp instead, for tests/bench/decide
+ *   pareto each SEEDS FIRST_SEED NAME     the hypervolumes of each study of gp instead, for tests/bench/decide
  * fonseca, kursawe, dtlz7, dome, bowl-2, bowl-3: what the algorithm was developed on.
  * zdt1, zdt2, zdt3 (d = 8; Zitzler, Deb & Thiele 2000), dtlz2 (d = 7; Deb et al. 2002) with 2, 3 and 4 objectives,
  * pump: doubles, an int, a discrete number and a categorical.
@@ -341,13 +341,13 @@ static bool compare(const struct task *task, bool has_optuna, size_t seeds)
     return reached >= 0.95 * best;
 }
 
-static int print_each(const char *seeds, const char *first)
+static int print_each(const char *seeds, const char *first, const char *only)
 {
     static struct run run;
     uint64_t          from = strtoul(first, NULL, 10), to = from + strtoul(seeds, NULL, 10);
     printf("function,seed,trials,value\n");
     for (size_t k = 0; k < sizeof tasks / sizeof tasks[0]; k++)
-        for (uint64_t seed = from; seed < to; seed++) {
+        for (uint64_t seed = from; seed < to && strstr(only, tasks[k].name) != NULL; seed++) {
             task_run(&tasks[k], "gp", seed, times[TIMES - 1], &run);
             for (int t = 0; t < TIMES; t++)
                 printf("%s,%d,%zu,%.17g\n", tasks[k].name, (int)seed, times[t],
@@ -359,8 +359,8 @@ static int print_each(const char *seeds, const char *first)
 int main(int argc, char **argv)
 {
     mat_use_one_thread();
-    if (argc == 4 && strcmp(argv[1], "each") == 0)
-        return print_each(argv[2], argv[3]);
+    if (argc == 5 && strcmp(argv[1], "each") == 0)
+        return print_each(argv[2], argv[3], argv[4]);
     size_t      seeds = argc > 1 ? (size_t)strtoul(argv[1], NULL, 10) : 3;
     const char *only = argc > 2 ? argv[2] : NULL;
     bool        is_ok = true, has_optuna = system("/usr/bin/python3 -c 'import optuna' 2>/dev/null") == 0;
