@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { INSIST_EVERY = 4, GREEDY_ROWS = 1000 };
-static const double         GREEDY = 0.25, GAIN_OF_NOISE = 0.5;
+static const double         GREEDY = 0.25, GAIN_OF_NOISE = 0.5, NOISE_MUCH = 0.01;
 static const struct gp_note NOTE = {.tag = "gpfit 3", .models = 1};
 
 static size_t theta_len(const struct single_objective *own)
@@ -40,9 +40,10 @@ void single_objective_tell(struct single_objective *own, const struct event *eve
         gp_note_read(event, &fit, 1, 1, &head, &own->record);
 }
 
-static bool is_insisted(const struct ask *ask)
+/* Not where values are noisy: parallel workers would gather around the best trial. */
+static bool is_insisted(const struct gp_model *model, const struct ask *ask)
 {
-    return ask->trial % INSIST_EVERY == 0;
+    return ask->trial % INSIST_EVERY == 0 && model->gp->noise_variance < NOISE_MUCH;
 }
 
 /* What is searched for: the bound and log-EI in the box, log-EI or what the rule names everywhere. */
@@ -52,7 +53,7 @@ static enum stage first_stage(const struct single_objective *own, const struct a
 {
     if (own->rule.acquisition != ACQ_LOG_EI)
         return FAR;
-    return model->n <= GREEDY_ROWS || is_insisted(ask) ? BOUND : NEAR;
+    return model->n <= GREEDY_ROWS || is_insisted(model, ask) ? BOUND : NEAR;
 }
 
 static struct acq acquisition(const struct single_objective *own, const struct gp_model *model, enum stage stage)
@@ -72,7 +73,7 @@ static bool is_worth(const struct gp_model *model, const struct ask *ask, enum s
     if (stage == NEAR)
         return gp_schedule_is_worth(exp(value));
     double gain = warp_inverse(&model->warp, value) - warp_inverse(&model->warp, model->best);
-    return is_insisted(ask) ||
+    return is_insisted(model, ask) ||
            (gp_schedule_is_worth(gain) && value - model->best >= GAIN_OF_NOISE * gp_target_noise_sd(model));
 }
 

@@ -147,7 +147,7 @@ static void test_centre(void)
 }
 
 /* The bound is asked first while there is something to gain; then log-EI, but for every fourth trial; of noisy values
- * log-EI in most of the others.  bounds, logs: how many trials of [from, to) had each. */
+ * log-EI mostly.  bounds, logs: how many trials of [from, to) had each. */
 static void count_acquisitions(double (*function)(const double *), uint64_t from, uint64_t to, size_t *bounds,
                                size_t *logs, size_t *insisted)
 {
@@ -178,7 +178,7 @@ static void test_bound_first(void)
     count_acquisitions(branin, 61, 81, &bounds, &logs, &insisted);
     CU_ASSERT(logs >= 5 && insisted == 5);
     count_acquisitions(noisy_branin, 21, 61, &bounds, &logs, &insisted);
-    CU_ASSERT(logs >= 20 && insisted == 10);
+    CU_ASSERT(logs >= 30);
 }
 
 /* How far x is from the best of the log, the farthest coordinate as a share of its range; *outside: by how much more than
