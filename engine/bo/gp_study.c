@@ -102,7 +102,7 @@ enum status gp_study_has_values(const struct gp_study *study, struct error *err)
 {
     if (study->log.count[LOG_OBSERVED] > 0)
         return STATUS_OK;
-    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+    return policy_no_values(err);
 }
 
 enum status gp_study_describe(const struct gp_model *model, const double *u, struct proposal *out, struct error *err)

@@ -7,6 +7,7 @@
 #include "engine/federated/fts_inbox.h"
 #include "engine/federated/fts_options.h"
 #include "engine/bo/gp_insight.h"
+#include "engine/bo/gp_study.h"
 #include "engine/math/mat.h"
 #include "engine/policy/policy.h"
 #include "engine/acquisition/rff_search.h"
@@ -19,20 +20,12 @@ enum { OWN_FEATURES = 100, OWN_SAMPLES = 600, RECEIVED_SAMPLES = 2000, FEW = 60 
 static const double NOISE_MIN = 1e-5; /* of the own posterior: below it the features' error dominates anyway */
 
 struct session {
-    const struct problem *problem;
-    const struct option  *options;
-    bool                  is_broadcast;  /* dp-fts-de */
-    struct arena          kept, scratch; /* kept also holds the session */
-    struct trial_log      log;
-    struct gp_cache       cache; /* of the last proposal: a function of log and fit, may be dropped */
-    struct used_points    used;
-    size_t               *group_of; /* [dims] */
-    double               *theta;    /* [params_len + GP_SCALARS] the last recorded fit ... */
-    size_t                fitted;   /* ... and how many values it was made from; 0: none */
-    struct rff            shared;
-    struct regions        regions;
-    struct fts_inbox      inbox;
-    double               *v; /* [params_len] scratch */
+    struct gp_study  study;
+    struct gp_record record;       /* the last fit of a note */
+    bool             is_broadcast; /* dp-fts-de */
+    struct rff       shared;
+    struct regions   regions;
+    struct fts_inbox inbox;
 };
 
 static enum status check_fts(const struct problem *problem, struct error *err)
@@ -59,48 +52,33 @@ static enum status check_dp(const struct problem *problem, struct error *err)
 
 static enum status open_parts(struct session *session, struct error *err)
 {
-    const struct space *space = session->problem->space;
-    struct arena       *kept = &session->kept;
-    session->group_of = ARENA_NEW(kept, size_t, space->dims);
-    session->theta = ARENA_NEW(kept, double, space->params_len + GP_SCALARS);
-    session->v = ARENA_NEW(kept, double, space->params_len);
-    if (session->group_of == NULL || session->theta == NULL || session->v == NULL)
+    const struct problem *problem = session->study.problem;
+    struct arena         *kept = &session->study.kept;
+    size_t                regions = session->is_broadcast ? (size_t)problem->options[REGIONS] : 1;
+    session->record.theta = ARENA_NEW(kept, double, problem->space->params_len + GP_SCALARS);
+    if (session->record.theta == NULL)
         return error_no_memory(err);
-    gp_model_groups(space, session->group_of);
-    trial_log_init(&session->log, kept, space->params_len);
-    used_points_init(&session->used, kept, space, session->problem->options[REPEAT] == 1);
-    size_t regions = session->is_broadcast ? (size_t)session->problem->options[REGIONS] : 1;
-    TRY(regions_init(&session->regions, space, regions, kept, err));
-    fts_inbox_init(&session->inbox, kept, regions * (size_t)session->problem->options[FEATURES], session->is_broadcast);
-    const struct fts_shared shared = {.count = (size_t)session->problem->options[FEATURES],
-                                      .seed = (uint64_t)session->problem->options[SEED],
-                                      .length_scale = session->problem->options[LENGTH_SCALE]};
-    return fts_features(&shared, space, kept, &session->shared, err);
+    TRY(regions_init(&session->regions, problem->space, regions, kept, err));
+    fts_inbox_init(&session->inbox, kept, regions * (size_t)problem->options[FEATURES], session->is_broadcast);
+    const struct fts_shared shared = {.count = (size_t)problem->options[FEATURES],
+                                      .seed = (uint64_t)problem->options[SEED],
+                                      .length_scale = problem->options[LENGTH_SCALE]};
+    return fts_features(&shared, problem->space, kept, &session->shared, err);
 }
 
 static void close_session(struct session *session)
 {
-    if (session == NULL)
-        return;
-    arena_fini(&session->scratch);
-    gp_cache_drop(&session->cache);
-    struct arena kept = session->kept; /* the session lies in it */
-    arena_fini(&kept);
+    gp_study_close((struct gp_study *)session); /* which it starts with */
 }
 
 static enum status open_session(const struct problem *problem, bool is_broadcast, struct session **out,
                                 struct error *err)
 {
-    struct arena kept;
+    struct gp_study *study;
     *out = NULL;
-    arena_init(&kept, problem->memory_bytes);
-    struct session *session = ARENA_NEW(&kept, struct session, 1);
-    if (session == NULL)
-        return error_no_memory(err);
-    *session = (struct session){.problem = problem,
-                                .options = is_broadcast ? dp_options : fts_options,
-                                .is_broadcast = is_broadcast,
-                                .kept = kept};
+    TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));
+    struct session *session = (struct session *)study;
+    session->is_broadcast = is_broadcast;
     enum status status = open_parts(session, err);
     if (status != STATUS_OK)
         close_session(session);
@@ -121,7 +99,7 @@ static enum status open_dp(const struct problem *problem, struct session **out, 
 
 static size_t bytes(const struct session *session)
 {
-    return session->kept.taken_bytes + session->cache.arena.taken_bytes + session->scratch.taken_bytes;
+    return gp_study_bytes(&session->study);
 }
 
 /* --- notes --- */
@@ -136,11 +114,11 @@ static const char NOTE_TAG[8] = "fts 1";
 static void note_write(const struct session *session, uint64_t serial, const double *theta, struct proposal *out)
 {
     struct note_head head = {.serial = serial};
-    size_t           theta_bytes = theta == NULL ? 0 : (session->log.params_len + GP_SCALARS) * sizeof *theta;
+    size_t           theta_bytes = theta == NULL ? 0 : (session->study.log.params_len + GP_SCALARS) * sizeof *theta;
     _Static_assert(sizeof head + (SPACE_PARAMS_MAX + GP_SCALARS) * sizeof *theta <= POLICY_NOTE_MAX, "a fit must fit");
     memcpy(head.tag, NOTE_TAG, sizeof head.tag);
     if (theta != NULL) {
-        head.fitted = trial_log_finished(&session->log);
+        head.fitted = trial_log_finished(&session->study.log);
         memcpy(out->note + sizeof head, theta, theta_bytes);
     }
     memcpy(out->note, &head, sizeof head);
@@ -149,12 +127,12 @@ static void note_write(const struct session *session, uint64_t serial, const dou
 
 static struct gp_fit fit_settings(const struct session *session, const struct ask *ask)
 {
-    size_t values = trial_log_finished(&session->log);
+    size_t values = trial_log_finished(&session->study.log);
     return (struct gp_fit){
         .kind = &kernel_se,
-        .dims = session->problem->space->dims,
-        .groups = session->problem->space->params_len,
-        .group_of = session->group_of,
+        .dims = session->study.problem->space->dims,
+        .groups = session->study.problem->space->params_len,
+        .group_of = session->study.group_of,
         .starts = values < FEW ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED : FIT_DEFAULT,
         .evaluations = values < FEW ? 60 : 20,
         .late = ask == NULL ? NULL : ask->late,
@@ -163,39 +141,35 @@ static struct gp_fit fit_settings(const struct session *session, const struct as
 }
 
 /* Anything but a sound note is passed over. */
-static enum status note_read(struct session *session, const struct event *event, struct error *err)
+static void note_read(struct session *session, const struct event *event)
 {
-    struct note_head  head;
-    size_t            theta_bytes = (session->log.params_len + GP_SCALARS) * sizeof(double);
-    struct gp_fit     fit = fit_settings(session, NULL);
-    struct arena_mark mark = arena_mark(&session->kept);
+    struct note_head head;
+    struct gp_fit    fit = fit_settings(session, NULL);
+    double           theta[SPACE_PARAMS_MAX + GP_SCALARS];
+    size_t           theta_bytes = (fit.groups + GP_SCALARS) * sizeof *theta;
     if (event->note == NULL || event->note_bytes < sizeof head)
-        return STATUS_OK;
+        return;
     memcpy(&head, event->note, sizeof head);
     if (memcmp(head.tag, NOTE_TAG, sizeof head.tag) != 0)
-        return STATUS_OK;
+        return;
     fts_inbox_use(&session->inbox, head.serial);
     if (head.fitted == 0 || event->note_bytes != sizeof head + theta_bytes)
-        return STATUS_OK;
-    double *theta = arena_alloc(&session->kept, 1, theta_bytes);
-    if (theta == NULL)
-        return error_no_memory(err);
+        return;
     memcpy(theta, (const unsigned char *)event->note + sizeof head, theta_bytes);
-    if (gp_fit_allows(&fit, theta)) {
-        memcpy(session->theta, theta, theta_bytes);
-        session->fitted = head.fitted;
-    }
-    arena_release(&session->kept, mark);
-    return STATUS_OK;
+    if (!gp_fit_allows(&fit, theta))
+        return;
+    memcpy(session->record.theta, theta, theta_bytes);
+    session->record.fitted = head.fitted;
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
 {
     if (event->kind == EVENT_RECEIVED)
         return fts_inbox_put(&session->inbox, event, err);
-    TRY(trial_log_tell(&session->log, event, err));
-    TRY(used_points_add(&session->used, event->point, err));
-    return event->kind == EVENT_SUGGESTED ? note_read(session, event, err) : STATUS_OK;
+    TRY(gp_study_tell(&session->study, event, err));
+    if (event->kind == EVENT_SUGGESTED)
+        note_read(session, event);
+    return STATUS_OK;
 }
 
 /* --- maximising a function of features --- */
@@ -206,8 +180,8 @@ static struct acq_search search_of(const struct session *session, const struct a
     size_t most = 400000 / (session->shared.count + view->dims);
     return (struct acq_search){
         .space = view,
-        .finite = &session->used,
-        .seed = session->problem->seed,
+        .finite = &session->study.used,
+        .seed = session->study.problem->seed,
         .trial = ask->trial,
         .samples = most < samples ? most : samples,
         .late = ask->late,
@@ -218,16 +192,17 @@ static struct acq_search search_of(const struct session *session, const struct a
 static enum status propose_received(struct session *session, const struct ask *ask, const struct space *view,
                                     const struct fts_received *received, struct proposal *out, struct error *err)
 {
-    double           *point = ARENA_NEW(&session->scratch, double, view->params_len);
+    double           *point = ARENA_NEW(&session->study.memory.scratch, double, view->params_len);
     struct acq_search search = search_of(session, ask, view, RECEIVED_SAMPLES);
-    struct rff_search function = {.space = session->problem->space,
+    struct rff_search function = {.space = session->study.problem->space,
                                   .rff = &session->shared,
                                   .regions = &session->regions,
                                   .omega = received->vectors};
     if (point == NULL)
         return error_no_memory(err);
-    TRY(trial_log_pending(&session->log, &session->scratch, &search.pending, &search.pending_len, err));
-    enum status status = rff_search_run(&function, &search, point, &session->scratch, err);
+    TRY(trial_log_pending(&session->study.log, &session->study.memory.scratch, &search.pending, &search.pending_len,
+                          err));
+    enum status status = rff_search_run(&function, &search, point, &session->study.memory.scratch, err);
     if (status == STATUS_OK)
         memcpy(out->point, point, view->params_len * sizeof *point);
     if (status == STATUS_OK || status == STATUS_NUMERIC) /* what is no function is used up too */
@@ -237,25 +212,19 @@ static enum status propose_received(struct session *session, const struct ask *a
 
 /* --- the agent's own posterior --- */
 
-/* The hyper-parameters of this proposal: of the last fit if it knew nearly as many values, or of a new one. */
-static enum status find_theta(struct session *session, struct gp_model *model, const struct gp_fit *fit, double *theta,
-                              bool *is_new, struct error *err)
+/* Whether the last fit knew too few of the values for a proposal. */
+static bool is_fit_due(const struct session *session)
 {
-    size_t values = trial_log_finished(&session->log);
-    *is_new = session->fitted == 0 || values > session->fitted + session->fitted / 10;
-    TRY(gp_model_rows(model, &session->cache, *is_new ? 0 : session->fitted, err));
-    if (*is_new)
-        return gp_model_fit(model, fit, session->fitted > 0 ? session->theta : NULL, theta, err);
-    memcpy(theta, session->theta, (session->log.params_len + GP_SCALARS) * sizeof *theta);
-    return STATUS_OK;
+    uint64_t fitted = session->record.fitted;
+    return fitted == 0 || trial_log_finished(&session->study.log) > fitted + fitted / 10;
 }
 
 /* Fresh features and one draw of omega given the model's values; a row that is noisier than others counts for less. */
 static enum status draw_own(struct session *session, const struct ask *ask, const struct gp_model *model,
                             struct rff *rff, double **omega, struct error *err)
 {
-    struct arena        *scratch = &session->scratch;
-    struct rng           rng = rng_at(session->problem->seed, ask->trial, RNG_THOMPSON);
+    struct arena        *scratch = &session->study.memory.scratch;
+    struct rng           rng = rng_at(session->study.problem->seed, ask->trial, RNG_THOMPSON);
     struct rff_posterior posterior;
     double               noise = fmax(model->gp->noise_variance, NOISE_MIN);
     *omega = ARENA_NEW(scratch, double, OWN_FEATURES);
@@ -278,59 +247,47 @@ static enum status draw_own(struct session *session, const struct ask *ask, cons
 static enum status anchors_of(struct session *session, const struct gp_model *model, double **anchors,
                               struct error *err)
 {
-    size_t len = session->log.params_len;
-    *anchors = arena_alloc(&session->scratch, MODEL_ANCHORS, len * sizeof **anchors);
+    size_t len = session->study.log.params_len;
+    *anchors = arena_alloc(&session->study.memory.scratch, MODEL_ANCHORS, len * sizeof **anchors);
     if (*anchors == NULL)
         return error_no_memory(err);
     for (size_t k = 0; k < model->anchors.len; k++)
-        memcpy(*anchors + k * len, trial_log_point(&session->log, model->anchors.place[k]), len * sizeof **anchors);
-    return STATUS_OK;
-}
-
-/* Where the model and the draw see the point; out is changed from here on only. */
-static enum status describe(struct session *session, const struct gp_model *model, const double *point, const double *u,
-                            struct proposal *out, struct error *err)
-{
-    double mean, var;
-    TRY(gp_posterior(model->gp, u, 1, &mean, &var, &session->scratch, err));
-    memcpy(out->point, point, session->log.params_len * sizeof *point);
-    out->mean = mean;
-    out->sd = sqrt(var);
-    out->observations = model->n;
-    gp_model_units(model, &out->mean, &out->sd);
+        memcpy(*anchors + k * len, trial_log_point(&session->study.log, model->anchors.place[k]),
+               len * sizeof **anchors);
     return STATUS_OK;
 }
 
 static enum status propose_own(struct session *session, const struct ask *ask, const struct space *view,
                                struct proposal *out, struct error *err)
 {
-    struct arena     *scratch = &session->scratch;
-    size_t            len = session->log.params_len;
-    struct gp_model   model = {.space = session->problem->space, .log = &session->log, .scratch = scratch};
+    struct arena     *scratch = &session->study.memory.scratch;
+    size_t            len = session->study.log.params_len;
+    struct gp_model   model = {.space = session->study.problem->space, .log = &session->study.log, .scratch = scratch};
     struct gp_fit     fit = fit_settings(session, ask);
     struct rff        rff;
-    struct rff_search function = {.space = session->problem->space, .rff = &rff};
+    struct rff_search function = {.space = session->study.problem->space, .rff = &rff};
     struct acq_search search = search_of(session, ask, view, OWN_SAMPLES);
     double           *theta = ARENA_NEW(scratch, double, len + GP_SCALARS), *anchors, *omega;
     double           *point = ARENA_NEW(scratch, double, len + model.space->dims), *u = point + len;
-    bool              is_new;
+    bool              is_new = is_fit_due(session);
     if (theta == NULL || point == NULL)
         return error_no_memory(err);
     double began = ask_clock_ms(ask);
-    TRY(find_theta(session, &model, &fit, theta, &is_new, err));
+    TRY(gp_study_theta(&model, &fit, &session->study.memory.cache, &session->record, is_new, theta, err));
     double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
-    TRY(gp_model_condition(&model, &fit, theta, NULL, &session->cache, err));
+    TRY(gp_model_condition(&model, &fit, theta, NULL, &session->study.memory.cache, err));
     TRY(anchors_of(session, &model, &anchors, err));
     TRY(draw_own(session, ask, &model, &rff, &omega, err));
     function.omega = omega;
     search.anchors = anchors;
     search.anchors_len = model.anchors.len;
-    TRY(trial_log_pending(&session->log, scratch, &search.pending, &search.pending_len, err));
+    TRY(trial_log_pending(&session->study.log, scratch, &search.pending, &search.pending_len, err));
     TRY(rff_search_run(&function, &search, point, scratch, err));
     space_encode(model.space, point, u);
-    TRY(describe(session, &model, point, u, out, err));
+    TRY(gp_study_describe(&model, u, out, err));
+    memcpy(out->point, point, len * sizeof *point);
     if (ask->diagnostics != NULL) {
-        gp_insight_diagnose(&model, session->group_of, ask->diagnostics);
+        gp_insight_diagnose(&model, session->study.group_of, ask->diagnostics);
         ask->diagnostics->acquisition = "thompson";
         ask->diagnostics->acquisition_value = rff_search_value(&function, u, NULL);
         ask->diagnostics->fit_milliseconds = fit_ms;
@@ -342,43 +299,35 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
 
 /* --- proposals --- */
 
-static void begin_scratch(struct session *session)
-{
-    size_t left = session->problem->memory_bytes - session->kept.taken_bytes;
-    session->cache.limit_bytes = left / 8 * 5; /* of the log alone: a full cache must not change an answer */
-    if (session->cache.arena.taken_bytes > session->cache.limit_bytes)
-        gp_cache_drop(&session->cache);
-    arena_init(&session->scratch, left - session->cache.limit_bytes);
-}
-
 static size_t tried(const struct session *session)
 {
-    const size_t *count = session->log.count;
-    return trial_log_finished(&session->log) + count[LOG_PENDING] + count[LOG_FAILED];
+    const size_t *count = session->study.log.count;
+    return trial_log_finished(&session->study.log) + count[LOG_PENDING] + count[LOG_FAILED];
 }
 
 static bool is_initial(const struct session *session)
 {
-    return session->log.count[LOG_OBSERVED] == 0 || (double)tried(session) < session->problem->options[INITIAL];
+    return session->study.log.count[LOG_OBSERVED] == 0 ||
+           (double)tried(session) < session->study.problem->options[INITIAL];
 }
 
 /* Point number trial of the study's Sobol sequence, in the agent's region at first, or the next that is not used. */
 static bool quasi_random_point(const struct session *session, const struct ask *ask, const struct space *view,
                                double *point)
 {
-    sobol_point(session->problem->seed, ask->trial, view->params_len, session->v);
+    sobol_point(session->study.problem->seed, ask->trial, view->params_len, session->study.unit);
     if (session->is_broadcast && is_initial(session))
-        regions_squeeze(&session->regions, (size_t)session->problem->options[REGION], session->v);
-    (void)(session->regions.count > 1 ? space_quantile : space_prior_quantile)(view, session->v, point);
-    return used_points_find(&session->used, view, point);
+        regions_squeeze(&session->regions, (size_t)session->study.problem->options[REGION], session->study.unit);
+    (void)(session->regions.count > 1 ? space_quantile : space_prior_quantile)(view, session->study.unit, point);
+    return used_points_find(&session->study.used, view, point);
 }
 
 /* What this iteration maximises: something received, or NULL for a draw of its own. */
 static const struct fts_received *choose(const struct session *session, const struct ask *ask)
 {
-    struct rng        rng = rng_at(session->problem->seed, ask->trial, RNG_AGENT);
-    enum fts_schedule schedule = (enum fts_schedule)session->problem->options[SCHEDULE];
-    double            t = fmax((double)tried(session) - session->problem->options[INITIAL], 0.0) + 1.0;
+    struct rng        rng = rng_at(session->study.problem->seed, ask->trial, RNG_AGENT);
+    enum fts_schedule schedule = (enum fts_schedule)session->study.problem->options[SCHEDULE];
+    double            t = fmax((double)tried(session) - session->study.problem->options[INITIAL], 0.0) + 1.0;
     if (rng_uniform(&rng) < fts_own_probability(schedule, !session->is_broadcast, (uint64_t)t))
         return NULL;
     return fts_inbox_pick(&session->inbox, &rng);
@@ -388,10 +337,10 @@ static enum status propose(struct session *session, const struct ask *ask, const
                            struct proposal *out, struct error *err)
 {
     const struct fts_received *received = choose(session, ask);
-    begin_scratch(session);
+    gp_study_begin(&session->study);
     enum status status = received == NULL ? propose_own(session, ask, view, out, err)
                                           : propose_received(session, ask, view, received, out, err);
-    arena_fini(&session->scratch);
+    gp_memory_end(&session->study.memory);
     return status;
 }
 
@@ -414,49 +363,44 @@ static enum status ask_point(struct session *session, const struct ask *ask, con
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     struct space      view;
-    struct arena_mark mark = arena_mark(&session->kept);
+    struct arena_mark mark = arena_mark(&session->study.kept);
     proposal_clear(out);
-    TRY(space_hold(session->problem->space, ask->fixed, &session->kept, &view, err));
+    TRY(space_hold(session->study.problem->space, ask->fixed, &session->study.kept, &view, err));
     enum status status = ask_point(session, ask, &view, out, err);
-    arena_release(&session->kept, mark);
+    arena_release(&session->study.kept, mark);
     return status;
 }
 
 /* --- messages --- */
 
-static enum status no_observations(struct error *err)
-{
-    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there are no values yet");
-}
-
 /* Every observed trial: U [n][dims], y [n]. */
 static void collect(const struct session *session, double *U, double *y)
 {
-    const struct space *space = session->problem->space;
-    double              sign = session->problem->is_minimized ? -1 : 1; // the centre is in the metric's own units
-    double              centre = sign * session->problem->options[CENTRE], spread = session->problem->options[SPREAD];
-    size_t              n = 0;
-    for (size_t i = 0; i < session->log.len; i++) {
-        if (session->log.trials[i].state != LOG_OBSERVED)
+    const struct space *space = session->study.problem->space;
+    double              sign = session->study.problem->is_minimized ? -1 : 1; // the centre is in the metric's own units
+    double centre = sign * session->study.problem->options[CENTRE], spread = session->study.problem->options[SPREAD];
+    size_t n = 0;
+    for (size_t i = 0; i < session->study.log.len; i++) {
+        if (session->study.log.trials[i].state != LOG_OBSERVED)
             continue;
-        space_encode(space, trial_log_point(&session->log, i), U + n * space->dims);
-        y[n++] = (session->log.trials[i].value - centre) / spread;
+        space_encode(space, trial_log_point(&session->study.log, i), U + n * space->dims);
+        y[n++] = (session->study.log.trials[i].value - centre) / spread;
     }
 }
 
 static enum status make_message(struct session *session, uint64_t round, double *vector, struct error *err)
 {
-    struct arena        *scratch = &session->scratch;
-    size_t               n = session->log.count[LOG_OBSERVED], count = session->shared.count;
-    double              *U = arena_alloc(scratch, n, session->problem->space->dims * sizeof *U);
+    struct arena        *scratch = &session->study.memory.scratch;
+    size_t               n = session->study.log.count[LOG_OBSERVED], count = session->shared.count;
+    double              *U = arena_alloc(scratch, n, session->study.problem->space->dims * sizeof *U);
     double              *y = ARENA_NEW(scratch, double, n), *phi = arena_alloc(scratch, n, count * sizeof *phi);
-    struct rng           rng = rng_at(session->problem->seed, round, RNG_MESSAGE);
+    struct rng           rng = rng_at(session->study.problem->seed, round, RNG_MESSAGE);
     struct rff_posterior posterior;
     if (U == NULL || y == NULL || phi == NULL)
         return error_no_memory(err);
     collect(session, U, y);
     rff_features(&session->shared, U, n, phi);
-    TRY(rff_condition(&posterior, phi, n, count, y, session->problem->options[NOISE], scratch, err));
+    TRY(rff_condition(&posterior, phi, n, count, y, session->study.problem->options[NOISE], scratch, err));
     rff_sample(&posterior, &rng, vector);
     if (!mat_is_finite(vector, count))
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "the message is not finite");
@@ -465,11 +409,10 @@ static enum status make_message(struct session *session, uint64_t round, double 
 
 static enum status message(struct session *session, uint64_t round, double *vector, struct error *err)
 {
-    if (session->log.count[LOG_OBSERVED] == 0)
-        return no_observations(err);
-    begin_scratch(session);
+    TRY(gp_study_has_values(&session->study, err));
+    gp_study_begin(&session->study);
     enum status status = make_message(session, round, vector, err);
-    arena_fini(&session->scratch);
+    gp_memory_end(&session->study.memory);
     return status;
 }
 
@@ -478,28 +421,25 @@ static enum status message(struct session *session, uint64_t round, double *vect
 static enum status condition_on_values(struct session *session, struct gp_model *model, struct error *err)
 {
     struct gp_fit fit = fit_settings(session, NULL);
-    double       *theta = ARENA_NEW(&session->scratch, double, fit.groups + GP_SCALARS);
-    *model = (struct gp_model){.space = session->problem->space, .log = &session->log, .scratch = &session->scratch};
+    double       *theta = ARENA_NEW(&session->study.memory.scratch, double, fit.groups + GP_SCALARS);
+    *model = (struct gp_model){
+        .space = session->study.problem->space, .log = &session->study.log, .scratch = &session->study.memory.scratch};
     if (theta == NULL)
         return error_no_memory(err);
-    TRY(gp_model_rows(model, &session->cache, session->fitted, err));
-    if (session->fitted > 0)
-        memcpy(theta, session->theta, (fit.groups + GP_SCALARS) * sizeof *theta);
-    else
-        TRY(gp_model_fit(model, &fit, NULL, theta, err));
-    return gp_model_condition(model, &fit, theta, NULL, &session->cache, err);
+    TRY(gp_study_theta(model, &fit, &session->study.memory.cache, &session->record, session->record.fitted == 0, theta,
+                       err));
+    return gp_model_condition(model, &fit, theta, NULL, &session->study.memory.cache, err);
 }
 
 static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
     struct gp_model model;
-    if (session->log.count[LOG_OBSERVED] == 0)
-        return no_observations(err);
-    begin_scratch(session);
+    TRY(gp_study_has_values(&session->study, err));
+    gp_study_begin(&session->study);
     enum status status = condition_on_values(session, &model, err);
     if (status == STATUS_OK)
         status = gp_insight_predict(&model, wanted, err);
-    arena_fini(&session->scratch);
+    gp_memory_end(&session->study.memory);
     return status;
 }
 
@@ -507,13 +447,12 @@ static enum status residuals(struct session *session, struct arena *arena, struc
                              struct error *err)
 {
     struct gp_model model;
-    if (session->log.count[LOG_OBSERVED] == 0)
-        return no_observations(err);
-    begin_scratch(session);
+    TRY(gp_study_has_values(&session->study, err));
+    gp_study_begin(&session->study);
     enum status status = condition_on_values(session, &model, err);
     if (status == STATUS_OK)
         status = gp_insight_residuals(&model, arena, out, len, err);
-    arena_fini(&session->scratch);
+    gp_memory_end(&session->study.memory);
     return status;
 }
 

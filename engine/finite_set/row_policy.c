@@ -476,7 +476,7 @@ enum status row_policy_predict(struct row_policy *c, const struct prediction *wa
         if (rows[i] >= c->problem->space->rows_len)
             return error_set(err, STATUS_INVALID, "no_such_row", "/candidates", "there is no row %zu", rows[i]);
     if (c->observed == 0)
-        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+        return policy_no_values(err);
     TRY(catch_up(c, NULL, &h, err));
     struct lens lens = lens_of(c, &h);
     for (size_t i = 0; i < m; i++) {
@@ -529,7 +529,7 @@ enum status row_policy_residuals(struct row_policy *c, struct arena *arena, stru
 {
     struct hypers h = hypers_with(c, &c->fit);
     if (c->observed == 0)
-        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+        return policy_no_values(err);
     if (c->observed > RESIDUALS_MAX)
         return error_set(err, STATUS_CONFLICT, "too_many_observations", "", "residuals are for up to %d observations",
                          RESIDUALS_MAX);

@@ -484,7 +484,7 @@ static enum status predict(struct session *s, const struct prediction *wanted, s
     if (status == STATUS_OK)
         status = macro_model_gp(&s->model, false, &s->scratch, &gp, &measured, err);
     if (status == STATUS_OK && measured == 0)
-        status = error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+        status = policy_no_values(err);
     if (status == STATUS_OK)
         status = gp_posterior(&gp, X, m, wanted->mean, var, &s->scratch, err);
     for (size_t i = 0; status == STATUS_OK && i < m; i++) {

@@ -17,6 +17,11 @@ const char *proposal_fallback(enum status status)
                                         : "numerical";
 }
 
+enum status policy_no_values(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there are no values yet");
+}
+
 void proposal_clear(struct proposal *out)
 {
     out->fallback = NULL;

@@ -1,4 +1,5 @@
-/* What an optimisation algorithm is to the rest of the program.
+/* What an optimisation algorithm is to the rest of the program.  Clients read algorithm everywhere; in the code its record
+ * is a policy, as in sequential decision making: short, and the word for nothing else.
  * One algorithm = one file with one const record + one line in engine/registry.c.
  *
  * Invariant: a session is a cache of a pure function of (problem, log).  open, then tell over the log, gives
@@ -228,6 +229,8 @@ struct policy {
     void (*close)(struct session *);          /* NULL is allowed */
 };
 
+/* CONFLICT "no_observations": what predict, residuals and message answer before the first value. */
+enum status policy_no_values(struct error *err);
 /* The option "repeat" of the algorithms that propose points of finite spaces: INVALID on candidates. */
 #define POLICY_REPEAT_HELP "a finite space of parameters: the same point may be suggested again"
 MUST_CHECK enum status policy_check_repeat(const struct problem *problem, double repeat, struct error *err);

@@ -476,15 +476,10 @@ static enum status predict_at(struct session *session, const struct prediction *
     return status;
 }
 
-static enum status no_observations(struct error *err)
-{
-    return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
-}
-
 static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
     if (session->log.count[LOG_OBSERVED] == 0)
-        return no_observations(err);
+        return policy_no_values(err);
     return predict_at(session, wanted, (double)epochs_of(session->problem), err);
 }
 
@@ -494,7 +489,7 @@ static enum status residuals(struct session *session, struct arena *arena, struc
 {
     size_t kept = 0;
     if (session->log.count[LOG_OBSERVED] == 0)
-        return no_observations(err);
+        return policy_no_values(err);
     TRY(session->gp->residuals(session->inner, arena, out, len, err));
     for (size_t i = 0; i < *len; i++) {
         if ((*out)[i].trial % ROW_NUMBERS != FINAL)

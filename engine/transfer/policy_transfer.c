@@ -662,7 +662,7 @@ static enum status begin_model(struct session *s, struct transfer_task *target, 
 {
     bool fits;
     if (s->log.count[LOG_OBSERVED] == 0)
-        return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
+        return policy_no_values(err);
     TRY(transfer_session_ready(s, NULL, err));
     TRY(transfer_session_target(s, NULL, target, &fits, err));
     return target->is_broken ? error_set(err, STATUS_NUMERIC, "singular", "", "the model cannot be factored")
