@@ -10,11 +10,11 @@
 static const char *const scopes[] = {"admin", "write", "read", "curator", "agent", NULL};
 
 static const struct member page_query[] = {
-    {AT(page_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
-    {AT(page_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    {AT(page, cursor), .read = codec_read_text, .min = 1, .max = 256},
+    {AT(page, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
     {.name = NULL},
 };
-const struct form form_page = {.query = page_query, .bytes = sizeof(struct page_input)};
+const struct form form_page = {.query = page_query, .bytes = sizeof(struct page)};
 
 static const struct member no_fields[] = {{.name = NULL}};
 const struct form          form_nothing = {.body = no_fields};
@@ -89,9 +89,8 @@ static json_t *render_tokens(struct call *call, const void *result)
 
 enum status handle_tokens_get(struct call *call, struct error *err)
 {
-    const struct page_input *input = call->input;
-    return token_list(call->app, &call->caller, input->cursor, input->limit,
-                      CALL_RESULT(call, struct token_page, 200, render_tokens), err);
+    const struct page *input = call->input;
+    return token_list(call->app, &call->caller, input, CALL_RESULT(call, struct token_page, 200, render_tokens), err);
 }
 
 enum status handle_token_delete(struct call *call, struct error *err)

@@ -208,8 +208,8 @@ static json_t *render_agents(struct call *call, const void *result)
 
 enum status handle_agents_get(struct call *call, struct error *err)
 {
-    const struct page_input *input = call->input;
-    return federation_agents(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+    const struct page *input = call->input;
+    return federation_agents(call->app, &call->caller, call->params[0], input,
                              CALL_RESULT(call, struct federation_agent_page, 200, render_agents), err);
 }
 

@@ -133,9 +133,8 @@ static json_t *render_games(struct call *call, const void *result)
 
 enum status handle_games_get(struct call *call, struct error *err)
 {
-    const struct page_input *input = call->input;
-    return games_list(call->app, &call->caller, input->cursor, input->limit,
-                      CALL_RESULT(call, struct game_page, 200, render_games), err);
+    const struct page *input = call->input;
+    return games_list(call->app, &call->caller, input, CALL_RESULT(call, struct game_page, 200, render_games), err);
 }
 
 enum status handle_game_get(struct call *call, struct error *err)
@@ -406,7 +405,7 @@ static json_t *render_rounds(struct call *call, const void *result)
 
 enum status handle_game_rounds_get(struct call *call, struct error *err)
 {
-    const struct page_input *input = call->input;
-    return games_rounds(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+    const struct page *input = call->input;
+    return games_rounds(call->app, &call->caller, call->params[0], input,
                         CALL_RESULT(call, struct game_rounds, 200, render_rounds), err);
 }

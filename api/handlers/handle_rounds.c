@@ -179,11 +179,11 @@ static json_t *render_rounds(struct call *call, const void *result)
 
 static enum status read_rounds(struct call *call, struct shown_rounds *shown, struct error *err)
 {
-    const struct page_input *input = call->input;
+    const struct page *input = call->input;
     shown->page = arena_zalloc(&call->arena, 1, sizeof *shown->page);
     if (shown->page == NULL)
         return error_no_memory(err);
-    return federation_rounds(call->app, &call->caller, call->params[0], input->cursor, input->limit, shown->page, err);
+    return federation_rounds(call->app, &call->caller, call->params[0], input, shown->page, err);
 }
 
 enum status handle_rounds_get(struct call *call, struct error *err)

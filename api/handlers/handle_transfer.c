@@ -50,7 +50,7 @@ static json_t *render_meta(struct call *call, const void *result)
 
 enum status handle_study_meta_get(struct call *call, struct error *err)
 {
-    const struct page_input *input = call->input;
-    return meta_history(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+    const struct page *input = call->input;
+    return meta_history(call->app, &call->caller, call->params[0], input,
                         CALL_RESULT(call, struct meta_page, 200, render_meta), err);
 }

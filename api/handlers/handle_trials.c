@@ -408,8 +408,8 @@ static json_t *render_history(struct call *call, const void *result)
 
 enum status handle_history_get(struct call *call, struct error *err)
 {
-    const struct page_input *input = call->input;
-    return trial_history(call->app, &call->caller, call->params[0], input->cursor, input->limit,
+    const struct page *input = call->input;
+    return trial_history(call->app, &call->caller, call->params[0], input,
                          CALL_RESULT(call, struct history_page, 200, render_history), err);
 }
 

@@ -37,11 +37,6 @@ HANDLER_LIST(X)
 FORM_LIST(X)
 #undef X
 
-struct page_input { /* of form_page */
-    const char *cursor;
-    int64_t     limit;
-};
-
 /* An asynchronous suggest, if the client prefers that ("respond-async", "wait=10"): *taken. */
 struct suggest_request;
 MUST_CHECK enum status handle_suggest_behind(struct call *call, const struct suggest_request *request, bool *taken,

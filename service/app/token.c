@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 1024, KNOWN_BITS = 1 << 23, ID_CHARACTERS = 8, SECRET_BYTES = 32, LIST_MAX = 1000 };
+enum { SLOTS = 1024, KNOWN_BITS = 1 << 23, ID_CHARACTERS = 8, SECRET_BYTES = 32 };
 
 /* ---- the cache ---- */
 
@@ -196,8 +196,9 @@ struct token_work {
     struct caller     *caller;
     struct token      *out;
     struct token_page *page;
-    const char        *id, *cursor;
-    int64_t            limit, now_ms;
+    const char        *id;
+    const struct page *asked;
+    int64_t            now_ms;
 };
 
 static enum status log_token(struct db_conn *conn, const struct caller *caller, const char *kind, const char *id,
@@ -313,19 +314,18 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     struct token_page *out = work->page;
-    long long          created = 0;
-    char               id[16] = "";
-    if (work->cursor != NULL && sscanf(work->cursor, "%lld:%15[a-z0-9_]", &created, id) != 2)
-        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
-    out->tokens = ARENA_NEW(work->caller->arena, struct token, (size_t)work->limit);
+    int64_t            limit = page_limit(work->asked->limit);
+    struct page_place  after;
+    TRY(page_after_place(work->asked->cursor, &after, err));
+    out->tokens = ARENA_NEW(work->caller->arena, struct token, (size_t)limit);
     if (out->tokens == NULL)
         return error_no_memory(err);
     struct db_rows rows;
     bool           more;
     enum status    status;
     TRY(db_query(conn, &rows, err, SQL_TOKEN_LIST,
-                 BIND(TEXT(work->cursor == NULL ? "" : "after"), INT(created), TEXT(id), INT(work->limit + 1))));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
+                 BIND(TEXT(after.id), INT(after.created_ms), TEXT(after.id), INT(limit + 1))));
+    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < limit) {
         status = read_token(row_token(&rows), work->caller->arena, &out->tokens[out->len], err);
         if (status != STATUS_OK)
             break;
@@ -335,18 +335,13 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     if (status != STATUS_OK || !more)
         return status;
     const struct token *last = &out->tokens[out->len - 1];
-    out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+    return page_next_place(work->caller->arena, last->created_ms, last->id, &out->next_cursor, err);
 }
 
-enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
-                       struct token_page *out, struct error *err)
+enum status token_list(struct app *app, struct caller *caller, const struct page *page, struct token_page *out,
+                       struct error *err)
 {
-    struct token_work work = {.app = app,
-                              .caller = caller,
-                              .page = out,
-                              .cursor = cursor,
-                              .limit = limit >= 1 && limit <= LIST_MAX ? limit : 100};
+    struct token_work work = {.app = app, .caller = caller, .page = out, .asked = page};
     *out = (struct token_page){0};
     return db_read(app->db, list, &work, err);
 }

@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_APP_TOKEN_H
 #define GNOMON_SERVICE_APP_TOKEN_H
 
+#include "service/base/page.h"
 #include "service/app/app.h"
 
 struct token_cache    *token_cache_new(void); /* NULL: no memory */
@@ -35,7 +36,7 @@ MUST_CHECK enum status token_create(struct app *app, struct caller *caller, cons
 MUST_CHECK enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err);
 MUST_CHECK enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token,
                                  struct error *err);
-MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
+MUST_CHECK enum status token_list(struct app *app, struct caller *caller, const struct page *page,
                                   struct token_page *out, struct error *err);
 MUST_CHECK enum status token_revoke(struct app *app, struct caller *caller, const char *id, struct error *err);
 /* After a use case of its own has revoked tokens that were bound to the resource. */

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_MAX = 1000, LIST_DEFAULT = 100, NPY_HEADER_MAX = 128 };
+enum { NPY_HEADER_MAX = 128 };
 
 enum status federation_estimate(struct app *app, struct caller *caller, const struct federation *federation,
                                 double *epsilon, struct error *err)
@@ -136,37 +136,29 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
     if (status != STATUS_OK || !more)
         return status;
     const struct federation *last = &out->federations[out->len - 1];
-    out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+    return page_next_place(work->caller->arena, last->created_ms, last->id, &out->next_cursor, err);
 }
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work   *work = arg;
-    struct db_rows rows;
-    long long      created = 0;
-    char           id[24] = "";
-    const char    *cursor = work->filter->cursor;
-    if (cursor != NULL && (sscanf(cursor, "%lld:%23[a-z0-9_]", &created, id) != 2 || created <= 0))
-        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    struct work      *work = arg;
+    struct db_rows    rows;
+    struct page_place after;
+    TRY(page_after_place(work->filter->cursor, &after, err));
     work->page->federations = ARENA_NEW(work->caller->arena, struct federation, (size_t)work->limit);
     if (work->page->federations == NULL)
         return error_no_memory(err);
     TRY(db_query(conn, &rows, err, SQL_FEDERATION_LIST,
-                 BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state), INT(created), TEXT(id),
-                      INT(work->limit + 1))));
+                 BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state), INT(after.created_ms),
+                      TEXT(after.id), INT(work->limit + 1))));
     return list_rows(&rows, work, err);
-}
-
-static int64_t bounded(int64_t limit)
-{
-    return limit >= 1 && limit <= LIST_MAX ? limit : LIST_DEFAULT;
 }
 
 enum status federation_list(struct app *app, struct caller *caller, const struct federation_filter *filter,
                             struct federation_page *out, struct error *err)
 {
-    struct work work = {.app = app, .caller = caller, .filter = filter, .page = out, .limit = bounded(filter->limit)};
+    struct work work = {
+        .app = app, .caller = caller, .filter = filter, .page = out, .limit = page_limit(filter->limit)};
     *out = (struct federation_page){0};
     return db_read(app->db, list, &work, err);
 }
@@ -379,19 +371,22 @@ static enum status list_agents(struct db_conn *conn, void *arg, struct error *er
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->agents[out->len - 1].seat);
-    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+    return page_next(work->caller->arena, out->agents[out->len - 1].seat, &out->next_cursor, err);
 }
 
-enum status federation_agents(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
+enum status federation_agents(struct app *app, struct caller *caller, const char *id, const struct page *page,
                               struct federation_agent_page *out, struct error *err)
 {
     struct federation federation;
-    struct work       work = {
-              .app = app, .caller = caller, .id = id, .agents = out, .federation = &federation, .limit = bounded(limit)};
+    struct work       work = {.app = app,
+                              .caller = caller,
+                              .id = id,
+                              .agents = out,
+                              .federation = &federation,
+                              .limit = page_limit(page->limit)};
     *out = (struct federation_agent_page){0};
     TRY(caller_sees(caller, "federation", id, err));
-    TRY(federation_number_cursor(cursor, &work.after, err));
+    TRY(page_after(page->cursor, &work.after, err));
     return db_read(app->db, list_agents, &work, err);
 }
 

@@ -10,6 +10,7 @@
 #ifndef GNOMON_SERVICE_FEDERATION_FEDERATION_H
 #define GNOMON_SERVICE_FEDERATION_FEDERATION_H
 
+#include "service/base/page.h"
 #include "service/app/app.h"
 #include "service/model/federation_spec.h"
 #include "service/app/token.h"
@@ -78,11 +79,8 @@ MUST_CHECK enum status federation_renew(struct app *app, struct caller *caller, 
 MUST_CHECK enum status federation_seat(struct db_conn *conn, struct federation *federation,
                                        struct federation_agent *agent, const char *actor, int64_t now_ms,
                                        struct error *err);
-MUST_CHECK enum status federation_agents(struct app *app, struct caller *caller, const char *id, const char *cursor,
-                                         int64_t limit, struct federation_agent_page *out, struct error *err);
-
-/* The cursor of a list by number. */
-MUST_CHECK enum status federation_number_cursor(const char *cursor, int64_t *after, struct error *err);
+MUST_CHECK enum status federation_agents(struct app *app, struct caller *caller, const char *id,
+                                         const struct page *page, struct federation_agent_page *out, struct error *err);
 
 /* ---- files ---- */
 
@@ -135,8 +133,8 @@ struct federation_round_page {
     const char              *next_cursor;
 };
 /* Those that are closed, in order. */
-MUST_CHECK enum status federation_rounds(struct app *app, struct caller *caller, const char *id, const char *cursor,
-                                         int64_t limit, struct federation_round_page *out, struct error *err);
+MUST_CHECK enum status federation_rounds(struct app *app, struct caller *caller, const char *id,
+                                         const struct page *page, struct federation_round_page *out, struct error *err);
 
 /* Is the open round to be closed now? */
 bool federation_is_due(const struct federation *federation, int64_t steady_now_ms);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIST_MAX = 1000, LIST_DEFAULT = 100, NPY_HEADER_MAX = 128 };
+enum { NPY_HEADER_MAX = 128 };
 static const char closer[] = "federation"; /* the actor of what a deadline or a last message does */
 
 bool federation_is_due(const struct federation *federation, int64_t steady_now_ms)
@@ -461,16 +461,15 @@ static enum status list_rounds(struct db_conn *conn, void *arg, struct error *er
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = text_format(work->caller->arena, "%lld", (long long)out->rounds[out->len - 1].round);
-    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+    return page_next(work->caller->arena, out->rounds[out->len - 1].round, &out->next_cursor, err);
 }
 
-enum status federation_rounds(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
+enum status federation_rounds(struct app *app, struct caller *caller, const char *id, const struct page *page,
                               struct federation_round_page *out, struct error *err)
 {
-    struct work work = {.caller = caller, .page = out, .limit = limit >= 1 && limit <= LIST_MAX ? limit : LIST_DEFAULT};
+    struct work work = {.caller = caller, .page = out, .limit = page_limit(page->limit)};
     *out = (struct federation_round_page){0};
-    TRY(federation_number_cursor(cursor, &work.after, err));
+    TRY(page_after(page->cursor, &work.after, err));
     TRY(federation_find(app, caller, id, &out->federation, err));
     return db_read(app->db, list_rounds, &work, err);
 }

@@ -91,15 +91,3 @@ enum status federation_set_state(struct db_conn *conn, struct federation *federa
                 BIND(TEXT(federation->id), TEXT(federation_state_names[state]), TEXT(reason), INT(now_ms))));
     return federation_log(conn, kinds[state], federation->id, 0, actor, now_ms, err);
 }
-
-enum status federation_number_cursor(const char *cursor, int64_t *after, struct error *err)
-{
-    char *end = NULL;
-    *after = 0;
-    if (cursor == NULL)
-        return STATUS_OK;
-    *after = strtoll(cursor, &end, 10);
-    if (end == cursor || *end != '\0' || *after < 0)
-        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
-    return STATUS_OK;
-}

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIST_MAX = 100, ACT_MAX_S = 5, REPLAY_MAX_S = 60 };
+enum { ACT_MAX_S = 5, REPLAY_MAX_S = 60 };
 
 /* A token of scope agent that speaks for nobody sees no game at all. */
 static enum status check_visible(const struct caller *caller, const char *id, struct error *err)
@@ -120,11 +120,11 @@ struct work {
     struct caller *caller;
     const char    *id, *agent;
     const struct game_new *new;
-    struct game_row  *out;
-    const char       *cursor;
-    int64_t           limit;
-    struct game_page *page;
-    struct token     *token;
+    struct game_row   *out;
+    const struct page *asked;
+    int64_t            limit;
+    struct game_page  *page;
+    struct token      *token;
 };
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
@@ -234,8 +234,7 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
     while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
         if ((int64_t)out->len == work->limit) {
             const struct game_row *last = &out->games[out->len - 1];
-            out->next_cursor = text_format(work->caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-            return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+            return page_next_place(work->caller->arena, last->created_ms, last->id, &out->next_cursor, err);
         }
         TRY(read_row(row_game(rows), work->caller->arena, &out->games[out->len++], err));
     }
@@ -244,31 +243,26 @@ static enum status list_rows(struct db_rows *rows, struct work *work, struct err
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work *work = arg;
-    long long    created = 0;
-    char         id[24] = "";
-    if (work->cursor != NULL && (sscanf(work->cursor, "%lld:%23[a-z0-9_]", &created, id) != 2 || created <= 0))
-        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
+    struct work      *work = arg;
+    struct page_place after;
+    TRY(page_after_place(work->asked->cursor, &after, err));
     *work->page = (struct game_page){.games = ARENA_NEW(work->caller->arena, struct game_row, (size_t)work->limit)};
     if (work->page->games == NULL)
         return error_no_memory(err);
     struct db_rows rows;
     bool           is_nobody = work->caller->scope == SCOPE_AGENT && work->caller->agent[0] == '\0';
     const char    *only = is_nobody ? "none" : work->caller->resource;
-    TRY(db_query(conn, &rows, err, SQL_GAME_LIST, BIND(INT(created), TEXT(id), TEXT(only), INT(work->limit + 1))));
+    TRY(db_query(conn, &rows, err, SQL_GAME_LIST,
+                 BIND(INT(after.created_ms), TEXT(after.id), TEXT(only), INT(work->limit + 1))));
     enum status status = list_rows(&rows, work, err);
     db_done(&rows);
     return status;
 }
 
-enum status games_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit, struct game_page *out,
+enum status games_list(struct app *app, struct caller *caller, const struct page *page, struct game_page *out,
                        struct error *err)
 {
-    struct work work = {.app = app,
-                        .caller = caller,
-                        .cursor = cursor,
-                        .limit = limit >= 1 && limit <= LIST_MAX ? limit : LIST_MAX,
-                        .page = out};
+    struct work work = {.app = app, .caller = caller, .asked = page, .limit = page_limit(page->limit), .page = out};
     return db_read(app->db, list, &work, err);
 }
 

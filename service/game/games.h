@@ -4,6 +4,7 @@
 #ifndef GNOMON_SERVICE_GAME_GAMES_H
 #define GNOMON_SERVICE_GAME_GAMES_H
 
+#include "service/base/page.h"
 #include "service/app/app.h"
 #include "service/model/game_spec.h"
 #include "service/app/token.h"
@@ -24,7 +25,7 @@ struct game_page {
     size_t           len;
     const char      *next_cursor;
 };
-MUST_CHECK enum status games_list(struct app *app, struct caller *caller, const char *cursor, int64_t limit,
+MUST_CHECK enum status games_list(struct app *app, struct caller *caller, const struct page *page,
                                   struct game_page *out, struct error *err);
 MUST_CHECK enum status games_complete(struct app *app, struct caller *caller, const char *id, struct game_row *out,
                                       struct error *err);
@@ -76,8 +77,8 @@ struct game_rounds {
     size_t                  len;
     const char             *next_cursor;
 };
-MUST_CHECK enum status games_rounds(struct app *app, struct caller *caller, const char *id, const char *cursor,
-                                    int64_t limit, struct game_rounds *out, struct error *err);
+MUST_CHECK enum status games_rounds(struct app *app, struct caller *caller, const char *id, const struct page *page,
+                                    struct game_rounds *out, struct error *err);
 
 /* Inside a transaction: what may have changed of a game that was found before; the specification never does, and may
  * take long to read.  NOT_FOUND "game_not_found". */

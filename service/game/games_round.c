@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_MAX = 1000 };
-
 /* ---- plays in the store ---- */
 
 struct range {
@@ -424,25 +422,19 @@ static enum status list_rounds(struct look *look, int64_t after, int64_t limit, 
     fill_rounds(game, look->plays, regrets, all);
     int64_t left = after < game->rounds ? game->rounds - after : 0, len = left < limit ? left : limit;
     *out = (struct game_rounds){.spec = game->spec, .rounds = all + (left > 0 ? after : 0), .len = (size_t)len};
-    if (len < left)
-        out->next_cursor = text_format(look->caller->arena, "%lld", (long long)after + (long long)len);
-    return len < left && out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+    return len < left ? page_next(look->caller->arena, after + len, &out->next_cursor, err) : STATUS_OK;
 }
 
-enum status games_rounds(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
+enum status games_rounds(struct app *app, struct caller *caller, const char *id, const struct page *page,
                          struct game_rounds *out, struct error *err)
 {
     struct game_row game;
     struct look     look = {.app = app, .caller = caller, .id = id, .game = &game, .all = true};
-    int64_t         after = 0;
+    int64_t         after;
     TRY(games_find(app, caller, id, &game, err));
-    if (cursor != NULL) {
-        after = strlen(cursor) < 10 && strspn(cursor, "0123456789") == strlen(cursor) ? strtoll(cursor, NULL, 10) : 0;
-        if (after <= 0)
-            return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
-    }
+    TRY(page_after(page->cursor, &after, err));
     TRY(session_lock(app, id, SESSION_ALONE, &look.live, err));
-    enum status status = list_rounds(&look, after, limit >= 1 && limit <= LIST_MAX ? limit : 100, out, err);
+    enum status status = list_rounds(&look, after, page_limit(page->limit), out, err);
     session_unlock(app, look.live);
     return status;
 }

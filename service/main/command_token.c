@@ -15,14 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    ATTEMPTS = 50,
-    ATTEMPTS_WITHOUT_STORE = 20,
-    ATTEMPT_PAUSE_MS = 100,
-    ARENA_BYTES = 64 << 20,
-    PAGE = 1000,
-    DAY_S = 86400
-};
+enum { ATTEMPTS = 50, ATTEMPTS_WITHOUT_STORE = 20, ATTEMPT_PAUSE_MS = 100, ARENA_BYTES = 64 << 20, DAY_S = 86400 };
 
 struct token_options {
     const char *data, *name, *scope, *resource;
@@ -151,8 +144,10 @@ static enum status create_local(struct app *app, struct caller *caller, const st
 static enum status list_local(struct app *app, struct caller *caller, struct error *err)
 {
     struct token_page page = {.next_cursor = NULL};
+    struct page       asked = {.limit = PAGE_MAX};
     do {
-        TRY(token_list(app, caller, page.next_cursor, PAGE, &page, err));
+        asked.cursor = page.next_cursor;
+        TRY(token_list(app, caller, &asked, &page, err));
         for (size_t i = 0; i < page.len; i++) {
             const struct token *token = &page.tokens[i];
             char                expires[32] = "never", revoked[32] = "";

@@ -387,8 +387,7 @@ static enum status read_items(struct db_conn *conn, struct look *work, struct er
     const struct row_trial_note *row = row_trial_note(&rows);
     while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
         if (seen++ == work->limit) {
-            page->next_cursor = text_format(work->caller->arena, "%lld", (long long)last);
-            status = page->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+            status = page_next(work->caller->arena, last, &page->next_cursor, err);
             break;
         }
         last = row->number;
@@ -413,24 +412,12 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     return read_items(conn, work, err);
 }
 
-static enum status read_cursor(const char *cursor, int64_t *after, struct error *err)
-{
-    *after = 0;
-    if (cursor == NULL)
-        return STATUS_OK;
-    size_t digits = strspn(cursor, "0123456789");
-    if (digits == 0 || digits > 15 || cursor[digits] != '\0')
-        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
-    *after = strtoll(cursor, NULL, 10);
-    return STATUS_OK;
-}
-
-enum status meta_history(struct app *app, struct caller *caller, const char *study, const char *cursor, int64_t limit,
+enum status meta_history(struct app *app, struct caller *caller, const char *study, const struct page *page,
                          struct meta_page *out, struct error *err)
 {
-    struct look work = {.app = app, .caller = caller, .id = study, .out = out, .limit = limit};
+    struct look work = {.app = app, .caller = caller, .id = study, .out = out, .limit = page_limit(page->limit)};
     *out = (struct meta_page){0};
     TRY(caller_sees(caller, "study", study, err));
-    TRY(read_cursor(cursor, &work.after, err));
+    TRY(page_after(page->cursor, &work.after, err));
     return db_read(app->db, history, &work, err);
 }

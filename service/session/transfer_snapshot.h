@@ -4,6 +4,7 @@
 #define GNOMON_SERVICE_SESSION_TRANSFER_SNAPSHOT_H
 
 #include "db/db.h"
+#include "service/base/page.h"
 #include "service/app/app.h"
 #include "service/model/study.h"
 
@@ -57,7 +58,7 @@ struct meta_page {
     size_t              len;
     const char         *next_cursor; /* or NULL */
 };
-MUST_CHECK enum status meta_history(struct app *app, struct caller *caller, const char *study, const char *cursor,
-                                    int64_t limit, struct meta_page *out, struct error *err);
+MUST_CHECK enum status meta_history(struct app *app, struct caller *caller, const char *study, const struct page *page,
+                                    struct meta_page *out, struct error *err);
 
 #endif

@@ -1,4 +1,5 @@
 /* The log as it is shown. */
+#include "service/base/page.h"
 #include "service/study/events.h"
 
 #include "service/base/text.h"
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_MAX = 1000, LIST_DEFAULT = 100, ALL_MAX = 4000000 };
+enum { ALL_MAX = 4000000 };
 
 struct task {
     struct arena              *arena;
@@ -70,8 +71,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = text_format(task->arena, "%lld", (long long)out->events[out->len - 1].seq);
-    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+    return page_next(task->arena, out->events[out->len - 1].seq, &out->next_cursor, err);
 }
 
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,
@@ -80,16 +80,8 @@ enum status event_list(struct app *app, struct caller *caller, const struct even
     struct task task = {.arena = caller->arena, .filter = filter, .out = out};
     *out = (struct event_page){0};
     TRY(caller_sees(caller, "study", filter->study == NULL ? "" : filter->study, err));
-    if (filter->limit == 0)
-        task.limit = ALL_MAX;
-    else
-        task.limit = filter->limit >= 1 && filter->limit <= LIST_MAX ? filter->limit : LIST_DEFAULT;
-    if (filter->cursor != NULL) {
-        char *end;
-        task.after = strtoll(filter->cursor, &end, 10);
-        if (end == filter->cursor || *end != '\0' || task.after < 0)
-            return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
-    }
+    task.limit = filter->limit == 0 ? ALL_MAX : page_limit(filter->limit);
+    TRY(page_after(filter->cursor, &task.after, err));
     return db_read(app->db, list, &task, err);
 }
 

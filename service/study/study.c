@@ -1,4 +1,5 @@
 /* The use cases of studies.  Each is one transaction; what a token may not see is not there. */
+#include "service/base/page.h"
 #include "service/study/study.h"
 
 #include "service/app/app_transact.h"
@@ -17,8 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { LIST_MAX = 1000 };
 
 /* ---- create ---- */
 
@@ -101,20 +100,6 @@ struct list {
     struct study_page         *out;
 };
 
-/* "created_ms:id" of the last study of the page before. */
-static enum status read_cursor(const char *cursor, int64_t *created_ms, char id[24], struct error *err)
-{
-    long long created;
-    *created_ms = 0;
-    id[0] = '\0';
-    if (cursor == NULL)
-        return STATUS_OK;
-    if (sscanf(cursor, "%lld:%23[a-z0-9_]", &created, id) != 2 || created <= 0)
-        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
-    *created_ms = created;
-    return STATUS_OK;
-}
-
 static const char *or_empty(const char *text)
 {
     return text == NULL ? "" : text;
@@ -130,8 +115,7 @@ static enum status list_rows(struct db_rows *rows, struct caller *caller, struct
     while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
         if ((int64_t)out->len == limit) {
             const struct study *last = &out->studies[limit - 1];
-            out->next_cursor = text_format(caller->arena, "%lld:%s", (long long)last->created_ms, last->id);
-            status = out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+            status = page_next_place(caller->arena, last->created_ms, last->id, &out->next_cursor, err);
             break;
         }
         status = rows_study(row_study(rows), caller->arena, &out->studies[out->len], err);
@@ -148,9 +132,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct list               *work = arg;
     const struct study_filter *filter = work->filter;
     const char                *bound = work->caller->resource;
-    int64_t                    created_ms;
-    char                       id[24];
-    TRY(read_cursor(filter->cursor, &created_ms, id, err));
+    struct page_place          after;
+    TRY(page_after_place(filter->cursor, &after, err));
     const char *label = "";
     if (filter->label_key != NULL)
         label = codec_label(filter->label_key, or_empty(filter->label_value), work->caller->arena);
@@ -159,8 +142,8 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         return error_no_memory(err);
     struct db_rows rows;
     TRY(db_query(conn, &rows, err, SQL_STUDY_LIST,
-                 BIND(TEXT(or_empty(filter->state)), TEXT(or_empty(filter->name_part)), TEXT(label), INT(created_ms),
-                      TEXT(id), TEXT(bound), INT(filter->limit + 1))));
+                 BIND(TEXT(or_empty(filter->state)), TEXT(or_empty(filter->name_part)), TEXT(label),
+                      INT(after.created_ms), TEXT(after.id), TEXT(bound), INT(filter->limit + 1))));
     TRY(list_rows(&rows, work->caller, work->out, filter->limit, err));
     for (size_t i = 0; i < work->out->len; i++) {
         struct study *study = &work->out->studies[i];
@@ -173,8 +156,7 @@ enum status study_list(struct app *app, struct caller *caller, const struct stud
                        struct study_page *out, struct error *err)
 {
     struct study_filter bounded = *filter;
-    if (bounded.limit < 1 || bounded.limit > LIST_MAX)
-        bounded.limit = 100;
+    bounded.limit = page_limit(filter->limit);
     *out = (struct study_page){0};
     struct list work = {.app = app, .caller = caller, .filter = &bounded, .out = out};
     return db_read(app->db, list, &work, err);

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_MAX = 1000, LIST_DEFAULT = 100 };
-
 /* One piece of work on a study: what every transaction here needs, and the argument of some. */
 struct task {
     struct app                *app;
@@ -38,18 +36,6 @@ struct task {
     struct trial_page         *page;
     struct history_page       *history;
 };
-
-static enum status read_cursor(struct task *task, const char *cursor, int64_t limit, struct error *err)
-{
-    task->limit = limit >= 1 && limit <= LIST_MAX ? limit : LIST_DEFAULT;
-    if (cursor == NULL)
-        return STATUS_OK;
-    char *end;
-    task->after = strtoll(cursor, &end, 10);
-    if (end == cursor || *end != '\0' || task->after < 0)
-        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
-    return STATUS_OK;
-}
 
 static enum status load_study(struct db_conn *conn, struct task *task, struct error *err)
 {
@@ -113,17 +99,17 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     if ((int64_t)out->len <= task->limit)
         return STATUS_OK;
     out->len = (size_t)task->limit;
-    out->next_cursor = text_format(task->caller->arena, "%lld", (long long)out->trials[out->len - 1].number);
-    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+    return page_next(task->caller->arena, out->trials[out->len - 1].number, &out->next_cursor, err);
 }
 
 enum status trial_list(struct app *app, struct caller *caller, const char *id, const struct trial_filter *filter,
                        struct trial_page *out, struct error *err)
 {
-    struct task task = {.app = app, .caller = caller, .id = id, .filter = filter, .page = out};
+    struct task task = {
+        .app = app, .caller = caller, .id = id, .filter = filter, .limit = page_limit(filter->limit), .page = out};
     *out = (struct trial_page){0};
     TRY(caller_sees(caller, "study", id, err));
-    TRY(read_cursor(&task, filter->cursor, filter->limit, err));
+    TRY(page_after(filter->cursor, &task.after, err));
     return db_read(app->db, list, &task, err);
 }
 
@@ -152,17 +138,16 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     db_done(&rows);
     if (status != STATUS_OK || !more)
         return status;
-    out->next_cursor = text_format(task->caller->arena, "%lld", (long long)last);
-    return out->next_cursor == NULL ? error_no_memory(err) : STATUS_OK;
+    return page_next(task->caller->arena, last, &out->next_cursor, err);
 }
 
-enum status trial_history(struct app *app, struct caller *caller, const char *id, const char *cursor, int64_t limit,
+enum status trial_history(struct app *app, struct caller *caller, const char *id, const struct page *page,
                           struct history_page *out, struct error *err)
 {
-    struct task task = {.app = app, .caller = caller, .id = id, .history = out};
+    struct task task = {.app = app, .caller = caller, .id = id, .limit = page_limit(page->limit), .history = out};
     *out = (struct history_page){0};
     TRY(caller_sees(caller, "study", id, err));
-    TRY(read_cursor(&task, cursor, limit, err));
+    TRY(page_after(page->cursor, &task.after, err));
     return db_read(app->db, history, &task, err);
 }
 

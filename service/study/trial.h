@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_STUDY_TRIAL_H
 #define GNOMON_SERVICE_STUDY_TRIAL_H
 
+#include "service/base/page.h"
 #include "service/app/app.h"
 #include "service/model/trial.h"
 
@@ -42,8 +43,8 @@ struct history_page {
     const char          *next_cursor;
 };
 /* Completed trials in the order in which their values came. */
-MUST_CHECK enum status trial_history(struct app *app, struct caller *caller, const char *study, const char *cursor,
-                                     int64_t limit, struct history_page *out, struct error *err);
+MUST_CHECK enum status trial_history(struct app *app, struct caller *caller, const char *study, const struct page *page,
+                                     struct history_page *out, struct error *err);
 
 struct predict_request {
     const double *points;

@@ -187,7 +187,9 @@ static void test_a_study_runs_to_its_budget(void)
     CU_ASSERT_STRING_EQUAL(world->err.code, "study_completed");
     CU_ASSERT_STRING_EQUAL(world->err.reason, "budget_exhausted");
     struct history_page history;
-    CU_ASSERT_EQUAL(trial_history(world->app, &world->caller, study.id, NULL, 100, &history, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        trial_history(world->app, &world->caller, study.id, &(struct page){.limit = 100}, &history, &world->err),
+        STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(history.len, 14);
     CU_ASSERT_EQUAL(history.items[13].best, best);
     world_end(world);
