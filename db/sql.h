@@ -91,12 +91,13 @@
 
 /* name, parameters, row, text */
 #define SQL_LIST(X)                                                                                                    \
-    X(STUDY_ADD, "ssssssiii", none,                                                                                    \
-      "INSERT INTO study(id, name, state, spec, labels, notes, budget, created_ms, updated_ms, revision, version, "    \
+    X(STUDY_SPEC_ADD, "ss", none, "INSERT INTO study_spec(study, spec) VALUES ($1, $2)")                               \
+    X(STUDY_ADD, "sssssiii", none,                                                                                     \
+      "INSERT INTO study(id, name, state, labels, notes, budget, created_ms, updated_ms, revision, version, "    \
       "total, queued, running, completed, failed, infeasible, abandoned, stopped, best_trial) VALUES ($1, $2, $3, "    \
-      "$4, $5, $6, $7, $8, $9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                                      \
+      "$4, $5, $6, $7, $8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                                          \
     X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1")                                 \
-    X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study WHERE id = $1")                                  \
+    X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1")                          \
     X(STUDY_LIST, "sssissi", study,                                                                                    \
       "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE ($1 = '' OR state = $1) AND ($2 = '' OR "                        \
       "replace(lower(name), lower($2), '') <> lower(name)) AND ($3 = '' OR replace(labels, $3, '') <> labels) AND "    \

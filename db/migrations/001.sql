@@ -8,7 +8,7 @@ CREATE TABLE steady (
 ) STRICT;
 
 CREATE TABLE study (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, spec TEXT NOT NULL,
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, reason TEXT,
     labels TEXT NOT NULL, notes TEXT NOT NULL, budget INTEGER NOT NULL, revision INTEGER NOT NULL,
     version INTEGER NOT NULL, total INTEGER NOT NULL, queued INTEGER NOT NULL, running INTEGER NOT NULL,
     completed INTEGER NOT NULL, failed INTEGER NOT NULL, infeasible INTEGER NOT NULL, abandoned INTEGER NOT NULL,
@@ -17,6 +17,10 @@ CREATE TABLE study (
     imported INTEGER NOT NULL DEFAULT 0 -- trials whose results came from elsewhere: they do not count against the budget
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX study_by_age ON study(created_ms DESC, id DESC);
+-- Apart from the rest: SQLite copies the row that it compares an id with, and a specification may be a megabyte.
+CREATE TABLE study_spec (
+    study TEXT PRIMARY KEY REFERENCES study(id) ON DELETE CASCADE, spec TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE trial (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, number INTEGER NOT NULL, state TEXT NOT NULL,

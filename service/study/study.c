@@ -38,9 +38,9 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     if (new->spec.federation != NULL)
         TRY(federation_host(conn, work->caller, new, out, &spec_text, err));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD,
-                BIND(TEXT(out->id), TEXT(new->name), TEXT(study_state_names[out->state]), TEXT(spec_text),
-                     TEXT(out->labels), TEXT(out->notes), INT(new->budget_trials), INT(out->created_ms),
-                     INT(out->created_ms))));
+                BIND(TEXT(out->id), TEXT(new->name), TEXT(study_state_names[out->state]), TEXT(out->labels),
+                     TEXT(out->notes), INT(new->budget_trials), INT(out->created_ms), INT(out->created_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_SPEC_ADD, BIND(TEXT(out->id), TEXT(spec_text))));
     TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
                 BIND(INT(out->created_ms), TEXT("study.created"), TEXT(out->id), INT(0), INT(0),
                      TEXT(work->caller->token_id), TEXT(NULL))));

@@ -90,7 +90,9 @@ def fill_the_rest(running):
     plan = {"name": "planned", **replay.study(replay.UP, replay.OCEAN, 9, "macro-bo-anytime", nodes=20000, length_scale=0.5,
                                                 signal_variance=1.0, noise_variance=1e-5, mean=0.0)}
     address = "/v1/studies/" + api.expect(201, "POST", "/v1/studies", plan)["id"]
-    operation = api.expect(202, "POST", address + "/suggest", {}, headers={"Prefer": "respond-async"})["id"]
+    headers = {"Prefer": "respond-async", "Idempotency-Key": "planned"}
+    api.call("POST", address + "/suggest", {}, headers=headers)  # 200 when it was quick; its repeat is the operation
+    operation = api.expect(202, "POST", address + "/suggest", {}, headers=headers)["id"]
     harness.wait_for(lambda: api.get(f"/v1/operations/{operation}")["state"] != "running")
     key = os.path.join(os.path.dirname(running.folder), "refused")
     where = {"type": "candidates", "rows": 3, "columns": 2, "private": True,
