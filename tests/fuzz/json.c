@@ -41,7 +41,7 @@ static void read_observation(const struct spec *spec, const json_t *json, struct
     }
     assert((observation.outcome == OUTCOME_VALUE) == !isnan(observation.value));
     assert((observation.trial > 0) + (observation.point != NULL) + (observation.row >= 0) == 1);
-    assert(observation.row < 17 && !(observation.sd < 0));
+    assert(observation.row < 17 && !(observation.stddev < 0));
     if (observation.point != NULL)
         check_point(spec, observation.point);
 }
