@@ -100,7 +100,7 @@ static void append_value(struct text *text, const json_t *json)
         append_text(text, json);
 }
 
-const char *write_json(const json_t *json, struct arena *arena, size_t *length)
+const char *json_text(const json_t *json, struct arena *arena, size_t *length)
 {
     struct text text = {.arena = arena};
     append_value(&text, json);

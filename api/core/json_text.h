@@ -8,6 +8,6 @@
 #include <stddef.h>
 
 /* NUL-terminated, in the arena; NULL when the arena is full.  Members keep their order. */
-const char *write_json(const json_t *json, struct arena *arena, size_t *length);
+const char *json_text(const json_t *json, struct arena *arena, size_t *length);
 
 #endif

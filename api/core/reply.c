@@ -112,7 +112,7 @@ void reply_problem(struct call *call, const struct error *error)
         (void)json_object_set_new(json, "next_lease_expires_at", codec_time_json(error->lease_ends_ms));
     *reply =
         (struct reply){.http = http, .type = "application/problem+json", .close = reply->close, .allow = reply->allow};
-    reply->bytes = json == NULL ? NULL : write_json(json, &call->arena, &reply->length);
+    reply->bytes = json == NULL ? NULL : json_text(json, &call->arena, &reply->length);
     if (reply->bytes == NULL) {
         reply->http = 503;
         reply->bytes = fallback;
@@ -126,7 +126,7 @@ void reply_problem(struct call *call, const struct error *error)
 static const char *render(struct call *call, size_t *length)
 {
     json_t     *json = call->render(call, call->result);
-    const char *text = json == NULL ? NULL : write_json(json, &call->arena, length);
+    const char *text = json == NULL ? NULL : json_text(json, &call->arena, length);
     json_decref(json);
     if (text == NULL)
         atomic_fetch_add(&call->traffic->render_failures, 1);

@@ -65,7 +65,7 @@ static const char *open_text(struct call *call)
         if (value != NULL)
             (void)json_object_set(json, member->name, value);
     }
-    const char *text = write_json(json, &call->arena, &length);
+    const char *text = json_text(json, &call->arena, &length);
     json_decref(json);
     return text;
 }

@@ -63,7 +63,7 @@ static enum status read_new(struct call *call, struct federation_new *new, struc
     TRY(status);
     size_t  length;
     json_t *spec = codec_federation_spec_json(&new->spec);
-    new->spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
+    new->spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
     json_decref(spec);
     return new->spec_text == NULL ? error_no_memory(err) : STATUS_OK;
 }

@@ -109,7 +109,7 @@ enum status handle_games_post(struct call *call, struct error *err)
     size_t length;
     TRY(read_spec(call, &new.spec, err));
     json_t *spec = codec_game_spec_json(new.spec, new.spec->problem.agents_len);
-    new.spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
+    new.spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
     json_decref(spec);
     if (new.spec_text == NULL)
         return error_no_memory(err);

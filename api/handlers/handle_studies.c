@@ -58,7 +58,7 @@ enum status handle_studies_post(struct call *call, struct error *err)
         TRY(codec_labels(input->labels, &call->arena, &new.labels, err));
     TRY(show_read_spec(call, input->space, &new.spec, err));
     json_t *spec = codec_spec_json(&new.spec);
-    new.spec_text = spec == NULL ? NULL : write_json(spec, &call->arena, &length);
+    new.spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
     json_decref(spec);
     if (new.spec_text == NULL)
         return error_no_memory(err);
@@ -136,7 +136,7 @@ enum status handle_study_get(struct call *call, struct error *err)
     uint64_t          generation = study_cache_generation(call->app);
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     json_t *json = codec_study_json(&study);
-    view.json = json == NULL ? NULL : write_json(json, &call->arena, &view.json_bytes);
+    view.json = json == NULL ? NULL : json_text(json, &call->arena, &view.json_bytes);
     view.version = study.version;
     json_decref(json);
     if (view.json == NULL)

@@ -11,10 +11,10 @@
 struct client; /* service/cli/client.h */
 
 struct command {
-    const char              *name;
-    const char              *operands; /* for the help: "create|list|revoke [ID]", or "" */
-    const char              *summary;
-    const struct config_row *options;
+    const char               *name;
+    const char               *operands; /* for the help: "create|list|revoke [ID]", or "" */
+    const char               *summary;
+    const struct options_row *options;
     int (*run)(char **arguments); /* after the name, NULL at the end; the exit code */
 };
 
@@ -59,31 +59,31 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
 #define COMMAND_SERVER_ROW(type, member)                                                                       \
     {                                                                                                          \
         .flag = "server", .environment = "GNOMON_SERVER", .value = "URL", .fallback = "http://127.0.0.1:8080", \
-        .kind = CONFIG_TEXT, .offset = offsetof(type, member), .help = "where the service is"                  \
+        .kind = OPTIONS_TEXT, .offset = offsetof(type, member), .help = "where the service is"                 \
     }
 #define COMMAND_SERVER_ROWS(type)                                                                               \
     COMMAND_SERVER_ROW(type, at.url),                                                                           \
         {.flag = "token-file",                                                                                  \
          .environment = "GNOMON_TOKEN_FILE",                                                                    \
          .value = "FILE",                                                                                       \
-         .kind = CONFIG_TEXT,                                                                                   \
+         .kind = OPTIONS_TEXT,                                                                                  \
          .offset = offsetof(type, at.token_file),                                                               \
          .help = "a file with the token; without it, GNOMON_TOKEN has the token"},                              \
         {.flag = "cacert",                                                                                      \
          .environment = "GNOMON_CACERT",                                                                        \
          .value = "FILE",                                                                                       \
-         .kind = CONFIG_TEXT,                                                                                   \
+         .kind = OPTIONS_TEXT,                                                                                  \
          .offset = offsetof(type, at.ca_file),                                                                  \
          .help = "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the " \
                  "system's"},                                                                                   \
     {                                                                                                           \
-        .flag = "insecure-http", .kind = CONFIG_SWITCH, .offset = offsetof(type, at.insecure_http),             \
+        .flag = "insecure-http", .kind = OPTIONS_SWITCH, .offset = offsetof(type, at.insecure_http),            \
         .help = "allow http:// to another machine: whoever is in between reads the token and everything else"   \
     }
-#define COMMAND_DATA_ROW(type)                                                                                   \
-    {                                                                                                            \
-        .flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = CONFIG_TEXT, \
-        .offset = offsetof(type, data), .help = "the folder of the store"                                        \
+#define COMMAND_DATA_ROW(type)                                                                                    \
+    {                                                                                                             \
+        .flag = "data", .environment = "GNOMON_DATA", .value = "DIR", .fallback = "./data", .kind = OPTIONS_TEXT, \
+        .offset = offsetof(type, data), .help = "the folder of the store"                                         \
     }
 
 #endif

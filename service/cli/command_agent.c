@@ -28,17 +28,17 @@ struct agent_options {
 };
 
 #define MEMBER(name) .offset = offsetof(struct agent_options, name)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct agent_options),
     {.flag = "federation",
      .value = "ID",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(federation),
      .is_required = true,
      .help = "the federation in which the token has a seat"},
     {.flag = "measure",
      .value = "CMD",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(measure),
      .is_required = true,
      .help =
@@ -46,7 +46,7 @@ static const struct config_row options_table[] = {
          "say that this point cannot be measured"},
     {.flag = "trials",
      .value = "N",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(trials),
      .fallback = "0",
      .min = 0,
@@ -55,12 +55,12 @@ static const struct config_row options_table[] = {
              "federation is over is made alone"},
     {.flag = "journal",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(journal),
      .help = "where the agent's data are kept; by default ./FEDERATION-AGENT.journal"},
     {.flag = "wait",
      .value = "SECONDS",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(wait_s),
      .fallback = "3600",
      .min = 0,
@@ -68,7 +68,7 @@ static const struct config_row options_table[] = {
      .help = "how long to wait for the others in one round before the next trial is made without them"},
     {.flag = "seed",
      .value = "N",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(seed),
      .fallback = "-1",
      .min = -1,
@@ -77,7 +77,7 @@ static const struct config_row options_table[] = {
     {.flag = "patience",
      .environment = "GNOMON_PATIENCE",
      .value = "SECONDS",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(patience_s),
      .fallback = "300",
      .min = 0,
@@ -433,7 +433,7 @@ static int run(char **arguments)
         return COMMAND_INTERNAL;
     a->log.file.fd = -1;
     arena_init(&a->arena, ARENA_BYTES);
-    enum status status = config_read(options_table, arguments, &a->options, NULL, 0, &err);
+    enum status status = options_read(options_table, arguments, &a->options, NULL, 0, &err);
     process_watch_signals();
     a->patience.limit_ms = (long)a->options.patience_s * 1000;
     if (status == STATUS_OK)

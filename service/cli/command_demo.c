@@ -24,12 +24,12 @@ struct demo_options {
 };
 
 #define MEMBER(member) .offset = offsetof(struct demo_options, member)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     COMMAND_SERVER_ROW(struct demo_options, server),
     COMMAND_DATA_ROW(struct demo_options),
     {.flag = "examples",
      .value = "DIR",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(examples),
      .fallback = "tests/data",
      .help = "the folder with the example data"},
@@ -384,7 +384,7 @@ static int run(char **arguments)
 {
     struct error err;
     struct demo  demo = {.client = NULL};
-    enum status  status = config_read(options_table, arguments, &demo.options, NULL, 0, &err);
+    enum status  status = options_read(options_table, arguments, &demo.options, NULL, 0, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     process_watch_signals();

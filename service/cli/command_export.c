@@ -14,17 +14,17 @@ struct export_options {
 };
 
 #define MEMBER(member) .offset = offsetof(struct export_options, member)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct export_options),
-    {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
+    {.flag = "study", .value = "ID", .kind = OPTIONS_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
     {.flag = "format",
      .value = "FORMAT",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(format),
      .fallback = "json",
      .choices = "json|csv",
      .help = "json has the specification, the log and the trials; csv the trials"},
-    {.flag = "out", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(out), .help = "by default standard output"},
+    {.flag = "out", .value = "FILE", .kind = OPTIONS_TEXT, MEMBER(out), .help = "by default standard output"},
     {.flag = NULL},
 };
 
@@ -64,7 +64,7 @@ static int run(char **arguments)
     struct error          err;
     struct export_options options;
     struct client        *client = NULL;
-    enum status           status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status           status = options_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK)
         status = command_check_study(options.study, &err);
     if (status == STATUS_OK)

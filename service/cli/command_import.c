@@ -17,23 +17,23 @@ struct import_options {
 };
 
 #define MEMBER(member) .offset = offsetof(struct import_options, member)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct import_options),
-    {.flag = "study", .value = "ID", .kind = CONFIG_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
+    {.flag = "study", .value = "ID", .kind = OPTIONS_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
     {.flag = "in",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(in),
      .is_required = true,
      .help = "an exported document, {\"observations\":[...]}, or CSV with a column for each parameter and \"value\""},
     {.flag = "format",
      .value = "FORMAT",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(format),
      .fallback = "auto",
      .choices = "auto|json|csv",
      .help = "auto: csv when the file's name ends in .csv"},
-    {.flag = "dry-run", .kind = CONFIG_SWITCH, MEMBER(dry_run), .help = "check everything, change nothing"},
+    {.flag = "dry-run", .kind = OPTIONS_SWITCH, MEMBER(dry_run), .help = "check everything, change nothing"},
     {.flag = NULL},
 };
 
@@ -161,7 +161,7 @@ static int run(char **arguments)
     struct error          err;
     struct import_options options;
     struct client        *client = NULL;
-    enum status           status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status           status = options_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK)
         status = command_check_study(options.study, &err);
     if (status == STATUS_OK)

@@ -20,18 +20,18 @@ struct run_options {
 };
 
 #define MEMBER(member) .offset = offsetof(struct run_options, member)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     {.flag = "listen",
      .environment = "GNOMON_LISTEN",
      .value = "HOST:PORT",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(listen),
      .fallback = "127.0.0.1:8080",
      .help = "where to answer; port 0 takes any free one"},
     COMMAND_DATA_ROW(struct run_options),
     {.flag = "examples",
      .value = "DIR",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(examples),
      .fallback = "tests/data",
      .help = "the folder with the example data of the demo"},
@@ -159,7 +159,7 @@ static int run(char **arguments)
 {
     struct error       err;
     struct run_options options;
-    enum status        status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status        status = options_read(options_table, arguments, &options, NULL, 0, &err);
     process_watch_signals();
     if (status == STATUS_OK)
         status = start(&options, &err);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum status usage(struct error *err, const struct config_row *row, const char *problem, const char *value)
+static enum status usage(struct error *err, const struct options_row *row, const char *problem, const char *value)
 {
     return error_set(err, STATUS_INVALID, "usage", "", "--%s %s%s%s", row->flag, problem, value != NULL ? ": " : "",
                      value != NULL ? value : "");
@@ -27,11 +27,11 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
-static enum status store_number(const struct config_row *row, const char *text, char *member, struct error *err)
+static enum status store_number(const struct options_row *row, const char *text, char *member, struct error *err)
 {
     char *end = NULL;
     errno = 0;
-    if (row->kind == CONFIG_INT) {
+    if (row->kind == OPTIONS_INT) {
         long long number = strtoll(text, &end, 10);
         if (errno != 0 || end == text || *end != '\0')
             return usage(err, row, "takes a whole number, not", text);
@@ -51,16 +51,16 @@ static enum status store_number(const struct config_row *row, const char *text, 
     return STATUS_OK;
 }
 
-static enum status store(const struct config_row *row, const char *text, void *out, struct error *err)
+static enum status store(const struct options_row *row, const char *text, void *out, struct error *err)
 {
     char *member = (char *)out + row->offset;
     switch (row->kind) {
-    case CONFIG_SWITCH:
+    case OPTIONS_SWITCH:
         if (!is_choice("0|1|false|true", text))
             return usage(err, row, "takes 0 or 1, not", text);
         *(bool *)(void *)member = is_choice("1|true", text);
         return STATUS_OK;
-    case CONFIG_TEXT:
+    case OPTIONS_TEXT:
         if (row->choices != NULL && !is_choice(row->choices, text))
             return error_set(err, STATUS_INVALID, "usage", "", "--%s takes one of %s, not %s", row->flag, row->choices,
                              text);
@@ -72,15 +72,15 @@ static enum status store(const struct config_row *row, const char *text, void *o
 }
 
 static const size_t member_bytes[] = {
-    [CONFIG_TEXT] = sizeof(char *),
-    [CONFIG_INT] = sizeof(int64_t),
-    [CONFIG_REAL] = sizeof(double),
-    [CONFIG_SWITCH] = sizeof(bool),
+    [OPTIONS_TEXT] = sizeof(char *),
+    [OPTIONS_INT] = sizeof(int64_t),
+    [OPTIONS_REAL] = sizeof(double),
+    [OPTIONS_SWITCH] = sizeof(bool),
 };
 
-static enum status read_defaults(const struct config_row *rows, void *out, struct error *err)
+static enum status read_defaults(const struct options_row *rows, void *out, struct error *err)
 {
-    for (const struct config_row *row = rows; row->flag != NULL; row++) {
+    for (const struct options_row *row = rows; row->flag != NULL; row++) {
         const char *text = row->environment != NULL ? getenv(row->environment) : NULL;
         if (text == NULL)
             text = row->fallback;
@@ -91,25 +91,25 @@ static enum status read_defaults(const struct config_row *rows, void *out, struc
     return STATUS_OK;
 }
 
-static const struct config_row *find(const struct config_row *rows, const char *name, size_t length)
+static const struct options_row *find(const struct options_row *rows, const char *name, size_t length)
 {
-    for (const struct config_row *row = rows; row->flag != NULL; row++)
+    for (const struct options_row *row = rows; row->flag != NULL; row++)
         if (strlen(row->flag) == length && strncmp(row->flag, name, length) == 0)
             return row;
     return NULL;
 }
 
 /* "--flag value", "--flag=value" or "--switch"; moves *arguments past what it read. */
-static enum status read_flag(const struct config_row *rows, char ***arguments, void *out, struct error *err)
+static enum status read_flag(const struct options_row *rows, char ***arguments, void *out, struct error *err)
 {
-    const char              *name = *(*arguments)++ + 2;
-    const char              *equals = strchr(name, '=');
-    const struct config_row *row = find(rows, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
+    const char               *name = *(*arguments)++ + 2;
+    const char               *equals = strchr(name, '=');
+    const struct options_row *row = find(rows, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
     if (row == NULL)
         return error_set(err, STATUS_INVALID, "usage", "", "there is no option --%s", name);
     if (equals != NULL)
         return store(row, equals + 1, out, err);
-    if (row->kind == CONFIG_SWITCH)
+    if (row->kind == OPTIONS_SWITCH)
         return store(row, "1", out, err);
     if (**arguments == NULL)
         return usage(err, row, "needs a value", NULL);
@@ -117,17 +117,17 @@ static enum status read_flag(const struct config_row *rows, char ***arguments, v
 }
 
 /* A required member has no fallback, and 0 is outside its range: all bytes zero means that nothing was given. */
-static enum status check_required(const struct config_row *rows, const void *out, struct error *err)
+static enum status check_required(const struct options_row *rows, const void *out, struct error *err)
 {
     static const char zero[sizeof(int64_t)];
-    for (const struct config_row *row = rows; row->flag != NULL; row++)
+    for (const struct options_row *row = rows; row->flag != NULL; row++)
         if (row->is_required && memcmp((const char *)out + row->offset, zero, member_bytes[row->kind]) == 0)
             return usage(err, row, "is missing", NULL);
     return STATUS_OK;
 }
 
-enum status config_read(const struct config_row *rows, char **arguments, void *out, const char **operands,
-                        size_t operands_max, struct error *err)
+enum status options_read(const struct options_row *rows, char **arguments, void *out, const char **operands,
+                         size_t operands_max, struct error *err)
 {
     size_t len = 0;
     for (size_t i = 0; i < operands_max; i++)
@@ -145,16 +145,16 @@ enum status config_read(const struct config_row *rows, char **arguments, void *o
     return check_required(rows, out, err);
 }
 
-void config_print_help(const struct config_row *rows, FILE *stream)
+void options_print_help(const struct options_row *rows, FILE *stream)
 {
-    for (const struct config_row *row = rows; row->flag != NULL; row++) {
+    for (const struct options_row *row = rows; row->flag != NULL; row++) {
         fprintf(stream, "  --%s%s%s\n      %s", row->flag, row->value != NULL ? " " : "",
                 row->value != NULL ? row->value : "", row->help);
         if (row->choices != NULL)
             fprintf(stream, "; one of %s", row->choices);
-        if (row->kind == CONFIG_INT)
+        if (row->kind == OPTIONS_INT)
             fprintf(stream, "; %.0f..%.0f", row->min, row->max);
-        if (row->kind == CONFIG_REAL)
+        if (row->kind == OPTIONS_REAL)
             fprintf(stream, "; %g..%g", row->min, row->max);
         if (row->fallback != NULL)
             fprintf(stream, "; default %s", row->fallback);

@@ -11,27 +11,27 @@
 #include <stdio.h>
 
 /* The type of the member at the row's offset: const char *, int64_t, double or bool. */
-enum config_kind { CONFIG_TEXT, CONFIG_INT, CONFIG_REAL, CONFIG_SWITCH };
+enum options_kind { OPTIONS_TEXT, OPTIONS_INT, OPTIONS_REAL, OPTIONS_SWITCH };
 
-struct config_row {
-    const char      *flag;        /* "listen" for --listen; NULL ends the table */
-    const char      *environment; /* "GNOMON_LISTEN", or NULL */
-    const char      *value;       /* what the help calls the value: "HOST:PORT"; NULL for a switch */
-    const char      *fallback;    /* as it would be typed; NULL: NULL, 0 or false */
-    const char      *choices;     /* CONFIG_TEXT: "FULL|OFF", or NULL */
-    const char      *help;
-    double           min, max; /* inclusive; CONFIG_INT, CONFIG_REAL */
-    size_t           offset;   /* of the member that receives the value */
-    enum config_kind kind;
-    bool             is_required;
+struct options_row {
+    const char       *flag;        /* "listen" for --listen; NULL ends the table */
+    const char       *environment; /* "GNOMON_LISTEN", or NULL */
+    const char       *value;       /* what the help calls the value: "HOST:PORT"; NULL for a switch */
+    const char       *fallback;    /* as it would be typed; NULL: NULL, 0 or false */
+    const char       *choices;     /* OPTIONS_TEXT: "FULL|OFF", or NULL */
+    const char       *help;
+    double            min, max; /* inclusive; OPTIONS_INT, OPTIONS_REAL */
+    size_t            offset;   /* of the member that receives the value */
+    enum options_kind kind;
+    bool              is_required;
 };
 
 /* Fills out from arguments, environment and fallbacks.  Arguments that do not start with "--" are passed to
  * operands (at most operands_max, unused ones NULL).  Errors: INVALID "usage". */
-MUST_CHECK enum status config_read(const struct config_row *rows, char **arguments, void *out, const char **operands,
-                                   size_t operands_max, struct error *err);
+MUST_CHECK enum status options_read(const struct options_row *rows, char **arguments, void *out, const char **operands,
+                                    size_t operands_max, struct error *err);
 
 /* One line or two for each row. */
-void config_print_help(const struct config_row *rows, FILE *stream);
+void options_print_help(const struct options_row *rows, FILE *stream);
 
 #endif

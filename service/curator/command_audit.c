@@ -20,38 +20,38 @@ struct audit_options {
 };
 
 #define MEMBER(name) .offset = offsetof(struct audit_options, name)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     {.flag = "matrix",
      .value = "FILE.npy",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(matrix),
      .is_required = true,
      .help = "the released matrix"},
     {.flag = "manifest",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(manifest),
      .help = "its manifest; by default beside it, .json"},
     {.flag = "data",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(data),
      .is_required = true,
      .help = "the raw rows, CSV"},
     {.flag = "columns",
      .value = "a,b,c",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(columns),
      .is_required = true,
      .help = "the columns that were released, in the same order"},
     {.flag = "secret",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(secret),
      .help = "the secret file; without it, which row is which is not known and only the mechanism is attacked"},
     {.flag = "trials",
      .value = "N",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(trials),
      .fallback = "20000",
      .min = 100,
@@ -289,7 +289,7 @@ static int run(char **arguments)
     struct job     job = {.X = NULL};
     struct sampler sampler;
     (void)mat_use_one_thread();
-    enum status status = config_read(options_table, arguments, &job.options, NULL, 0, &err);
+    enum status status = options_read(options_table, arguments, &job.options, NULL, 0, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     arena_init(&job.arena, SIZE_MAX);

@@ -35,63 +35,63 @@ struct curate_options {
 };
 
 #define MEMBER(name) .offset = offsetof(struct curate_options, name)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct curate_options),
     {.flag = "study",
      .value = "ID",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(study),
      .is_required = true,
      .help = "the study that waits for candidates"},
     {.flag = "secret",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(secret),
      .is_required = true,
      .help = "the secret file of gnomon project; the journal of measured rows is kept beside it"},
     {.flag = "data",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(data),
      .is_required = true,
      .help = "the raw rows that were projected, CSV"},
     {.flag = "measure",
      .value = "CMD",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(measure),
      .help =
          "run by /bin/sh; gets the raw row as a JSON object on standard input and its number in GNOMON_ROW (the first "
          "row of data is 1), prints one number; exit codes 1 to 125 say that this row cannot be measured"},
     {.flag = "max-answers",
      .value = "N",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(max_answers),
      .min = 1,
      .max = 1e9,
      .help = "most answers that may be sent for this study, over all runs; by default what it asks for when first run"},
-    {.flag = "yes", .kind = CONFIG_SWITCH, MEMBER(yes), .help = "do not ask whether that many answers may be sent"},
+    {.flag = "yes", .kind = OPTIONS_SWITCH, MEMBER(yes), .help = "do not ask whether that many answers may be sent"},
     {.flag = "best",
-     .kind = CONFIG_SWITCH,
+     .kind = OPTIONS_SWITCH,
      MEMBER(best),
      .help = "only say which row is the best so far; needs no server"},
     {.flag = "retry-failed",
-     .kind = CONFIG_SWITCH,
+     .kind = OPTIONS_SWITCH,
      MEMBER(retry_failed),
      .help = "first have the rows asked again whose measurement failed"},
     {.flag = "matrix",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(matrix),
      .help = "the projected matrix; by default beside the secret file, .npy"},
     {.flag = "manifest",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(manifest),
      .help = "its manifest; by default beside the secret file, .json"},
     {.flag = "patience",
      .environment = "GNOMON_PATIENCE",
      .value = "SECONDS",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(patience_s),
      .fallback = "300",
      .min = 0,
@@ -596,7 +596,7 @@ static int run(char **arguments)
 {
     struct error   err;
     struct curator c = {.journal.file.fd = -1, .noisy.file.fd = -1};
-    enum status    status = config_read(options_table, arguments, &c.options, NULL, 0, &err);
+    enum status    status = options_read(options_table, arguments, &c.options, NULL, 0, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     process_watch_signals();

@@ -12,13 +12,13 @@ struct key_options {
 };
 
 #define MEMBER(name) .offset = offsetof(struct key_options, name)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     {.flag = "out",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(out),
      .help = "makes a key and writes it here, mode 0600; a file that is there is not replaced"},
-    {.flag = "in", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(in), .help = "prints the public key of this one"},
+    {.flag = "in", .value = "FILE", .kind = OPTIONS_TEXT, MEMBER(in), .help = "prints the public key of this one"},
     {.flag = NULL},
 };
 
@@ -48,7 +48,7 @@ static int run(char **arguments)
     struct key_options options;
     struct sign_key   *key = NULL;
     char               text[SIGN_PUBLIC_CHARS];
-    enum status        status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status        status = options_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK && (options.out == NULL) == (options.in == NULL))
         status = error_set(&err, STATUS_INVALID, "usage", "", "give one of --out and --in");
     if (status == STATUS_OK)

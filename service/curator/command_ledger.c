@@ -9,11 +9,11 @@ struct ledger_options {
 };
 
 #define MEMBER(name) .offset = offsetof(struct ledger_options, name)
-static const struct config_row options_table[] = {
-    {.flag = "data", .value = "FILE", .kind = CONFIG_TEXT, MEMBER(data), .help = "the raw rows, CSV"},
+static const struct options_row options_table[] = {
+    {.flag = "data", .value = "FILE", .kind = OPTIONS_TEXT, MEMBER(data), .help = "the raw rows, CSV"},
     {.flag = "ledger",
      .value = "FILE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(ledger),
      .help = "the ledger; by default beside the data, .ledger"},
     {.flag = NULL},
@@ -71,7 +71,7 @@ static int run(char **arguments)
 {
     struct error          err;
     struct ledger_options options;
-    enum status           status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status           status = options_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK)
         status = show(&options, &err);
     return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);

@@ -13,10 +13,10 @@ struct migrate_options {
 };
 
 #define MEMBER(name) .offset = offsetof(struct migrate_options, name)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct migrate_options),
     {.flag = "check",
-     .kind = CONFIG_SWITCH,
+     .kind = OPTIONS_SWITCH,
      MEMBER(check),
      .help = "change nothing, also beside a server; the exit code is 0 when there is nothing to do, 2 when there is"},
     {.flag = NULL},
@@ -48,7 +48,7 @@ static int run(char **arguments)
     struct error           err;
     struct migrate_options options;
     struct db_schema       schema = {.found = 0};
-    enum status            status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status            status = options_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK)
         status = find_schema(options.data, &schema, &err);
     if (status == STATUS_OK && schema.found == schema.needed) {

@@ -2,13 +2,13 @@
 #include "api/core/route.h"
 #include "service/cli/command.h"
 
-static const struct config_row no_options[] = {{.flag = NULL}};
+static const struct options_row no_options[] = {{.flag = NULL}};
 
 static int run(char **arguments)
 {
     struct error err;
     char         none[sizeof(int64_t)];
-    if (config_read(no_options, arguments, none, NULL, 0, &err) != STATUS_OK)
+    if (options_read(no_options, arguments, none, NULL, 0, &err) != STATUS_OK)
         return command_fail(&err);
     route_dump(stdout);
     return COMMAND_DONE;

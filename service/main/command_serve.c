@@ -34,33 +34,33 @@ struct serve_options {
 };
 
 #define MEMBER(member) .offset = offsetof(struct serve_options, member)
-#define INTEGER(name, variable, member, default_text, least, most)                                                     \
-    .flag = name, .environment = variable, .value = "N", .kind = CONFIG_INT, MEMBER(member), .fallback = default_text, \
-    .min = least, .max = most
-static const struct config_row options_table[] = {
+#define INTEGER(name, variable, member, default_text, least, most)                            \
+    .flag = name, .environment = variable, .value = "N", .kind = OPTIONS_INT, MEMBER(member), \
+    .fallback = default_text, .min = least, .max = most
+static const struct options_row options_table[] = {
     {.flag = "listen",
      .environment = "GNOMON_LISTEN",
      .value = "HOST:PORT",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(listen),
      .fallback = "127.0.0.1:8080",
      .help = "where to answer; port 0 takes any free one"},
     {.flag = "health-listen",
      .environment = "GNOMON_HEALTH_LISTEN",
      .value = "HOST:PORT",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(health_listen),
      .help = "a second address for /livez, /readyz and /metrics, without tokens"},
     {.flag = "insecure-http",
      .environment = "GNOMON_INSECURE_HTTP",
-     .kind = CONFIG_SWITCH,
+     .kind = OPTIONS_SWITCH,
      MEMBER(insecure_http),
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
     {.flag = "synchronous",
      .environment = "GNOMON_SYNCHRONOUS",
      .value = "MODE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(synchronous),
      .fallback = "FULL",
      .choices = "FULL|OFF",
@@ -78,7 +78,7 @@ static const struct config_row options_table[] = {
     {.flag = "trusted-proxy",
      .environment = "GNOMON_TRUSTED_PROXY",
      .value = "CIDR,...",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(trusted_proxy),
      .help = "proxies whose Forwarded and X-Forwarded-For are believed, e.g. 127.0.0.1,10.0.0.0/8"},
     {INTEGER("body-bytes", "GNOMON_BODY_BYTES", body_bytes, "8388608", 1024, 1073741824),
@@ -281,7 +281,7 @@ static int run(char **arguments)
 {
     struct error         err;
     struct serve_options options;
-    enum status          status = config_read(options_table, arguments, &options, NULL, 0, &err);
+    enum status          status = options_read(options_table, arguments, &options, NULL, 0, &err);
     if (status == STATUS_OK && !mat_use_one_thread())
         status = error_set(&err, STATUS_INTERNAL, "openblas", "",
                            "this OpenBLAS is the OpenMP flavour, with which results "

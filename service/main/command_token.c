@@ -23,23 +23,23 @@ struct token_options {
 };
 
 #define MEMBER(member) .offset = offsetof(struct token_options, member)
-static const struct config_row options_table[] = {
+static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct token_options),
-    {.flag = "name", .value = "N", .kind = CONFIG_TEXT, MEMBER(name), .help = "create: what the token is for"},
+    {.flag = "name", .value = "N", .kind = OPTIONS_TEXT, MEMBER(name), .help = "create: what the token is for"},
     {.flag = "scope",
      .value = "SCOPE",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(scope),
      .choices = "admin|write|read|curator|agent",
      .help = "create: what the token may do"},
     {.flag = "resource",
      .value = "ID",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(resource),
      .help = "create: the only study, federation or game it may see"},
     {.flag = "expires-in-days",
      .value = "D",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(expires_in_days),
      .fallback = "90",
      .min = 0,
@@ -236,7 +236,7 @@ static int run(char **arguments)
     struct error         err = {.status = STATUS_OK};
     struct token_options options;
     const char          *operands[2];
-    enum status          status = config_read(options_table, arguments, &options, operands, 2, &err);
+    enum status          status = options_read(options_table, arguments, &options, operands, 2, &err);
     if (status == STATUS_OK)
         status = check(&options, operands, &err);
     if (status == STATUS_OK)

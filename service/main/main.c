@@ -28,7 +28,7 @@ static void print_help(const struct command *command)
 {
     printf("usage: gnomon %s %s%s[options]\n%s\n\n", command->name, command->operands,
            command->operands[0] != '\0' ? " " : "", command->summary);
-    config_print_help(command->options, stdout);
+    options_print_help(command->options, stdout);
 }
 
 static bool asks_for_help(char **arguments)

@@ -160,7 +160,7 @@ static void check_text(const char *text)
     size_t       length;
     json_t      *json = json_loads(text, JSON_DECODE_ANY, NULL);
     arena_init(&arena, 1 << 20);
-    const char *written = write_json(json, &arena, &length);
+    const char *written = json_text(json, &arena, &length);
     CU_ASSERT_PTR_NOT_NULL_FATAL(written);
     CU_ASSERT_STRING_EQUAL(written, text);
     CU_ASSERT_EQUAL(length, strlen(text));
@@ -199,7 +199,7 @@ static void test_numbers_read_back(void)
         if (json == NULL) // not finite
             continue;
         arena_init(&arena, 1 << 16);
-        const char *text = write_json(json, &arena, &length);
+        const char *text = json_text(json, &arena, &length);
         CU_ASSERT_EQUAL(strtod(text, NULL), value);
         CU_ASSERT(strlen(text) <= 26);
         json_decref(json);
@@ -213,8 +213,8 @@ static void test_write_no_memory(void)
     size_t       length;
     json_t      *json = json_pack("[s,s]", "a", "b");
     arena_init(&arena, 128);
-    CU_ASSERT_PTR_NULL(write_json(json, &arena, &length));
-    CU_ASSERT_PTR_NULL(write_json(NULL, &arena, &length));
+    CU_ASSERT_PTR_NULL(json_text(json, &arena, &length));
+    CU_ASSERT_PTR_NULL(json_text(NULL, &arena, &length));
     json_decref(json);
     arena_fini(&arena);
 }

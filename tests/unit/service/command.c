@@ -61,25 +61,25 @@ struct options {
     bool        loud;
 };
 #define MEMBER(member) .offset = offsetof(struct options, member)
-static const struct config_row rows[] = {
+static const struct options_row rows[] = {
     {.flag = "listen",
      .environment = "GNOMON_TEST_LISTEN",
      .value = "X",
      .fallback = "here",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(listen),
      .help = "h"},
     {.flag = "mode",
      .value = "M",
      .choices = "FULL|OFF",
      .fallback = "FULL",
-     .kind = CONFIG_TEXT,
+     .kind = OPTIONS_TEXT,
      MEMBER(mode),
      .help = "h"},
-    {.flag = "needed", .value = "N", .kind = CONFIG_TEXT, MEMBER(needed), .is_required = true, .help = "h"},
+    {.flag = "needed", .value = "N", .kind = OPTIONS_TEXT, MEMBER(needed), .is_required = true, .help = "h"},
     {.flag = "workers",
      .value = "N",
-     .kind = CONFIG_INT,
+     .kind = OPTIONS_INT,
      MEMBER(workers),
      .fallback = "17",
      .min = 2,
@@ -87,13 +87,13 @@ static const struct config_row rows[] = {
      .help = "h"},
     {.flag = "rate",
      .value = "R",
-     .kind = CONFIG_REAL,
+     .kind = OPTIONS_REAL,
      MEMBER(rate),
      .fallback = "2.385",
      .min = 0.5,
      .max = 7.25,
      .help = "h"},
-    {.flag = "loud", .environment = "GNOMON_TEST_LOUD", .kind = CONFIG_SWITCH, MEMBER(loud), .help = "h"},
+    {.flag = "loud", .environment = "GNOMON_TEST_LOUD", .kind = OPTIONS_SWITCH, MEMBER(loud), .help = "h"},
     {.flag = NULL},
 };
 
@@ -106,7 +106,7 @@ static enum status read_line(const char *line, struct options *out, const char *
     for (char *word = strtok(copy, " "); word != NULL && len < 15; word = strtok(NULL, " "))
         arguments[len++] = word;
     arguments[len] = NULL;
-    return config_read(rows, arguments, out, operands, 2, err);
+    return options_read(rows, arguments, out, operands, 2, err);
 }
 
 static void test_options(void)
