@@ -27,10 +27,10 @@ const struct form form_export_get = {.query = export_get_query, .bytes = sizeof(
 /* ---- export ---- */
 
 /* What would create the study again, with the data of the earlier studies that it learns from. */
-static json_t *study_json(const struct study *study, const struct meta_sources *meta)
+static json_t *study_json(const struct study *study, const struct transfer_sources *earlier)
 {
     json_t *json = codec_spec_json(&study->spec), *algorithm = json_object_get(json, "algorithm");
-    if (meta->len > 0 && codec_meta_write_whole(&study->spec, meta->studies, meta->len, algorithm) != 0)
+    if (earlier->len > 0 && codec_transfer_write_whole(&study->spec, earlier->studies, earlier->len, algorithm) != 0)
         json_decref(json), json = NULL;
     json_t *labels = study->labels == NULL ? json_object() : json_loads(study->labels, 0, NULL);
     json_t *budget =
@@ -47,9 +47,9 @@ static json_t *study_json(const struct study *study, const struct meta_sources *
 
 static json_t *render_export(struct call *call, const void *result)
 {
-    const struct transfer *shown = result;
+    const struct study_document *shown = result;
     return json_pack("{s:s, s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "id", shown->study.id, "study",
-                     study_json(&shown->study, &shown->meta), "events", show_events(&shown->events), "trials",
+                     study_json(&shown->study, &shown->earlier), "events", show_events(&shown->events), "trials",
                      show_trials(call, &shown->study.spec, shown->trials, shown->len));
 }
 
@@ -67,8 +67,8 @@ enum status handle_export_get(struct call *call, struct error *err)
     const struct export_get_input *input = call->input;
     if (input->format != NULL && strcmp(input->format, "csv") == 0)
         return show_csv(call, err);
-    return transfer_read(call->app, &call->caller, call->params[0],
-                         CALL_RESULT(call, struct transfer, 200, render_export), err);
+    return study_document_read(call->app, &call->caller, call->params[0],
+                               CALL_RESULT(call, struct study_document, 200, render_export), err);
 }
 
 /* ---- import ---- */
@@ -121,9 +121,9 @@ static enum status read_export(struct call *call, const struct spec *spec, const
     const struct import_post_input *input = call->input;
     if (!json_is_array(trials))
         return error_set(err, STATUS_INVALID, "wrong_type", "/trials", "must be an array");
-    if (json_array_size(trials) > TRANSFER_MAX)
+    if (json_array_size(trials) > STUDY_DOCUMENT_MAX)
         return error_set(err, STATUS_INVALID, "out_of_range", "/trials", "at most %d at once: send them in parts",
-                         TRANSFER_MAX);
+                         STUDY_DOCUMENT_MAX);
     batch->len = json_array_size(trials);
     batch->source = input->id == NULL ? "" : input->id;
     batch->origin = (struct origin){.where = "/trials"};
@@ -155,7 +155,7 @@ static enum status read_batch(struct call *call, const struct spec *spec, struct
                          "there must be either observations or the trials of an export");
     if (input->trials != NULL)
         return read_export(call, spec, input->trials, batch, err);
-    TRY(show_check_list(input->observations, "/observations", TRANSFER_MAX, err));
+    TRY(show_check_list(input->observations, "/observations", STUDY_DOCUMENT_MAX, err));
     batch->len = json_array_size(input->observations);
     batch->origin = (struct origin){.where = "/observations"};
     return show_read_observations(call, spec, &SHOW_OBSERVATIONS(input->observations), &batch->items, err);
@@ -169,7 +169,7 @@ enum status handle_import_post(struct call *call, struct error *err)
     struct study                    study;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(read_batch(call, &study.spec, &batch, err));
-    TRY(transfer_identify(&study.spec, batch.source, batch.items, batch.len, &call->arena, err));
+    TRY(study_document_identify(&study.spec, batch.source, batch.items, batch.len, &call->arena, err));
     shown->dry_run = call->caller.dry_run = input->dry_run;
     call->caller.import_source = batch.source;
     if (batch.len == 0)

@@ -19,11 +19,11 @@ static json_t *numbers_json(const double *values, size_t len)
     return list;
 }
 
-static json_t *sources_json(const struct meta_sources *sources)
+static json_t *sources_json(const struct transfer_sources *sources)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < sources->len; i++) {
-        const struct meta_source *source = &sources->sources[i];
+        const struct transfer_source *source = &sources->sources[i];
         append(&list,
                json_pack("{s:s?, s:s, s:I, s:I, s:o}", "study", source->study, "name", sources->studies[i].name,
                          "observations", (json_int_t)sources->studies[i].n, "skipped", (json_int_t)source->skipped,
@@ -32,13 +32,13 @@ static json_t *sources_json(const struct meta_sources *sources)
     return list;
 }
 
-static json_t *render_meta(struct call *call, const void *result)
+static json_t *render_transfer(struct call *call, const void *result)
 {
     (void)call;
-    const struct meta_page *page = result;
-    json_t                 *list = json_array();
+    const struct transfer_page *page = result;
+    json_t                     *list = json_array();
     for (size_t i = 0; i < page->len; i++) {
-        const struct meta_item *item = &page->items[i];
+        const struct transfer_item *item = &page->items[i];
         append(&list, json_pack("{s:I, s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "observations",
                                 (json_int_t)item->rounds, "nu", codec_number(item->nu), "weights",
                                 numbers_json(item->weights, page->sources.len), "gaps",
@@ -51,6 +51,6 @@ static json_t *render_meta(struct call *call, const void *result)
 enum status handle_study_meta_get(struct call *call, struct error *err)
 {
     const struct page *input = call->input;
-    return meta_history(call->app, &call->caller, call->params[0], input,
-                        CALL_RESULT(call, struct meta_page, 200, render_meta), err);
+    return transfer_history(call->app, &call->caller, call->params[0], input,
+                            CALL_RESULT(call, struct transfer_page, 200, render_transfer), err);
 }

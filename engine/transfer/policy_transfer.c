@@ -31,9 +31,9 @@ struct asking {
     struct transfer_view view;
     struct transfer_task target;
     bool                 fits;                    /* the target's hyper-parameters are new */
-    size_t              *active, active_len;      /* [meta_len + 1] tasks with a factor */
+    size_t              *active, active_len;      /* [earlier_len + 1] tasks with a factor */
     size_t               pending;                 /* rows appended to every active task of parameters */
-    double              *mean, *sd, *dmean, *dsd; /* [meta_len + 1] at one point */
+    double              *mean, *sd, *dmean, *dsd; /* [earlier_len + 1] at one point */
     double              *work, *gradients;        /* slopes: [3 n + ..], [2 dims] */
     struct drawn        *drawn;                   /* [active_len], or NULL */
     double               constant;                /* what drawn functions leave out */

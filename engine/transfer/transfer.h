@@ -35,7 +35,7 @@ enum { TRANSFER_TOGETHER, TRANSFER_EACH };
     [TRANSFER_REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP}
 // clang-format on
 
-/* What a rule sees when it is asked.  Task meta_len is the study itself. */
+/* What a rule sees when it is asked.  Task earlier_len is the study itself. */
 struct transfer_view {
     const struct problem *problem;
     uint64_t              trial;

@@ -34,16 +34,16 @@ struct session {
     size_t                      taken_len, dims;
     struct transfer_model       model;
     size_t                     *group_of; /* [dims] */
-    struct transfer_task       *task;     /* [meta_len] */
+    struct transfer_task       *task;     /* [earlier_len] */
     size_t                      tasks_ready;
-    bool                       *recorded; /* [meta_len] a note has this fit */
-    float                **row_values;    /* [meta_len][2 rows_len] mean and sd at every row, made when first needed */
-    struct transfer_draws *draws;         /* [meta_len] */
-    double                *start; /* [groups + GP_SCALARS] the middle of the earlier studies' hyper-parameters */
-    double                *v;     /* [params_len + 1] scratch */
+    bool                       *recorded; /* [earlier_len] a note has this fit */
+    float                **row_values; /* [earlier_len][2 rows_len] mean and sd at every row, made when first needed */
+    struct transfer_draws *draws;      /* [earlier_len] */
+    double                *start;      /* [groups + GP_SCALARS] the middle of the earlier studies' hyper-parameters */
+    double                *v;          /* [params_len + 1] scratch */
     /* of the last note that says so */
     double  seen, nu; /* values that the rounds were made from; seen < 0: no round yet */
-    double *sums;     /* [meta_len] */
+    double *sums;     /* [earlier_len] */
     double  fitted;   /* values that theta was made from; 0: none */
     double *theta;    /* [groups + GP_SCALARS] */
 };
@@ -74,7 +74,7 @@ MUST_CHECK enum status transfer_session_target(struct session *s, const struct a
 /* What a proposal's note holds besides the fits of earlier studies. */
 struct transfer_note {
     double        seen, nu;
-    const double *sums, *gaps, *weights; /* [meta_len] */
+    const double *sums, *gaps, *weights; /* [earlier_len] */
     const double *theta;                 /* a new fit, or NULL */
     double        fitted;
 };

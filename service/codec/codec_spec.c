@@ -256,7 +256,7 @@ static enum status read_options(struct reading *in, const json_t *json, const st
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
         if (strcmp(key, "name") == 0 || (policy->message != NULL && is_membership(key)) ||
-            (policy->read_transfer != NULL && codec_meta_is_member(key)))
+            (policy->read_transfer != NULL && codec_transfer_is_member(key)))
             continue;
         codec_read_path(path, "/algorithm", key);
         int i = policy_option(policy, key);
@@ -320,7 +320,7 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
         TRY(read_membership(in, json, spec));
     TRY(check_required(in, spec->policy, options));
     if (spec->policy->read_transfer != NULL)
-        TRY(codec_meta_read(in, json, spec));
+        TRY(codec_transfer_read(in, json, spec));
     if (spec->metrics_len > 1 && (spec->policy->several_metrics & spec->space.kind) == 0)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
                          "%s takes one metric on this type of space", spec->policy->name);
@@ -454,7 +454,7 @@ static json_t *algorithm_json(const struct spec *spec)
             json_decref(object), object = NULL;
     if (object != NULL && spec->agent > 0 && json_object_set_new(object, "agent", json_integer(spec->agent)) != 0)
         json_decref(object), object = NULL;
-    if (object != NULL && codec_meta_write(spec, object) != 0)
+    if (object != NULL && codec_transfer_write(spec, object) != 0)
         json_decref(object), object = NULL;
     return object;
 }

@@ -11,23 +11,23 @@
 
 enum { NAME_MAX_CHARACTERS = 200 };
 
-struct meta_form {
+struct transfer_form {
     const json_t *studies, *observations, *defaults;
 };
 static const struct {
     const char *name;
     size_t      offset;
-} meta_members[] = {
-    {"meta_studies", offsetof(struct meta_form, studies)},
-    {"meta_observations", offsetof(struct meta_form, observations)},
-    {"meta_defaults", offsetof(struct meta_form, defaults)},
+} transfer_members[] = {
+    {"meta_studies", offsetof(struct transfer_form, studies)},
+    {"meta_observations", offsetof(struct transfer_form, observations)},
+    {"meta_defaults", offsetof(struct transfer_form, defaults)},
 };
-enum { MEMBERS = sizeof meta_members / sizeof meta_members[0] };
+enum { MEMBERS = sizeof transfer_members / sizeof transfer_members[0] };
 
-bool codec_meta_is_member(const char *key)
+bool codec_transfer_is_member(const char *key)
 {
     for (size_t i = 0; i < MEMBERS; i++)
-        if (strcmp(meta_members[i].name, key) == 0)
+        if (strcmp(transfer_members[i].name, key) == 0)
             return true;
     return false;
 }
@@ -43,7 +43,7 @@ static enum status check_list(struct reading *in, const json_t *list, const char
     return STATUS_OK;
 }
 
-static enum status read_ids(struct reading *in, const json_t *list, struct spec_meta *meta)
+static enum status read_ids(struct reading *in, const json_t *list, struct spec_earlier *earlier)
 {
     static const struct member id = {.min = 1, .max = 64};
     const char                *where = "/algorithm/meta_studies";
@@ -59,8 +59,8 @@ static enum status read_ids(struct reading *in, const json_t *list, struct spec_
             if (strcmp(ids[k], ids[i]) == 0)
                 return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
     }
-    meta->ids = ids;
-    meta->ids_len = json_array_size(list);
+    earlier->ids = ids;
+    earlier->ids_len = json_array_size(list);
     return STATUS_OK;
 }
 
@@ -85,7 +85,7 @@ static enum status read_defaults(struct reading *in, const json_t *object, struc
             return error_set(in->err, STATUS_INVALID, "unknown_member", path, "the space has no such parameter");
         TRY(codec_space_value(spec, i, value, path, &defaults[i], in->err));
     }
-    spec->meta.defaults = defaults;
+    spec->earlier.defaults = defaults;
     return STATUS_OK;
 }
 
@@ -163,30 +163,30 @@ static enum status read_given(struct reading *in, const json_t *list, struct spe
         TRY(read_observations(in, form.observations, path, spec, &given[i]));
         given[i].name = form.name;
     }
-    spec->meta.given = given;
-    spec->meta.given_len = json_array_size(list);
+    spec->earlier.given = given;
+    spec->earlier.given_len = json_array_size(list);
     return STATUS_OK;
 }
 
-enum status codec_meta_read(struct reading *in, const json_t *algorithm, struct spec *spec)
+enum status codec_transfer_read(struct reading *in, const json_t *algorithm, struct spec *spec)
 {
-    struct meta_form form = {0};
-    spec->meta = (struct spec_meta){0};
+    struct transfer_form form = {0};
+    spec->earlier = (struct spec_earlier){0};
     if (spec->is_private)
         return error_set(in->err, STATUS_INVALID, "not_supported", "/algorithm/name",
                          "a private study learns from no other: rows of different releases cannot be compared");
     for (size_t i = 0; i < MEMBERS; i++) {
-        const json_t *value = json_object_get(algorithm, meta_members[i].name);
+        const json_t *value = json_object_get(algorithm, transfer_members[i].name);
         if (value != NULL && !json_is_null(value))
-            memcpy((char *)&form + meta_members[i].offset, &value, sizeof value);
+            memcpy((char *)&form + transfer_members[i].offset, &value, sizeof value);
     }
     if (form.defaults != NULL)
         TRY(read_defaults(in, form.defaults, spec));
     if (form.studies != NULL)
-        TRY(read_ids(in, form.studies, &spec->meta));
+        TRY(read_ids(in, form.studies, &spec->earlier));
     if (form.observations != NULL)
         TRY(read_given(in, form.observations, spec));
-    if (spec->meta.ids_len + spec->meta.given_len > EARLIER_STUDIES_MAX)
+    if (spec->earlier.ids_len + spec->earlier.given_len > EARLIER_STUDIES_MAX)
         return error_set(in->err, STATUS_INVALID, "out_of_range", "/algorithm/meta_observations",
                          "there may be %d earlier studies in all", EARLIER_STUDIES_MAX);
     return STATUS_OK;
@@ -198,22 +198,22 @@ static json_t *defaults_json(const struct spec *spec)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < spec->space.params_len && object != NULL; i++)
-        if (!isnan(spec->meta.defaults[i]) &&
+        if (!isnan(spec->earlier.defaults[i]) &&
             json_object_set_new(object, spec->space.params[i].name,
-                                codec_space_value_json(spec, i, spec->meta.defaults[i])) != 0)
+                                codec_space_value_json(spec, i, spec->earlier.defaults[i])) != 0)
             json_decref(object), object = NULL;
     return object;
 }
 
-int codec_meta_write(const struct spec *spec, json_t *algorithm)
+int codec_transfer_write(const struct spec *spec, json_t *algorithm)
 {
     int     failed = 0;
-    json_t *ids = spec->meta.ids_len > 0 ? json_array() : NULL;
-    for (size_t i = 0; i < spec->meta.ids_len; i++)
-        failed |= json_array_append_new(ids, json_string(spec->meta.ids[i]));
-    if (spec->meta.ids_len > 0)
+    json_t *ids = spec->earlier.ids_len > 0 ? json_array() : NULL;
+    for (size_t i = 0; i < spec->earlier.ids_len; i++)
+        failed |= json_array_append_new(ids, json_string(spec->earlier.ids[i]));
+    if (spec->earlier.ids_len > 0)
         failed |= json_object_set_new(algorithm, "meta_studies", ids);
-    if (spec->meta.defaults != NULL)
+    if (spec->earlier.defaults != NULL)
         failed |= json_object_set_new(algorithm, "meta_defaults", defaults_json(spec));
     return failed == 0 ? 0 : -1;
 }
@@ -227,7 +227,8 @@ static json_t *observation_json(const struct spec *spec, const struct earlier_st
                      value);
 }
 
-int codec_meta_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len, json_t *algorithm)
+int codec_transfer_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len,
+                               json_t *algorithm)
 {
     int     failed = 0;
     json_t *list = json_array();
@@ -255,11 +256,11 @@ static size_t find_param(const struct space *space, const char *name)
 
 static bool has_default(const struct spec *spec, size_t i)
 {
-    return spec->meta.defaults != NULL && !isnan(spec->meta.defaults[i]);
+    return spec->earlier.defaults != NULL && !isnan(spec->earlier.defaults[i]);
 }
 
-enum status codec_meta_check_names(const struct spec *spec, const struct spec *source, const char *where,
-                                   struct error *err)
+enum status codec_transfer_check_names(const struct spec *spec, const struct spec *source, const char *where,
+                                       struct error *err)
 {
     for (size_t i = 0; i < spec->space.params_len; i++)
         if (!has_default(spec, i) && find_param(&source->space, spec->space.params[i].name) == source->space.params_len)
@@ -275,14 +276,14 @@ static bool align_value(const struct spec *spec, size_t i, const struct spec *so
     size_t       k = find_param(&source->space, spec->space.params[i].name);
     struct error ignored;
     if (k == source->space.params_len || isnan(point[k])) {
-        *out = spec->meta.defaults == NULL ? (double)NAN : spec->meta.defaults[i];
+        *out = spec->earlier.defaults == NULL ? (double)NAN : spec->earlier.defaults[i];
         return !isnan(*out);
     }
     json_auto_t *value = codec_space_value_json(source, k, point[k]);
     return value != NULL && codec_space_value(spec, i, value, "", out, &ignored) == STATUS_OK;
 }
 
-bool codec_meta_align(const struct spec *spec, const struct spec *source, const double *point, double *out)
+bool codec_transfer_align(const struct spec *spec, const struct spec *source, const double *point, double *out)
 {
     for (size_t i = 0; i < spec->space.params_len; i++) {
         bool is_active = space_is_active(&spec->space, out, i);

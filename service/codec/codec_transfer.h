@@ -7,25 +7,26 @@
 
 #include "service/codec/codec_read.h"
 
-bool codec_meta_is_member(const char *key);
+bool codec_transfer_is_member(const char *key);
 
-/* spec->meta from the algorithm's object (NULL: empty); after space and metrics.  Observations need a point of the
+/* spec->earlier from the algorithm's object (NULL: empty); after space and metrics.  Observations need a point of the
  * space, or a row, and a value.  INVALID "not_supported" in a private study. */
-MUST_CHECK enum status codec_meta_read(struct reading *in, const json_t *algorithm, struct spec *spec);
+MUST_CHECK enum status codec_transfer_read(struct reading *in, const json_t *algorithm, struct spec *spec);
 
 /* Adds meta_studies and meta_defaults, not the observations; 0, or -1 when out of memory. */
-int codec_meta_write(const struct spec *spec, json_t *algorithm);
+int codec_transfer_write(const struct spec *spec, json_t *algorithm);
 
 /* In place of meta_studies, everything as observations: what makes the specification whole without the store.
  * studies [len] of the problem, their values signed.  0, or -1. */
-int codec_meta_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len, json_t *algorithm);
+int codec_transfer_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len,
+                               json_t *algorithm);
 
 /* INVALID "meta_parameter_missing" at where: a parameter that source lacks and that has no default. */
-MUST_CHECK enum status codec_meta_check_names(const struct spec *spec, const struct spec *source, const char *where,
-                                              struct error *err);
+MUST_CHECK enum status codec_transfer_check_names(const struct spec *spec, const struct spec *source, const char *where,
+                                                  struct error *err);
 
 /* A point of source's space in spec's, parameter by parameter of the same name; what does not exist there has the
  * default.  false when it does not lie in spec's space. */
-bool codec_meta_align(const struct spec *spec, const struct spec *source, const double *point, double *out);
+bool codec_transfer_align(const struct spec *spec, const struct spec *source, const double *point, double *out);
 
 #endif

@@ -18,9 +18,9 @@ struct metric {
     double      min, max; /* GOAL_CONSTRAIN: NaN where there is no bound; never both */
 };
 
-/* What an algorithm is to learn from, as the client wrote it.  service/session/transfer_snapshot.h makes the problem's earlier studies of it;
- * those are stored beside the specification, whose text has the names and the defaults only. */
-struct spec_meta {
+/* What an algorithm is to learn from, as the client wrote it.  service/session/transfer_snapshot.h makes the problem's
+ * earlier studies of it; those are stored beside the specification, whose text has the names and the defaults only. */
+struct spec_earlier {
     const char *const          *ids; /* [ids_len] studies of the store */
     size_t                      ids_len;
     const struct earlier_study *given; /* [given_len] that came with the request; values signed */
@@ -46,7 +46,7 @@ struct spec {
     int64_t                   agent;      /* its seat there; 0: the next one that is free */
     uint64_t                  seed;
     int64_t                   lease_ms;
-    struct spec_meta          meta;
+    struct spec_earlier       earlier;
     bool                      is_shareable; /* later studies may learn from it */
     struct stop_rule          stopping;     /* kind OFF: nothing is measured of running trials */
     double                    better_than;  /* the study is done with a better feasible value; NaN: never */

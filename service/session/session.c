@@ -356,8 +356,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
     TRY(rows_study_get(conn, live->study, &live->arena, &study, err));
     TRY(rows_spec_get(conn, live->study, &live->arena, &live->spec, err));
     TRY(load_candidates(conn, live, err));
-    struct meta_sources meta;
-    TRY(meta_load(conn, live->study, &live->spec, &live->arena, &meta, err));
+    struct transfer_sources earlier;
+    TRY(transfer_load(conn, live->study, &live->spec, &live->arena, &earlier, err));
     struct problem *problem = ARENA_NEW(&live->arena, struct problem, 1);
     size_t          curves_bytes = live->spec.stopping.kind == STOP_RULE_OFF ? 0 : app->options.session_bytes / 8;
     arena_init(&live->curves_arena, curves_bytes);
@@ -372,8 +372,8 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .metrics_len = live->spec.metrics_len,
         .memory_bytes = app->options.session_bytes - curves_bytes - live->arena.taken_bytes,
         .is_minimized = spec_sign(&live->spec) < 0,
-        .earlier = meta.studies,
-        .earlier_len = meta.len,
+        .earlier = earlier.studies,
+        .earlier_len = earlier.len,
     };
     return live->spec.policy->open(problem, &live->session, err);
 }

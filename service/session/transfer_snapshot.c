@@ -1,4 +1,4 @@
-/* See meta.h. */
+/* See transfer_snapshot.h. */
 #include "service/session/transfer_snapshot.h"
 
 #include "service/base/text.h"
@@ -14,12 +14,12 @@
 #include <string.h>
 
 struct collect {
-    struct app           *app;
-    struct caller        *caller;
-    const struct spec    *spec;
-    struct earlier_study *studies;
-    struct meta_source   *sources;
-    char                  where[64];
+    struct app             *app;
+    struct caller          *caller;
+    const struct spec      *spec;
+    struct earlier_study   *studies;
+    struct transfer_source *sources;
+    char                    where[64];
 };
 
 /* ---- one earlier study ---- */
@@ -42,7 +42,7 @@ static enum status check_space(const struct collect *work, const struct spec *so
     if (own->kind != other->kind || own->rows_len != other->rows_len || own->columns != other->columns)
         return error_set(err, STATUS_INVALID, "meta_space_differs", work->where,
                          "its space is of another kind, or its candidates have another shape");
-    return own->kind == SPACE_PARAMETERS ? codec_meta_check_names(work->spec, source, work->where, err) : STATUS_OK;
+    return own->kind == SPACE_PARAMETERS ? codec_transfer_check_names(work->spec, source, work->where, err) : STATUS_OK;
 }
 
 static void digest_rows(const struct space *space, char out[SHA256_HEX_BYTES])
@@ -87,7 +87,7 @@ static enum status gather(struct collect *work, const struct spec *source, const
         double *point = out->points + out->len * out->width;
         if (on_rows)
             *point = (double)trials[i].row;
-        else if (!codec_meta_align(work->spec, source, trials[i].point, point)) {
+        else if (!codec_transfer_align(work->spec, source, trials[i].point, point)) {
             out->skipped++;
             continue;
         }
@@ -155,7 +155,7 @@ static enum status to_study(struct arena *arena, bool on_rows, const struct gath
 static enum status copy_study(struct db_conn *conn, struct collect *work, size_t i, struct error *err)
 {
     struct arena   *arena = work->caller->arena;
-    const char     *id = work->spec->meta.ids[i];
+    const char     *id = work->spec->earlier.ids[i];
     struct study    source;
     struct db_rows  rows;
     struct trial   *trials;
@@ -166,7 +166,7 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
         return error_set(err, STATUS_FORBIDDEN, "not_shareable", work->where, "it is not shareable");
     TRY(check_metrics(work, &source.spec, err));
     TRY(check_space(work, &source.spec, err));
-    work->sources[i] = (struct meta_source){.study = id, .revision = source.revision, .matrix = ""};
+    work->sources[i] = (struct transfer_source){.study = id, .revision = source.revision, .matrix = ""};
     TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(id))));
     TRY(rows_trials(&rows, arena, &trials, &len, err));
     TRY(gather(work, &source.spec, trials, len, &g, err));
@@ -186,9 +186,9 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
 static enum status collect(struct db_conn *conn, void *arg, struct error *err)
 {
     struct collect *work = arg;
-    for (size_t i = 0; i < work->spec->meta.ids_len; i++) {
+    for (size_t i = 0; i < work->spec->earlier.ids_len; i++) {
         snprintf(work->where, sizeof work->where, "/algorithm/meta_studies/%zu", i);
-        enum status status = caller_sees(work->caller, "study", work->spec->meta.ids[i], err);
+        enum status status = caller_sees(work->caller, "study", work->spec->earlier.ids[i], err);
         if (status == STATUS_OK)
             status = copy_study(conn, work, i, err);
         if (status != STATUS_OK && err != NULL)
@@ -199,11 +199,11 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-enum status meta_collect(struct app *app, struct caller *caller, const struct spec *new, struct meta_sources *out,
-                         struct error *err)
+enum status transfer_collect(struct app *app, struct caller *caller, const struct spec *new,
+                             struct transfer_sources *out, struct error *err)
 {
-    size_t ids = new->meta.ids_len, len = ids + new->meta.given_len;
-    *out = (struct meta_sources){0};
+    size_t ids = new->earlier.ids_len, len = ids + new->earlier.given_len;
+    *out = (struct transfer_sources){0};
     if (new->policy->read_transfer == NULL)
         return STATUS_OK;
     if (len == 0)
@@ -213,27 +213,27 @@ enum status meta_collect(struct app *app, struct caller *caller, const struct sp
                            .caller = caller,
                            .spec = new,
                            .studies = ARENA_NEW(caller->arena, struct earlier_study, len),
-                           .sources = ARENA_NEW(caller->arena, struct meta_source, len)};
+                           .sources = ARENA_NEW(caller->arena, struct transfer_source, len)};
     if (work.studies == NULL || work.sources == NULL)
         return error_no_memory(err);
     if (ids > 0)
         TRY(db_read(app->db, collect, &work, err));
-    for (size_t i = 0; i < new->meta.given_len; i++) {
-        work.studies[ids + i] = new->meta.given[i];
-        work.sources[ids + i] = (struct meta_source){.matrix = ""};
+    for (size_t i = 0; i < new->earlier.given_len; i++) {
+        work.studies[ids + i] = new->earlier.given[i];
+        work.sources[ids + i] = (struct transfer_source){.matrix = ""};
     }
-    *out = (struct meta_sources){.studies = work.studies, .sources = work.sources, .len = len};
+    *out = (struct transfer_sources){.studies = work.studies, .sources = work.sources, .len = len};
     return STATUS_OK;
 }
 
 /* ---- the store ---- */
 
-static enum status store_one(struct db_conn *conn, const char *study, const struct meta_sources *sources, size_t i,
+static enum status store_one(struct db_conn *conn, const char *study, const struct transfer_sources *sources, size_t i,
                              size_t width, struct error *err)
 {
-    const struct earlier_study *data = &sources->studies[i];
-    const struct meta_source   *from = &sources->sources[i];
-    double                      rows[EARLIER_VALUES_MAX];
+    const struct earlier_study   *data = &sources->studies[i];
+    const struct transfer_source *from = &sources->sources[i];
+    double                        rows[EARLIER_VALUES_MAX];
     for (size_t j = 0; j < data->n && data->rows != NULL; j++)
         rows[j] = (double)data->rows[j];
     return db_exec(conn, NULL, err, SQL_META_ADD,
@@ -243,8 +243,8 @@ static enum status store_one(struct db_conn *conn, const char *study, const stru
                         BLOB(data->values, data->n * sizeof *data->values)));
 }
 
-enum status meta_store(struct db_conn *conn, const struct study *study, const struct meta_sources *sources,
-                       const struct change *change, struct error *err)
+enum status transfer_store(struct db_conn *conn, const struct study *study, const struct transfer_sources *sources,
+                           const struct change *change, struct error *err)
 {
     size_t width = study->spec.space.kind == SPACE_CANDIDATES ? 1 : study->spec.space.params_len;
     for (size_t i = 0; i < sources->len; i++) {
@@ -267,15 +267,15 @@ static const void *keep_whole(struct db_blob blob, struct arena *arena)
 }
 
 static enum status read_one(const struct row_meta *row, const struct spec *spec, struct arena *arena,
-                            struct earlier_study *study, struct meta_source *source, struct error *err)
+                            struct earlier_study *study, struct transfer_source *source, struct error *err)
 {
     bool            failed = false;
     size_t          width = spec->space.kind == SPACE_CANDIDATES ? 1 : spec->space.params_len;
     struct gathered g = {.width = width};
-    *source = (struct meta_source){.study = db_keep_text(row->source, arena, &failed),
-                                   .revision = row->revision,
-                                   .skipped = row->skipped,
-                                   .matrix = db_keep_text(row->matrix, arena, &failed)};
+    *source = (struct transfer_source){.study = db_keep_text(row->source, arena, &failed),
+                                       .revision = row->revision,
+                                       .skipped = row->skipped,
+                                       .matrix = db_keep_text(row->matrix, arena, &failed)};
     study->name = db_keep_text(row->name, arena, &failed);
     g.points = (double *)(uintptr_t)keep_whole(row->points, arena);
     g.values = (double *)(uintptr_t)keep_whole(row->data, arena);
@@ -288,14 +288,14 @@ static enum status read_one(const struct row_meta *row, const struct spec *spec,
 }
 
 static enum status read_all(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
-                            struct meta_sources *out, struct error *err)
+                            struct transfer_sources *out, struct error *err)
 {
-    struct earlier_study *studies = ARENA_NEW(arena, struct earlier_study, EARLIER_STUDIES_MAX);
-    struct meta_source   *sources = ARENA_NEW(arena, struct meta_source, EARLIER_STUDIES_MAX);
-    struct db_rows        rows;
-    bool                  more;
-    enum status           status;
-    *out = (struct meta_sources){.studies = studies, .sources = sources, .len = 0};
+    struct earlier_study   *studies = ARENA_NEW(arena, struct earlier_study, EARLIER_STUDIES_MAX);
+    struct transfer_source *sources = ARENA_NEW(arena, struct transfer_source, EARLIER_STUDIES_MAX);
+    struct db_rows          rows;
+    bool                    more;
+    enum status             status;
+    *out = (struct transfer_sources){.studies = studies, .sources = sources, .len = 0};
     if (studies == NULL || sources == NULL)
         return error_no_memory(err);
     TRY(db_query(conn, &rows, err, SQL_META_LIST, BIND(TEXT(study))));
@@ -309,11 +309,11 @@ static enum status read_all(struct db_conn *conn, const char *study, const struc
     return status;
 }
 
-enum status meta_check_rows(const struct spec *spec, const struct meta_sources *sources, struct error *err)
+enum status transfer_check_rows(const struct spec *spec, const struct transfer_sources *sources, struct error *err)
 {
     char digest[SHA256_HEX_BYTES] = "";
     for (size_t i = 0; i < sources->len; i++) {
-        const struct meta_source *source = &sources->sources[i];
+        const struct transfer_source *source = &sources->sources[i];
         if (source->matrix[0] == '\0')
             continue;
         if (digest[0] == '\0')
@@ -326,44 +326,44 @@ enum status meta_check_rows(const struct spec *spec, const struct meta_sources *
     return STATUS_OK;
 }
 
-enum status meta_snapshot(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
-                          struct meta_sources *out, struct error *err)
+enum status transfer_snapshot(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
+                              struct transfer_sources *out, struct error *err)
 {
-    *out = (struct meta_sources){0};
+    *out = (struct transfer_sources){0};
     return spec->policy->read_transfer == NULL ? STATUS_OK : read_all(conn, study, spec, arena, out, err);
 }
 
-enum status meta_load(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
-                      struct meta_sources *out, struct error *err)
+enum status transfer_load(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
+                          struct transfer_sources *out, struct error *err)
 {
-    TRY(meta_snapshot(conn, study, spec, arena, out, err));
-    return spec->policy->read_transfer == NULL ? STATUS_OK : meta_check_rows(spec, out, err);
+    TRY(transfer_snapshot(conn, study, spec, arena, out, err));
+    return spec->policy->read_transfer == NULL ? STATUS_OK : transfer_check_rows(spec, out, err);
 }
 
 /* ---- for people ---- */
 
 struct look {
-    struct app        *app;
-    struct caller     *caller;
-    const char        *id;
-    const struct spec *spec; /* NULL: the study's own */
-    struct meta_page  *out;
-    int64_t            after, limit;
+    struct app           *app;
+    struct caller        *caller;
+    const char           *id;
+    const struct spec    *spec; /* NULL: the study's own */
+    struct transfer_page *out;
+    int64_t               after, limit;
 };
 
 static enum status add_item(const struct row_trial_note *row, struct look *work, struct transfer_state *state,
                             struct error *err)
 {
-    struct meta_page *page = work->out;
-    size_t            len = page->sources.len;
+    struct transfer_page *page = work->out;
+    size_t                len = page->sources.len;
     if (!work->spec->policy->read_transfer(row->note.bytes, row->note.length, state) || state->len != len)
         return STATUS_OK;
-    struct meta_item *item = &page->items[page->len];
-    *item = (struct meta_item){.trial = row->number,
-                               .rounds = (int64_t)state->rounds,
-                               .nu = state->nu,
-                               .weights = ARENA_NEW(work->caller->arena, double, len),
-                               .gaps = ARENA_NEW(work->caller->arena, double, len)};
+    struct transfer_item *item = &page->items[page->len];
+    *item = (struct transfer_item){.trial = row->number,
+                                   .rounds = (int64_t)state->rounds,
+                                   .nu = state->nu,
+                                   .weights = ARENA_NEW(work->caller->arena, double, len),
+                                   .gaps = ARENA_NEW(work->caller->arena, double, len)};
     if (item->weights == NULL || item->gaps == NULL)
         return error_no_memory(err);
     memcpy(item->weights, state->weights, len * sizeof *item->weights);
@@ -375,11 +375,11 @@ static enum status add_item(const struct row_trial_note *row, struct look *work,
 static enum status read_items(struct db_conn *conn, struct look *work, struct error *err)
 {
     struct transfer_state *state = ARENA_NEW(work->caller->arena, struct transfer_state, 1);
-    struct meta_page      *page = work->out;
+    struct transfer_page  *page = work->out;
     struct db_rows         rows;
     bool                   more;
     enum status            status;
-    page->items = ARENA_NEW(work->caller->arena, struct meta_item, (size_t)work->limit);
+    page->items = ARENA_NEW(work->caller->arena, struct transfer_item, (size_t)work->limit);
     if (state == NULL || page->items == NULL)
         return error_no_memory(err);
     int64_t seen = 0, last = work->after;
@@ -412,11 +412,11 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     return read_items(conn, work, err);
 }
 
-enum status meta_history(struct app *app, struct caller *caller, const char *study, const struct page *page,
-                         struct meta_page *out, struct error *err)
+enum status transfer_history(struct app *app, struct caller *caller, const char *study, const struct page *page,
+                             struct transfer_page *out, struct error *err)
 {
     struct look work = {.app = app, .caller = caller, .id = study, .out = out, .limit = page_limit(page->limit)};
-    *out = (struct meta_page){0};
+    *out = (struct transfer_page){0};
     TRY(caller_sees(caller, "study", study, err));
     TRY(page_after(page->cursor, &work.after, err));
     return db_read(app->db, history, &work, err);

@@ -9,16 +9,16 @@
 #include "service/model/study.h"
 
 /* The snapshot of one earlier study. */
-struct meta_source {
+struct transfer_source {
     const char *study;    /* id, or NULL: its data came with the request */
     int64_t     revision; /* of the study when it was copied; 0 without one */
     int64_t     skipped;  /* observations that do not lie in the space, or are beyond EARLIER_VALUES_MAX */
     const char *matrix;   /* candidates: digest of the rows that it is about, or "" */
 };
-struct meta_sources {
-    const struct earlier_study *studies; /* [len] */
-    const struct meta_source   *sources; /* [len] */
-    size_t                      len;
+struct transfer_sources {
+    const struct earlier_study   *studies; /* [len] */
+    const struct transfer_source *sources; /* [len] */
+    size_t                        len;
 };
 
 /* Reads what new learns from; empty when its algorithm learns from nothing.  Of more than EARLIER_VALUES_MAX values every
@@ -26,39 +26,41 @@ struct meta_sources {
  * Errors, with the pointer of the culprit: INVALID "missing_member" (there is none), "meta_metrics_differ",
  * "meta_space_differs", "meta_parameter_missing"; NOT_FOUND "study_not_found" (also one that the token may not see);
  * FORBIDDEN "not_shareable"; CONFLICT "meta_study_empty". */
-MUST_CHECK enum status meta_collect(struct app *app, struct caller *caller, const struct spec *new,
-                                    struct meta_sources *out, struct error *err);
+MUST_CHECK enum status transfer_collect(struct app *app, struct caller *caller, const struct spec *new,
+                                        struct transfer_sources *out, struct error *err);
 
 /* Within a transaction: stores the snapshot of a study, and logs with each earlier study who copied it (actor and time
  * of change). */
 struct change;
-MUST_CHECK enum status meta_store(struct db_conn *conn, const struct study *study, const struct meta_sources *sources,
-                                  const struct change *change, struct error *err);
+MUST_CHECK enum status transfer_store(struct db_conn *conn, const struct study *study,
+                                      const struct transfer_sources *sources, const struct change *change,
+                                      struct error *err);
 
 /* The snapshot, for a session; on candidates after the matrix, which must be the one that it is about.
  * Errors: CONFLICT "meta_matrix_differs". */
-MUST_CHECK enum status meta_load(struct db_conn *conn, const char *study, const struct spec *spec, struct arena *arena,
-                                 struct meta_sources *out, struct error *err);
+MUST_CHECK enum status transfer_load(struct db_conn *conn, const char *study, const struct spec *spec,
+                                     struct arena *arena, struct transfer_sources *out, struct error *err);
 /* The rows of spec, which are there, are those that the sources are about; otherwise CONFLICT "meta_matrix_differs". */
-MUST_CHECK enum status meta_check_rows(const struct spec *spec, const struct meta_sources *sources, struct error *err);
-/* As meta_load, but without a look at the matrix: for an export. */
-MUST_CHECK enum status meta_snapshot(struct db_conn *conn, const char *study, const struct spec *spec,
-                                     struct arena *arena, struct meta_sources *out, struct error *err);
+MUST_CHECK enum status transfer_check_rows(const struct spec *spec, const struct transfer_sources *sources,
+                                           struct error *err);
+/* As transfer_load, but without a look at the matrix: for an export. */
+MUST_CHECK enum status transfer_snapshot(struct db_conn *conn, const char *study, const struct spec *spec,
+                                         struct arena *arena, struct transfer_sources *out, struct error *err);
 
 /* What each suggestion thought of the earlier studies, in the order of the trials.
  * CONFLICT "no_meta_studies" when the algorithm learns from none. */
-struct meta_item {
+struct transfer_item {
     int64_t trial, rounds;
     double  nu;
     double *weights, *gaps; /* [sources.len]; gaps NaN: not estimated */
 };
-struct meta_page {
-    struct meta_sources sources;
-    struct meta_item   *items;
-    size_t              len;
-    const char         *next_cursor; /* or NULL */
+struct transfer_page {
+    struct transfer_sources sources;
+    struct transfer_item   *items;
+    size_t                  len;
+    const char             *next_cursor; /* or NULL */
 };
-MUST_CHECK enum status meta_history(struct app *app, struct caller *caller, const char *study, const struct page *page,
-                                    struct meta_page *out, struct error *err);
+MUST_CHECK enum status transfer_history(struct app *app, struct caller *caller, const char *study,
+                                        const struct page *page, struct transfer_page *out, struct error *err);
 
 #endif

@@ -4,7 +4,7 @@
  * for a finished trial is not.  Without either the same point twice is two measurements.
  * A late result counts, whoever has the trial now, unless it comes with the lease that was lost; a late failure
  * does not, also of a trial that is to be tried again, for it says something of the worker.
- * An import also brings trials without a result; see transfer.h for how it knows a trial again. */
+ * An import also brings trials without a result; see study_document.h for how it knows a trial again. */
 #include "service/app/app_transact.h"
 #include "service/app/study_cache.h"
 #include "service/store/rows.h"
@@ -274,7 +274,7 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
     struct change change = {
         .kind = NULL, .actor = batch->caller->token_id, .detail = NULL, .trial = trial.number, .at_ms = batch->now_ms};
     if (study->spec.stopping.kind != STOP_RULE_OFF)
-        TRY(transfer_curve(conn, study, &change, item, err));
+        TRY(study_document_curve(conn, study, &change, item, err));
     TRY(visits_check_values(conn, study, &trial, item->values, batch->caller->arena, err));
     study->imported += item->outcome != OUTCOME_FAILED && item->outcome != OUTCOME_ABANDONED;
     return finish(conn, batch, item, &trial, err);

@@ -140,9 +140,9 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
     *out = (struct trial_page){.trials = ARENA_NEW(caller->arena, struct trial, (size_t)request->count)};
     if (out->trials == NULL)
         return error_no_memory(err);
-    struct meta_sources meta;
-    TRY(meta_collect(app, caller, &request->spec, &meta, err));
-    TRY(meta_check_rows(&request->spec, &meta, err));
+    struct transfer_sources earlier;
+    TRY(transfer_collect(app, caller, &request->spec, &earlier, err));
+    TRY(transfer_check_rows(&request->spec, &earlier, err));
     const struct problem problem = {.space = &request->spec.space,
                                     .options = request->spec.options,
                                     .seed = request->spec.seed,
@@ -150,8 +150,8 @@ enum status trial_suggest_stateless(struct app *app, struct caller *caller, cons
                                     .metrics_len = request->spec.metrics_len,
                                     .memory_bytes = app->options.session_bytes,
                                     .is_minimized = spec_sign(&request->spec) < 0,
-                                    .earlier = meta.studies,
-                                    .earlier_len = meta.len};
+                                    .earlier = earlier.studies,
+                                    .earlier_len = earlier.len};
     const struct policy *policy = request->spec.policy;
     struct work          work = {.app = app, .caller = caller, .request = request, .slots = slots_of(app, policy)};
     enum status          status = run(&work, &problem, out, err);

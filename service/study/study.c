@@ -25,8 +25,8 @@ struct create {
     struct app    *app;
     struct caller *caller;
     const struct study_new *new;
-    struct meta_sources meta;
-    struct study       *out;
+    struct transfer_sources earlier;
+    struct study           *out;
 };
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
@@ -45,7 +45,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
                 BIND(INT(out->created_ms), TEXT("study.created"), TEXT(out->id), INT(0), INT(0),
                      TEXT(work->caller->token_id), TEXT(NULL))));
     const struct change change = {.actor = work->caller->token_id, .at_ms = out->created_ms};
-    return meta_store(conn, out, &work->meta, &change, err);
+    return transfer_store(conn, out, &work->earlier, &change, err);
 }
 
 enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
@@ -67,7 +67,7 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
     };
     TRY(random_id(out->id, sizeof out->id, "std_", 16, err));
     struct create work = {.app = app, .caller = caller, .new = new, .out = out};
-    TRY(meta_collect(app, caller, &new->spec, &work.meta, err));
+    TRY(transfer_collect(app, caller, &new->spec, &work.earlier, err));
     return app_transact(app, caller, create, &work, err);
 }
 

@@ -1,4 +1,4 @@
-/* See transfer.h. */
+/* See study_document.h. */
 #include "service/study/study_document.h"
 
 #include "service/base/text.h"
@@ -16,26 +16,26 @@ enum { IMAGE_NUMBERS_MAX = 1 << 21, ID_BYTES = 32 };
 /* ---- export ---- */
 
 struct work {
-    struct app      *app;
-    struct caller   *caller;
-    const char      *id;
-    struct transfer *out;
+    struct app            *app;
+    struct caller         *caller;
+    const char            *id;
+    struct study_document *out;
 };
 
 /* One snapshot: everything is read in one transaction. */
 static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work     *work = arg;
-    struct transfer *out = work->out;
-    struct arena    *arena = work->caller->arena;
-    struct db_rows   rows;
+    struct work           *work = arg;
+    struct study_document *out = work->out;
+    struct arena          *arena = work->caller->arena;
+    struct db_rows         rows;
     TRY(spec_cache_study(work->app, conn, work->id, arena, &out->study, err));
     const struct spec *spec = &out->study.spec;
     size_t             total = (size_t)out->study.trials_total;
     if (spec->space.kind == SPACE_IMAGE && total > IMAGE_NUMBERS_MAX / space_point_len(&spec->space))
         return error_set(err, STATUS_TOO_LARGE, "export_too_large", "",
                          "%zu images are too much for one document: read the trials page by page", total);
-    TRY(meta_snapshot(conn, work->id, spec, arena, &out->meta, err));
+    TRY(transfer_snapshot(conn, work->id, spec, arena, &out->earlier, err));
     TRY(event_read(conn, work->id, arena, &out->events, err));
     TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))));
     TRY(rows_trials(&rows, arena, &out->trials, &out->len, err));
@@ -44,12 +44,12 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
     return STATUS_OK;
 }
 
-enum status transfer_read(struct app *app, struct caller *caller, const char *study, struct transfer *out,
-                          struct error *err)
+enum status study_document_read(struct app *app, struct caller *caller, const char *study, struct study_document *out,
+                                struct error *err)
 {
     struct work work = {.app = app, .caller = caller, .id = study, .out = out};
     TRY(caller_sees(caller, "study", study, err));
-    *out = (struct transfer){0};
+    *out = (struct study_document){0};
     return db_read(app->db, read_all, &work, err);
 }
 
@@ -109,8 +109,8 @@ static enum status name_rows(struct named *names, size_t len, struct observation
     return STATUS_OK;
 }
 
-enum status transfer_identify(const struct spec *spec, const char *source, struct observation *items, size_t len,
-                              struct arena *arena, struct error *err)
+enum status study_document_identify(const struct spec *spec, const char *source, struct observation *items, size_t len,
+                                    struct arena *arena, struct error *err)
 {
     struct named *names = ARENA_NEW(arena, struct named, len + 1);
     size_t        names_len = 0;
@@ -132,8 +132,8 @@ enum status transfer_identify(const struct spec *spec, const char *source, struc
     return name_rows(names, names_len, items, arena, err);
 }
 
-enum status transfer_curve(struct db_conn *conn, struct study *study, const struct change *change,
-                           const struct observation *item, struct error *err)
+enum status study_document_curve(struct db_conn *conn, struct study *study, const struct change *change,
+                                 const struct observation *item, struct error *err)
 {
     for (size_t i = 0; i < item->curve_len; i++) {
         const struct curve_point *point = &item->curve[i];

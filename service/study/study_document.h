@@ -8,29 +8,29 @@
 #include "service/model/trial.h"
 
 /* A whole study as it was at one moment; trials with their curves. */
-struct transfer {
-    struct study        study;
-    struct meta_sources meta;
-    struct event_page   events;
-    struct trial       *trials;
-    size_t              len;
+struct study_document {
+    struct study            study;
+    struct transfer_sources earlier;
+    struct event_page       events;
+    struct trial           *trials;
+    size_t                  len;
 };
 /* TOO_LARGE "export_too_large" when the points are more than fit into a document. */
-MUST_CHECK enum status transfer_read(struct app *app, struct caller *caller, const char *study, struct transfer *out,
-                                     struct error *err);
+MUST_CHECK enum status study_document_read(struct app *app, struct caller *caller, const char *study,
+                                           struct study_document *out, struct error *err);
 
 /* At most so many trials at once. */
-enum { TRANSFER_MAX = 10000 };
+enum { STUDY_DOCUMENT_MAX = 10000 };
 
 /* Gives an external id to each item that has none: to a trial of a study (source) "<its id>/<number>", otherwise
  * a digest of what the row says and how many such rows are before it. */
-MUST_CHECK enum status transfer_identify(const struct spec *spec, const char *source, struct observation *items,
-                                         size_t len, struct arena *arena, struct error *err);
+MUST_CHECK enum status study_document_identify(const struct spec *spec, const char *source, struct observation *items,
+                                               size_t len, struct arena *arena, struct error *err);
 
 /* Within a transaction: what was measured of a trial while it ran elsewhere, as reports that nobody judged.
  * INVALID "out_of_range" (path "/curve/<i>/step") beyond the study's epochs. */
 struct change;
-MUST_CHECK enum status transfer_curve(struct db_conn *conn, struct study *study, const struct change *change,
-                                      const struct observation *item, struct error *err);
+MUST_CHECK enum status study_document_curve(struct db_conn *conn, struct study *study, const struct change *change,
+                                            const struct observation *item, struct error *err);
 
 #endif

@@ -364,9 +364,9 @@ enum status import_csv(const struct spec *spec, const char *text, size_t length,
     if (!codec_is_utf8(text, length))
         return error_set(err, STATUS_INVALID, "csv_unreadable", "", "the text is not UTF-8");
     enum status status = csv_table_parse(text, length, &table, err);
-    if (status == STATUS_OK && table.rows > TRANSFER_MAX)
+    if (status == STATUS_OK && table.rows > STUDY_DOCUMENT_MAX)
         status = error_set(err, STATUS_TOO_LARGE, "too_many_rows", "", "more than %d lines: send them in parts",
-                           TRANSFER_MAX);
+                           STUDY_DOCUMENT_MAX);
     if (status == STATUS_OK)
         status = read_table(&table, &line, items, len);
     csv_table_free(&table);

@@ -146,11 +146,11 @@ static struct space spaces[] = {
 enum { SPACES = sizeof spaces / sizeof spaces[0] };
 
 /* Earlier studies of each space, for the algorithms that learn from some: two alike, one that is constant. */
-enum { META_STUDIES = 3, META_VALUES = 7 };
-static double               meta_points[SPACES][META_STUDIES][META_VALUES * PARAMS_MAX];
-static double               meta_values[META_STUDIES][META_VALUES];
-static size_t               meta_rows[META_STUDIES][META_VALUES];
-static struct earlier_study meta_studies[SPACES][META_STUDIES];
+enum { EARLIER_STUDIES = 3, EARLIER_VALUES = 7 };
+static double               earlier_points[SPACES][EARLIER_STUDIES][EARLIER_VALUES * PARAMS_MAX];
+static double               earlier_values[EARLIER_STUDIES][EARLIER_VALUES];
+static size_t               earlier_rows[EARLIER_STUDIES][EARLIER_VALUES];
+static struct earlier_study earlier_studies[SPACES][EARLIER_STUDIES];
 
 /* What some trials of the fixed-value test hold, of each space. */
 static const double fixed_values[SPACES][PARAMS_MAX] = {

@@ -23,26 +23,26 @@ struct world {
 };
 
 /* Points at random quantiles, so of every kind that there is; after spaces_init. */
-static void meta_studies_init(void)
+static void earlier_studies_init(void)
 {
     struct rng rng = rng_at(43, 1, RNG_TEST);
     for (size_t space = 0; space < SPACES; space++)
-        for (size_t i = 0; i < META_STUDIES; i++) {
+        for (size_t i = 0; i < EARLIER_STUDIES; i++) {
             bool on_rows = spaces[space].kind == SPACE_CANDIDATES;
-            for (size_t j = 0; j < META_VALUES; j++) {
+            for (size_t j = 0; j < EARLIER_VALUES; j++) {
                 double v[PARAMS_MAX];
                 for (size_t k = 0; k < PARAMS_MAX; k++)
                     v[k] = rng_uniform(&rng);
                 if (!on_rows)
-                    (void)space_quantile(&spaces[space], v, meta_points[space][i] + j * spaces[space].params_len);
-                meta_rows[i][j] = rng_below(&rng, ROWS);
-                meta_values[i][j] = i == 1 ? -2.385 : sin(3.0 * (double)(j + i)) + 11.5;
+                    (void)space_quantile(&spaces[space], v, earlier_points[space][i] + j * spaces[space].params_len);
+                earlier_rows[i][j] = rng_below(&rng, ROWS);
+                earlier_values[i][j] = i == 1 ? -2.385 : sin(3.0 * (double)(j + i)) + 11.5;
             }
-            meta_studies[space][i] = (struct earlier_study){.name = "earlier",
-                                                            .points = on_rows ? NULL : meta_points[space][i],
-                                                            .rows = on_rows ? meta_rows[i] : NULL,
-                                                            .values = meta_values[i],
-                                                            .n = META_VALUES - i};
+            earlier_studies[space][i] = (struct earlier_study){.name = "earlier",
+                                                               .points = on_rows ? NULL : earlier_points[space][i],
+                                                               .rows = on_rows ? earlier_rows[i] : NULL,
+                                                               .values = earlier_values[i],
+                                                               .n = EARLIER_VALUES - i};
         }
 }
 
@@ -57,7 +57,7 @@ static void spaces_init(struct arena *arena)
         CU_ASSERT_FATAL(space_init(&spaces[i], NULL) == STATUS_OK);
         CU_ASSERT_FATAL(space_hold(&spaces[i], NULL, arena, &spaces[i], NULL) == STATUS_OK);
     }
-    meta_studies_init();
+    earlier_studies_init();
 }
 
 static const enum metric_kind metrics[] = {METRIC_OBJECTIVE, METRIC_CONSTRAINT, METRIC_OBJECTIVE};
@@ -96,8 +96,8 @@ static bool world_init(struct world *w, const struct policy *policy, size_t spac
     w->problem.options = w->options;
     w->problem.metrics = metrics;
     w->problem.metrics_len = metrics_len;
-    w->problem.earlier = meta_studies[space];
-    w->problem.earlier_len = policy->read_transfer == NULL ? 0 : META_STUDIES;
+    w->problem.earlier = earlier_studies[space];
+    w->problem.earlier_len = policy->read_transfer == NULL ? 0 : EARLIER_STUDIES;
     world_shorten(w);
     bool accepts = ((metrics_len > 1 ? policy->several_metrics : policy->spaces) & spaces[space].kind) != 0;
     return accepts && (policy->check == NULL || policy->check(&w->problem, NULL) == STATUS_OK);

@@ -1,7 +1,7 @@
 /* What the benches of the algorithms that learn from earlier studies share: one study from its first value to its
  * last, through the policy interface. */
-#ifndef GNOMON_TESTS_META_H
-#define GNOMON_TESTS_META_H
+#ifndef GNOMON_TESTS_TRANSFER_H
+#define GNOMON_TESTS_TRANSFER_H
 
 #include "tests/bench/grids.h"
 
@@ -10,7 +10,7 @@
 enum { TRANSFER_OPTIONS_MAX = 32 };
 
 /* "name=value name=value": indices for choices. */
-static inline void meta_set_options(const struct policy *policy, const char *text, double *options)
+static inline void transfer_set_options(const struct policy *policy, const char *text, double *options)
 {
     char copy[256], *state;
     for (int i = 0; policy->options[i].name != NULL; i++)
@@ -31,7 +31,7 @@ static inline void meta_set_options(const struct policy *policy, const char *tex
 }
 
 /* A study over places 0 .. n - 1: the values of an int parameter, or rows. */
-struct meta_run {
+struct transfer_run {
     const struct policy *policy;
     struct problem       problem;
     uint64_t             noise_stream;
@@ -45,8 +45,8 @@ struct meta_run {
     void *arg;
 };
 
-static inline void meta_tell_place(const struct meta_run *run, struct session *session, uint64_t trial, size_t place,
-                                   const struct proposal *from, struct rng *rng)
+static inline void transfer_tell_place(const struct transfer_run *run, struct session *session, uint64_t trial,
+                                       size_t place, const struct proposal *from, struct rng *rng)
 {
     struct error err = {0};
     double       point = (double)place;
@@ -64,7 +64,7 @@ static inline void meta_tell_place(const struct meta_run *run, struct session *s
     must(run->policy->tell(session, &event, &err), &err);
 }
 
-static inline void meta_run_study(struct meta_run *run)
+static inline void transfer_run_study(struct transfer_run *run)
 {
     struct session        *session;
     struct error           err = {0};
@@ -74,7 +74,7 @@ static inline void meta_run_study(struct meta_run *run)
     proposal = (struct proposal){.point = point};
     must(run->policy->open(&run->problem, &session, &err), &err);
     run->places[0] = run->first;
-    meta_tell_place(run, session, 1, run->first, NULL, &rng);
+    transfer_tell_place(run, session, 1, run->first, NULL, &rng);
     for (size_t t = 1; t <= run->queries; t++) {
         must(run->policy->ask(session, &(struct ask){.trial = t + 1}, &proposal, &err), &err);
         if (proposal.fallback != NULL) {
@@ -84,7 +84,7 @@ static inline void meta_run_study(struct meta_run *run)
         run->places[t] = run->problem.space->kind == SPACE_PARAMETERS ? (size_t)point[0] : proposal.row;
         if (run->look != NULL)
             run->look(run->arg, t, &proposal);
-        meta_tell_place(run, session, t + 1, run->places[t], &proposal, &rng);
+        transfer_tell_place(run, session, t + 1, run->places[t], &proposal, &rng);
     }
     run->policy->close(session);
 }

@@ -1,14 +1,14 @@
 /* The algorithms that learn from earlier studies on the SVM benchmark of Wistuba, Schilling & Schmidt-Thieme 2015: the
  * accuracy of 288 configurations on 50 data sets.  Each of 25 data sets is the target in turn, the other 49 are earlier
  * studies of 50 random configurations each; 5 runs from a common random configuration (Dai, thesis, 7.6.2, D.2.2).
- * usage: meta_svm [--data FOLDER] [--targets FIRST,COUNT] [--runs N] [--beta B] [--only NAME OPTIONS]
+ * usage: transfer_svm [--data FOLDER] [--targets FIRST,COUNT] [--runs N] [--beta B] [--only NAME OPTIONS]
  * FOLDER (or the environment's DATA) has svm_benchmark_tst with accuracy_matrix_50x288.csv and configs.csv, which have
  * no licence that would allow a copy here: without them nothing is run.
  * B is that of both GP-UCBs, the algorithm's own 4 unless said otherwise.  (When a study's own hyper-parameters take the
  * place of the earlier ones' was chosen on the other 25 data sets, --targets 25,25.)
  * Prints average rank and simple regret after some evaluations, standard errors over the targets, and the verdicts:
  * RM-GP-UCB is ahead of GP-UCB after 10, 20 and 30, and not behind RGPE after 20 by more than a standard error. */
-#include "tests/bench/meta.h"
+#include "tests/bench/transfer.h"
 #include "engine/registry.h"
 
 enum { TASKS = 50, CONFIGS = 288, COLUMNS = 6, EARLIER = 49, VALUES = 50, QUERIES_MAX = 29, TIMES = 6, METHODS = 7 };
@@ -85,25 +85,25 @@ static void run_method(const struct method *method, size_t target, uint64_t stre
     struct error          err = {0};
     must(space_init(&space, &err), &err);
     make_earlier(target, stream, &earlier);
-    struct meta_run run = {.policy = policy_find(method->policy),
-                           .problem = {.space = &space,
-                                       .options = options,
-                                       .seed = stream,
-                                       .memory_bytes = 1 << 27,
-                                       .earlier = earlier.study,
-                                       .earlier_len = method->learns ? EARLIER : 0},
-                           .noise_stream = stream,
-                           .f = accuracy[target],
-                           .first = rng_below(&rng, CONFIGS),
-                           .queries = QUERIES_MAX,
-                           .places = places};
-    meta_set_options(run.policy, method->options, options);
+    struct transfer_run run = {.policy = policy_find(method->policy),
+                               .problem = {.space = &space,
+                                           .options = options,
+                                           .seed = stream,
+                                           .memory_bytes = 1 << 27,
+                                           .earlier = earlier.study,
+                                           .earlier_len = method->learns ? EARLIER : 0},
+                               .noise_stream = stream,
+                               .f = accuracy[target],
+                               .first = rng_below(&rng, CONFIGS),
+                               .queries = QUERIES_MAX,
+                               .places = places};
+    transfer_set_options(run.policy, method->options, options);
     if (policy_option(run.policy, "beta") >= 0 && method->options[0] == '\0')
         options[policy_option(run.policy, "beta")] = strtod(beta, NULL);
     int initial = policy_option(run.policy, "initial");
     if (initial >= 0)
         options[initial] = 1;
-    meta_run_study(&run);
+    transfer_run_study(&run);
     for (size_t i = 0; i < CONFIGS; i++)
         optimum = fmax(optimum, accuracy[target][i]);
     for (size_t t = 0, at = 0; t <= QUERIES_MAX; t++) {

@@ -2,7 +2,7 @@
  * parameters: the first one, which fits and factors the earlier studies, and the median of ten after 50 values.
  * Milliseconds of one core (processor time).  In the rows "kept" nothing lets go of the earlier studies: each of them
  * takes part in every evaluation of the acquisition function.  The exit code is 1 when one is over 100 after 50. */
-#include "tests/bench/meta.h"
+#include "tests/bench/transfer.h"
 #include "engine/registry.h"
 
 #include <time.h>
@@ -90,7 +90,7 @@ static int run_row(size_t r)
     struct error           err = {0};
     struct session        *session;
     must(space_init(&space, &err), &err);
-    meta_set_options(policy, rows[r].options, options);
+    transfer_set_options(policy, rows[r].options, options);
     struct problem problem = {.space = &space,
                               .options = options,
                               .seed = 7,

@@ -1,14 +1,14 @@
 /* The synthetic experiment of RM-GP-UCB and RM-GP-TS (Dai, thesis, D.2.1.1 and 7.6.1): functions drawn from a Gaussian
  * process on 1,000 points of [0, 1], four earlier studies of 20 points with known gaps, 50 queries.
- * usage: meta [--functions N] [--from K] [--only TEXT]      N functions from number K on; 40 unless said otherwise, the
- *                                                         full table has 200.  TEXT: rows whose name contains it
+ * usage: earlier [--functions N] [--from K] [--only TEXT]      N functions from number K on; 40 unless said otherwise,
+ * the full table has 200.  TEXT: rows whose name contains it
  * Prints one CSV line per row and time: simple regret, reference of an independent implementation, z = (mean -
  * reference) / sqrt(se^2 + reference_se^2).  The exit code is 1 when some z exceeds 3.6, when more exceed 2 than 99 % of
  * samples of independent cells would, when an order of TARGETS is broken, or when the weights of the unlike studies
  * do not fall below 0.05 within 10 queries in 90 % of the runs. */
 #include "engine/gp/kernel.h"
 #include "engine/registry.h"
-#include "tests/bench/meta.h"
+#include "tests/bench/transfer.h"
 
 enum {
     POINTS = 1000,
@@ -143,29 +143,29 @@ static void run_function(const struct row *row, uint64_t number, const double *f
     struct rng                rng = rng_at(number, 3, RNG_TEST);
     must(space_init(&space, &err), &err);
     make_earlier(number, row->gaps, f, &earlier);
-    struct meta_run run = {.policy = policy_find(row->policy),
-                           .problem = {.space = &space,
-                                       .options = options,
-                                       .seed = number,
-                                       .memory_bytes = 1 << 27,
-                                       .earlier = earlier.study,
-                                       .earlier_len = row->gaps == NONE ? 0 : STUDIES},
-                           .noise_stream = number,
-                           .noise_sd = NOISE_SD,
-                           .f = f,
-                           .first = rng_below(&rng, POINTS),
-                           .queries = QUERIES_MAX,
-                           .places = places,
-                           .look = look,
-                           .arg = &watched};
-    meta_set_options(run.policy, "kernel=3 length_scale=.05 signal_variance=1 noise_variance=.01 initial=1 repeat=1",
-                     options);
+    struct transfer_run run = {.policy = policy_find(row->policy),
+                               .problem = {.space = &space,
+                                           .options = options,
+                                           .seed = number,
+                                           .memory_bytes = 1 << 27,
+                                           .earlier = earlier.study,
+                                           .earlier_len = row->gaps == NONE ? 0 : STUDIES},
+                               .noise_stream = number,
+                               .noise_sd = NOISE_SD,
+                               .f = f,
+                               .first = rng_below(&rng, POINTS),
+                               .queries = QUERIES_MAX,
+                               .places = places,
+                               .look = look,
+                               .arg = &watched};
+    transfer_set_options(run.policy,
+                         "kernel=3 length_scale=.05 signal_variance=1 noise_variance=.01 initial=1 repeat=1", options);
     double own[TRANSFER_OPTIONS_MAX];
-    meta_set_options(run.policy, row->options, own);
+    transfer_set_options(run.policy, row->options, own);
     for (int i = 0; run.policy->options[i].name != NULL; i++)
         if (own[i] != run.policy->options[i].fallback && !isnan(own[i]))
             options[i] = own[i];
-    meta_run_study(&run);
+    transfer_run_study(&run);
     for (size_t i = 0; i < POINTS; i++)
         optimum = fmax(optimum, f[i]);
     for (size_t t = 0; t <= QUERIES_MAX; t++) {
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
         else if (has_value && strcmp(argv[i], "--only") == 0)
             only = argv[i + 1];
         else
-            return fprintf(stderr, "usage: meta [--functions 2..%d] [--from K] [--only TEXT]\n", FUNCTIONS_MAX), 2;
+            return fprintf(stderr, "usage: earlier [--functions 2..%d] [--from K] [--only TEXT]\n", FUNCTIONS_MAX), 2;
     }
     mat_use_one_thread();
     make_factor();
