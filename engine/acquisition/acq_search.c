@@ -81,7 +81,7 @@ static bool is_pending(const struct acq_search *search, const double *point)
 static void pool_add(struct pool *pool, const struct acq_search *search)
 {
     double *point = pool_next(pool, search->space);
-    if (!used_points_find(search->finite, search->space, point) || is_pending(search, point))
+    if (!used_points_find(search->used, search->space, point) || is_pending(search, point))
         return;
     space_encode(search->space, point, pool->U + pool->len * search->space->dims);
     pool->len++;
@@ -92,7 +92,7 @@ static void add_all(struct run *run)
     const struct acq_search *search = run->search;
     const struct space      *space = search->space;
     for (bool more = space_first(space, run->best); more; more = space_step(space, run->best)) {
-        if (used_points_has(search->finite, run->best))
+        if (used_points_has(search->used, run->best))
             continue;
         memcpy(pool_next(&run->pool, space), run->best, space->params_len * sizeof(double));
         pool_add(&run->pool, search);
@@ -316,7 +316,7 @@ static void add_move(struct run *run, const double *point, size_t param, double 
     memcpy(moved, point, space->params_len * sizeof *moved);
     moved[param] = param_value(p, index);
     space_settle(space, run->fill, moved);
-    if (moved[param] != param_value(p, index) || used_points_has(run->search->finite, moved) ||
+    if (moved[param] != param_value(p, index) || used_points_has(run->search->used, moved) ||
         is_pending(run->search, moved))
         return;
     space_encode(space, moved, moves->U + moves->len * space->dims);

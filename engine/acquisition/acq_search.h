@@ -11,7 +11,7 @@
 
 struct acq_search {
     const struct space       *space;   /* from space_hold: with what is held */
-    const struct used_points *finite;  /* used points are not proposed */
+    const struct used_points *used;    /* used points are not proposed */
     const double             *pending; /* [pending_len][params_len] proposed only when nothing else is left */
     size_t                    pending_len;
     const double             *anchors; /* [anchors_len][params_len] good points, neighbours of which are tried */

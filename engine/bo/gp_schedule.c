@@ -90,7 +90,7 @@ enum status gp_schedule_search(const struct gp_study *study, const struct ask *a
                                wanted->slope == NULL ? SAMPLES_JOINT : SAMPLES_MAX);
     struct acq_search search = {
         .space = wanted->view,
-        .finite = &study->used,
+        .used = &study->used,
         .anchors = anchors,
         .anchors_len = count,
         .lower = wanted->lower,

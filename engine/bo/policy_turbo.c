@@ -130,7 +130,7 @@ static enum status search(struct session *session, const struct situation *now, 
     space_encode(model->space, anchors, u);
     trust_region_box(&now->region, model->space, session->study.group_of, now->theta, u, box);
     struct acq_search wanted = {.space = &now->view,
-                                .finite = &session->study.used,
+                                .used = &session->study.used,
                                 .anchors = anchors,
                                 .anchors_len = count,
                                 .lower = box,

@@ -257,7 +257,7 @@ void several_show(struct several *own, size_t metric)
 void several_note(const struct several *own, double *const *theta, struct proposal *out)
 {
     struct gp_note   head = own->head;
-    struct gp_record records[METRICS_PARTS_MAX];
+    struct gp_record records[SEVERAL_PARTS_MAX];
     head.finished = trial_log_finished(&own->study->log);
     head.models = several_active(own);
     for (size_t p = 0; p < head.models; p++)

@@ -8,7 +8,7 @@
 #include "engine/acquisition/acq_several.h"
 #include "engine/bo/gp_note.h"
 
-enum { METRICS_PARTS_MAX = ACQ_METRICS_MAX };
+enum { SEVERAL_PARTS_MAX = ACQ_METRICS_MAX };
 
 struct several_part {
     struct trial_log log;
@@ -23,10 +23,10 @@ struct several {
     const struct kernel_kind *kernel;
     struct several_part      *parts;                        /* [len + 1] */
     size_t                    objectives, len;              /* len: without the last part */
-    size_t                    metric_of[METRICS_PARTS_MAX]; /* which metric of the problem a part models */
+    size_t                    metric_of[SEVERAL_PARTS_MAX]; /* which metric of the problem a part models */
     size_t                    shown;                        /* the part that several_model is of */
     struct gp_note            head;                         /* of the last recorded fits, and these */
-    struct gp_record          records[METRICS_PARTS_MAX];
+    struct gp_record          records[SEVERAL_PARTS_MAX];
 };
 
 /* INVALID "not_supported" when the fits of so many metrics and parameters do not fit into a note. */

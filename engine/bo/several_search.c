@@ -49,8 +49,8 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
     for (size_t p = 0; p < parts; p++)
         TRY(gp_posterior(part[p].model.gp, U, m, mean + p * m, var + p * m, &part[p].memory.scratch, err));
     for (size_t i = 0; i < m; i++) {
-        double at[METRICS_PARTS_MAX] = {0}, sd[METRICS_PARTS_MAX] = {0};
-        double dmean[METRICS_PARTS_MAX], dsd[METRICS_PARTS_MAX];
+        double at[SEVERAL_PARTS_MAX] = {0}, sd[SEVERAL_PARTS_MAX] = {0};
+        double dmean[SEVERAL_PARTS_MAX], dsd[SEVERAL_PARTS_MAX];
         for (size_t p = 0; p < parts; p++) {
             at[p] = mean[p * m + i];
             sd[p] = acq_sd(var[p * m + i]);
@@ -65,9 +65,9 @@ static double slope(void *arg, const double *u, double *gradient)
 {
     struct target  *target = arg;
     size_t          dims = target->own->study->problem->space->dims, parts = target->acq.len;
-    double          mean[METRICS_PARTS_MAX] = {0}, sd[METRICS_PARTS_MAX] = {0};
-    double          dmean[METRICS_PARTS_MAX], dsd[METRICS_PARTS_MAX];
-    struct gp_slope at[METRICS_PARTS_MAX];
+    double          mean[SEVERAL_PARTS_MAX] = {0}, sd[SEVERAL_PARTS_MAX] = {0};
+    double          dmean[SEVERAL_PARTS_MAX], dsd[SEVERAL_PARTS_MAX];
+    struct gp_slope at[SEVERAL_PARTS_MAX];
     for (size_t p = 0; p < parts; p++) {
         const struct several_part *part = &target->own->parts[p];
         double                    *work = part->work, *slopes = work + 3 * part->model.gp->n;
@@ -173,7 +173,7 @@ static enum status propose(struct several *own, const struct ask *ask, const str
 {
     const struct space  *space = own->study->problem->space;
     struct several_part *first = &own->parts[0];
-    double              *theta[METRICS_PARTS_MAX];
+    double              *theta[SEVERAL_PARTS_MAX];
     bool                 is_due = several_is_due(own);
     struct target        target = {.own = own};
     double               began = ask_clock_ms(ask);

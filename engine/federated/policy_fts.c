@@ -180,7 +180,7 @@ static struct acq_search search_of(const struct session *session, const struct a
     size_t most = 400000 / (session->shared.count + view->dims);
     return (struct acq_search){
         .space = view,
-        .finite = &session->study.used,
+        .used = &session->study.used,
         .seed = session->study.problem->seed,
         .trial = ask->trial,
         .samples = most < samples ? most : samples,

@@ -7,16 +7,16 @@
 
 static const uint64_t EMPTY = UINT64_MAX;
 
-void used_points_init(struct used_points *finite, struct arena *arena, const struct space *space, bool repeats)
+void used_points_init(struct used_points *set, struct arena *arena, const struct space *space, bool repeats)
 {
-    *finite = (struct used_points){.space = space, .arena = arena, .count = repeats ? SIZE_MAX : space_count(space)};
+    *set = (struct used_points){.space = space, .arena = arena, .count = repeats ? SIZE_MAX : space_count(space)};
 }
 
-static uint64_t number(const struct used_points *finite, const double *point)
+static uint64_t number(const struct used_points *set, const double *point)
 {
     uint64_t number = 0;
-    for (size_t i = 0; i < finite->space->params_len; i++) {
-        const struct param *param = &finite->space->params[i];
+    for (size_t i = 0; i < set->space->params_len; i++) {
+        const struct param *param = &set->space->params[i];
         number = number * (uint64_t)param_count(param);
         number += isnan(point[i]) ? 0 : (uint64_t)param_index(param, point[i]);
     }
@@ -32,44 +32,44 @@ static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t number)
     return &slots[at];
 }
 
-static enum status grow(struct used_points *finite, struct error *err)
+static enum status grow(struct used_points *set, struct error *err)
 {
-    size_t    capacity = finite->capacity == 0 ? 64 : 2 * finite->capacity;
-    uint64_t *slots = ARENA_NEW(finite->arena, uint64_t, capacity);
+    size_t    capacity = set->capacity == 0 ? 64 : 2 * set->capacity;
+    uint64_t *slots = ARENA_NEW(set->arena, uint64_t, capacity);
     if (slots == NULL)
         return error_no_memory(err);
     memset(slots, 0xff, capacity * sizeof *slots);
-    for (size_t i = 0; i < finite->capacity; i++)
-        if (finite->slots[i] != EMPTY)
-            *slot_of(slots, capacity, finite->slots[i]) = finite->slots[i];
-    finite->slots = slots;
-    finite->capacity = capacity;
+    for (size_t i = 0; i < set->capacity; i++)
+        if (set->slots[i] != EMPTY)
+            *slot_of(slots, capacity, set->slots[i]) = set->slots[i];
+    set->slots = slots;
+    set->capacity = capacity;
     return STATUS_OK;
 }
 
-enum status used_points_add(struct used_points *finite, const double *point, struct error *err)
+enum status used_points_add(struct used_points *set, const double *point, struct error *err)
 {
-    if (finite->count == SIZE_MAX || !space_has(finite->space, point))
+    if (set->count == SIZE_MAX || !space_has(set->space, point))
         return STATUS_OK;
-    if (2 * (finite->used + 1) > finite->capacity)
-        TRY(grow(finite, err));
-    uint64_t *slot = slot_of(finite->slots, finite->capacity, number(finite, point));
-    finite->used += *slot == EMPTY;
-    *slot = number(finite, point);
+    if (2 * (set->used + 1) > set->capacity)
+        TRY(grow(set, err));
+    uint64_t *slot = slot_of(set->slots, set->capacity, number(set, point));
+    set->used += *slot == EMPTY;
+    *slot = number(set, point);
     return STATUS_OK;
 }
 
-bool used_points_has(const struct used_points *finite, const double *point)
+bool used_points_has(const struct used_points *set, const double *point)
 {
-    return finite->used > 0 && *slot_of(finite->slots, finite->capacity, number(finite, point)) != EMPTY;
+    return set->used > 0 && *slot_of(set->slots, set->capacity, number(set, point)) != EMPTY;
 }
 
 /* The walk is a cycle of different points, and among any used + 1 of them one is not used: if there were only used
  * ones, the cycle is shorter than that. */
-bool used_points_find(const struct used_points *finite, const struct space *view, double *point)
+bool used_points_find(const struct used_points *set, const struct space *view, double *point)
 {
-    size_t steps = finite->used;
-    while (used_points_has(finite, point)) {
+    size_t steps = set->used;
+    while (used_points_has(set, point)) {
         if (steps-- == 0)
             return false;
         (void)space_step(view, point);

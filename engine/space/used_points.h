@@ -21,14 +21,14 @@ struct used_points {
 };
 
 /* repeats: points may come again; the space is then treated as one that is not finite. */
-void used_points_init(struct used_points *finite, struct arena *arena, const struct space *space, bool repeats);
+void used_points_init(struct used_points *set, struct arena *arena, const struct space *space, bool repeats);
 
 /* Errors: NO_MEMORY. */
-MUST_CHECK enum status used_points_add(struct used_points *finite, const double *point, struct error *err);
-bool                   used_points_has(const struct used_points *finite, const double *point);
+MUST_CHECK enum status used_points_add(struct used_points *set, const double *point, struct error *err);
+bool                   used_points_has(const struct used_points *set, const double *point);
 
 /* Steps on from point, itself included, to one that is not used; view: the space with what is held (space_hold).
  * False: all are used.  O(used) steps. */
-bool used_points_find(const struct used_points *finite, const struct space *view, double *point);
+bool used_points_find(const struct used_points *set, const struct space *view, double *point);
 
 #endif

@@ -380,7 +380,7 @@ static enum status search_points(struct asking *a, const struct space *view, dou
         return error_no_memory(err);
     struct acq_search search = {
         .space = view,
-        .finite = &s->used,
+        .used = &s->used,
         .anchors = anchors,
         .anchors_len = choose_anchors(a, anchors),
         .seed = s->problem->seed,

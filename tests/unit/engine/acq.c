@@ -147,7 +147,7 @@ static bool is_mixed_point(const double *u, size_t dims)
 struct setting {
     struct arena       arena, scratch;
     struct space       space;
-    struct used_points finite;
+    struct used_points used;
     struct hill        hill;
     struct acq_search  search;
 };
@@ -158,10 +158,10 @@ static void setting_init(struct setting *s, const struct param *params, size_t l
     CU_ASSERT_EQUAL_FATAL(space_init(&s->space, NULL), STATUS_OK);
     arena_init(&s->arena, 1 << 20);
     arena_init(&s->scratch, 1 << 24);
-    used_points_init(&s->finite, &s->arena, &s->space, false);
+    used_points_init(&s->used, &s->arena, &s->space, false);
     s->hill = (struct hill){.dims = s->space.dims, .top = top, .all_valid = true};
     s->search = (struct acq_search){.space = &s->space,
-                                    .finite = &s->finite,
+                                    .used = &s->used,
                                     .seed = 9,
                                     .trial = 31,
                                     .samples = 200,
@@ -217,14 +217,14 @@ static void test_finite(void)
     for (size_t k = 0; k < 30; k++) {
         CU_ASSERT_EQUAL_FATAL(acq_search_run(&s.search, point, &s.scratch, &err), STATUS_OK);
         CU_ASSERT_TRUE(space_has(&s.space, point));
-        CU_ASSERT_FALSE(used_points_has(&s.finite, point));
+        CU_ASSERT_FALSE(used_points_has(&s.used, point));
         space_encode(&s.space, point, u);
         double score = hill_slope(&s.hill, u, ignored);
         CU_ASSERT(score <= last);
         last = score;
-        CU_ASSERT_EQUAL(used_points_add(&s.finite, point, NULL), STATUS_OK);
-        CU_ASSERT_EQUAL(used_points_add(&s.finite, point, NULL), STATUS_OK);
-        CU_ASSERT_EQUAL(s.finite.used, k + 1);
+        CU_ASSERT_EQUAL(used_points_add(&s.used, point, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(used_points_add(&s.used, point, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(s.used.used, k + 1);
     }
     CU_ASSERT_EQUAL(acq_search_run(&s.search, point, &s.scratch, &err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(err.code, "search_space_exhausted");
@@ -235,7 +235,7 @@ static void test_finite(void)
     for (size_t k = 0; k < 10; k++) {
         CU_ASSERT_EQUAL_FATAL(acq_search_run(&s.search, point, &s.scratch, &err), STATUS_OK);
         CU_ASSERT_EQUAL(point[1], 1);
-        CU_ASSERT_EQUAL(used_points_add(&s.finite, point, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(used_points_add(&s.used, point, NULL), STATUS_OK);
     }
     CU_ASSERT_EQUAL(acq_search_run(&s.search, point, &s.scratch, &err), STATUS_CONFLICT);
     setting_fini(&s);
@@ -252,12 +252,12 @@ static void test_nearly_used(void)
     setting_init(&s, params, 2, top);
     for (size_t i = 0; i < 90 * 61; i++, (void)space_step(&s.space, point))
         if (!(point[0] == 71 && (point[1] == 5 || point[1] == -7)))
-            CU_ASSERT_EQUAL(used_points_add(&s.finite, point, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL(s.finite.used, 90 * 61 - 2);
+            CU_ASSERT_EQUAL(used_points_add(&s.used, point, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(s.used.used, 90 * 61 - 2);
     for (size_t k = 0; k < 2; k++) {
         CU_ASSERT_EQUAL_FATAL(acq_search_run(&s.search, point, &s.scratch, NULL), STATUS_OK);
         CU_ASSERT(point[0] == 71 && (point[1] == 5 || point[1] == -7));
-        CU_ASSERT_EQUAL(used_points_add(&s.finite, point, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(used_points_add(&s.used, point, NULL), STATUS_OK);
     }
     CU_ASSERT_EQUAL(acq_search_run(&s.search, point, &s.scratch, NULL), STATUS_CONFLICT);
     setting_fini(&s);

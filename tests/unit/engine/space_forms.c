@@ -441,10 +441,10 @@ static enum status peak_scores(void *arg, const double *U, size_t m, double *out
 
 static void search_in(const struct space *space, const double *top, double *point, struct arena *arena)
 {
-    struct used_points finite;
+    struct used_points used;
     struct peak        peak = {top, space->dims};
     struct acq_search  search = {.space = space,
-                                 .finite = &finite,
+                                 .used = &used,
                                  .seed = 3,
                                  .trial = 8,
                                  .samples = 200,
@@ -453,7 +453,7 @@ static void search_in(const struct space *space, const double *top, double *poin
                                  .scores = peak_scores,
                                  .slope = peak_slope,
                                  .arg = &peak};
-    used_points_init(&finite, arena, space, false);
+    used_points_init(&used, arena, space, false);
     CU_ASSERT_FATAL(acq_search_run(&search, point, arena, NULL) == STATUS_OK);
     CU_ASSERT(space_has(space, point));
 }
