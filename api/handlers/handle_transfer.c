@@ -48,7 +48,7 @@ static json_t *render_transfer(struct call *call, const void *result)
                      page->next_cursor);
 }
 
-enum status handle_study_meta_get(struct call *call, struct error *err)
+enum status handle_study_transfer_get(struct call *call, struct error *err)
 {
     const struct page *input = call->input;
     return transfer_history(call->app, &call->caller, call->params[0], input,

@@ -158,7 +158,7 @@ const struct route route_table[] = {
      READS(slice_get),
      .lane = LANE_COMPUTE,
      DOES(slice_get)},
-    {.method = "GET", .path = STUDY "/meta", .scopes = READERS, READS(page), DOES(study_meta_get)},
+    {.method = "GET", .path = STUDY "/transfer", .scopes = READERS, READS(page), DOES(study_transfer_get)},
     {.method = "GET",
      .path = STUDY "/residuals",
      .scopes = READERS,

@@ -169,7 +169,7 @@ static enum status task_init(struct session *s, size_t i, struct error *err)
     for (size_t j = 0; j < study->n; j++) {
         double row = study->rows == NULL ? 0.0 : (double)study->rows[j];
         if (study->rows != NULL && study->rows[j] >= s->problem->space->rows_len)
-            return error_set(err, STATUS_INVALID, "no_such_row", "/algorithm/meta_studies", "there is no row %zu",
+            return error_set(err, STATUS_INVALID, "no_such_row", "/algorithm/earlier_studies", "there is no row %zu",
                              study->rows[j]);
         transfer_session_encode(s, study->rows == NULL ? study->points + j * s->problem->space->params_len : &row,
                                 task->X + j * s->dims);

@@ -18,9 +18,9 @@ static const struct {
     const char *name;
     size_t      offset;
 } transfer_members[] = {
-    {"meta_studies", offsetof(struct transfer_form, studies)},
-    {"meta_observations", offsetof(struct transfer_form, observations)},
-    {"meta_defaults", offsetof(struct transfer_form, defaults)},
+    {"earlier_studies", offsetof(struct transfer_form, studies)},
+    {"earlier_observations", offsetof(struct transfer_form, observations)},
+    {"earlier_defaults", offsetof(struct transfer_form, defaults)},
 };
 enum { MEMBERS = sizeof transfer_members / sizeof transfer_members[0] };
 
@@ -46,7 +46,7 @@ static enum status check_list(struct reading *in, const json_t *list, const char
 static enum status read_ids(struct reading *in, const json_t *list, struct spec_earlier *earlier)
 {
     static const struct member id = {.min = 1, .max = 64};
-    const char                *where = "/algorithm/meta_studies";
+    const char                *where = "/algorithm/earlier_studies";
     TRY(check_list(in, list, where, EARLIER_STUDIES_MAX));
     const char **ids = ARENA_NEW(in->arena, const char *, json_array_size(list));
     if (ids == NULL)
@@ -66,7 +66,7 @@ static enum status read_ids(struct reading *in, const json_t *list, struct spec_
 
 static enum status read_defaults(struct reading *in, const json_t *object, struct spec *spec)
 {
-    const char *where = "/algorithm/meta_defaults", *key;
+    const char *where = "/algorithm/earlier_defaults", *key;
     json_t     *value;
     double     *defaults = ARENA_NEW(in->arena, double, spec->space.params_len + 1);
     if (!json_is_object(object))
@@ -148,7 +148,7 @@ static const struct member given_members[] = {
 
 static enum status read_given(struct reading *in, const json_t *list, struct spec *spec)
 {
-    const char *where = "/algorithm/meta_observations";
+    const char *where = "/algorithm/earlier_observations";
     TRY(check_list(in, list, where, EARLIER_STUDIES_MAX));
     struct earlier_study *given = ARENA_NEW(in->arena, struct earlier_study, json_array_size(list));
     if (given == NULL)
@@ -187,7 +187,7 @@ enum status codec_transfer_read(struct reading *in, const json_t *algorithm, str
     if (form.observations != NULL)
         TRY(read_given(in, form.observations, spec));
     if (spec->earlier.ids_len + spec->earlier.given_len > EARLIER_STUDIES_MAX)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", "/algorithm/meta_observations",
+        return error_set(in->err, STATUS_INVALID, "out_of_range", "/algorithm/earlier_observations",
                          "there may be %d earlier studies in all", EARLIER_STUDIES_MAX);
     return STATUS_OK;
 }
@@ -212,9 +212,9 @@ int codec_transfer_write(const struct spec *spec, json_t *algorithm)
     for (size_t i = 0; i < spec->earlier.ids_len; i++)
         failed |= json_array_append_new(ids, json_string(spec->earlier.ids[i]));
     if (spec->earlier.ids_len > 0)
-        failed |= json_object_set_new(algorithm, "meta_studies", ids);
+        failed |= json_object_set_new(algorithm, "earlier_studies", ids);
     if (spec->earlier.defaults != NULL)
-        failed |= json_object_set_new(algorithm, "meta_defaults", defaults_json(spec));
+        failed |= json_object_set_new(algorithm, "earlier_defaults", defaults_json(spec));
     return failed == 0 ? 0 : -1;
 }
 
@@ -239,8 +239,8 @@ int codec_transfer_write_whole(const struct spec *spec, const struct earlier_stu
         failed |=
             json_array_append_new(list, json_pack("{s:s, s:o}", "name", studies[i].name, "observations", observations));
     }
-    (void)json_object_del(algorithm, "meta_studies");
-    failed |= json_object_set_new(algorithm, "meta_observations", list);
+    (void)json_object_del(algorithm, "earlier_studies");
+    failed |= json_object_set_new(algorithm, "earlier_observations", list);
     return failed == 0 ? 0 : -1;
 }
 
@@ -264,8 +264,8 @@ enum status codec_transfer_check_names(const struct spec *spec, const struct spe
 {
     for (size_t i = 0; i < spec->space.params_len; i++)
         if (!has_default(spec, i) && find_param(&source->space, spec->space.params[i].name) == source->space.params_len)
-            return error_set(err, STATUS_INVALID, "meta_parameter_missing", where,
-                             "it has no parameter %.60s: say its value there in meta_defaults",
+            return error_set(err, STATUS_INVALID, "earlier_parameter_missing", where,
+                             "it has no parameter %.60s: say its value there in earlier_defaults",
                              spec->space.params[i].name);
     return STATUS_OK;
 }

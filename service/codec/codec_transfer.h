@@ -1,7 +1,7 @@
 /* What an algorithm is to learn from <-> JSON, and the points of one space in another.
- *   "meta_studies": ["std_..", ..]            studies of the store
- *   "meta_observations": [{"name", "observations": [{"point" or "candidate", "value"}, ..]}, ..]
- *   "meta_defaults": {"momentum": 0.9, ..}    values of parameters that an earlier study does not have */
+ *   "earlier_studies": ["std_..", ..]            studies of the store
+ *   "earlier_observations": [{"name", "observations": [{"point" or "candidate", "value"}, ..]}, ..]
+ *   "earlier_defaults": {"momentum": 0.9, ..}    values of parameters that an earlier study does not have */
 #ifndef GNOMON_SERVICE_CODEC_CODEC_TRANSFER_H
 #define GNOMON_SERVICE_CODEC_CODEC_TRANSFER_H
 
@@ -13,15 +13,15 @@ bool codec_transfer_is_member(const char *key);
  * space, or a row, and a value.  INVALID "not_supported" in a private study. */
 MUST_CHECK enum status codec_transfer_read(struct reading *in, const json_t *algorithm, struct spec *spec);
 
-/* Adds meta_studies and meta_defaults, not the observations; 0, or -1 when out of memory. */
+/* Adds earlier_studies and earlier_defaults, not the observations; 0, or -1 when out of memory. */
 int codec_transfer_write(const struct spec *spec, json_t *algorithm);
 
-/* In place of meta_studies, everything as observations: what makes the specification whole without the store.
+/* In place of earlier_studies, everything as observations: what makes the specification whole without the store.
  * studies [len] of the problem, their values signed.  0, or -1. */
 int codec_transfer_write_whole(const struct spec *spec, const struct earlier_study *studies, size_t len,
                                json_t *algorithm);
 
-/* INVALID "meta_parameter_missing" at where: a parameter that source lacks and that has no default. */
+/* INVALID "earlier_parameter_missing" at where: a parameter that source lacks and that has no default. */
 MUST_CHECK enum status codec_transfer_check_names(const struct spec *spec, const struct spec *source, const char *where,
                                                   struct error *err);
 

@@ -29,7 +29,7 @@ static enum status check_metrics(const struct collect *work, const struct spec *
     const struct metric *own = &work->spec->metrics[0], *other = &source->metrics[0];
     if (source->metrics_len == 1 && strcmp(own->name, other->name) == 0 && own->goal == other->goal)
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "meta_metrics_differ", work->where,
+    return error_set(err, STATUS_INVALID, "earlier_metrics_differ", work->where,
                      "it must have one metric, %.60s, with the same goal", own->name);
 }
 
@@ -37,10 +37,10 @@ static enum status check_space(const struct collect *work, const struct spec *so
 {
     const struct space *own = &work->spec->space, *other = &source->space;
     if (source->is_private)
-        return error_set(err, STATUS_INVALID, "meta_space_differs", work->where,
+        return error_set(err, STATUS_INVALID, "earlier_space_differs", work->where,
                          "it is private: rows of different releases cannot be compared");
     if (own->kind != other->kind || own->rows_len != other->rows_len || own->columns != other->columns)
-        return error_set(err, STATUS_INVALID, "meta_space_differs", work->where,
+        return error_set(err, STATUS_INVALID, "earlier_space_differs", work->where,
                          "its space is of another kind, or its candidates have another shape");
     return own->kind == SPACE_PARAMETERS ? codec_transfer_check_names(work->spec, source, work->where, err) : STATUS_OK;
 }
@@ -172,7 +172,7 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
     TRY(gather(work, &source.spec, trials, len, &g, err));
     TRY(thin(work, &g, err));
     if (g.len == 0)
-        return error_set(err, STATUS_CONFLICT, "meta_study_empty", work->where,
+        return error_set(err, STATUS_CONFLICT, "earlier_study_empty", work->where,
                          "it has no value at a point of the new space (%zu elsewhere)", len);
     bool on_rows = source.spec.space.kind == SPACE_CANDIDATES;
     if (on_rows)
@@ -187,7 +187,7 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
 {
     struct collect *work = arg;
     for (size_t i = 0; i < work->spec->earlier.ids_len; i++) {
-        snprintf(work->where, sizeof work->where, "/algorithm/meta_studies/%zu", i);
+        snprintf(work->where, sizeof work->where, "/algorithm/earlier_studies/%zu", i);
         enum status status = caller_sees(work->caller, "study", work->spec->earlier.ids[i], err);
         if (status == STATUS_OK)
             status = copy_study(conn, work, i, err);
@@ -207,8 +207,8 @@ enum status transfer_collect(struct app *app, struct caller *caller, const struc
     if (new->policy->read_transfer == NULL)
         return STATUS_OK;
     if (len == 0)
-        return error_set(err, STATUS_INVALID, "missing_member", "/algorithm/meta_studies",
-                         "%s needs meta_studies or meta_observations", new->policy->name);
+        return error_set(err, STATUS_INVALID, "missing_member", "/algorithm/earlier_studies",
+                         "%s needs earlier_studies or earlier_observations", new->policy->name);
     struct collect work = {.app = app,
                            .caller = caller,
                            .spec = new,
@@ -319,7 +319,7 @@ enum status transfer_check_rows(const struct spec *spec, const struct transfer_s
         if (digest[0] == '\0')
             digest_rows(&spec->space, digest);
         if (strcmp(source->matrix, digest) != 0)
-            return error_set(err, STATUS_CONFLICT, "meta_matrix_differs", "",
+            return error_set(err, STATUS_CONFLICT, "earlier_matrix_differs", "",
                              "the candidates are not those of the earlier study %s, so their numbers mean other rows",
                              source->study);
     }
@@ -405,7 +405,7 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     struct study study;
     TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &study, err));
     if (study.spec.policy->read_transfer == NULL)
-        return error_set(err, STATUS_CONFLICT, "no_meta_studies", "", "the algorithm %s learns from no other study",
+        return error_set(err, STATUS_CONFLICT, "no_earlier_studies", "", "the algorithm %s learns from no other study",
                          study.spec.policy->name);
     work->spec = &study.spec;
     TRY(read_all(conn, work->id, work->spec, work->caller->arena, &work->out->sources, err));

@@ -23,9 +23,9 @@ struct transfer_sources {
 
 /* Reads what new learns from; empty when its algorithm learns from nothing.  Of more than EARLIER_VALUES_MAX values every
  * k-th by rank is taken, the best first.
- * Errors, with the pointer of the culprit: INVALID "missing_member" (there is none), "meta_metrics_differ",
- * "meta_space_differs", "meta_parameter_missing"; NOT_FOUND "study_not_found" (also one that the token may not see);
- * FORBIDDEN "not_shareable"; CONFLICT "meta_study_empty". */
+ * Errors, with the pointer of the culprit: INVALID "missing_member" (there is none), "earlier_metrics_differ",
+ * "earlier_space_differs", "earlier_parameter_missing"; NOT_FOUND "study_not_found" (also one that the token may not see);
+ * FORBIDDEN "not_shareable"; CONFLICT "earlier_study_empty". */
 MUST_CHECK enum status transfer_collect(struct app *app, struct caller *caller, const struct spec *new,
                                         struct transfer_sources *out, struct error *err);
 
@@ -37,10 +37,10 @@ MUST_CHECK enum status transfer_store(struct db_conn *conn, const struct study *
                                       struct error *err);
 
 /* The snapshot, for a session; on candidates after the matrix, which must be the one that it is about.
- * Errors: CONFLICT "meta_matrix_differs". */
+ * Errors: CONFLICT "earlier_matrix_differs". */
 MUST_CHECK enum status transfer_load(struct db_conn *conn, const char *study, const struct spec *spec,
                                      struct arena *arena, struct transfer_sources *out, struct error *err);
-/* The rows of spec, which are there, are those that the sources are about; otherwise CONFLICT "meta_matrix_differs". */
+/* The rows of spec, which are there, are those that the sources are about; otherwise CONFLICT "earlier_matrix_differs". */
 MUST_CHECK enum status transfer_check_rows(const struct spec *spec, const struct transfer_sources *sources,
                                            struct error *err);
 /* As transfer_load, but without a look at the matrix: for an export. */
@@ -48,7 +48,7 @@ MUST_CHECK enum status transfer_snapshot(struct db_conn *conn, const char *study
                                          struct arena *arena, struct transfer_sources *out, struct error *err);
 
 /* What each suggestion thought of the earlier studies, in the order of the trials.
- * CONFLICT "no_meta_studies" when the algorithm learns from none. */
+ * CONFLICT "no_earlier_studies" when the algorithm learns from none. */
 struct transfer_item {
     int64_t trial, rounds;
     double  nu;

@@ -446,7 +446,7 @@ def learner(trials, **algorithm):
     def record(r):
         r.study("$first", study(DOWN, cube(2), 1, "random"))
         r.observe("$first", *earlier(4, 0.0))
-        r.study("$s", study(DOWN, cube(2), 71, **algorithm, meta_studies=["$first"], meta_observations=[
+        r.study("$s", study(DOWN, cube(2), 71, **algorithm, earlier_studies=["$first"], earlier_observations=[
             {"name": "near", "observations": earlier(5, 0.1)}, {"name": "far", "observations": earlier(6, 0.9, 30)}]))
         run(r, trials, bowl)
     return record
@@ -458,7 +458,7 @@ def learner_of_rows(trials, **algorithm):
         r.study("$first", study(DOWN, where, 1, "random"))
         r.rows("$first", data)
         r.observe("$first", *[{"candidate": i, "value": round(bowl(data[i]), 4)} for i in range(0, 50, 4)])
-        r.study("$s", study(DOWN, where, 72, **algorithm, meta_studies=["$first"]))
+        r.study("$s", study(DOWN, where, 72, **algorithm, earlier_studies=["$first"]))
         r.rows("$s", data)
         run(r, trials, lambda row: bowl(data[row]) + 0.1 * data[row][0])
     return record

@@ -110,7 +110,7 @@ const setups = {
     'trial_queue candidates': openRows, study_predict: observed, 'study_predict candidates': observedRows,
     'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
-    study_privacy: declared('private', 'private'), study_meta: create('earlier'),
+    study_privacy: declared('private', 'private'), study_transfer: create('earlier'),
     study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
     trial_retry: givenUp,
     federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),

@@ -13,7 +13,7 @@ const hill = (at) => (p) => 0 - (p.a - at) ** 2 - 0.5 * (p.b - 0.25) ** 2;
 const algorithms = ['rm-gp-ucb', 'rm-gp-ts', 'rgpe', 'taf'];
 const create = (members, expected = 201) => api.expect(expected, 'POST', '/v1/studies', { json: {
     name: 'later', metrics, space: square, seed: 11, ...members } });
-const learner = (ids, members = {}, name = 'rm-gp-ucb') => create({ algorithm: { name, meta_studies: ids, ...members } });
+const learner = (ids, members = {}, name = 'rm-gp-ucb') => create({ algorithm: { name, earlier_studies: ids, ...members } });
 
 // An earlier study with a value of f at every point of a grid.
 async function earlier(f, members = {}, points = null) {
@@ -34,16 +34,16 @@ const near = await earlier(hill(0.75)), far = await earlier((p) => 3 * Math.sin(
 for (const name of algorithms)
     test(`${name}: starts where an earlier study was good, and goes on`, async () => {
         const { id, algorithm } = await learner([near], {}, name);
-        assert.deepEqual(algorithm.meta_studies, [near]);
+        assert.deepEqual(algorithm.earlier_studies, [near]);
         const trials = [];
         for (let i = 0; i < 8; i++) trials.push(await step(id, hill(0.7)));
         assert.ok(trials.slice(0, 3).some((t) => Math.hypot(t.point.a - 0.75, t.point.b - 0.25) < 0.3),
             JSON.stringify(trials.map((t) => t.point)));
         assert.ok(trials.every((t) => t.model.policy === name && t.model.fallback === null));
         assert.equal(new Set(trials.map((t) => JSON.stringify(t.point))).size, 8);
-        const meta = await api.get(`/v1/studies/${id}/meta`);
-        assert.deepEqual(meta.studies, [{ study: near, name: 'earlier', observations: 25, skipped: 0, revision: 50 }]);
-        assert.deepEqual(meta.suggestions.map((s) => [s.trial, s.observations]), trials.map((t, i) => [i + 1, i]));
+        const transfer = await api.get(`/v1/studies/${id}/transfer`);
+        assert.deepEqual(transfer.studies, [{ study: near, name: 'earlier', observations: 25, skipped: 0, revision: 50 }]);
+        assert.deepEqual(transfer.suggestions.map((s) => [s.trial, s.observations]), trials.map((t, i) => [i + 1, i]));
         const { best } = await api.get(`/v1/studies/${id}`);
         assert.ok(best.value > -0.02, `${best.value}`);
     });
@@ -51,7 +51,7 @@ for (const name of algorithms)
 test('weights over time: the study that does not fit loses them, nu shrinks', async () => {
     const { id } = await learner([near, far]);
     for (let i = 0; i < 9; i++) await step(id, hill(0.7));
-    const { suggestions } = await api.get(`/v1/studies/${id}/meta`);
+    const { suggestions } = await api.get(`/v1/studies/${id}/transfer`);
     assert.deepEqual(suggestions[0].weights, [0.5, 0.5]);
     assert.deepEqual(suggestions[0].gaps, [null, null]);
     assert.equal(suggestions[0].nu, 1);
@@ -61,9 +61,9 @@ test('weights over time: the study that does not fit loses them, nu shrinks', as
         assert.ok(s.weights[0] > s.weights[1] && s.gaps[0] < s.gaps[1]);
     });
     assert.ok(suggestions.at(-1).weights[1] < suggestions[1].weights[1]);
-    const first = await api.get(`/v1/studies/${id}/meta?limit=4`);
+    const first = await api.get(`/v1/studies/${id}/transfer?limit=4`);
     assert.deepEqual(first.suggestions, suggestions.slice(0, 4));
-    const rest = await api.get(`/v1/studies/${id}/meta?limit=100&cursor=${first.next_cursor}`);
+    const rest = await api.get(`/v1/studies/${id}/transfer?limit=100&cursor=${first.next_cursor}`);
     assert.deepEqual([rest.suggestions, rest.next_cursor], [suggestions.slice(4), null]);
 });
 
@@ -80,22 +80,22 @@ test('a restart and a deleted earlier study change nothing', async () => {
     const again = [await step(ids[1], hill(0.4)), await step(ids[1], hill(0.4))];
     const shown = (t) => [t.point, t.model.mean, t.model.sd];
     assert.deepEqual(again.map(shown), lived.map(shown));
-    assert.equal((await api.get(`/v1/studies/${ids[0]}/meta`)).studies[0].study, source);
+    assert.equal((await api.get(`/v1/studies/${ids[0]}/transfer`)).studies[0].study, source);
 });
 
 test('what comes with the request is as good as a study of the store', async () => {
     const observations = Array.from({ length: 25 }, (_, i) => ({ a: (i % 5) / 4, b: Math.floor(i / 5) / 4 }))
         .map((point) => ({ point, value: hill(0.75)(point) }));
-    const given = await create({ algorithm: { name: 'rm-gp-ucb', meta_observations: [{ name: 'elsewhere', observations }] } });
+    const given = await create({ algorithm: { name: 'rm-gp-ucb', earlier_observations: [{ name: 'elsewhere', observations }] } });
     const stored = await learner([near]);
-    assert.equal(given.algorithm.meta_observations, undefined);
+    assert.equal(given.algorithm.earlier_observations, undefined);
     assert.deepEqual((await step(given.id, hill(0.7))).point, (await step(stored.id, hill(0.7))).point);
-    assert.deepEqual((await api.get(`/v1/studies/${given.id}/meta`)).studies,
+    assert.deepEqual((await api.get(`/v1/studies/${given.id}/transfer`)).studies,
         [{ study: null, name: 'elsewhere', observations: 25, skipped: 0, revision: null }]);
     // an export is whole without the store
     for (const { id } of [given, stored]) {
         const { study } = await api.get(`/v1/studies/${id}/export`);
-        assert.deepEqual(study.algorithm.meta_observations[0].observations, observations);
+        assert.deepEqual(study.algorithm.earlier_observations[0].observations, observations);
         const { id: copy } = await api.post('/v1/studies', study, 201);
         assert.deepEqual((await step(copy, hill(0.7))).point, (await api.get(`/v1/studies/${id}/trials/1`)).point);
     }
@@ -104,11 +104,11 @@ test('what comes with the request is as good as a study of the store', async () 
 test('goal minimize: values keep their sign', async () => {
     const loss = { metrics: [{ name: 'loss', goal: 'minimize' }] };
     const source = await earlier((p) => -hill(0.75)(p), loss);
-    const { id } = await create({ ...loss, algorithm: { name: 'rm-gp-ucb', meta_studies: [source] } });
+    const { id } = await create({ ...loss, algorithm: { name: 'rm-gp-ucb', earlier_studies: [source] } });
     const same = await learner([near]);
     assert.deepEqual((await step(id, (p) => -hill(0.7)(p))).point, (await step(same.id, hill(0.7))).point);
     const { study } = await api.get(`/v1/studies/${id}/export`);
-    assert.ok(study.algorithm.meta_observations[0].observations.every((o) => o.value >= 0));
+    assert.ok(study.algorithm.earlier_observations[0].observations.every((o) => o.value >= 0));
 });
 
 test('spaces are matched by name', async () => {
@@ -117,15 +117,15 @@ test('spaces are matched by name', async () => {
     const points = [{ b: 3, kind: 'x', only: 1.5 }, { b: 9, kind: 'z', only: 1.25 }, { b: 30, kind: 'y', only: 1 }, { b: 7, kind: 'y', only: 2 }];
     const source = await earlier((p) => p.b, { space: wide }, points);
     const own = space(double('b', 2.5, 20), { name: 'kind', type: 'categorical', values: ['y', 'x'] }, double('new', 0.5, 8.25));
-    const refused = await create({ space: own, algorithm: { name: 'rm-gp-ucb', meta_studies: [near, source] } }, [422, 'meta_parameter_missing']);
-    assert.deepEqual(refused.errors.map((e) => e.pointer), ['/algorithm/meta_studies/0']);
-    assert.match(refused.errors[0].detail ?? refused.detail, /kind|meta_defaults/);
-    const { id, algorithm } = await create({ space: own, algorithm: { name: 'rm-gp-ucb', meta_studies: [source], meta_defaults: { new: 2.385 } } });
-    assert.deepEqual(algorithm.meta_defaults, { new: 2.385 });
-    const [copied] = (await api.get(`/v1/studies/${id}/meta`)).studies;
+    const refused = await create({ space: own, algorithm: { name: 'rm-gp-ucb', earlier_studies: [near, source] } }, [422, 'earlier_parameter_missing']);
+    assert.deepEqual(refused.errors.map((e) => e.pointer), ['/algorithm/earlier_studies/0']);
+    assert.match(refused.errors[0].detail ?? refused.detail, /kind|earlier_defaults/);
+    const { id, algorithm } = await create({ space: own, algorithm: { name: 'rm-gp-ucb', earlier_studies: [source], earlier_defaults: { new: 2.385 } } });
+    assert.deepEqual(algorithm.earlier_defaults, { new: 2.385 });
+    const [copied] = (await api.get(`/v1/studies/${id}/transfer`)).studies;
     assert.deepEqual([copied.observations, copied.skipped], [2, 2]); // kind z is unknown, 30 is out of range
     const { study } = await api.get(`/v1/studies/${id}/export`);
-    assert.deepEqual(study.algorithm.meta_observations[0].observations, [
+    assert.deepEqual(study.algorithm.earlier_observations[0].observations, [
         { point: { b: 3, kind: 'x', new: 2.385 }, value: 3 }, { point: { b: 7, kind: 'y', new: 2.385 }, value: 7 }]);
     await step(id, (p) => p.b);
 });
@@ -136,8 +136,8 @@ test('parameters that are not always there, and constraints', async () => {
         { ...double('b', 0, 1), when: { kind: ['q'] } }, double('c', 0, 1)),
     constraints: [{ coefficients: { a: 1, c: 1 }, max: 1.3 }] };
     const observed = async (kind) => {
-        const { id } = await create({ space: own, algorithm: { name: 'rm-gp-ucb', meta_studies: [source], meta_defaults: { kind, c: 0.5 } } });
-        return (await api.get(`/v1/studies/${id}/export`)).study.algorithm.meta_observations[0].observations.map((o) => o.point);
+        const { id } = await create({ space: own, algorithm: { name: 'rm-gp-ucb', earlier_studies: [source], earlier_defaults: { kind, c: 0.5 } } });
+        return (await api.get(`/v1/studies/${id}/export`)).study.algorithm.earlier_observations[0].observations.map((o) => o.point);
     };
     assert.deepEqual(await observed('p'), [{ kind: 'p', a: 0.25, c: 0.5 }, { kind: 'p', a: 0.5, c: 0.5 }]);
     assert.deepEqual(await observed('q'), [{ kind: 'q', a: 0.25, b: 0.5, c: 0.5 }, { kind: 'q', a: 0.5, b: 0.125, c: 0.5 }]);
@@ -147,10 +147,10 @@ test('more values than are kept: every k-th by rank, the best first', async () =
     const points = Array.from({ length: 1200 }, (_, i) => ({ a: (i * 0.618) % 1, b: (i * 0.414) % 1 }));
     const source = await earlier((p) => p.a, {}, points);
     const { id } = await learner([source]);
-    const [copied] = (await api.get(`/v1/studies/${id}/meta`)).studies;
+    const [copied] = (await api.get(`/v1/studies/${id}/transfer`)).studies;
     assert.deepEqual([copied.observations, copied.skipped], [500, 700]);
     const { study } = await api.get(`/v1/studies/${id}/export`);
-    const values = study.algorithm.meta_observations[0].observations.map((o) => o.value);
+    const values = study.algorithm.earlier_observations[0].observations.map((o) => o.value);
     assert.equal(values[0], Math.max(...points.map((p) => p.a)));
     assert.ok(values.at(-1) < 0.01 && values.every((v, i) => i === 0 || v <= values[i - 1]));
 });
@@ -172,7 +172,7 @@ async function earlierRows(matrix = rows) {
 for (const name of algorithms)
     test(`${name}: over candidates`, async () => {
         const source = await earlierRows();
-        const { id } = await create({ space: open, algorithm: { name, meta_studies: [source] } });
+        const { id } = await create({ space: open, algorithm: { name, earlier_studies: [source] } });
         await upload(id, rows);
         const seen = new Set();
         for (let i = 0; i < 8; i++) {
@@ -182,23 +182,23 @@ for (const name of algorithms)
             await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: worth(trial.candidate) });
         }
         assert.equal(seen.size, 8);
-        assert.equal((await api.get(`/v1/studies/${id}/meta`)).suggestions.length, 8);
+        assert.equal((await api.get(`/v1/studies/${id}/transfer`)).suggestions.length, 8);
         assert.ok((await api.post(`/v1/studies/${id}/predict`, { candidates: [23, 3] })).predictions.length === 2);
     });
 
 test('candidates: another matrix is refused when the model is asked; rows may come with the request', async () => {
     const source = await earlierRows();
-    const { id } = await create({ space: open, algorithm: { name: 'rm-gp-ucb', meta_studies: [source] } });
+    const { id } = await create({ space: open, algorithm: { name: 'rm-gp-ucb', earlier_studies: [source] } });
     await upload(id, rows.map(([x, y]) => [y, x]));
-    await api.refused(id, [409, 'meta_matrix_differs'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
-    const given = await create({ space: open, algorithm: { name: 'taf', meta_observations: [{ name: 'g', observations: [
+    await api.refused(id, [409, 'earlier_matrix_differs'], 'POST', `/v1/studies/${id}/suggest`, { json: {} });
+    const given = await create({ space: open, algorithm: { name: 'taf', earlier_observations: [{ name: 'g', observations: [
         { candidate: 17, value: 1.25 }, { candidate: 24, value: 3.5 }] }] } });
     await upload(given.id, rows.map(([x, y]) => [y, x]));
     await api.post(`/v1/studies/${given.id}/suggest`, {});
-    await create({ space: { ...open, rows: 41 }, algorithm: { name: 'rgpe', meta_studies: [source] } }, [422, 'meta_space_differs']);
-    await create({ algorithm: { name: 'rgpe', meta_studies: [source] } }, [422, 'meta_space_differs']);
+    await create({ space: { ...open, rows: 41 }, algorithm: { name: 'rgpe', earlier_studies: [source] } }, [422, 'earlier_space_differs']);
+    await create({ algorithm: { name: 'rgpe', earlier_studies: [source] } }, [422, 'earlier_space_differs']);
     const waiting = await create({ space: open, algorithm: { name: 'random' } });
-    await create({ space: open, algorithm: { name: 'rm-gp-ts', meta_studies: [waiting.id] } }, [409, 'meta_study_empty']);
+    await create({ space: open, algorithm: { name: 'rm-gp-ts', earlier_studies: [waiting.id] } }, [409, 'earlier_study_empty']);
 });
 
 // ---- refusals ----
@@ -207,20 +207,20 @@ const at = (reply, pointer) => assert.deepEqual(reply.errors.map((e) => e.pointe
 
 test('every refusal says which study and why', async () => {
     const none = 'std_aaaaaaaaaaaaaaaa';
-    at(await create({ algorithm: { name: 'rm-gp-ucb' } }, [422, 'missing_member']), '/algorithm/meta_studies');
-    at(await create({ algorithm: { name: 'rm-gp-ucb', meta_studies: [near, none] } }, [404, 'study_not_found']), '/algorithm/meta_studies/1');
-    at(await create({ algorithm: { name: 'rm-gp-ucb', meta_studies: [near, near] } }, [422, 'duplicate_name']), '/algorithm/meta_studies/1');
+    at(await create({ algorithm: { name: 'rm-gp-ucb' } }, [422, 'missing_member']), '/algorithm/earlier_studies');
+    at(await create({ algorithm: { name: 'rm-gp-ucb', earlier_studies: [near, none] } }, [404, 'study_not_found']), '/algorithm/earlier_studies/1');
+    at(await create({ algorithm: { name: 'rm-gp-ucb', earlier_studies: [near, near] } }, [422, 'duplicate_name']), '/algorithm/earlier_studies/1');
     const empty = await create({ algorithm: { name: 'random' } });
-    at(await create({ algorithm: { name: 'taf', meta_studies: [empty.id] } }, [409, 'meta_study_empty']), '/algorithm/meta_studies/0');
+    at(await create({ algorithm: { name: 'taf', earlier_studies: [empty.id] } }, [409, 'earlier_study_empty']), '/algorithm/earlier_studies/0');
     const outside = await earlier(hill(0.5), { space: space(double('a', 5, 6), double('b', 0, 1)) }, [{ a: 5.5, b: 0.5 }]);
-    await create({ algorithm: { name: 'rgpe', meta_studies: [outside] } }, [409, 'meta_study_empty']);
+    await create({ algorithm: { name: 'rgpe', earlier_studies: [outside] } }, [409, 'earlier_study_empty']);
     const hidden = await earlier(hill(0.5), { shareable: false });
     assert.equal((await api.get(`/v1/studies/${hidden}`)).shareable, false);
-    at(await create({ algorithm: { name: 'rm-gp-ucb', meta_studies: [far, hidden] } }, [403, 'not_shareable']), '/algorithm/meta_studies/1');
+    at(await create({ algorithm: { name: 'rm-gp-ucb', earlier_studies: [far, hidden] } }, [403, 'not_shareable']), '/algorithm/earlier_studies/1');
     for (const other of [[{ name: 'score', goal: 'minimize' }], [{ name: 'speed', goal: 'maximize' }],
         [...metrics, { name: 'size', goal: 'constrain', max: 3 }]]) {
         const source = await create({ metrics: other, algorithm: { name: 'random' } });
-        at(await create({ algorithm: { name: 'rm-gp-ucb', meta_studies: [source.id] } }, [422, 'meta_metrics_differ']), '/algorithm/meta_studies/0');
+        at(await create({ algorithm: { name: 'rm-gp-ucb', earlier_studies: [source.id] } }, [422, 'earlier_metrics_differ']), '/algorithm/earlier_studies/0');
     }
 });
 
@@ -229,33 +229,33 @@ test('sizes, types and combinations', async () => {
     const bad = async (members, code, pointer, more = {}) => at(await create({ algorithm: { name: 'rm-gp-ucb', ...members }, ...more },
         [422, code]), pointer);
     const observations = [{ point: { a: 0.5, b: 0.5 }, value: 1.5 }], one = { name: 'x', observations };
-    await bad({ meta_studies: ids(10000) }, 'out_of_range', '/algorithm/meta_studies');
-    await bad({ meta_studies: ids(256), meta_observations: [one] }, 'out_of_range', '/algorithm/meta_observations');
-    await bad({ meta_studies: [] }, 'out_of_range', '/algorithm/meta_studies');
-    await bad({ meta_studies: 'std_x' }, 'wrong_type', '/algorithm/meta_studies');
-    await bad({ meta_studies: [7] }, 'wrong_type', '/algorithm/meta_studies/0');
-    await bad({ meta_observations: [{ name: 'x' }] }, 'missing_member', '/algorithm/meta_observations/0/observations');
-    await bad({ meta_observations: [{ ...one, more: 1 }] }, 'unknown_member', '/algorithm/meta_observations/0/more');
-    await bad({ meta_observations: [{ name: 'x', observations: [] }] }, 'out_of_range', '/algorithm/meta_observations/0/observations');
-    await bad({ meta_observations: [one, { name: 'y', observations: [{ point: { a: 2, b: 0 }, value: 1 }] }] }, 'out_of_range',
-        '/algorithm/meta_observations/1/observations/0/point/a');
-    await bad({ meta_observations: [{ name: 'x', observations: [{ trial: 3, value: 1 }] }] }, 'bad_combination',
-        '/algorithm/meta_observations/0/observations/0');
-    await bad({ meta_observations: [{ name: 'x', observations: [{ point: { a: 0, b: 0 }, state: 'failed' }] }] }, 'bad_combination',
-        '/algorithm/meta_observations/0/observations/0');
-    await bad({ meta_studies: [near], meta_defaults: { z: 1 } }, 'unknown_member', '/algorithm/meta_defaults/z');
-    await bad({ meta_studies: [near], meta_defaults: { a: 7 } }, 'out_of_range', '/algorithm/meta_defaults/a');
-    await bad({ meta_studies: [near], meta_defaults: [] }, 'wrong_type', '/algorithm/meta_defaults');
-    at(await create({ algorithm: { name: 'gp', meta_studies: [near] } }, [422, 'unknown_member']), '/algorithm/meta_studies');
-    at(await create({ algorithm: { name: 'rm-gp-ucb', meta_studies: [near] }, metrics: [...metrics, { name: 'size', goal: 'constrain', max: 3 }] },
+    await bad({ earlier_studies: ids(10000) }, 'out_of_range', '/algorithm/earlier_studies');
+    await bad({ earlier_studies: ids(256), earlier_observations: [one] }, 'out_of_range', '/algorithm/earlier_observations');
+    await bad({ earlier_studies: [] }, 'out_of_range', '/algorithm/earlier_studies');
+    await bad({ earlier_studies: 'std_x' }, 'wrong_type', '/algorithm/earlier_studies');
+    await bad({ earlier_studies: [7] }, 'wrong_type', '/algorithm/earlier_studies/0');
+    await bad({ earlier_observations: [{ name: 'x' }] }, 'missing_member', '/algorithm/earlier_observations/0/observations');
+    await bad({ earlier_observations: [{ ...one, more: 1 }] }, 'unknown_member', '/algorithm/earlier_observations/0/more');
+    await bad({ earlier_observations: [{ name: 'x', observations: [] }] }, 'out_of_range', '/algorithm/earlier_observations/0/observations');
+    await bad({ earlier_observations: [one, { name: 'y', observations: [{ point: { a: 2, b: 0 }, value: 1 }] }] }, 'out_of_range',
+        '/algorithm/earlier_observations/1/observations/0/point/a');
+    await bad({ earlier_observations: [{ name: 'x', observations: [{ trial: 3, value: 1 }] }] }, 'bad_combination',
+        '/algorithm/earlier_observations/0/observations/0');
+    await bad({ earlier_observations: [{ name: 'x', observations: [{ point: { a: 0, b: 0 }, state: 'failed' }] }] }, 'bad_combination',
+        '/algorithm/earlier_observations/0/observations/0');
+    await bad({ earlier_studies: [near], earlier_defaults: { z: 1 } }, 'unknown_member', '/algorithm/earlier_defaults/z');
+    await bad({ earlier_studies: [near], earlier_defaults: { a: 7 } }, 'out_of_range', '/algorithm/earlier_defaults/a');
+    await bad({ earlier_studies: [near], earlier_defaults: [] }, 'wrong_type', '/algorithm/earlier_defaults');
+    at(await create({ algorithm: { name: 'gp', earlier_studies: [near] } }, [422, 'unknown_member']), '/algorithm/earlier_studies');
+    at(await create({ algorithm: { name: 'rm-gp-ucb', earlier_studies: [near] }, metrics: [...metrics, { name: 'size', goal: 'constrain', max: 3 }] },
         [422, 'not_supported']), '/algorithm/name');
     const key = '9tEmOuZH3Zgy3NwQ14tRqtyJFQI5PRK7oZTIegNX72E';
-    at(await create({ space: { type: 'candidates', rows: 40, columns: 2, private: true, curator_key: key }, algorithm: { name: 'taf', meta_studies: [near] } },
+    at(await create({ space: { type: 'candidates', rows: 40, columns: 2, private: true, curator_key: key }, algorithm: { name: 'taf', earlier_studies: [near] } },
         [422, 'not_supported']), '/algorithm/name');
-    await api.expect([409, 'no_meta_studies'], 'GET', `/v1/studies/${near}/meta`);
-    await api.expect([404, 'study_not_found'], 'GET', '/v1/studies/std_aaaaaaaaaaaaaaaa/meta');
+    await api.expect([409, 'no_earlier_studies'], 'GET', `/v1/studies/${near}/transfer`);
+    await api.expect([404, 'study_not_found'], 'GET', '/v1/studies/std_aaaaaaaaaaaaaaaa/transfer');
     const { id } = await learner([near]);
-    await api.expect([422, 'bad_cursor'], 'GET', `/v1/studies/${id}/meta?cursor=x1`);
+    await api.expect([422, 'bad_cursor'], 'GET', `/v1/studies/${id}/transfer?cursor=x1`);
 });
 
 test('values of any size give suggestions', async () => {
@@ -264,7 +264,7 @@ test('values of any size give suggestions', async () => {
         const { id } = await learner([huge, tiny, flat], {}, name);
         for (const value of [3.5, -1e300, 1e308, 0, 2.385])
             assert.ok((await step(id, () => value)).point.a >= 0, name);
-        const { suggestions } = await api.get(`/v1/studies/${id}/meta`);
+        const { suggestions } = await api.get(`/v1/studies/${id}/transfer`);
         assert.ok(suggestions.every((s) => s.weights.every(Number.isFinite)), JSON.stringify(suggestions));
     }
 });
@@ -272,12 +272,12 @@ test('values of any size give suggestions', async () => {
 test('tokens: who cannot read a study cannot learn from it', async () => {
     const observations = [{ point: { a: 0.5, b: 0.5 }, value: 1.5 }];
     const bound = await tokenFor(api, 'write', far);
-    const request = (ids) => ({ metrics, space: square, seed: 3, algorithm: { name: 'rm-gp-ucb', meta_studies: ids }, observations });
+    const request = (ids) => ({ metrics, space: square, seed: 3, algorithm: { name: 'rm-gp-ucb', earlier_studies: ids }, observations });
     await api.expect(403, 'POST', '/v1/suggest', { json: request([far]), token: bound });
     const { suggestions } = await api.expect(200, 'POST', '/v1/suggest', { json: request([far]) });
     assert.equal(suggestions[0].model.policy, 'rm-gp-ucb');
     await api.expect(403, 'POST', '/v1/studies', { json: { name: 'x', ...request([near]), observations: undefined }, token: bound });
     const { id } = await learner([near]);
-    await api.expect(403, 'GET', `/v1/studies/${id}/meta`, { token: await tokenFor(api, 'curator') });
-    await api.expect(200, 'GET', `/v1/studies/${id}/meta`, { token: await tokenFor(api, 'read') });
+    await api.expect(403, 'GET', `/v1/studies/${id}/transfer`, { token: await tokenFor(api, 'curator') });
+    await api.expect(200, 'GET', `/v1/studies/${id}/transfer`, { token: await tokenFor(api, 'read') });
 });
