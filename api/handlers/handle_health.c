@@ -137,7 +137,7 @@ static json_t *render_meta(struct call *call, const void *result)
         "json_depth", 32, "json_tokens", 400000, "json_containers", 60000, "parameters", SPACE_PARAMS_MAX,
         "candidate_rows", SPACE_CANDIDATES_MAX, "candidate_columns", SPACE_COLUMNS_MAX, "observations", 10000,
         "suggestions", 100, "page_items", 1000, "image_numbers", SPACE_IMAGE_MAX, "latent_numbers", SPACE_LATENT_MAX);
-    return json_pack("{s:s, s:o, s:o}", "version", GNOMON_VERSION, "limits", limits, "policies", list);
+    return json_pack("{s:s, s:o, s:o}", "version", GNOMON_VERSION, "limits", limits, "algorithms", list);
 }
 
 enum status handle_meta_get(struct call *call, struct error *err)

@@ -182,7 +182,7 @@ static bool is_possible(const struct space *space, const struct trial *trial, co
 enum status rows_impossible(struct app *app, const struct study *study, const struct trial *trial, struct error *err)
 {
     atomic_fetch_add(&app->counters.impossible_points, 1);
-    log_event(LOG_ERROR, "impossible_point", "study=%s trial=%lld policy=%s", study->id, (long long)trial->number,
+    log_event(LOG_ERROR, "impossible_point", "study=%s trial=%lld algorithm=%s", study->id, (long long)trial->number,
               trial->model.policy == NULL ? "none" : trial->model.policy);
     return error_set(err, STATUS_INTERNAL, "impossible_point", "",
                      "trial %lld would not lie in the space: nothing was stored", (long long)trial->number);

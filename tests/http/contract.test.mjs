@@ -114,14 +114,14 @@ test('the served contract is the file, and meta agrees with it', async () => {
     const served = await api.request('GET', '/openapi.yaml');
     assert.equal(served.text, text);
     const meta = await api.get('/v1/meta');
-    assert.deepEqual(meta.policies.map((policy) => policy.name).sort(),
+    assert.deepEqual(meta.algorithms.map((algorithm) => algorithm.name).sort(),
         [...contract.components.schemas.Algorithm.properties.name.enum].sort());
     assert.equal(meta.limits.body_bytes, 8388608);
     assert.equal(meta.limits.json_depth, 32);
-    for (const policy of meta.policies)
-        for (const option of policy.options) {
-            if (option.type === 'string') assert.ok(option.enum.length > 0, `${policy.name} ${option.name}`);
-            else assert.equal(option.enum, null, `${policy.name} ${option.name}`);
+    for (const algorithm of meta.algorithms)
+        for (const option of algorithm.options) {
+            if (option.type === 'string') assert.ok(option.enum.length > 0, `${algorithm.name} ${option.name}`);
+            else assert.equal(option.enum, null, `${algorithm.name} ${option.name}`);
         }
 });
 

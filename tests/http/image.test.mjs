@@ -36,8 +36,8 @@ test('a study of images shows what it was made from, and bos2 is its default', a
     assert.equal(plain.space.channels, 1);
     assert.equal(plain.stop_when, null);
     assert.deepEqual(await api.get(`/v1/studies/${study.id}`), study);
-    const { policies } = await api.get('/v1/meta');
-    assert.deepEqual(policies.find((p) => p.name === 'bos2').spaces, ['image']);
+    const { algorithms } = await api.get('/v1/meta');
+    assert.deepEqual(algorithms.find((p) => p.name === 'bos2').spaces, ['image']);
 });
 
 test('suggestions are within the bound, are modelled after the initial ones, and improve', async () => {

@@ -23,7 +23,7 @@ test('a study shows what it was made from, with defaults resolved', async () => 
     assert.deepEqual(again.json, study);
     assert.equal(again.headers.etag, reply.headers.etag);
     const meta = await api.get('/v1/meta');
-    const options = meta.policies.find((policy) => policy.name === 'gp').options;
+    const options = meta.algorithms.find((algorithm) => algorithm.name === 'gp').options;
     assert.deepEqual(Object.keys(study.algorithm).sort(), ['name', ...options.map((option) => option.name)].sort());
     for (const option of options) assert.deepEqual(study.algorithm[option.name], option.default, option.name);
 });

@@ -39,7 +39,7 @@ for (const name of algorithms)
         for (let i = 0; i < 8; i++) trials.push(await step(id, hill(0.7)));
         assert.ok(trials.slice(0, 3).some((t) => Math.hypot(t.point.a - 0.75, t.point.b - 0.25) < 0.3),
             JSON.stringify(trials.map((t) => t.point)));
-        assert.ok(trials.every((t) => t.model.policy === name && t.model.fallback === null));
+        assert.ok(trials.every((t) => t.model.algorithm === name && t.model.fallback === null));
         assert.equal(new Set(trials.map((t) => JSON.stringify(t.point))).size, 8);
         const transfer = await api.get(`/v1/studies/${id}/transfer`);
         assert.deepEqual(transfer.studies, [{ study: near, name: 'earlier', observations: 25, skipped: 0, revision: 50 }]);
@@ -275,7 +275,7 @@ test('tokens: who cannot read a study cannot learn from it', async () => {
     const request = (ids) => ({ metrics, space: square, seed: 3, algorithm: { name: 'rm-gp-ucb', earlier_studies: ids }, observations });
     await api.expect(403, 'POST', '/v1/suggest', { json: request([far]), token: bound });
     const { suggestions } = await api.expect(200, 'POST', '/v1/suggest', { json: request([far]) });
-    assert.equal(suggestions[0].model.policy, 'rm-gp-ucb');
+    assert.equal(suggestions[0].model.algorithm, 'rm-gp-ucb');
     await api.expect(403, 'POST', '/v1/studies', { json: { name: 'x', ...request([near]), observations: undefined }, token: bound });
     const { id } = await learner([near]);
     await api.expect(403, 'GET', `/v1/studies/${id}/transfer`, { token: await tokenFor(api, 'curator') });

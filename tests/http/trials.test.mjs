@@ -19,7 +19,7 @@ test('trials are numbered without gaps, lie in the space, and carry a lease', as
         assert.ok(['adam', 'sgd'].includes(trial.point.optimizer));
         const span = Date.parse(trial.lease.expires_at) - Date.parse(trial.created_at);
         assert.ok(Math.abs(span - 600e3) < 2e3, `${span}`);
-        assert.equal(trial.model.policy, 'random');
+        assert.equal(trial.model.algorithm, 'random');
     }
     assert.equal(reply.revision, (await api.get(`/v1/studies/${id}`)).revision);
     assert.deepEqual(await api.get(`/v1/studies/${id}/trials/2`), reply.trials[1]);
