@@ -51,7 +51,7 @@ static json_t *render_importances(struct call *call, const void *result)
         &shown->study.spec, shown->metric,
         json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant", r->is_constant,
                   "first_order_sum", codec_number(r->is_constant ? NAN : r->sum), "first_order_sum_error",
-                  codec_number(r->is_constant ? NAN : r->sum_error), "mean", codec_number(r->mean), "sd",
+                  codec_number(r->is_constant ? NAN : r->sum_error), "mean", codec_number(r->mean), "stddev",
                   codec_number(r->sd), "samples", (json_int_t)r->samples, "evaluations", (json_int_t)r->evaluations,
                   "revision", (json_int_t)shown->revision, "observations", (json_int_t)shown->observations));
 }
@@ -115,7 +115,7 @@ static json_t *render_slice(struct call *call, const void *result)
     }
     return show_of_metric(spec, slice->metric,
                           json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid,
-                                    "mean", values_json(slice, slice->mean), "sd", values_json(slice, slice->sd),
+                                    "mean", values_json(slice, slice->mean), "stddev", values_json(slice, slice->sd),
                                     "fixed", fixed, "trial", (json_int_t)slice->trial, "revision",
                                     (json_int_t)slice->revision, "observations", (json_int_t)slice->observations));
 }
@@ -151,8 +151,8 @@ static json_t *render_residuals(struct call *call, const void *result)
         const struct residual *item = &shown->items[i];
         append(&list,
                json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
-                         codec_number(item->value), "mean", codec_number(item->mean), "sd", codec_number(item->sd), "z",
-                         codec_number(item->z), "log_density", codec_number(item->log_density)));
+                         codec_number(item->value), "mean", codec_number(item->mean), "stddev", codec_number(item->sd),
+                         "z", codec_number(item->z), "log_density", codec_number(item->log_density)));
     }
     return show_of_metric(&shown->study.spec, shown->metric,
                           json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary",

@@ -427,9 +427,10 @@ static json_t *render_predictions(struct call *call, const void *result)
     json_t                         *list = json_array();
     int                             failed = 0;
     for (size_t i = 0; i < shown->len; i++)
-        failed |= json_array_append_new(
-            list, json_pack("{s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "sd", codec_number(reply->sd[i]),
-                            "feasible", reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
+        failed |=
+            json_array_append_new(list, json_pack("{s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "stddev",
+                                                  codec_number(reply->sd[i]), "feasible",
+                                                  reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
     if (failed != 0) {
         json_decref(list);
         return NULL;

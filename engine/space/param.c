@@ -174,7 +174,7 @@ static enum status check_prior(const struct param *p, size_t i, struct error *er
     if (prior->kind == PRIOR_NORMAL && !(prior->a >= p->min && prior->a <= p->max))
         return param_refuse(err, i, "prior/normal/mean", "bad_prior", "the mean must lie in the parameter's range");
     if (prior->kind == PRIOR_NORMAL && !(prior->b >= 1e-9 * range && prior->b <= 1e3 * range))
-        return param_refuse(err, i, "prior/normal/sd", "bad_prior", "sd must be 1e-9 to 1e3 times max - min");
+        return param_refuse(err, i, "prior/normal/stddev", "bad_prior", "stddev must be 1e-9 to 1e3 times max - min");
     if (prior->kind == PRIOR_BETA && !(prior->a >= 0.01 && prior->a <= 1e4))
         return param_refuse(err, i, "prior/beta/a", "bad_prior", "a must be within [0.01, 10000]");
     if (prior->kind == PRIOR_BETA && !(prior->b >= 0.01 && prior->b <= 1e4))

@@ -185,9 +185,9 @@ static enum status read_numbers(struct reading *in, const struct member *member,
         .offset = offsetof(struct numbers, member)                                                       \
     }
 struct numbers {
-    double mean, sd, a, b;
+    double mean, stddev, a, b;
 };
-static const struct member normal_members[] = {NUMBER_MEMBER(mean), NUMBER_MEMBER(sd), {.name = NULL}};
+static const struct member normal_members[] = {NUMBER_MEMBER(mean), NUMBER_MEMBER(stddev), {.name = NULL}};
 static const struct member beta_members[] = {NUMBER_MEMBER(a), NUMBER_MEMBER(b), {.name = NULL}};
 
 struct prior_form {
@@ -213,7 +213,7 @@ static enum status read_prior(struct reading *in, const struct member *member, c
     codec_read_path(path, where, form.normal != NULL ? "normal" : "beta");
     if (form.normal != NULL) {
         TRY(codec_read_object(in, normal_members, form.normal, path, &numbers));
-        *prior = (struct prior){.kind = PRIOR_NORMAL, .a = numbers.mean, .b = numbers.sd};
+        *prior = (struct prior){.kind = PRIOR_NORMAL, .a = numbers.mean, .b = numbers.stddev};
     } else {
         TRY(codec_read_object(in, beta_members, form.beta, path, &numbers));
         *prior = (struct prior){.kind = PRIOR_BETA, .a = numbers.a, .b = numbers.b};
@@ -509,7 +509,7 @@ static json_t *prior_json(const struct prior *prior)
 {
     bool is_normal = prior->kind == PRIOR_NORMAL;
     return json_pack("{s:{s:o, s:o}}", is_normal ? "normal" : "beta", is_normal ? "mean" : "a", codec_number(prior->a),
-                     is_normal ? "sd" : "b", codec_number(prior->b));
+                     is_normal ? "stddev" : "b", codec_number(prior->b));
 }
 
 static json_t *when_json(const struct spec *spec, const struct param *param)

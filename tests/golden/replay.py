@@ -81,7 +81,7 @@ class Service:
         self.api.expect(200, "PUT", f"/v1/{address}", file, kind="application/x-npy")
 
     def suggest(self, name, body):
-        """[trial, where, mean, sd] of each; without the last two when no model was asked."""
+        """[trial, where, mean, stddev] of each; without the last two when no model was asked."""
         return [[trial["number"], *proposal(trial)] for trial in self.post(f"studies/{self.ids[name]}/suggest", body)["trials"]]
 
     def observe(self, name, *observations):
@@ -106,7 +106,7 @@ class Service:
         return [reply["decision"], reply["reason"], reply["next_check_step"]]
 
     def predict(self, name, points):
-        return [[item["mean"], item["sd"]] for item in
+        return [[item["mean"], item["stddev"]] for item in
                 self.post(f"studies/{self.ids[name]}/predict", {"points": points})["predictions"]]
 
     def importances(self, name):
@@ -114,7 +114,7 @@ class Service:
                 self.api.get(f"/v1/studies/{self.ids[name]}/importances")["parameters"]]
 
     def residuals(self, name):
-        return [[item["mean"], item["sd"]] for item in self.api.get(f"/v1/studies/{self.ids[name]}/residuals")["residuals"]]
+        return [[item["mean"], item["stddev"]] for item in self.api.get(f"/v1/studies/{self.ids[name]}/residuals")["residuals"]]
 
     def stateless(self, body):
         return [proposal(item) for item in self.post("suggest", body)["suggestions"]]
@@ -188,7 +188,7 @@ def draw(seed, rows, columns):
 
 def proposal(item):
     place = item.get("point") or item.get("sites") or item.get("candidate")
-    return [place] + [item["model"][name] for name in ("mean", "sd") if item["model"] and item["model"][name] is not None]
+    return [place] + [item["model"][name] for name in ("mean", "stddev") if item["model"] and item["model"][name] is not None]
 
 
 class Between:
@@ -580,7 +580,7 @@ WHOLE = space({"name": "m", "type": "int", "min": 0, "max": 40}, {"name": "n", "
               {"name": "k", "type": "discrete", "values": [0.5, 1.5, 4.0]},
               constraints=[{"coefficients": {"m": 2.0, "n": 3.0, "k": 1.0}, "min": 41.25, "max": 44.75},
                            {"coefficients": {"m": 1.0, "n": -1.0}, "max": 2.5}])
-BELIEVED = space(double("x", 0.0, 5.0, prior={"normal": {"mean": 3.5, "sd": 0.75}}),
+BELIEVED = space(double("x", 0.0, 5.0, prior={"normal": {"mean": 3.5, "stddev": 0.75}}),
                  double("y", 0.0, 1.0, prior={"beta": {"a": 2.0, "b": 5.0}}), double("z", 0.0, 1.0))
 
 STUDIES = {

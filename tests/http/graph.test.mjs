@@ -53,7 +53,7 @@ test('CSV text is the same graph', async () => {
     const [trial] = await suggest(id);
     assert.ok(trial.sites.every((site) => site >= 10 && site <= 15));
     const { predictions } = await api.post(path(id, 'predict'), { sites: [10, 12] });
-    assert.ok(Math.abs(predictions[0].mean - 18.25) < 0.1 && predictions[0].sd < predictions[1].sd);
+    assert.ok(Math.abs(predictions[0].mean - 18.25) < 0.1 && predictions[0].stddev < predictions[1].stddev);
 });
 
 test('a walk: each macro-action begins where the one before ended, and the budget shortens the plans', async () => {

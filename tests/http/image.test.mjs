@@ -52,7 +52,7 @@ test('suggestions are within the bound, are modelled after the initial ones, and
         assert.equal(model.mean === null, i <= 6, `trial ${i}`);
         if (i > 6) {
             assert.equal(model.observations, i - 1);
-            assert.ok(model.sd >= 0 && model.fallback === null);
+            assert.ok(model.stddev >= 0 && model.fallback === null);
             assert.equal(model.diagnostics.acquisition, 'add-gp-ucb');
             assert.ok(model.diagnostics.length_scales.latent > 0);
         }

@@ -38,7 +38,7 @@ test('importances of a plane are the squares of its slopes', async () => {
     });
     near(reply.first_order_sum, 1, 0.02, 'sum');
     near(reply.mean, 71.3 + 3 * 0.5 - 2 * 0.5, 0.15, 'mean');
-    near(reply.sd, Math.sqrt(13 * 16 / 12), 0.15, 'sd');
+    near(reply.stddev, Math.sqrt(13 * 16 / 12), 0.15, 'stddev');
     assert.deepEqual([reply.constant, reply.samples, reply.evaluations, reply.observations], [false, 8192, 8192 * 5, 40]);
     assert.deepEqual(await api.get(`${path}/importances`), reply, 'a function of log and seed');
     assert.equal(reply.revision, (await api.get(path)).revision);
@@ -60,7 +60,7 @@ test('importances tell effects of their own from joint ones, and know ints, cate
 test('there is nothing to say of a constant', async () => {
     const path = await measured(() => 2.385, { space: space('a', 'b') }, 12);
     const reply = await api.get(`${path}/importances`);
-    assert.deepEqual([reply.constant, reply.sd, reply.first_order_sum], [true, 0, null]);
+    assert.deepEqual([reply.constant, reply.stddev, reply.first_order_sum], [true, 0, null]);
     near(reply.mean, 2.385, 1e-12, 'mean');
     assert.deepEqual(reply.parameters[0], { name: 'a', first_order: null, first_order_error: null, total: null, total_error: null });
     const residuals = await api.get(`${path}/residuals`);
@@ -79,7 +79,7 @@ test('a slice of one parameter agrees with predict', async () => {
     slice.grid[0].forEach((x, k) => near(Math.log10(x), -5 + 4 * k / 30, 1e-9, 'an even step on the log scale'));
     const { predictions } = await api.post(`${path}/predict`, { points: slice.grid[0].map((x) => ({ ...others, lr: x })) });
     assert.deepEqual(slice.mean, predictions.map((p) => p.mean));
-    assert.deepEqual(slice.sd, predictions.map((p) => p.sd));
+    assert.deepEqual(slice.stddev, predictions.map((p) => p.stddev));
     const top = slice.grid[0][slice.mean.indexOf(Math.max(...slice.mean))];
     near(Math.log10(top), -3, 0.3, 'where the best is');
     assert.equal((await api.get(`${path}/slice?x=lr`)).mean.length, 50);
@@ -94,11 +94,11 @@ test('a slice of two parameters is a list for each value of x', async () => {
     const slice = await api.get(`${path}/slice?x=b&y=a&points=9`);
     const { c } = (await api.get(`${path}/best`)).trial.point;
     assert.deepEqual([slice.parameters, slice.fixed], [['b', 'a'], { c }]);
-    assert.deepEqual([slice.mean.length, slice.sd.length, slice.mean[0].length], [9, 9, 9]);
+    assert.deepEqual([slice.mean.length, slice.stddev.length, slice.mean[0].length], [9, 9, 9]);
     const points = slice.grid[0].flatMap((b) => slice.grid[1].map((a) => ({ a, b, c })));
     const { predictions } = await api.post(`${path}/predict`, { points });
     assert.deepEqual(slice.mean.flat(), predictions.map((p) => p.mean));
-    assert.deepEqual(slice.sd.flat(), predictions.map((p) => p.sd));
+    assert.deepEqual(slice.stddev.flat(), predictions.map((p) => p.stddev));
     assert.equal((await api.get(`${path}/slice?x=b&y=a`)).mean.length, 20);
     assert.equal((await api.get(`${path}/slice?x=b&y=a&points=100`)).mean.length, 100);
 });
@@ -125,7 +125,7 @@ test('residuals leave one out: an outlier stands out, the others are covered', a
     const trials = (await api.get(`${path}/trials`)).trials;
     honest.residuals.forEach((r, i) => {
         assert.equal(r.value, trials[i].value);
-        near(r.z, (r.value - r.mean) / r.sd, 0.6 + 0.3 * Math.abs(r.z), 'z');
+        near(r.z, (r.value - r.mean) / r.stddev, 0.6 + 0.3 * Math.abs(r.z), 'z');
     });
     const { summary } = honest;
     assert.ok(summary.coverage_95 >= 0.8 && summary.coverage_68 >= 0.4 && summary.coverage_68 <= summary.coverage_95);
@@ -133,7 +133,7 @@ test('residuals leave one out: an outlier stands out, the others are covered', a
     assert.equal(summary.trials, 30);
     const densities = honest.residuals.map((r) => r.log_density);
     near(summary.mean_log_density, densities.reduce((a, b) => a + b) / 30, 1e-9, 'density');
-    honest.residuals.forEach((r) => near(r.log_density, -Math.log(r.sd) - r.z ** 2 / 2 - Math.log(2 * Math.PI) / 2, 0.5, 'density'));
+    honest.residuals.forEach((r) => near(r.log_density, -Math.log(r.stddev) - r.z ** 2 / 2 - Math.log(2 * Math.PI) / 2, 0.5, 'density'));
     await api.post(`${path}/observe`, { point: { a: 0.7 }, value: 9.5 });
     const shaken = await api.get(`${path}/residuals`);
     const worst = shaken.residuals.reduce((a, b) => (Math.abs(b.z) > Math.abs(a.z) ? b : a));

@@ -57,10 +57,10 @@ test('a study of every kind of parameter shows what it was made from', async () 
         assert.equal(study.algorithm.repeat, false);
     }
     const { space } = await api.study({ space: { type: 'parameters', parameters: [
-        { name: 'd', type: 'discrete', values: [2, 0.1, 0.5], prior: { normal: { mean: 0.4, sd: 0.25 } } },
+        { name: 'd', type: 'discrete', values: [2, 0.1, 0.5], prior: { normal: { mean: 0.4, stddev: 0.25 } } },
         { name: 'k', type: 'int', min: 1, max: 9, prior: { beta: { a: 2, b: 5 } } }] } });
     assert.deepEqual(space.parameters, [
-        { name: 'd', type: 'discrete', values: [0.1, 0.5, 2], scale: 'linear', prior: { normal: { mean: 0.4, sd: 0.25 } } },
+        { name: 'd', type: 'discrete', values: [0.1, 0.5, 2], scale: 'linear', prior: { normal: { mean: 0.4, stddev: 0.25 } } },
         { name: 'k', type: 'int', min: 1, max: 9, scale: 'linear', prior: { beta: { a: 2, b: 5 } } }]);
 });
 
@@ -181,7 +181,7 @@ test('predict, and suggestions without a study, handle them all', async () => {
     const observations = points.map((point, i) => ({ point, value: i + 0.5 }));
     await api.post(`/v1/studies/${id}/observe`, { observations });
     const { predictions } = await api.post(`/v1/studies/${id}/predict`, { points });
-    assert.ok(predictions.every((p) => Number.isFinite(p.mean) && p.sd >= 0));
+    assert.ok(predictions.every((p) => Number.isFinite(p.mean) && p.stddev >= 0));
     await api.expect([422, 'inactive_parameter'], 'POST', `/v1/studies/${id}/predict`, { json: { points: [{ ...points[0], momentum: 0.9 }] } });
     const ask = { space: conditional, metrics, algorithm: { name: 'gp', initial: 2 }, seed: 5, observations, count: 4 };
     const { suggestions } = await api.post('/v1/suggest', ask);
@@ -220,7 +220,7 @@ test('a finite space comes without repetition and ends, unless repetition is ask
 
 test('the first suggestions follow the prior', async () => {
     const parameters = [
-        { name: 'lr', type: 'double', min: 1e-5, max: 0.1, scale: 'log', prior: { normal: { mean: 0.01, sd: 0.003 } } },
+        { name: 'lr', type: 'double', min: 1e-5, max: 0.1, scale: 'log', prior: { normal: { mean: 0.01, stddev: 0.003 } } },
         { name: 'keep', type: 'double', min: 0, max: 1, prior: { beta: { a: 20, b: 60 } } }];
     const { id } = await api.study({ space: { type: 'parameters', parameters }, algorithm: { name: 'gp', initial: 100 } });
     const { trials } = await api.post(`/v1/studies/${id}/suggest`, { count: 64 });
@@ -273,13 +273,13 @@ const refusals = [
     [[x, k], [{ coefficients: { x: 1, k: 1 }, max: 2 }, { coefficients: { x: 1, k: 1 }, min: 2.5 }], '/space/constraints', 'no_feasible_point'],
     [[k, q], [{ coefficients: { k: 2, q: 4 }, min: 2.5, max: 3.5 }], '/space/constraints', 'no_feasible_point'],
     [[{ ...optimizer, prior: { beta: { a: 1, b: 1 } } }], , '/space/parameters/0/prior', 'unknown_member'],
-    [[{ ...x, prior: { normal: { mean: 1.5, sd: 1 } } }], , '/space/parameters/0/prior/normal/mean', 'bad_prior'],
-    [[{ ...x, prior: { normal: { mean: 0.5, sd: 0 } } }], , '/space/parameters/0/prior/normal/sd', 'bad_prior'],
-    [[{ ...x, prior: { normal: { mean: 0.5, sd: 2e3 } } }], , '/space/parameters/0/prior/normal/sd', 'bad_prior'],
-    [[{ ...x, prior: { normal: { mean: 0.5 } } }], , '/space/parameters/0/prior/normal/sd', 'missing_member'],
+    [[{ ...x, prior: { normal: { mean: 1.5, stddev: 1 } } }], , '/space/parameters/0/prior/normal/mean', 'bad_prior'],
+    [[{ ...x, prior: { normal: { mean: 0.5, stddev: 0 } } }], , '/space/parameters/0/prior/normal/stddev', 'bad_prior'],
+    [[{ ...x, prior: { normal: { mean: 0.5, stddev: 2e3 } } }], , '/space/parameters/0/prior/normal/stddev', 'bad_prior'],
+    [[{ ...x, prior: { normal: { mean: 0.5 } } }], , '/space/parameters/0/prior/normal/stddev', 'missing_member'],
     [[{ ...x, prior: { beta: { a: 0, b: 1 } } }], , '/space/parameters/0/prior/beta/a', 'bad_prior'],
     [[{ ...x, prior: { beta: { a: 1, b: 1e5 } } }], , '/space/parameters/0/prior/beta/b', 'bad_prior'],
-    [[{ ...x, prior: { beta: { a: 1, b: 1 }, normal: { mean: 0.5, sd: 1 } } }], , '/space/parameters/0/prior', 'bad_combination'],
+    [[{ ...x, prior: { beta: { a: 1, b: 1 }, normal: { mean: 0.5, stddev: 1 } } }], , '/space/parameters/0/prior', 'bad_combination'],
     [[{ ...x, prior: { gamma: {} } }], , '/space/parameters/0/prior/gamma', 'unknown_member'],
     [[{ ...x, prior: null }], , '/space/parameters/0/prior', 'wrong_type'],
 ];

@@ -78,7 +78,7 @@ test('a restart and a deleted earlier study change nothing', async () => {
     await api.expect(204, 'DELETE', `/v1/studies/${source}`);
     await server.restart();
     const again = [await step(ids[1], hill(0.4)), await step(ids[1], hill(0.4))];
-    const shown = (t) => [t.point, t.model.mean, t.model.sd];
+    const shown = (t) => [t.point, t.model.mean, t.model.stddev];
     assert.deepEqual(again.map(shown), lived.map(shown));
     assert.equal((await api.get(`/v1/studies/${ids[0]}/transfer`)).studies[0].study, source);
 });

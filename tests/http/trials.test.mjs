@@ -59,7 +59,7 @@ test('sixty-four workers of a noisy study get points of their own', async () => 
     const points = [];
     for (let worker = 0; worker < 64; worker++)
         points.push(...await suggest(id, { worker: `w${worker}` }));
-    assert.ok(points.every((t) => t.model.fallback === null && t.model.sd > 0));
+    assert.ok(points.every((t) => t.model.fallback === null && t.model.stddev > 0));
     assert.equal(new Set(points.map((t) => JSON.stringify(t.point))).size, 64);
 });
 
@@ -331,7 +331,7 @@ test('prediction is in the units of the metric, and needs a model and data', asy
     assert.equal(reply.observations, 12);
     reply.predictions.forEach((prediction, i) => {
         assert.ok(Math.abs(prediction.mean - (40 + 3 * points[i].x)) < 1.5, JSON.stringify(prediction));
-        assert.ok(prediction.sd >= 0 && prediction.sd < 3);
+        assert.ok(prediction.stddev >= 0 && prediction.stddev < 3);
     });
     assert.deepEqual(await api.post(path, { points }), reply, 'a prediction changes nothing');
     for (const bad of [{}, { points: [] }, { points, candidates: [1] }, { candidates: [1] }, { points: [{ x: 99 }] }])
@@ -395,7 +395,7 @@ test('stateless suggestions are a function of the request and store nothing', as
         observations: Array.from({ length: 9 }, (_, i) => ({ point: { x: i * 0.75 - 3 }, value: (i * 0.75 - 4.375) ** 2 })) };
     const reply = await api.post('/v1/suggest', request);
     assert.equal(reply.suggestions.length, 3);
-    const essence = (r) => r.suggestions.map((s) => [s.point, s.candidate, s.model.mean, s.model.sd]);
+    const essence = (r) => r.suggestions.map((s) => [s.point, s.candidate, s.model.mean, s.model.stddev]);
     assert.deepEqual(essence(await api.post('/v1/suggest', request)), essence(reply));
     assert.equal(new Set(reply.suggestions.map((s) => s.point.x)).size, 3);
     const fixed = await api.post('/v1/suggest', { metrics, space: mixed, seed: 3, fixed: { layers: 5 } });

@@ -431,7 +431,7 @@ static void test_round_trip(void)
         SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":1,\"max\":3}") ",\"algorithm\":{\"name\":\"sobol\"}",
         METRICS ",\"space\":{\"type\":\"parameters\",\"parameters\":["
                 "{\"name\":\"a/~\",\"type\":\"discrete\",\"values\":[2,0.1,0.30000000000000004],"
-                "\"prior\":{\"normal\":{\"mean\":0.3,\"sd\":0.7}}},"
+                "\"prior\":{\"normal\":{\"mean\":0.3,\"stddev\":0.7}}},"
                 "{\"name\":\"o\",\"type\":\"categorical\",\"values\":[\"x\",\"y\"],\"when\":{\"a/~\":[2,0.1]}},"
                 "{\"name\":\"z\",\"type\":\"double\",\"min\":0.5,\"max\":0.999,\"scale\":\"reverse_log\","
                 "\"prior\":{\"beta\":{\"a\":2,\"b\":0.5}},\"when\":{\"o\":[\"y\"],\"a/~\":[0.1]}},"

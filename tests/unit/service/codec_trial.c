@@ -196,7 +196,7 @@ static void test_trial(void)
         "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
         "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"algorithm\":\"gp\","
         "\"revision\":5,"
-        "\"observations\":2,\"mean\":1.75,\"sd\":0.5,\"fallback\":null,\"milliseconds\":1.25,\"diagnostics\":null},"
+        "\"observations\":2,\"mean\":1.75,\"stddev\":0.5,\"fallback\":null,\"milliseconds\":1.25,\"diagnostics\":null},"
         "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
     struct trial running = {.number = 1,
                             .state = TRIAL_RUNNING,
