@@ -23,12 +23,15 @@ static bool unlink_running(struct request *request)
     return linked;
 }
 
-static bool is_abandoned(struct request *request)
+/* What the worker is to do; false: nothing, the request was taken from it.  From then on the stage is the connection's
+ * own again, so it is read here and not later. */
+static bool find_stage(struct request *request, enum stage *stage)
 {
     pthread_mutex_lock(&request->shared->lock);
     bool abandoned = request->abandoned;
+    *stage = abandoned ? STAGE_SENT : request->stage;
     pthread_mutex_unlock(&request->shared->lock);
-    return abandoned;
+    return !abandoned;
 }
 
 static void link_running(struct request *request)
@@ -85,13 +88,14 @@ static void run_job(void *arg)
     struct request *request = arg;
     struct call    *call = &request->call;
     struct error    error;
+    enum stage      stage;
     atomic_fetch_sub(&request->shared->traffic.queued, 1);
-    if (is_abandoned(request))
+    if (!find_stage(request, &stage))
         request->failed = true;
-    else if (request->stage == STAGE_CHECK && request_authorise(request, false, &error) != STATUS_OK) {
+    else if (stage == STAGE_CHECK && request_authorise(request, false, &error) != STATUS_OK) {
         request->failed = true;
         reply_problem(call, &error);
-    } else if (request->stage != STAGE_CHECK || request_is_streamed(request)) {
+    } else if (stage != STAGE_CHECK || request_is_streamed(request)) {
         request->failed = !dispatch_run(call);
     }
     if (unlink_running(request))
