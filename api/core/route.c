@@ -106,15 +106,20 @@ enum status route_find(struct call *call, const char *method, struct error *err)
 }
 
 /* Each as name, ! when it is required, and its type with the range: "count=integer:1:100". */
+static const char *type_name(const struct member *member)
+{
+    return member->read == codec_read_text      ? "text"
+           : member->read == codec_read_integer ? "integer"
+           : member->read == codec_read_number  ? "number"
+           : member->read == codec_read_bool    ? "bool"
+                                                : "";
+}
+
 static void dump_members(FILE *stream, const struct member *members)
 {
     const char *before = "";
     for (const struct member *member = members; member != NULL && member->name != NULL; member++) {
-        const char *type = member->read == codec_read_text      ? "text"
-                           : member->read == codec_read_integer ? "integer"
-                           : member->read == codec_read_number  ? "number"
-                           : member->read == codec_read_bool    ? "bool"
-                                                                : "";
+        const char *type = type_name(member);
         fprintf(stream, "%s%s%s=%s", before, member->name, member->required ? "!" : "", type);
         if (type[0] != '\0' && type[0] != 'b')
             fprintf(stream, ":%.16g:%.16g", member->min, member->max);
