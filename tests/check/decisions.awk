@@ -8,7 +8,7 @@ function words(file, line, all) {
     return all " "
 }
 BEGIN { FS = "," }
-FILENAME != ARGV[1] { text[FILENAME] = words(FILENAME); nextfile }
+FILENAME != ARGV[1] { if (!(FILENAME in text)) text[FILENAME] = words(FILENAME); nextfile }
 FNR > 1 {
     if (!($2 in text)) text[$2] = words($2)
     listed[$2, $1] = 1
