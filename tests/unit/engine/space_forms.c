@@ -143,7 +143,7 @@ static void test_refused_params(void)
         {{.max = 2, .when = never, .when_len = 2}, "impossible_condition", "when"},
         {{.max = 2, .when = never, .when_len = 9}, "out_of_range", "when"},
         {{.max = 2, .prior = {PRIOR_NORMAL, 2.385, 1}}, "bad_prior", "prior/normal/mean"},
-        {{.max = 2, .prior = {PRIOR_NORMAL, 1, 1e-10}}, "bad_prior", "prior/normal/sd"},
+        {{.max = 2, .prior = {PRIOR_NORMAL, 1, 1e-10}}, "bad_prior", "prior/normal/stddev"},
         {{.max = 2, .prior = {PRIOR_NORMAL, NAN, 1}}, "bad_prior", "prior/normal/mean"},
         {{.max = 2, .prior = {PRIOR_BETA, 0.001, 1}}, "bad_prior", "prior/beta/a"},
         {{.max = 2, .prior = {PRIOR_BETA, 1, INFINITY}}, "bad_prior", "prior/beta/b"},
