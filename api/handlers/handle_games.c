@@ -179,7 +179,8 @@ static json_t *render_token(struct call *call, const void *result)
 enum status handle_game_token_post(struct call *call, struct error *err)
 {
     const struct game_token_input *input = call->input;
-    return games_token(call->app, &call->caller, call->params[0], call->params[1], input->expires_in_seconds * 1000,
+    const struct game_token asked = {.agent = call->params[1], .expires_in_ms = input->expires_in_seconds * 1000};
+    return games_token(call->app, &call->caller, call->params[0], &asked,
                        CALL_RESULT(call, struct token, 201, render_token), err);
 }
 
@@ -253,7 +254,7 @@ static enum status read_own(struct call *call, const struct game_spec *spec, str
         return error_set(err, STATUS_INVALID, "missing_member", "/action", "is required");
     if (input->payoff != NULL)
         TRY(read_payoff(call, input->payoff, "/payoff", report, agent, err));
-    return codec_game_action(spec, agent, input->action, "/action", &call->arena, &report->plays[agent], err);
+    return codec_game_action(&spec->sets[agent], input->action, "/action", &call->arena, &report->plays[agent], err);
 }
 
 /* Every problem of both objects is collected. */
@@ -279,7 +280,7 @@ static enum status read_named(struct call *call, const struct game_spec *spec, c
         if (status == STATUS_OK && are_payoffs)
             status = read_payoff(call, value, path, report, agent, err);
         else if (status == STATUS_OK)
-            status = codec_game_action(spec, agent, value, path, &call->arena, &report->plays[agent], err);
+            status = codec_game_action(&spec->sets[agent], value, path, &call->arena, &report->plays[agent], err);
         TRY(keep(call, status, err));
     }
     return STATUS_OK;

@@ -88,7 +88,6 @@ static const struct options_row options_table[] = {
 
 struct agent {
     struct agent_options   options;
-    struct client         *client;
     struct patience        patience;
     struct arena           arena; /* of the specification */
     struct federation_spec spec;
@@ -107,7 +106,7 @@ static enum status call(struct agent *a, const char *method, const char *rest, j
 {
     char path[320];
     snprintf(path, sizeof path, "/v1/federations/%.40s%s", a->options.federation, rest);
-    return patience_json(&a->patience, a->client, method, path, body, reply, err);
+    return patience_json(&a->patience, method, path, body, reply, err);
 }
 
 static enum status bad_reply(struct error *err)
@@ -120,7 +119,7 @@ static enum status bad_reply(struct error *err)
 static enum status find_seat(struct agent *a, struct error *err)
 {
     json_t *who = NULL;
-    TRY(patience_json(&a->patience, a->client, "GET", "/v1/whoami", NULL, &who, err));
+    TRY(patience_json(&a->patience, "GET", "/v1/whoami", NULL, &who, err));
     const char *resource = json_string_value(json_object_get(who, "resource"));
     const char *agent = json_string_value(json_object_get(who, "agent"));
     bool        is_member = resource != NULL && agent != NULL && strcmp(resource, a->options.federation) == 0;
@@ -222,7 +221,7 @@ static enum status join(struct agent *a, struct error *err)
     if (strncmp(a->options.federation, "fed_", 4) != 0)
         return error_set(err, STATUS_INVALID, "usage", "", "--federation takes an id like fed_abcdefghij234567");
     TRY(command_check_study(a->options.federation, err));
-    TRY(command_connect(&a->options.at, &a->client, err));
+    TRY(command_connect(&a->options.at, &a->patience.client, err));
     TRY(find_seat(a, err));
     TRY(read_federation(a, err));
     TRY(check_features(a, err));
@@ -446,7 +445,7 @@ static int run(char **arguments)
         fprintf(stderr, "gnomon: done: %lld trials\n", (long long)a->log.trials);
     if (a->log.values > 0)
         tell_best(a);
-    client_close(a->client);
+    client_close(a->patience.client);
     agent_log_close(&a->log);
     arena_fini(&a->arena);
     free(a);

@@ -83,18 +83,18 @@ static enum status read_table(struct demo *demo, const char *file, const char *c
     return STATUS_OK;
 }
 
-static enum status call(struct demo *demo, const char *method, const char *study, const char *verb, json_t *body,
-                        json_t **reply, struct error *err)
+static enum status post(struct demo *demo, const char *study, const char *verb, json_t *body, json_t **reply,
+                        struct error *err)
 {
     char path[160];
     snprintf(path, sizeof path, "/v1/studies%s%.40s%s", study[0] != '\0' ? "/" : "", study, verb);
-    return client_json(demo->client, method, path, body, reply, err);
+    return client_json(demo->client, "POST", path, body, reply, err);
 }
 
 static enum status create_study(struct demo *demo, json_t *body, char study[64], struct error *err)
 {
     json_t *reply = NULL;
-    TRY(call(demo, "POST", "", "", body, &reply, err));
+    TRY(post(demo, "", "", body, &reply, err));
     const char *id = json_string_value(json_object_get(reply, "id"));
     snprintf(study, 64, "%s", id != NULL ? id : "");
     json_decref(reply);
@@ -104,7 +104,9 @@ static enum status create_study(struct demo *demo, json_t *body, char study[64],
 static enum status read_best(struct demo *demo, const char *study, double *best, struct error *err)
 {
     json_t *reply = NULL;
-    TRY(call(demo, "GET", study, "", NULL, &reply, err));
+    char    path[64];
+    snprintf(path, sizeof path, "/v1/studies/%.40s", study);
+    TRY(client_json(demo->client, "GET", path, NULL, &reply, err));
     const json_t *value = json_object_get(json_object_get(reply, "best"), "value");
     *best = json_is_number(value) ? json_number_value(value) : (double)NAN;
     json_decref(reply);
@@ -180,7 +182,7 @@ static enum status tune_once(struct demo *demo, const char *study, double *best,
     json_t    *reply = NULL, *point = NULL;
     json_int_t number = 0;
     size_t     row = 0;
-    TRY(call(demo, "POST", study, "/suggest", json_pack("{s:i}", "count", 1), &reply, err));
+    TRY(post(demo, study, "/suggest", json_pack("{s:i}", "count", 1), &reply, err));
     enum status status = STATUS_OK;
     if (json_unpack(reply, "{s:[{s:I, s:o}]}", "trials", "number", &number, "point", &point) != 0)
         status = error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's suggestion is not understood");
@@ -190,8 +192,8 @@ static enum status tune_once(struct demo *demo, const char *study, double *best,
     if (status != STATUS_OK)
         return status;
     *best = fmax(*best, demo->values[row]);
-    return call(demo, "POST", study, "/observe", json_pack("{s:I, s:f}", "trial", number, "value", demo->values[row]),
-                NULL, err);
+    return post(demo, study, "/observe", json_pack("{s:I, s:f}", "trial", number, "value", demo->values[row]), NULL,
+                err);
 }
 
 static enum status tune(struct demo *demo, struct error *err)

@@ -35,12 +35,12 @@ void patience_reset(struct patience *patience)
     patience->waited_ms = patience->pause_ms = 0;
 }
 
-enum status patience_json(struct patience *patience, struct client *client, const char *method, const char *path,
-                          json_t *body, json_t **reply, struct error *err)
+enum status patience_json(struct patience *patience, const char *method, const char *path, json_t *body, json_t **reply,
+                          struct error *err)
 {
     enum status status = STATUS_OK;
     do
-        status = client_json(client, method, path, json_incref(body), reply, err);
+        status = client_json(patience->client, method, path, json_incref(body), reply, err);
     while (status != STATUS_OK && patience_retry(patience, err));
     json_decref(body);
     if (status == STATUS_OK)
@@ -81,7 +81,7 @@ static enum status send_range(const struct upload *upload, FILE *matrix, const s
     snprintf(path, sizeof path, "/v1/studies/%.40s/candidates", upload->study);
     snprintf(range, sizeof range, "bytes %lld-%lld/%lld", (long long)at->received_bytes,
              (long long)(at->received_bytes + (int64_t)length - 1), (long long)at->bytes);
-    TRY(client_send(upload->client,
+    TRY(client_send(upload->patience->client,
                     &(struct client_request){.method = "PUT",
                                              .path = path,
                                              .content_type = "application/x-npy",
@@ -109,7 +109,7 @@ static enum status send_matrix(const struct upload *upload, struct progress *at,
         bool        is_offset_wrong = sent != STATUS_OK && strcmp(err->code, "wrong_offset") == 0;
         if (sent != STATUS_OK && !is_offset_wrong && !patience_retry(&patience, err))
             return sent;
-        TRY(patience_json(upload->patience, upload->client, "GET", path, NULL, &reply, err));
+        TRY(patience_json(upload->patience, "GET", path, NULL, &reply, err));
         TRY(take_progress(reply, at, err));
         if (is_offset_wrong && at->received_bytes == before)
             return sent;
@@ -127,8 +127,7 @@ enum status upload_run(const struct upload *upload, struct error *err)
     struct progress at;
     enum status     status = STATUS_OK;
     snprintf(path, sizeof path, "/v1/studies/%.40s/candidates", upload->study);
-    TRY(patience_json(upload->patience, upload->client, "POST", path, json_loads(upload->manifest, 0, NULL), &reply,
-                      err));
+    TRY(patience_json(upload->patience, "POST", path, json_loads(upload->manifest, 0, NULL), &reply, err));
     TRY(take_progress(reply, &at, err));
     FILE *matrix = fopen(upload->matrix_path, "re");
     char *buffer = malloc(RANGE_BYTES);

@@ -9,7 +9,8 @@
 
 /* How long a server may be away before a program gives up; counts from the first failure in a row. */
 struct patience {
-    long limit_ms, waited_ms, pause_ms;
+    struct client *client; /* of the server */
+    long           limit_ms, waited_ms, pause_ms;
 };
 
 /* After a failed call: true when it is worth another try, after a pause that doubles up to 5 s.  False for refusals,
@@ -19,11 +20,10 @@ bool patience_retry(struct patience *patience, const struct error *err);
 void patience_reset(struct patience *patience);
 
 /* client_json with patience. */
-MUST_CHECK enum status patience_json(struct patience *patience, struct client *client, const char *method,
-                                     const char *path, json_t *body, json_t **reply, struct error *err);
+MUST_CHECK enum status patience_json(struct patience *patience, const char *method, const char *path, json_t *body,
+                                     json_t **reply, struct error *err);
 
 struct upload {
-    struct client   *client;
     struct patience *patience;
     const char      *study, *matrix_path;
     const char      *manifest; /* its text; the caller has compared it with the matrix */

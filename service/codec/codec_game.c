@@ -555,11 +555,10 @@ json_t *codec_game_spec_json(const struct game_spec *spec, size_t viewer)
 
 /* ---- actions ---- */
 
-enum status codec_game_action(const struct game_spec *spec, size_t agent, const json_t *json, const char *where,
-                              struct arena *arena, struct game_play *out, struct error *err)
+enum status codec_game_action(const struct spec *set, const json_t *json, const char *where, struct arena *arena,
+                              struct game_play *out, struct error *err)
 {
-    const struct spec *set = &spec->sets[agent];
-    double             row;
+    double row;
     out->is_in = true;
     out->row = -1;
     if (set->space.kind == SPACE_PARAMETERS) {

@@ -90,25 +90,30 @@ static enum status read_defaults(struct reading *in, const json_t *object, struc
 }
 
 /* The room of one earlier study in the spec's own space. */
-static enum status study_room(struct reading *in, const struct spec *spec, size_t n, struct earlier_study *out,
-                              double **points, size_t **rows, double **values)
+struct room {
+    double *points, *values;
+    size_t *rows;
+};
+
+static enum status study_room(struct reading *in, const struct spec *spec, size_t n, struct room *room,
+                              struct earlier_study *out)
 {
     bool on_rows = spec->space.kind == SPACE_CANDIDATES;
-    *points = on_rows ? NULL : arena_alloc(in->arena, n, spec->space.params_len * sizeof(double));
-    *rows = on_rows ? ARENA_NEW(in->arena, size_t, n) : NULL;
-    *values = ARENA_NEW(in->arena, double, n);
-    if ((on_rows ? (void *)*rows : (void *)*points) == NULL || *values == NULL)
+    room->points = on_rows ? NULL : arena_alloc(in->arena, n, spec->space.params_len * sizeof(double));
+    room->rows = on_rows ? ARENA_NEW(in->arena, size_t, n) : NULL;
+    room->values = ARENA_NEW(in->arena, double, n);
+    if ((on_rows ? (void *)room->rows : (void *)room->points) == NULL || room->values == NULL)
         return error_no_memory(in->err);
-    *out = (struct earlier_study){.points = *points, .rows = *rows, .values = *values, .n = n};
+    *out = (struct earlier_study){.points = room->points, .rows = room->rows, .values = room->values, .n = n};
     return STATUS_OK;
 }
 
 static enum status read_observations(struct reading *in, const json_t *list, const char *where, const struct spec *spec,
                                      struct earlier_study *out)
 {
-    double *points, *values;
-    size_t *rows, n = json_array_size(list);
-    TRY(study_room(in, spec, n, out, &points, &rows, &values));
+    struct room room;
+    size_t      n = json_array_size(list);
+    TRY(study_room(in, spec, n, &room, out));
     for (size_t j = 0; j < n; j++) {
         char               path[CODEC_PATH_MAX];
         struct observation item;
@@ -118,11 +123,11 @@ static enum status read_observations(struct reading *in, const json_t *list, con
         if (item.trial > 0 || item.outcome != OUTCOME_VALUE)
             return error_set(in->err, STATUS_INVALID, "bad_combination", path,
                              "needs a point or candidate, and a value");
-        if (rows != NULL)
-            rows[j] = (size_t)item.row;
+        if (room.rows != NULL)
+            room.rows[j] = (size_t)item.row;
         else
-            memcpy(points + j * spec->space.params_len, item.point, spec->space.params_len * sizeof *points);
-        values[j] = spec_sign(spec) * item.value;
+            memcpy(room.points + j * spec->space.params_len, item.point, spec->space.params_len * sizeof *room.points);
+        room.values[j] = spec_sign(spec) * item.value;
         arena_release(in->arena, mark);
     }
     return STATUS_OK;

@@ -34,21 +34,15 @@ static enum status refuse_unknown_parameter(const struct spec *spec, const json_
     return STATUS_OK;
 }
 
-/* Parameters in order, so that whether one exists is known when its turn comes. */
-static enum status read_coordinate(const struct spec *spec, size_t i, const json_t *json, bool partial,
-                                   const char *where, double *point, struct error *err)
+static enum status check_given(bool is_given, bool is_active, bool partial, const char *where, struct error *err)
 {
-    bool is_active = space_is_active(&spec->space, point, i);
-    point[i] = NAN;
-    if (json == NULL && is_active && !partial)
+    if (!is_given && is_active && !partial)
         return error_set(err, STATUS_INVALID, "missing_member", where, "is required");
-    if (json == NULL)
-        return STATUS_OK;
-    if (!is_active)
+    if (is_given && !is_active)
         return error_set(err, STATUS_INVALID, "inactive_parameter", where,
                          partial ? "exists only with values of other parameters that are not given here"
                                  : "does not exist with these values of the parameters it depends on");
-    return codec_space_value(spec, i, json, where, &point[i], err);
+    return STATUS_OK;
 }
 
 static enum status check_constraints(const struct spec *spec, const double *point, const char *where, struct error *err)
@@ -74,10 +68,13 @@ enum status codec_point(const struct spec *spec, const json_t *json, bool partia
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an object");
     char   path[CODEC_PATH_MAX];
     size_t found = 0;
-    for (size_t i = 0; i < spec->space.params_len; i++) {
+    for (size_t i = 0; i < spec->space.params_len; i++) { // in order: whether one exists is known when its turn comes
         const json_t *value = json_object_get(json, spec->space.params[i].name);
         codec_read_path(path, where, spec->space.params[i].name);
-        TRY(read_coordinate(spec, i, value, partial, path, point, err));
+        TRY(check_given(value != NULL, space_is_active(&spec->space, point, i), partial, path, err));
+        point[i] = NAN;
+        if (value != NULL)
+            TRY(codec_space_value(spec, i, value, path, &point[i], err));
         found += value != NULL;
     }
     if (found < json_object_size(json))

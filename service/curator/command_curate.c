@@ -103,7 +103,6 @@ static const struct options_row options_table[] = {
 struct curator {
     struct curate_options   options;
     struct release_manifest manifest;
-    struct client          *client;
     struct patience         patience;
     struct secret           secret;
     struct csv_table        table;
@@ -122,7 +121,7 @@ static enum status call(struct curator *c, const char *method, const char *verb,
 {
     char path[256];
     snprintf(path, sizeof path, "/v1/studies/%.40s%s", c->options.study, verb);
-    return patience_json(&c->patience, c->client, method, path, body, reply, err);
+    return patience_json(&c->patience, method, path, body, reply, err);
 }
 
 /* One cell as JSON: a number as it is written in the file, anything else as a string. */
@@ -385,7 +384,7 @@ static enum status prepare(struct curator *c, struct error *err)
     TRY(check_release(c, err));
     TRY(open_journals(c, !c->options.best, err));
     snprintf(c->worker, sizeof c->worker, "curator-%s", c->secret.id);
-    return c->options.best ? STATUS_OK : command_connect(&c->options.at, &c->client, err);
+    return c->options.best ? STATUS_OK : command_connect(&c->options.at, &c->patience.client, err);
 }
 
 /* ---- what the curator agrees to ---- */
@@ -553,8 +552,7 @@ static enum status curate(struct curator *c, struct error *err)
     TRY(status);
     TRY(check_manifest(c, err));
     TRY(agree(c, &asked, err));
-    TRY(upload_run(&(struct upload){.client = c->client,
-                                    .patience = &c->patience,
+    TRY(upload_run(&(struct upload){.patience = &c->patience,
                                     .study = options->study,
                                     .matrix_path = c->matrix_path,
                                     .manifest = c->manifest_text},
@@ -601,7 +599,7 @@ static int run(char **arguments)
         return command_fail(&err);
     process_watch_signals();
     status = work(&c, &err);
-    client_close(c.client);
+    client_close(c.patience.client);
     journal_close(&c.journal);
     journal_close(&c.noisy);
     csv_table_free(&c.table);

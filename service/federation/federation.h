@@ -49,12 +49,17 @@ MUST_CHECK enum status federation_move(struct app *app, struct caller *caller, c
                                        enum federation_verb verb, struct federation *out, struct error *err);
 /* Revokes the agents' tokens.  What was broadcast stays broadcast: the ledger keeps its lines. */
 MUST_CHECK enum status federation_delete(struct app *app, struct caller *caller, const char *id, struct error *err);
+/* Who did something, and when. */
+struct federation_by {
+    const char *actor;
+    int64_t     at_ms;
+};
 /* One change of state and its line in the log; drops the open round's messages when it is completed. */
 MUST_CHECK enum status federation_set_state(struct db_conn *conn, struct federation *federation,
-                                            enum federation_state state, const char *reason, const char *actor,
-                                            int64_t now_ms, struct error *err);
+                                            enum federation_state state, const char *reason,
+                                            const struct federation_by *by, struct error *err);
 MUST_CHECK enum status federation_log(struct db_conn *conn, const char *kind, const char *id, int64_t number,
-                                      const char *actor, int64_t now_ms, struct error *err);
+                                      const struct federation_by *by, struct error *err);
 
 /* ---- agents ---- */
 
@@ -112,9 +117,14 @@ MUST_CHECK enum status federation_send(struct app *app, struct caller *caller, c
                                        const struct federation_message *message, struct federation_receipt *out,
                                        struct error *err);
 /* Checks and stores inside a transaction; closes the round when it was the last message. */
-MUST_CHECK enum status federation_take(struct db_conn *conn, struct app *app, struct federation *federation,
-                                       const struct federation_message *message, struct federation_receipt *out,
-                                       struct arena *arena, struct error *err);
+struct federation_delivery {
+    struct app                      *app;
+    struct federation               *federation;
+    const struct federation_message *message;
+    struct arena                    *arena;
+};
+MUST_CHECK enum status federation_take(struct db_conn *conn, const struct federation_delivery *delivery,
+                                       struct federation_receipt *out, struct error *err);
 
 /* The broadcast of a round, an .npy file: private [P][M]; else [seats][M], the last vector of each seat, zeros for a
  * seat that never sent.  CONFLICT "round_open" (ask again), and the reason of the end; NOT_FOUND "round_not_found". */

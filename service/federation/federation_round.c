@@ -188,8 +188,8 @@ static enum status store(struct closing *closing, double total, struct error *er
                      INT(closing->now_ms))));
     if (changes != 1)
         return error_set(err, STATUS_BUSY, "busy", "", "the round was closed meanwhile");
-    return federation_log(closing->conn, "round.closed", federation->id, federation->round, closer, closing->now_ms,
-                          err);
+    return federation_log(closing->conn, "round.closed", federation->id, federation->round,
+                          &(struct federation_by){closer, closing->now_ms}, err);
 }
 
 /* After a round: is there another one, and can it be paid? */
@@ -198,13 +198,13 @@ static enum status go_on(struct closing *closing, struct error *err)
     struct federation *federation = closing->federation;
     double             next = 0;
     if (federation->round > federation->spec.rounds)
-        return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "rounds_completed", closer,
-                                    closing->now_ms, err);
+        return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "rounds_completed",
+                                    &(struct federation_by){closer, closing->now_ms}, err);
     TRY(federation_cost(&federation->spec, federation->round, &next, err));
     if (!federation->spec.is_private || next <= federation->spec.epsilon)
         return STATUS_OK;
-    return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted", closer,
-                                closing->now_ms, err);
+    return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted",
+                                &(struct federation_by){closer, closing->now_ms}, err);
 }
 
 enum status federation_close_round(struct db_conn *conn, struct app *app, struct federation *federation,
@@ -215,8 +215,8 @@ enum status federation_close_round(struct db_conn *conn, struct app *app, struct
     double            total = 0;
     TRY(federation_cost(&federation->spec, federation->round, &total, err));
     if (federation->spec.is_private && total > federation->spec.epsilon) // never: go_on has asked before
-        return federation_set_state(conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted", closer,
-                                    closing.now_ms, err);
+        return federation_set_state(conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted",
+                                    &(struct federation_by){closer, closing.now_ms}, err);
     TRY(fill(&closing, err));
     TRY(store(&closing, total, err));
     arena_release(arena, mark);
@@ -296,11 +296,13 @@ static enum status find_message(struct db_conn *conn, const struct federation *f
     return status;
 }
 
-enum status federation_take(struct db_conn *conn, struct app *app, struct federation *federation,
-                            const struct federation_message *message, struct federation_receipt *out,
-                            struct arena *arena, struct error *err)
+enum status federation_take(struct db_conn *conn, const struct federation_delivery *delivery,
+                            struct federation_receipt *out, struct error *err)
 {
-    int64_t now_ms = app->now_ms();
+    struct app                      *app = delivery->app;
+    struct federation               *federation = delivery->federation;
+    const struct federation_message *message = delivery->message;
+    int64_t                          now_ms = app->now_ms();
     *out = (struct federation_receipt){.round = message->round, .seat = message->seat};
     TRY(check_message(federation, message, err));
     TRY(check_round(federation, message->round, err));
@@ -316,7 +318,7 @@ enum status federation_take(struct db_conn *conn, struct app *app, struct federa
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED,
                 BIND(TEXT(federation->id), INT(federation->received), INT(federation->deadline_ms), INT(now_ms))));
     out->is_closed = federation->received >= federation->spec.seats;
-    return out->is_closed ? federation_close_round(conn, app, federation, arena, err) : STATUS_OK;
+    return out->is_closed ? federation_close_round(conn, app, federation, delivery->arena, err) : STATUS_OK;
 }
 
 struct work {
@@ -365,9 +367,10 @@ enum status federation_find(struct app *app, struct caller *caller, const char *
 
 static enum status send(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work *work = arg;
+    struct work                     *work = arg;
+    const struct federation_delivery delivery = {work->app, work->federation, work->message, work->caller->arena};
     TRY(federation_get(conn, work->federation->id, work->caller->arena, work->federation, err));
-    return federation_take(conn, work->app, work->federation, work->message, work->receipt, work->caller->arena, err);
+    return federation_take(conn, &delivery, work->receipt, err);
 }
 
 enum status federation_send(struct app *app, struct caller *caller, const char *id,

@@ -59,8 +59,8 @@ enum status federation_cost(const struct federation_spec *spec, int64_t broadcas
     return accountant_promise(&run, epsilon, err);
 }
 
-enum status federation_log(struct db_conn *conn, const char *kind, const char *id, int64_t number, const char *actor,
-                           int64_t now_ms, struct error *err)
+enum status federation_log(struct db_conn *conn, const char *kind, const char *id, int64_t number,
+                           const struct federation_by *by, struct error *err)
 {
     char detail[64];
     if (number > 0)
@@ -68,11 +68,11 @@ enum status federation_log(struct db_conn *conn, const char *kind, const char *i
     else
         snprintf(detail, sizeof detail, "%s", id);
     return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(actor), TEXT(detail)));
+                   BIND(INT(by->at_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(by->actor), TEXT(detail)));
 }
 
 enum status federation_set_state(struct db_conn *conn, struct federation *federation, enum federation_state state,
-                                 const char *reason, const char *actor, int64_t now_ms, struct error *err)
+                                 const char *reason, const struct federation_by *by, struct error *err)
 {
     static const char *const kinds[FEDERATION_STATES] = {[FEDERATION_ACTIVE] = "federation.resumed",
                                                          [FEDERATION_PAUSED] = "federation.paused",
@@ -80,14 +80,15 @@ enum status federation_set_state(struct db_conn *conn, struct federation *federa
     federation->state = state;
     federation->reason = reason;
     federation->version++;
-    federation->updated_ms = now_ms;
+    federation->updated_ms = by->at_ms;
     if (state == FEDERATION_COMPLETED) {
         federation->received = federation->deadline_ms = 0;
         federation->version++;
         TRY(db_exec(conn, NULL, err, SQL_FEDERATION_MESSAGE_DROP, BIND(TEXT(federation->id))));
-        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED, BIND(TEXT(federation->id), INT(0), INT(0), INT(now_ms))));
+        TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED,
+                    BIND(TEXT(federation->id), INT(0), INT(0), INT(by->at_ms))));
     }
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_STATE,
-                BIND(TEXT(federation->id), TEXT(federation_state_names[state]), TEXT(reason), INT(now_ms))));
-    return federation_log(conn, kinds[state], federation->id, 0, actor, now_ms, err);
+                BIND(TEXT(federation->id), TEXT(federation_state_names[state]), TEXT(reason), INT(by->at_ms))));
+    return federation_log(conn, kinds[state], federation->id, 0, by, err);
 }

@@ -315,16 +315,17 @@ static enum status add_token(struct db_conn *conn, void *arg, struct error *err)
     return token_add(conn, work->caller, work->token, err);
 }
 
-enum status games_token(struct app *app, struct caller *caller, const char *id, const char *agent,
-                        int64_t expires_in_ms, struct token *out, struct error *err)
+enum status games_token(struct app *app, struct caller *caller, const char *id, const struct game_token *asked,
+                        struct token *out, struct error *err)
 {
+    const char     *agent = asked->agent;
     struct game_row game;
     struct work     work = {.app = app, .caller = caller, .id = id, .agent = agent, .out = &game, .token = out};
     TRY(games_find(app, caller, id, &game, err));
     if (strlen(agent) > GAMES_NAME_MAX)
         return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent of the game has this name");
     const struct token_new new = {
-        .name = agent, .scope = SCOPE_AGENT, .resource = id, .agent = agent, .expires_in_ms = expires_in_ms};
+        .name = agent, .scope = SCOPE_AGENT, .resource = id, .agent = agent, .expires_in_ms = asked->expires_in_ms};
     TRY(token_draw(app, &new, out, err));
     return app_transact(app, caller, add_token, &work, err);
 }

@@ -31,8 +31,12 @@ MUST_CHECK enum status games_complete(struct app *app, struct caller *caller, co
                                       struct error *err);
 MUST_CHECK enum status games_delete(struct app *app, struct caller *caller, const char *id, struct error *err);
 /* A token that speaks for one agent and sees nothing else. */
-MUST_CHECK enum status games_token(struct app *app, struct caller *caller, const char *id, const char *agent,
-                                   int64_t expires_in_ms, struct token *out, struct error *err);
+struct game_token {
+    const char *agent;
+    int64_t     expires_in_ms;
+};
+MUST_CHECK enum status games_token(struct app *app, struct caller *caller, const char *id,
+                                   const struct game_token *asked, struct token *out, struct error *err);
 
 /* ---- rounds ---- */
 

@@ -79,10 +79,10 @@ struct sync {
 
 static enum status send(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct sync *sync = arg;
+    struct sync                     *sync = arg;
+    const struct federation_delivery delivery = {sync->app, &sync->federation, &sync->message, sync->caller->arena};
     TRY(federation_get(conn, sync->live->spec.federation, sync->caller->arena, &sync->federation, err));
-    return federation_take(conn, sync->app, &sync->federation, &sync->message, &sync->receipt, sync->caller->arena,
-                           err);
+    return federation_take(conn, &delivery, &sync->receipt, err);
 }
 
 /* A message that comes too late, or that another replica has sent, is none. */
