@@ -147,8 +147,8 @@ enum status handle_candidates_put(struct call *call, struct error *err)
     struct candidates_status *out = CALL_RESULT(call, struct candidates_status, 200, render_status);
     if (call->body_bytes == 0)
         return check_upload(call, out, err);
-    return candidates_append(call->app, &call->caller, call->params[0], call->offset, call->total, call->body,
-                             call->body_bytes, out, err);
+    const struct candidates_piece piece = {call->offset, call->total, call->body, call->body_bytes};
+    return candidates_append(call->app, &call->caller, call->params[0], &piece, out, err);
 }
 
 enum status handle_candidates_get(struct call *call, struct error *err)

@@ -109,8 +109,7 @@ static json_t *render_import(struct call *call, const void *result)
 }
 
 struct batch {
-    struct observation *items;
-    size_t              len;
+    struct observations read;
     struct origin       origin;
     const char         *source;
 };
@@ -124,21 +123,22 @@ static enum status read_export(struct call *call, const struct spec *spec, const
     if (json_array_size(trials) > STUDY_DOCUMENT_MAX)
         return error_set(err, STATUS_INVALID, "out_of_range", "/trials", "at most %d at once: send them in parts",
                          STUDY_DOCUMENT_MAX);
-    batch->len = json_array_size(trials);
+    batch->read.len = json_array_size(trials);
     batch->source = input->id == NULL ? "" : input->id;
     batch->origin = (struct origin){.where = "/trials"};
-    return show_read_observations(
-        call, spec, &(struct show_list){.list = trials, .where = "/trials", .read = codec_import}, &batch->items, err);
+    return show_read_observations(call, spec,
+                                  &(struct show_list){.list = trials, .where = "/trials", .read = codec_import},
+                                  &batch->read.items, err);
 }
 
 /* A quoted cell may go over several lines: the item knows its own. */
 static enum status keep_lines(struct call *call, struct batch *batch, struct error *err)
 {
-    size_t *lines = ARENA_NEW(&call->arena, size_t, batch->len + 1);
+    size_t *lines = ARENA_NEW(&call->arena, size_t, batch->read.len + 1);
     if (lines == NULL)
         return error_no_memory(err);
-    for (size_t i = 0; i < batch->len; i++)
-        lines[i] = batch->items[i].line;
+    for (size_t i = 0; i < batch->read.len; i++)
+        lines[i] = batch->read.items[i].line;
     batch->origin = (struct origin){.where = "/lines", .indexes = lines};
     return STATUS_OK;
 }
@@ -147,7 +147,7 @@ static enum status read_batch(struct call *call, const struct spec *spec, struct
 {
     const struct import_post_input *input = call->input;
     if (call->is_csv) {
-        TRY(import_csv(spec, call->body, call->body_bytes, &call->arena, &batch->items, &batch->len, err));
+        TRY(import_csv(spec, call->body, call->body_bytes, &call->arena, &batch->read, err));
         return keep_lines(call, batch, err);
     }
     if ((input->observations == NULL) == (input->trials == NULL))
@@ -156,9 +156,9 @@ static enum status read_batch(struct call *call, const struct spec *spec, struct
     if (input->trials != NULL)
         return read_export(call, spec, input->trials, batch, err);
     TRY(show_check_list(input->observations, "/observations", STUDY_DOCUMENT_MAX, err));
-    batch->len = json_array_size(input->observations);
+    batch->read.len = json_array_size(input->observations);
     batch->origin = (struct origin){.where = "/observations"};
-    return show_read_observations(call, spec, &SHOW_OBSERVATIONS(input->observations), &batch->items, err);
+    return show_read_observations(call, spec, &SHOW_OBSERVATIONS(input->observations), &batch->read.items, err);
 }
 
 enum status handle_import_post(struct call *call, struct error *err)
@@ -169,12 +169,12 @@ enum status handle_import_post(struct call *call, struct error *err)
     struct study                    study;
     TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
     TRY(read_batch(call, &study.spec, &batch, err));
-    TRY(study_document_identify(&study.spec, batch.source, batch.items, batch.len, &call->arena, err));
+    TRY(study_document_identify(&study.spec, batch.source, batch.read.items, batch.read.len, &call->arena, err));
     shown->dry_run = call->caller.dry_run = input->dry_run;
     call->caller.import_source = batch.source;
-    if (batch.len == 0)
+    if (batch.read.len == 0)
         return STATUS_OK;
-    enum status status = show_observe(call, batch.items, batch.len, &batch.origin, &shown->reply, err);
+    enum status status = show_observe(call, batch.read.items, batch.read.len, &batch.origin, &shown->reply, err);
     bool is_undone = status == STATUS_CONFLICT && input->dry_run && err != NULL && strcmp(err->code, "dry_run") == 0;
     return is_undone ? STATUS_OK : status;
 }

@@ -186,7 +186,8 @@ enum status handle_trials_post(struct call *call, struct error *err)
     size_t               len;
     TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
     TRY(read_places(call, &shown->study.spec, &points, &rows, &len, err));
-    return trial_queue(call->app, &call->caller, call->params[0], points, rows, len, &shown->page, err);
+    const struct queue_request request = {.points = points, .rows = rows, .len = len};
+    return trial_queue(call->app, &call->caller, call->params[0], &request, &shown->page, err);
 }
 
 struct trials_get_input {
@@ -308,10 +309,10 @@ const struct form form_trial_abandon = {.body = trial_abandon_body, .bytes = siz
 enum status handle_trial_abandon(struct call *call, struct error *err)
 {
     const struct trial_abandon_input *input = call->input;
-    struct held_trial                 held = {.lease = input->lease};
+    struct abandon_request            request = {.held.lease = input->lease, .reason = input->reason};
     struct shown_trial               *shown;
-    TRY(begin_trial(call, &shown, &held.number, err));
-    return trial_abandon(call->app, &call->caller, call->params[0], held, input->reason, &shown->trial, err);
+    TRY(begin_trial(call, &shown, &request.held.number, err));
+    return trial_abandon(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
 }
 
 enum status handle_trial_retry(struct call *call, struct error *err)

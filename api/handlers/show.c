@@ -200,8 +200,8 @@ enum status show_read_observations(struct call *call, const struct spec *spec, c
 enum status show_observe(struct call *call, const struct observation *items, size_t len, const struct origin *origin,
                          struct observe_reply *out, struct error *err)
 {
-    enum status status =
-        trial_observe(call->app, &call->caller, call->params[0], items, len, origin->where[0] != '\0', out, err);
+    const struct observe_request request = {.items = items, .len = len, .in_batch = origin->where[0] != '\0'};
+    enum status                  status = trial_observe(call->app, &call->caller, call->params[0], &request, out, err);
     for (size_t i = 0; status != STATUS_OK && i < out->errors_len; i++) {
         struct item_error *refused = &out->errors[i];
         struct error       problem = refused->error;

@@ -31,19 +31,17 @@ struct check {
 };
 
 struct upload {
-    struct app               *app;
-    struct caller            *caller;
-    const char               *id;
-    const struct manifest    *manifest;            /* declare */
-    int64_t                   offset, total_bytes; /* append */
-    const void               *bytes;
-    size_t                    length;
-    struct check             *check; /* append, the last piece */
-    struct study              study;
-    char                      sha256[SHA256_HEX_BYTES]; /* as declared; "": a file that declares itself */
-    int64_t                   attempt; /* how often what was received was dropped; UNDECLARED without a manifest */
-    struct candidates_status *out;
-    int64_t                   now_ms;
+    struct app                    *app;
+    struct caller                 *caller;
+    const char                    *id;
+    const struct manifest         *manifest; /* declare */
+    const struct candidates_piece *piece;    /* append */
+    struct check                  *check;    /* append, the last piece */
+    struct study                   study;
+    char                           sha256[SHA256_HEX_BYTES]; /* as declared; "": a file that declares itself */
+    int64_t                        attempt; /* how often what was received was dropped; UNDECLARED without a manifest */
+    struct candidates_status      *out;
+    int64_t                        now_ms;
 };
 
 static enum status check_study(const struct caller *caller, const struct study *study, struct error *err)
@@ -317,14 +315,14 @@ enum status candidates_load(struct db_conn *conn, const char *study, struct spec
 /* A whole file for an open study needs no manifest: it declares itself by its header. */
 static enum status describe_open(const struct upload *up, struct manifest *out, struct error *err)
 {
-    if (up->study.spec.is_private || up->offset != 0)
+    if (up->study.spec.is_private || up->piece->offset != 0)
         return error_set(err, STATUS_CONFLICT, "manifest_required", "", "post the manifest first");
     struct npy npy;
-    TRY(npy_header(up->bytes, up->length, &npy, err));
+    TRY(npy_header(up->piece->bytes, up->piece->length, &npy, err));
     *out = (struct manifest){
-        .rows = (int64_t)npy.rows, .columns = (int64_t)npy.columns, .bytes = up->total_bytes, .type = npy.type};
+        .rows = (int64_t)npy.rows, .columns = (int64_t)npy.columns, .bytes = up->piece->total_bytes, .type = npy.type};
     out->text = text_format(up->caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}",
-                            npy.rows, npy.columns, (long long)up->total_bytes);
+                            npy.rows, npy.columns, (long long)up->piece->total_bytes);
     return out->text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
@@ -334,11 +332,11 @@ static enum status check_piece(const struct upload *up, struct error *err)
     if (have->complete)
         return error_set(err, STATUS_CONFLICT, "candidates_complete", "", "the study has its candidates");
     TRY(check_lock(up, err));
-    if (up->total_bytes != have->bytes)
+    if (up->piece->total_bytes != have->bytes)
         return error_set(err, STATUS_INVALID, "wrong_shape", "", "%lld bytes were declared, not %lld",
-                         (long long)have->bytes, (long long)up->total_bytes);
-    if (up->offset != have->received_bytes || up->length == 0 ||
-        (int64_t)up->length > have->bytes - have->received_bytes)
+                         (long long)have->bytes, (long long)up->piece->total_bytes);
+    if (up->piece->offset != have->received_bytes || up->piece->length == 0 ||
+        (int64_t)up->piece->length > have->bytes - have->received_bytes)
         return error_set(err, STATUS_CONFLICT, "wrong_offset", "", "the next byte is number %lld",
                          (long long)have->received_bytes);
     return STATUS_OK;
@@ -383,7 +381,7 @@ static enum status read_whole(struct db_conn *conn, void *arg, struct error *err
     TRY(prepare_check(up, err));
     enum status status = read_pieces(conn, up->id, &check->matrix, err);
     if (status == STATUS_OK)
-        status = matrix_take(&check->matrix, up->bytes, up->length, err);
+        status = matrix_take(&check->matrix, up->piece->bytes, up->piece->length, err);
     if (status == STATUS_OK)
         status = matrix_end(&check->matrix, err);
     sha256_hex_final(check->matrix.digest, check->sha256);
@@ -493,8 +491,8 @@ static enum status append(struct db_conn *conn, void *arg, struct error *err)
     }
     TRY(check_piece(up, err));
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_PIECE_ADD,
-                BIND(TEXT(up->id), INT(up->offset), BLOB(up->bytes, up->length))));
-    up->out->received_bytes += (int64_t)up->length;
+                BIND(TEXT(up->id), INT(up->piece->offset), BLOB(up->piece->bytes, up->piece->length))));
+    up->out->received_bytes += (int64_t)up->piece->length;
     if (up->check != NULL)
         return finish(conn, up, err);
     return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, BIND(TEXT(up->id), INT(up->out->received_bytes), INT(0)));
@@ -515,19 +513,15 @@ static enum status drop(struct db_conn *conn, void *arg, struct error *err)
     return forget_pieces(conn, up, is_private && up->check->is_declared_file, err);
 }
 
-enum status candidates_append(struct app *app, struct caller *caller, const char *study, int64_t offset,
-                              int64_t total_bytes, const void *bytes, size_t length, struct candidates_status *out,
-                              struct error *err)
+enum status candidates_append(struct app *app, struct caller *caller, const char *study,
+                              const struct candidates_piece *piece, struct candidates_status *out, struct error *err)
 {
     struct check  check = {.is_refused = false};
-    bool          is_last = offset + (int64_t)length == total_bytes;
+    bool          is_last = piece->offset + (int64_t)piece->length == piece->total_bytes;
     struct upload up = {.app = app,
                         .caller = caller,
                         .id = study,
-                        .offset = offset,
-                        .total_bytes = total_bytes,
-                        .bytes = bytes,
-                        .length = length,
+                        .piece = piece,
                         .check = is_last ? &check : NULL,
                         .out = out,
                         .now_ms = app->now_ms()};

@@ -38,9 +38,14 @@ MUST_CHECK enum status candidates_declare(struct app *app, struct caller *caller
  * INVALID "digest_mismatch", "not_npy", "wrong_shape", "not_finite", "not_a_release"; BUSY when the study changed
  * during the check. */
 enum { CANDIDATES_PIECE_MAX = 1 << 20 };
-MUST_CHECK enum status candidates_append(struct app *app, struct caller *caller, const char *study, int64_t offset,
-                                         int64_t total_bytes, const void *bytes, size_t length,
-                                         struct candidates_status *out, struct error *err);
+struct candidates_piece {
+    int64_t     offset, total_bytes;
+    const void *bytes;
+    size_t      length;
+};
+MUST_CHECK enum status candidates_append(struct app *app, struct caller *caller, const char *study,
+                                         const struct candidates_piece *piece, struct candidates_status *out,
+                                         struct error *err);
 MUST_CHECK enum status candidates_status(struct app *app, struct caller *caller, const char *study,
                                          struct candidates_status *out, struct error *err);
 /* Forgets the refusals of a study that is locked. */

@@ -22,16 +22,14 @@
 enum { ERRORS_MAX = 100 };
 
 struct batch {
-    struct app               *app;
-    struct caller            *caller;
-    const char               *id;
-    const struct observation *items;
-    size_t                    len;
-    bool                      in_batch;
-    struct observe_reply     *out;
-    struct study              study;
-    int64_t                   now_ms;
-    bool                      has_reached; /* a value of this batch is what the study was to stop at */
+    struct app                   *app;
+    struct caller                *caller;
+    const char                   *id;
+    const struct observe_request *request;
+    struct observe_reply         *out;
+    struct study                  study;
+    int64_t                       now_ms;
+    bool                          has_reached; /* a value of this batch is what the study was to stop at */
 };
 
 // clang-format off
@@ -300,12 +298,12 @@ static void keep_error(struct batch *batch, size_t item, const struct error *own
 static enum status observe_all(struct db_conn *conn, struct batch *batch, struct error *err)
 {
     enum status first = STATUS_OK;
-    for (size_t i = 0; i < batch->len; i++) {
+    for (size_t i = 0; i < batch->request->len; i++) {
         struct error      own;
         struct arena_mark mark = arena_mark(batch->caller->arena);
-        bool              is_import = batch->caller->import_source != NULL && batch->items[i].trial == 0;
-        enum status       status = is_import ? import_one(conn, batch, &batch->items[i], &own)
-                                             : observe_one(conn, batch, &batch->items[i], &own);
+        bool              is_import = batch->caller->import_source != NULL && batch->request->items[i].trial == 0;
+        enum status       status = is_import ? import_one(conn, batch, &batch->request->items[i], &own)
+                                             : observe_one(conn, batch, &batch->request->items[i], &own);
         arena_release(batch->caller->arena, mark);
         if (status == STATUS_OK)
             continue;
@@ -316,7 +314,7 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
         keep_error(batch, i, &own);
         if (first == STATUS_OK && err != NULL) {
             *err = own;
-            if (batch->in_batch)
+            if (batch->request->in_batch)
                 snprintf(err->path, sizeof err->path, "/observations/%zu%.90s", i, own.path);
         }
         first = first == STATUS_OK ? status : first;
@@ -369,22 +367,16 @@ static enum status transact(struct batch *batch, bool creates, struct error *err
     return status;
 }
 
-enum status trial_observe(struct app *app, struct caller *caller, const char *id, const struct observation *items,
-                          size_t len, bool in_batch, struct observe_reply *out, struct error *err)
+enum status trial_observe(struct app *app, struct caller *caller, const char *id, const struct observe_request *request,
+                          struct observe_reply *out, struct error *err)
 {
-    struct batch batch = {.app = app,
-                          .caller = caller,
-                          .id = id,
-                          .items = items,
-                          .len = len,
-                          .in_batch = in_batch,
-                          .out = out,
-                          .now_ms = app->now_ms()};
+    struct batch batch = {
+        .app = app, .caller = caller, .id = id, .request = request, .out = out, .now_ms = app->now_ms()};
     *out = (struct observe_reply){0};
     TRY(caller_sees(caller, "study", id, err));
     bool creates = false;
-    for (size_t i = 0; i < len; i++)
-        creates = creates || items[i].trial == 0;
+    for (size_t i = 0; i < request->len; i++)
+        creates = creates || request->items[i].trial == 0;
     if (creates) // no entry of the cache for what is not there
         TRY(study_find(app, caller, id, &batch.study, err));
     TRY(transact(&batch, creates, err));

@@ -16,11 +16,16 @@ struct observe_reply {
     struct item_error *errors; /* of a refused batch, in the arena; error.path is relative to the item */
     size_t             errors_len;
 };
+struct observe_request {
+    const struct observation *items;
+    size_t                    len;
+    bool                      in_batch;
+};
 /* All or nothing.  On refusal the first error is in err (path "/observations/<i>/..." when in_batch) and every one
  * (up to 100) in out->errors.  Errors: NOT_FOUND "trial_not_found", CONFLICT "trial_finished",
  * "lease_lost", "external_id_conflict", INVALID "private_study", ... */
 MUST_CHECK enum status trial_observe(struct app *app, struct caller *caller, const char *study,
-                                     const struct observation *items, size_t len, bool in_batch,
-                                     struct observe_reply *out, struct error *err);
+                                     const struct observe_request *request, struct observe_reply *out,
+                                     struct error *err);
 
 #endif

@@ -444,12 +444,11 @@ static enum status start(struct task *task, struct job **out, struct error *err)
     return error_set(err, failed.error.status, failed.error.code, "", "%s", failed.error.text);
 }
 
-enum status operation_begin(struct app *app, struct caller *caller, const char *study,
-                            const struct suggest_request *request, int64_t wait_ms, struct operation *out,
-                            struct error *err)
+enum status operation_begin(struct app *app, struct caller *caller, const char *study, const struct operation_new *new,
+                            struct operation *out, struct error *err)
 {
     struct operations *operations = app->operations;
-    struct task        task = {.app = app, .caller = caller, .study = study, .request = request, .out = out};
+    struct task        task = {.app = app, .caller = caller, .study = study, .request = new->request, .out = out};
     struct job        *job = NULL;
     *out = (struct operation){0};
     TRY(caller_sees(caller, "study", study, err));
@@ -463,7 +462,7 @@ enum status operation_begin(struct app *app, struct caller *caller, const char *
     enum status status = STATUS_OK;
     if (job != NULL) {
         pthread_mutex_lock(&operations->lock);
-        wait_for(operations, job, wait_ms);
+        wait_for(operations, job, new->wait_ms);
         if (job->is_over && job->status != STATUS_OK && !job->is_cancelled && !operations->is_stopping) {
             status = job->status;
             *err = job->error;

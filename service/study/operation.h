@@ -41,11 +41,14 @@ void operations_halt(struct app *app);
 void operations_stop(struct app *app);
 void operations_free(struct operations *operations);
 
+struct operation_new {
+    const struct suggest_request *request;
+    int64_t                       wait_ms;
+};
 /* Begins a suggest, or finds the one of this worker that still runs, and waits for its end, at most wait_ms.
  * A failure within that time is the call's own error.  BUSY "busy" when too many wait. */
 MUST_CHECK enum status operation_begin(struct app *app, struct caller *caller, const char *study,
-                                       const struct suggest_request *request, int64_t wait_ms, struct operation *out,
-                                       struct error *err);
+                                       const struct operation_new *new, struct operation *out, struct error *err);
 /* Stops the work on operations of a study that is gone. */
 void operations_forget(struct app *app, const char *study);
 /* NOT_FOUND "operation_not_found", also of a study that the token may not see. */

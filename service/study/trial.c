@@ -20,21 +20,19 @@
 
 /* One piece of work on a study: what every transaction here needs, and the argument of some. */
 struct task {
-    struct app                *app;
-    struct caller             *caller;
-    const char                *id;
-    struct study               study;
-    int64_t                    now_ms;
-    struct held_trial          held;
-    const char                *reason;
-    const double              *points;
-    const int64_t             *rows;
-    size_t                     len;
-    const struct trial_filter *filter;
-    int64_t                    after, limit; /* cursor */
-    struct trial              *trial;
-    struct trial_page         *page;
-    struct history_page       *history;
+    struct app                 *app;
+    struct caller              *caller;
+    const char                 *id;
+    struct study                study;
+    int64_t                     now_ms;
+    struct held_trial           held;
+    const char                 *reason;
+    const struct queue_request *request;
+    const struct trial_filter  *filter;
+    int64_t                     after, limit; /* cursor */
+    struct trial               *trial;
+    struct trial_page          *page;
+    struct history_page        *history;
 };
 
 static enum status load_study(struct db_conn *conn, struct task *task, struct error *err)
@@ -203,11 +201,16 @@ static enum status abandon(struct db_conn *conn, void *arg, struct error *err)
     return rows_study_save(conn, &task->study, task->now_ms, err);
 }
 
-enum status trial_abandon(struct app *app, struct caller *caller, const char *id, struct held_trial held,
-                          const char *reason, struct trial *out, struct error *err)
+enum status trial_abandon(struct app *app, struct caller *caller, const char *id, const struct abandon_request *request,
+                          struct trial *out, struct error *err)
 {
-    struct task task = {
-        .app = app, .caller = caller, .id = id, .held = held, .trial = out, .reason = reason, .now_ms = app->now_ms()};
+    struct task task = {.app = app,
+                        .caller = caller,
+                        .id = id,
+                        .held = request->held,
+                        .trial = out,
+                        .reason = request->reason,
+                        .now_ms = app->now_ms()};
     TRY(caller_sees(caller, "study", id, err));
     TRY(app_transact(app, caller, abandon, &task, err));
     study_cache_forget(app, id);
@@ -292,16 +295,16 @@ static enum status queue_one(struct db_conn *conn, struct task *task, size_t i, 
     size_t        p = space_point_len(&task->study.spec.space);
     struct trial *trial = &task->page->trials[i];
     char          path[40];
-    snprintf(path, sizeof path, "/%s/%zu", task->rows != NULL ? "candidates" : "macro_actions", i);
-    if (task->rows != NULL)
-        TRY(rows_check_row(conn, &task->study, task->rows[i], path, err));
+    snprintf(path, sizeof path, "/%s/%zu", task->request->rows != NULL ? "candidates" : "macro_actions", i);
+    if (task->request->rows != NULL)
+        TRY(rows_check_row(conn, &task->study, task->request->rows[i], path, err));
     else
-        TRY(visits_check(conn, &task->study, task->points + i * p, path, task->caller->arena, err));
+        TRY(visits_check(conn, &task->study, task->request->points + i * p, path, task->caller->arena, err));
     *trial = trial_none();
     trial->number = task->study.trials_total + 1;
     trial->state = TRIAL_QUEUED;
-    trial->point = task->points == NULL ? NULL : task->points + i * p;
-    trial->row = task->rows == NULL ? -1 : task->rows[i];
+    trial->point = task->request->points == NULL ? NULL : task->request->points + i * p;
+    trial->row = task->request->rows == NULL ? -1 : task->request->rows[i];
     trial->created_ms = task->now_ms;
     TRY(rows_trial_add(conn, task->app, &task->study, &(struct new_trial){.trial = trial}, err));
     struct change change = {.kind = "trial.queued",
@@ -320,26 +323,20 @@ static enum status queue(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_INVALID, "private_study", "", "the points of a private study cannot be named");
     if (task->study.state != STUDY_ACTIVE && task->study.state != STUDY_PAUSED)
         return study_refuse(&task->study, err);
-    task->page->trials = ARENA_NEW(task->caller->arena, struct trial, task->len);
+    task->page->trials = ARENA_NEW(task->caller->arena, struct trial, task->request->len);
     if (task->page->trials == NULL)
         return error_no_memory(err);
-    for (size_t i = 0; i < task->len; i++)
+    for (size_t i = 0; i < task->request->len; i++)
         TRY(queue_one(conn, task, i, err));
-    task->page->len = task->len;
+    task->page->len = task->request->len;
     return rows_study_save(conn, &task->study, task->now_ms, err);
 }
 
-enum status trial_queue(struct app *app, struct caller *caller, const char *id, const double *points,
-                        const int64_t *rows, size_t len, struct trial_page *out, struct error *err)
+enum status trial_queue(struct app *app, struct caller *caller, const char *id, const struct queue_request *request,
+                        struct trial_page *out, struct error *err)
 {
-    struct task  task = {.app = app,
-                         .caller = caller,
-                         .id = id,
-                         .points = points,
-                         .rows = rows,
-                         .len = len,
-                         .page = out,
-                         .now_ms = app->now_ms()};
+    struct task task = {
+        .app = app, .caller = caller, .id = id, .request = request, .page = out, .now_ms = app->now_ms()};
     struct live *live;
     *out = (struct trial_page){0};
     TRY(study_find(app, caller, id, &task.study, err));     // no entry of the cache for what is not there

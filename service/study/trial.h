@@ -7,8 +7,13 @@
 #include "service/model/trial.h"
 
 /* Points (or rows) to be handed out before the policy is asked. */
-MUST_CHECK enum status trial_queue(struct app *app, struct caller *caller, const char *study, const double *points,
-                                   const int64_t *rows, size_t len, struct trial_page *out, struct error *err);
+struct queue_request {
+    const double  *points;
+    const int64_t *rows;
+    size_t         len;
+};
+MUST_CHECK enum status trial_queue(struct app *app, struct caller *caller, const char *study,
+                                   const struct queue_request *request, struct trial_page *out, struct error *err);
 /* The study, and its best trial; number 0: there is none yet. */
 MUST_CHECK enum status trial_best(struct app *app, struct caller *caller, const char *id, struct study *study,
                                   struct trial *out, struct error *err);
@@ -25,8 +30,12 @@ MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const 
  * abandoned without. */
 MUST_CHECK enum status trial_heartbeat(struct app *app, struct caller *caller, const char *study,
                                        struct held_trial held, struct trial *out, struct error *err);
-MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study, struct held_trial held,
-                                     const char *reason, struct trial *out, struct error *err);
+struct abandon_request {
+    struct held_trial held;
+    const char       *reason; /* or NULL */
+};
+MUST_CHECK enum status trial_abandon(struct app *app, struct caller *caller, const char *study,
+                                     const struct abandon_request *request, struct trial *out, struct error *err);
 /* A failed or abandoned trial waits again, under its number, for whoever asks next; a study that was completed because
  * its space had nothing left is open again.  Errors: CONFLICT "trial_not_failed", "trial_has_curve" (what was measured of
  * it stays), "wrong_space" (a graph), "budget_exhausted", "study_completed". */

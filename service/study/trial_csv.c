@@ -333,28 +333,27 @@ static enum status read_line(const struct csv_table *table, size_t row, const st
     return check_result(line);
 }
 
-static enum status read_table(const struct csv_table *table, struct line *line, struct observation **items, size_t *len)
+static enum status read_table(const struct csv_table *table, struct line *line, struct observations *out)
 {
     struct column *columns = ARENA_NEW(line->arena, struct column, table->columns + 1);
-    *items = ARENA_NEW(line->arena, struct observation, table->rows + 1);
-    if (columns == NULL || *items == NULL)
+    out->items = ARENA_NEW(line->arena, struct observation, table->rows + 1);
+    if (columns == NULL || out->items == NULL)
         return error_no_memory(line->err);
     TRY(read_header(table, line, columns));
     for (size_t row = 0; row < table->rows; row++) {
-        line->out = &(*items)[row];
+        line->out = &out->items[row];
         TRY(read_line(table, row, columns, line));
-        ++*len;
+        out->len++;
     }
     return STATUS_OK;
 }
 
 enum status import_csv(const struct spec *spec, const char *text, size_t length, struct arena *arena,
-                       struct observation **items, size_t *len, struct error *err)
+                       struct observations *out, struct error *err)
 {
     struct line      line = {.spec = spec, .arena = arena, .err = err};
     struct csv_table table = {0};
-    *items = NULL;
-    *len = 0;
+    *out = (struct observations){0};
     if (spec->is_private)
         return error_set(err, STATUS_INVALID, "private_study", "", "a private study accepts no rows by number");
     if (spec->space.kind == SPACE_IMAGE)
@@ -368,7 +367,7 @@ enum status import_csv(const struct spec *spec, const char *text, size_t length,
         status = error_set(err, STATUS_TOO_LARGE, "too_many_rows", "", "more than %d lines: send them in parts",
                            STUDY_DOCUMENT_MAX);
     if (status == STATUS_OK)
-        status = read_table(&table, &line, items, len);
+        status = read_table(&table, &line, out);
     csv_table_free(&table);
     return status;
 }

@@ -8,8 +8,12 @@
 /* A study's trials as CSV text in the arena. */
 MUST_CHECK enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text,
                                   size_t *length, struct error *err);
+struct observations {
+    struct observation *items;
+    size_t              len;
+};
 /* CSV text with a header -> observations for trial_observe.  Errors name the line: path "/lines/7". */
 MUST_CHECK enum status import_csv(const struct spec *spec, const char *text, size_t length, struct arena *arena,
-                                  struct observation **items, size_t *len, struct error *err);
+                                  struct observations *out, struct error *err);
 
 #endif

@@ -16,15 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     struct error        err;
     struct spec         spec;
-    struct observation *items;
-    size_t              len;
+    struct observations read;
     struct arena        arena;
     arena_init(&arena, FUZZ_ARENA_BYTES);
     assert(codec_spec_parse(study, &arena, &spec, &err) == STATUS_OK);
-    enum status status = import_csv(&spec, (const char *)bytes, length, &arena, &items, &len, &err);
-    for (size_t i = 0; status == STATUS_OK && i < len; i++) {
-        assert(space_has(&spec.space, items[i].point));
-        assert((items[i].outcome == OUTCOME_VALUE) == !isnan(items[i].value));
+    enum status status = import_csv(&spec, (const char *)bytes, length, &arena, &read, &err);
+    for (size_t i = 0; status == STATUS_OK && i < read.len; i++) {
+        assert(space_has(&spec.space, read.items[i].point));
+        assert((read.items[i].outcome == OUTCOME_VALUE) == !isnan(read.items[i].value));
     }
     arena_fini(&arena);
     return 0;

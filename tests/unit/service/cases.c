@@ -215,7 +215,8 @@ static enum status observe_held(struct world *world, const char *study, struct h
     const struct observation item = {
         .trial = held.number, .lease = held.lease, .row = -1, .value = value, .stddev = NAN};
     struct observe_reply reply;
-    return trial_observe(world->app, &world->caller, study, &item, 1, false, &reply, &world->err);
+    return trial_observe(world->app, &world->caller, study, &(struct observe_request){&item, 1, false}, &reply,
+                         &world->err);
 }
 
 static void check_lost(struct world *world, const char *study, struct held_trial held, bool is_lost)
@@ -243,14 +244,17 @@ static void test_a_lease_is_lost_when_the_trial_is_handed_on(void)
     check_lost(world, id, (struct held_trial){1, 1}, true);
     check_lost(world, id, (struct held_trial){1, 0}, true); // it might be either of them
     check_lost(world, id, (struct held_trial){1, 2}, false);
-    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){1, 1}, NULL, &trial, &world->err),
-                    STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(
+        trial_abandon(world->app, &world->caller, id, &(struct abandon_request){.held = {1, 1}}, &trial, &world->err),
+        STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "lease_lost");
-    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){1, 0}, NULL, &trial, &world->err),
-                    STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(
+        trial_abandon(world->app, &world->caller, id, &(struct abandon_request){.held = {1, 0}}, &trial, &world->err),
+        STATUS_CONFLICT);
     const struct observation failed = {.trial = 1, .row = -1, .outcome = OUTCOME_FAILED, .value = NAN, .stddev = NAN};
     struct observe_reply     reply;
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, id, &failed, 1, false, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, id, &(struct observe_request){&failed, 1, false}, &reply,
+                                  &world->err),
                     STATUS_CONFLICT); // b still works on it
     CU_ASSERT_EQUAL(observe_held(world, id, (struct held_trial){1, 1}, 2.385), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "lease_lost");
@@ -295,7 +299,8 @@ static enum status observe_as(struct world *world, const char *study, struct hel
                                      .stddev = NAN,
                                      .external_id = external_id};
     struct observe_reply     reply;
-    return trial_observe(world->app, &world->caller, study, &item, 1, false, &reply, &world->err);
+    return trial_observe(world->app, &world->caller, study, &(struct observe_request){&item, 1, false}, &reply,
+                         &world->err);
 }
 
 static void check_lost_failure(struct world *world, const char *study, struct held_trial held)
@@ -315,8 +320,9 @@ static void test_what_is_tried_again_is_not_its_former_workers(void)
     CU_ASSERT_EQUAL(trial_retry(world->app, &world->caller, id, 1, &trial, &world->err), STATUS_OK);
     check_lost_failure(world, id, (struct held_trial){1, 1}); // its answer was lost, so it says so again
     check_lost_failure(world, id, (struct held_trial){1, 0});
-    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){1, 1}, NULL, &trial, &world->err),
-                    STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(
+        trial_abandon(world->app, &world->caller, id, &(struct abandon_request){.held = {1, 1}}, &trial, &world->err),
+        STATUS_CONFLICT);
     CU_ASSERT_EQUAL(world_suggest(world, id, 1, "b").trials[0].lease, 2);
     check_lost_failure(world, id, (struct held_trial){1, 1});
     CU_ASSERT_EQUAL(observe_as(world, id, (struct held_trial){1, 0}, "run", 2.385), STATUS_OK); // under its id again
@@ -324,8 +330,9 @@ static void test_what_is_tried_again_is_not_its_former_workers(void)
     CU_ASSERT_EQUAL(observe_as(world, id, (struct held_trial){1, 0}, "run", 1.75), STATUS_CONFLICT);
     // Given up by somebody else: its worker may still be at it.
     CU_ASSERT_EQUAL(world_suggest(world, id, 1, "a").trials[0].number, 2);
-    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, id, (struct held_trial){2, 0}, NULL, &trial, &world->err),
-                    STATUS_OK);
+    CU_ASSERT_EQUAL(
+        trial_abandon(world->app, &world->caller, id, &(struct abandon_request){.held = {2, 0}}, &trial, &world->err),
+        STATUS_OK);
     CU_ASSERT_EQUAL(trial_retry(world->app, &world->caller, id, 2, &trial, &world->err), STATUS_OK);
     check_lost(world, id, (struct held_trial){2, 0}, true);
     CU_ASSERT_EQUAL(world_suggest(world, id, 1, "b").trials[0].lease, 2);
@@ -341,10 +348,13 @@ static void test_a_study_ends_when_nothing_is_open(void)
     struct study        study = world_study(world, world_box, "{\"name\":\"random\"}", 1);
     static const double point[] = {0.625, 3, 2};
     struct trial_page   queued;
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, point, NULL, 1, &queued, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, &(struct queue_request){point, NULL, 1}, &queued,
+                                &world->err),
+                    STATUS_OK);
     const struct observation own = {.point = point, .row = -1, .value = 2.385, .stddev = NAN};
     struct observe_reply     reply;
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &own, 1, false, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){&own, 1, false},
+                                  &reply, &world->err),
                     STATUS_OK);
     CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_ACTIVE); // the queued trial is to be done
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 3, "w").len, 1);
@@ -373,7 +383,9 @@ static int64_t       monotonic_with_a_late_result(void)
     arena_init(&arena, 1 << 20);
     struct caller caller = {.token_id = "tok_late", .scope = SCOPE_ADMIN, .arena = &arena};
     if (++calls == 2)
-        CU_ASSERT_EQUAL(trial_observe(thinking->app, &caller, thought.id, &late, 1, false, &reply, &err), STATUS_OK);
+        CU_ASSERT_EQUAL(
+            trial_observe(thinking->app, &caller, thought.id, &(struct observe_request){&late, 1, false}, &reply, &err),
+            STATUS_OK);
     arena_fini(&arena);
     return 1;
 }
@@ -387,9 +399,9 @@ static void test_a_late_result_cannot_break_the_budget(void)
         CU_ASSERT_EQUAL(world_suggest(thinking, thought.id, 1, "").trials[0].number, i);
     struct observe_reply     reply;
     const struct observation failed = {.trial = 1, .row = -1, .outcome = OUTCOME_FAILED, .value = NAN, .stddev = NAN};
-    CU_ASSERT_EQUAL(
-        trial_observe(thinking->app, &thinking->caller, thought.id, &failed, 1, false, &reply, &thinking->err),
-        STATUS_OK);
+    CU_ASSERT_EQUAL(trial_observe(thinking->app, &thinking->caller, thought.id,
+                                  &(struct observe_request){&failed, 1, false}, &reply, &thinking->err),
+                    STATUS_OK);
     for (int i = 2; i <= 3; i++)
         CU_ASSERT_EQUAL(world_observe(thinking, thought.id, i, 0.3 * i), STATUS_OK);
     thinking->app->monotonic_ms = monotonic_with_a_late_result;
@@ -419,12 +431,13 @@ static void test_a_closed_study_is_not_opened_by_its_upload(void)
     static unsigned char     file[2048];
     size_t                   length = world_npy(file, 0);
     struct candidates_status status;
-    CU_ASSERT_EQUAL(
-        candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, file, 200, &status, &world->err),
-        STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id,
+                                      &(struct candidates_piece){0, (int64_t)length, file, 200}, &status, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_COMPLETE, &out, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 200, (int64_t)length, file + 200,
-                                      length - 200, &status, &world->err),
+    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id,
+                                      &(struct candidates_piece){200, (int64_t)length, file + 200, length - 200},
+                                      &status, &world->err),
                     STATUS_OK);
     CU_ASSERT(status.complete);
     CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_COMPLETED);
@@ -443,9 +456,9 @@ static void test_a_manifest_replaces_half_an_undeclared_file(void)
     world_npy(other, 0.25);
     struct candidates_status status;
     struct manifest          manifest = world_manifest(other, length);
-    CU_ASSERT_EQUAL(
-        candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, file, 300, &status, &world->err),
-        STATUS_OK);
+    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id,
+                                      &(struct candidates_piece){0, (int64_t)length, file, 300}, &status, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
                     STATUS_OK);
     CU_ASSERT_EQUAL(status.received_bytes, 0);
@@ -483,15 +496,19 @@ static void test_a_row_is_queued_once(void)
     struct trial_page        page;
     CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, file, length, length, &status), STATUS_OK);
     static const int64_t rows[] = {17, 5, 17};
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, NULL, rows, 3, &page, &world->err),
-                    STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(
+        trial_queue(world->app, &world->caller, study.id, &(struct queue_request){NULL, rows, 3}, &page, &world->err),
+        STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "row_taken");
     CU_ASSERT_STRING_EQUAL(world->err.path, "/candidates/2");
     CU_ASSERT_EQUAL(find(world, study.id).trials_total, 0);
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, NULL, rows, 2, &page, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(
+        trial_queue(world->app, &world->caller, study.id, &(struct queue_request){NULL, rows, 2}, &page, &world->err),
+        STATUS_OK);
     const struct observation own = {.row = 5, .value = 2.385, .stddev = NAN};
     struct observe_reply     reply;
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &own, 1, false, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){&own, 1, false},
+                                  &reply, &world->err),
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "row_taken");
     world_end(world);
@@ -576,10 +593,12 @@ static void test_no_impossible_point_is_stored(void)
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "").trials[0].number, 4);
     const struct observation item = {.point = wrong[0], .row = -1, .value = 1, .stddev = NAN};
     struct observe_reply     reply;
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &item, 1, false, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){&item, 1, false},
+                                  &reply, &world->err),
                     STATUS_INTERNAL);
     struct trial_page page;
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, wrong[5], NULL, 1, &page, &world->err),
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, &(struct queue_request){wrong[5], NULL, 1}, &page,
+                                &world->err),
                     STATUS_INTERNAL);
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &after, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(after.trials_total, 4);

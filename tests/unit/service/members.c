@@ -80,14 +80,14 @@ static void check_json(const struct study *study, const struct trial *trial, boo
 static void check_csv(struct world *world, const struct study *study, bool is_value)
 {
     const char         *text;
-    size_t              length, len;
-    struct observation *items;
+    size_t              length;
+    struct observations read;
     CU_ASSERT_EQUAL_FATAL(export_csv(world->app, &world->caller, study->id, &text, &length, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(import_csv(&study->spec, text, length, &world->arena, &items, &len, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(len, 2);
-    check_said(&items[0], false, is_value);
+    CU_ASSERT_EQUAL_FATAL(import_csv(&study->spec, text, length, &world->arena, &read, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(read.len, 2);
+    check_said(&read.items[0], false, is_value);
     for (const struct trial_member *member = trial_members; member->name != NULL; member++)
-        CU_ASSERT_FALSE(trial_says(member, (const char *)&items[1] + member->in_observation));
+        CU_ASSERT_FALSE(trial_says(member, (const char *)&read.items[1] + member->in_observation));
 }
 
 static void check_round(bool is_value)
@@ -101,7 +101,8 @@ static void check_round(bool is_value)
     CU_ASSERT_EQUAL_FATAL(world_suggest(world, study.id, 2, "w").len, 2);
     CU_ASSERT_EQUAL_FATAL(codec_observation(&study.spec, json, "", &world->arena, &item, &world->err), STATUS_OK);
     check_said(&item, false, is_value);
-    CU_ASSERT_EQUAL_FATAL(trial_observe(world->app, &world->caller, study.id, &item, 1, false, &reply, &world->err),
+    CU_ASSERT_EQUAL_FATAL(trial_observe(world->app, &world->caller, study.id,
+                                        &(struct observe_request){&item, 1, false}, &reply, &world->err),
                           STATUS_OK);
     CU_ASSERT_EQUAL(trial_find(world->app, &world->caller, study.id, 1, &trial, &world->err), STATUS_OK);
     check_said(&trial, true, is_value);

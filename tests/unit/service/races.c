@@ -135,7 +135,8 @@ static enum status act_observe(struct actor *actor)
             .external_id = draw(actor, 4) == 0 ? ids[i] : NULL,
         };
     }
-    return trial_observe(actor->app, &actor->caller, actor->study, items, len, true, &reply, &actor->err);
+    return trial_observe(actor->app, &actor->caller, actor->study, &(struct observe_request){items, len, true}, &reply,
+                         &actor->err);
 }
 
 static enum status act_suggest(struct actor *actor)
@@ -152,7 +153,8 @@ static enum status act_on_trial(struct actor *actor)
     const struct held_trial held = {.number = 1 + (int64_t)draw(actor, 250)};
     if (draw(actor, 2) == 0)
         return trial_heartbeat(actor->app, &actor->caller, actor->study, held, &trial, &actor->err);
-    return trial_abandon(actor->app, &actor->caller, actor->study, held, NULL, &trial, &actor->err);
+    return trial_abandon(actor->app, &actor->caller, actor->study, &(struct abandon_request){.held = held}, &trial,
+                         &actor->err);
 }
 
 static enum status act_queue(struct actor *actor)
@@ -160,8 +162,8 @@ static enum status act_queue(struct actor *actor)
     struct trial_page page;
     if (actor->points == NULL)
         return STATUS_CONFLICT;
-    return trial_queue(actor->app, &actor->caller, actor->study, actor->points[0], NULL, 1 + draw(actor, 3), &page,
-                       &actor->err);
+    return trial_queue(actor->app, &actor->caller, actor->study,
+                       &(struct queue_request){actor->points[0], NULL, 1 + draw(actor, 3)}, &page, &actor->err);
 }
 
 static enum status act_on_study(struct actor *actor)
@@ -398,8 +400,10 @@ static void *send_end(void *arg)
     struct candidates_status status;
     arena_init(&arena, 4 << 20);
     struct caller caller = {.token_id = "tok_end", .scope = SCOPE_ADMIN, .arena = &arena};
-    enum status   ignored = candidates_append(ending->app, &caller, ending->study, 700, (int64_t)ending->length,
-                                              ending->file + 700, ending->length - 700, &status, &err);
+    enum status   ignored = candidates_append(
+          ending->app, &caller, ending->study,
+          &(struct candidates_piece){700, (int64_t)ending->length, ending->file + 700, ending->length - 700}, &status,
+          &err);
     (void)ignored;
     arena_fini(&arena);
     return NULL;
@@ -420,7 +424,8 @@ static void test_a_wrong_end_does_not_undo_a_right_one(void)
         pthread_t     threads[2];
         CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
                         STATUS_OK);
-        CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id, 0, (int64_t)length, right, 700, &status,
+        CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id,
+                                          &(struct candidates_piece){0, (int64_t)length, right, 700}, &status,
                                           &world->err),
                         STATUS_OK);
         for (int i = 0; i < 2; i++)
@@ -584,8 +589,9 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
         const struct suggest_request request = {.count = 2, .worker = worker, .fixed = fixed};
         struct operation             operation;
         take_slots(world);
-        CU_ASSERT_EQUAL_FATAL(
-            operation_begin(world->app, &world->caller, study.id, &request, 0, &operation, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(operation_begin(world->app, &world->caller, study.id,
+                                              &(struct operation_new){&request, 0}, &operation, &world->err),
+                              STATUS_OK);
         CU_ASSERT_EQUAL(operation.state, OPERATION_RUNNING);
         fixed[0] = fixed[1] = fixed[2] = 9.76e25;
         memcpy(worker, "other", sizeof worker);
@@ -609,7 +615,7 @@ static enum status begin_operation(struct world *world, const char *study, const
 {
     const double                 fixed[3] = {held, NAN, NAN};
     const struct suggest_request request = {.count = 1, .worker = worker, .fixed = fixed};
-    return operation_begin(world->app, &world->caller, study, &request, 0, out, &world->err);
+    return operation_begin(world->app, &world->caller, study, &(struct operation_new){&request, 0}, out, &world->err);
 }
 
 static void test_an_operation_answers_only_what_was_asked(void)

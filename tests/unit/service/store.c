@@ -233,7 +233,9 @@ static void test_queue_lease_and_late_results(void)
     struct study      study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
     const double      point[] = {0.625, 3, 2};
     struct trial_page queued;
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, point, NULL, 1, &queued, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, &(struct queue_request){point, NULL, 1}, &queued,
+                                &world->err),
+                    STATUS_OK);
     struct suggest_reply first = world_suggest(world, study.id, 1, "slow");
     CU_ASSERT_EQUAL(first.trials[0].number, 1);
     CU_ASSERT_EQUAL(memcmp(first.trials[0].point, point, sizeof point), 0);
@@ -248,13 +250,13 @@ static void test_queue_lease_and_late_results(void)
     CU_ASSERT_EQUAL(world_suggest(world, study.id, 1, "third").trials[0].number, 1);
     CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 0.8125), STATUS_OK); // late, but first
     CU_ASSERT_EQUAL(world_observe(world, study.id, 1, 0.9375), STATUS_CONFLICT);
-    CU_ASSERT_EQUAL(
-        trial_abandon(world->app, &world->caller, study.id, (struct held_trial){2, 0}, "gone", &trial, &world->err),
-        STATUS_OK);
+    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, study.id, &(struct abandon_request){{2, 0}, "gone"},
+                                  &trial, &world->err),
+                    STATUS_OK);
     CU_ASSERT_EQUAL(world_observe(world, study.id, 2, 0.5625), STATUS_OK); // given up, yet it came
-    CU_ASSERT_EQUAL(
-        trial_abandon(world->app, &world->caller, study.id, (struct held_trial){2, 0}, NULL, &trial, &world->err),
-        STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(trial_abandon(world->app, &world->caller, study.id, &(struct abandon_request){.held = {2, 0}},
+                                  &trial, &world->err),
+                    STATUS_CONFLICT);
     world_end(world);
 }
 
@@ -270,22 +272,26 @@ static void test_a_batch_is_all_or_nothing(void)
     items[3] = (struct observation){.trial = 99, .row = -1, .value = 1.5, .stddev = NAN};
     struct observe_reply reply;
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &before, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 4, true, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){items, 4, true},
+                                  &reply, &world->err),
                     STATUS_NOT_FOUND);
     CU_ASSERT_STRING_EQUAL(world->err.path, "/observations/3/trial");
     CU_ASSERT_EQUAL(reply.errors_len, 1);
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &after, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(after.revision, before.revision);
     CU_ASSERT_EQUAL(after.trials_total, 0);
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 3, true, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){items, 3, true},
+                                  &reply, &world->err),
                     STATUS_OK);
     CU_ASSERT_EQUAL(reply.accepted, 3);
     CU_ASSERT_EQUAL(reply.best_value, 2.385);
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 1, true, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){items, 1, true},
+                                  &reply, &world->err),
                     STATUS_OK);
     CU_ASSERT_EQUAL(reply.duplicates, 1);
     items[0].value = 9.75;
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, items, 1, true, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){items, 1, true},
+                                  &reply, &world->err),
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "external_id_conflict");
     world_end(world);
@@ -541,9 +547,9 @@ static void test_only_the_declared_matrix_is_accepted(void)
     CU_ASSERT_EQUAL(status.received_bytes, 0);
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &found, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(found.state, STUDY_AWAITING_CANDIDATES);
-    CU_ASSERT_EQUAL(
-        candidates_append(world->app, &world->caller, study.id, 8, (int64_t)length, good, 100, &status, &world->err),
-        STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(candidates_append(world->app, &world->caller, study.id,
+                                      &(struct candidates_piece){8, (int64_t)length, good, 100}, &status, &world->err),
+                    STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "wrong_offset");
     CU_ASSERT_EQUAL(world_upload(world, study.id, good, length, 133, &status), STATUS_OK);
     CU_ASSERT(status.complete);
@@ -564,7 +570,8 @@ static void test_candidates_are_suggested_once_each(void)
     CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, good, length, 200, &status), STATUS_OK);
     const struct observation named = {.row = 3, .value = 1.5, .stddev = NAN};
     struct observe_reply     reply;
-    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &named, 1, false, &reply, &world->err),
+    CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){&named, 1, false},
+                                  &reply, &world->err),
                     STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(world->err.code, "private_study");
     bool seen[WORLD_ROWS] = {false};

@@ -26,8 +26,7 @@ static const char private_rows[] =
 struct import {
     struct arena        arena;
     struct spec         spec;
-    struct observation *items;
-    size_t              len;
+    struct observations read;
     struct error        err;
 };
 
@@ -36,7 +35,7 @@ static enum status import(struct import *work, const char *spec, const char *tex
     work->err = (struct error){0};
     arena_init(&work->arena, ARENA_BYTES);
     CU_ASSERT_EQUAL_FATAL(codec_spec_parse(spec, &work->arena, &work->spec, &work->err), STATUS_OK);
-    return import_csv(&work->spec, text, strlen(text), &work->arena, &work->items, &work->len, &work->err);
+    return import_csv(&work->spec, text, strlen(text), &work->arena, &work->read, &work->err);
 }
 
 #define HEADER "lr,parameter:value,o,value"
@@ -52,8 +51,8 @@ static void test_import(void)
                "3,infeasible,0.02,-3.0,sgd,,,,,,\"out, \"\"of\"\" memory\",\r\n"
                "4,,1e-2,6,sgd,-1.5,0.25,,,,,\r\n"),
         STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(work.len, 4);
-    const struct observation *items = work.items;
+    CU_ASSERT_EQUAL_FATAL(work.read.len, 4);
+    const struct observation *items = work.read.items;
     CU_ASSERT(items[0].value == 2.385 && isnan(items[0].stddev) && items[0].trial == 0 && items[0].row == -1);
     CU_ASSERT(items[0].point[0] == 0.01 && items[0].point[1] == 2 && items[0].point[2] == 0);
     CU_ASSERT_STRING_EQUAL(items[0].external_id, "run-1");
@@ -64,7 +63,8 @@ static void test_import(void)
     CU_ASSERT(items[3].value == -1.5 && items[3].stddev == 0.25 && items[3].point[2] == 1);
     arena_fini(&work.arena);
     CU_ASSERT_EQUAL_FATAL(import(&work, open_rows, "candidate,value\n16,0.5\n0,-0.0\n"), STATUS_OK);
-    CU_ASSERT(work.len == 2 && work.items[0].row == 16 && work.items[1].row == 0 && !signbit(work.items[1].value));
+    CU_ASSERT(work.read.len == 2 && work.read.items[0].row == 16 && work.read.items[1].row == 0 &&
+              !signbit(work.read.items[1].value));
     arena_fini(&work.arena);
 }
 
@@ -132,9 +132,10 @@ static void test_conditional(void)
     };
     struct import work;
     CU_ASSERT_EQUAL_FATAL(import(&work, conditional, "o,m,k,value\nadam,,4,1.5\nsgd,0.875,0,2.5\n"), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(work.len, 2);
-    CU_ASSERT(work.items[0].point[0] == 0 && isnan(work.items[0].point[1]) && work.items[0].point[2] == 4);
-    CU_ASSERT(work.items[1].point[1] == 0.875);
+    CU_ASSERT_EQUAL_FATAL(work.read.len, 2);
+    CU_ASSERT(work.read.items[0].point[0] == 0 && isnan(work.read.items[0].point[1]) &&
+              work.read.items[0].point[2] == 4);
+    CU_ASSERT(work.read.items[1].point[1] == 0.875);
     arena_fini(&work.arena);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[128];

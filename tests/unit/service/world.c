@@ -110,7 +110,8 @@ enum status world_observe(struct world *world, const char *study, int64_t trial,
 {
     const struct observation item = {.trial = trial, .row = -1, .value = value, .stddev = NAN};
     struct observe_reply     reply;
-    return trial_observe(world->app, &world->caller, study, &item, 1, false, &reply, &world->err);
+    return trial_observe(world->app, &world->caller, study, &(struct observe_request){&item, 1, false}, &reply,
+                         &world->err);
 }
 
 /* Centred columns, as a projection has them. */
@@ -164,7 +165,8 @@ enum status world_upload(struct world *world, const char *study, const unsigned 
 {
     for (size_t at = 0; at < length; at += piece) {
         size_t part = length - at < piece ? length - at : piece;
-        TRY(candidates_append(world->app, &world->caller, study, (int64_t)at, (int64_t)length, bytes + at, part, out,
+        TRY(candidates_append(world->app, &world->caller, study,
+                              &(struct candidates_piece){(int64_t)at, (int64_t)length, bytes + at, part}, out,
                               &world->err));
     }
     return STATUS_OK;
