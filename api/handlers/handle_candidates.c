@@ -147,7 +147,8 @@ enum status handle_candidates_put(struct call *call, struct error *err)
     struct candidates_status *out = CALL_RESULT(call, struct candidates_status, 200, render_status);
     if (call->body_bytes == 0)
         return check_upload(call, out, err);
-    const struct candidates_piece piece = {call->offset, call->total, call->body, call->body_bytes};
+    const struct candidates_piece piece = {
+        .offset = call->offset, .total_bytes = call->total, .bytes = call->body, .length = call->body_bytes};
     return candidates_append(call->app, &call->caller, call->params[0], &piece, out, err);
 }
 

@@ -72,8 +72,8 @@ enum status handle_suggest_behind(struct call *call, const struct suggest_reques
     if (!*taken)
         return STATUS_OK;
     struct operation *operation = CALL_RESULT(call, struct operation, 202, render_operation);
-    TRY(operation_begin(call->app, &call->caller, call->params[0], &(struct operation_new){request, wait_ms}, operation,
-                        err));
+    TRY(operation_begin(call->app, &call->caller, call->params[0],
+                        &(struct operation_new){.request = request, .wait_ms = wait_ms}, operation, err));
     if (call->caller.idempotency.replayed)
         return STATUS_OK;
     bool is_done = operation->state == OPERATION_SUCCEEDED;

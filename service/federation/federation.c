@@ -94,7 +94,7 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
                      TEXT(work->new->spec_text), BLOB(work->file->bytes, work->file->length), TEXT(work->file->sha256),
                      INT(out->created_ms))));
     return federation_log(conn, "federation.created", out->id, 0,
-                          &(struct federation_by){work->caller->token_id, out->created_ms}, err);
+                          &(struct federation_by){.actor = work->caller->token_id, .at_ms = out->created_ms}, err);
 }
 
 enum status federation_create(struct app *app, struct caller *caller, const struct federation_new *new,
@@ -184,7 +184,7 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     if ((moves[work->verb].from >> federation->state & 1u) == 0)
         return error_state(err, "federation", federation_state_names[federation->state], federation->reason);
     return federation_set_state(conn, federation, moves[work->verb].to, moves[work->verb].reason,
-                                &(struct federation_by){work->caller->token_id, work->now_ms}, err);
+                                &(struct federation_by){.actor = work->caller->token_id, .at_ms = work->now_ms}, err);
 }
 
 enum status federation_move(struct app *app, struct caller *caller, const char *id, enum federation_verb verb,
@@ -219,7 +219,7 @@ static enum status remove_row(struct db_conn *conn, void *arg, struct error *err
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, BIND(TEXT(work->id), INT(work->now_ms))));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, BIND(TEXT(work->id))));
     return federation_log(conn, "federation.deleted", work->id, 0,
-                          &(struct federation_by){work->caller->token_id, work->now_ms}, err);
+                          &(struct federation_by){.actor = work->caller->token_id, .at_ms = work->now_ms}, err);
 }
 
 enum status federation_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
@@ -250,8 +250,8 @@ enum status federation_seat(struct db_conn *conn, struct federation *federation,
                 BIND(TEXT(federation->id), INT(agent->seat), TEXT(agent->name), TEXT(agent->token_id),
                      TEXT(agent->study), INT(now_ms))));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_REGISTER, BIND(TEXT(federation->id), INT(agent->seat), INT(now_ms))));
-    return federation_log(conn, "agent.registered", federation->id, agent->seat, &(struct federation_by){actor, now_ms},
-                          err);
+    return federation_log(conn, "agent.registered", federation->id, agent->seat,
+                          &(struct federation_by){.actor = actor, .at_ms = now_ms}, err);
 }
 
 static enum status add_agent(struct db_conn *conn, void *arg, struct error *err)

@@ -189,7 +189,7 @@ static enum status store(struct closing *closing, double total, struct error *er
     if (changes != 1)
         return error_set(err, STATUS_BUSY, "busy", "", "the round was closed meanwhile");
     return federation_log(closing->conn, "round.closed", federation->id, federation->round,
-                          &(struct federation_by){closer, closing->now_ms}, err);
+                          &(struct federation_by){.actor = closer, .at_ms = closing->now_ms}, err);
 }
 
 /* After a round: is there another one, and can it be paid? */
@@ -199,12 +199,12 @@ static enum status go_on(struct closing *closing, struct error *err)
     double             next = 0;
     if (federation->round > federation->spec.rounds)
         return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "rounds_completed",
-                                    &(struct federation_by){closer, closing->now_ms}, err);
+                                    &(struct federation_by){.actor = closer, .at_ms = closing->now_ms}, err);
     TRY(federation_cost(&federation->spec, federation->round, &next, err));
     if (!federation->spec.is_private || next <= federation->spec.epsilon)
         return STATUS_OK;
     return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted",
-                                &(struct federation_by){closer, closing->now_ms}, err);
+                                &(struct federation_by){.actor = closer, .at_ms = closing->now_ms}, err);
 }
 
 enum status federation_close_round(struct db_conn *conn, struct app *app, struct federation *federation,
@@ -216,7 +216,7 @@ enum status federation_close_round(struct db_conn *conn, struct app *app, struct
     TRY(federation_cost(&federation->spec, federation->round, &total, err));
     if (federation->spec.is_private && total > federation->spec.epsilon) // never: go_on has asked before
         return federation_set_state(conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted",
-                                    &(struct federation_by){closer, closing.now_ms}, err);
+                                    &(struct federation_by){.actor = closer, .at_ms = closing.now_ms}, err);
     TRY(fill(&closing, err));
     TRY(store(&closing, total, err));
     arena_release(arena, mark);
@@ -368,7 +368,8 @@ enum status federation_find(struct app *app, struct caller *caller, const char *
 static enum status send(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work                     *work = arg;
-    const struct federation_delivery delivery = {work->app, work->federation, work->message, work->caller->arena};
+    const struct federation_delivery delivery = {
+        .app = work->app, .federation = work->federation, .message = work->message, .arena = work->caller->arena};
     TRY(federation_get(conn, work->federation->id, work->caller->arena, work->federation, err));
     return federation_take(conn, &delivery, work->receipt, err);
 }

@@ -80,7 +80,8 @@ struct sync {
 static enum status send(struct db_conn *conn, void *arg, struct error *err)
 {
     struct sync                     *sync = arg;
-    const struct federation_delivery delivery = {sync->app, &sync->federation, &sync->message, sync->caller->arena};
+    const struct federation_delivery delivery = {
+        .app = sync->app, .federation = &sync->federation, .message = &sync->message, .arena = sync->caller->arena};
     TRY(federation_get(conn, sync->live->spec.federation, sync->caller->arena, &sync->federation, err));
     return federation_take(conn, &delivery, &sync->receipt, err);
 }
