@@ -75,16 +75,17 @@ double acq_beta(size_t d, size_t t)
     return 0.2 * (double)d * log(2.0 * (double)t);
 }
 
-enum status acq_thompson(const struct gp *gp, const double *Z, size_t m, struct rng *rng, double *out,
-                         struct arena *scratch, struct error *err)
+enum status acq_thompson(const struct gp *gp, struct points Z, struct rng *rng, double *out, struct arena *scratch,
+                         struct error *err)
 {
+    size_t            m = Z.n;
     struct arena_mark mark = arena_mark(scratch);
     double           *C = arena_alloc(scratch, m, m * sizeof *C), *mean = ARENA_NEW(scratch, double, m), jitter;
     enum status       status = STATUS_OK;
     if (C == NULL || mean == NULL)
         status = error_no_memory(err);
     if (status == STATUS_OK)
-        status = gp_joint(gp, Z, m, mean, C, scratch, err);
+        status = gp_joint(gp, Z, mean, C, scratch, err);
     if (status == STATUS_OK) /* differences of size 1e-16 of the prior variance are noise, whatever C's own scale is */
         for (size_t i = 0; i < m; i++)
             C[i * m + i] += 1e-10 * gp->kernel.variance;

@@ -98,19 +98,18 @@ static int compare_edges(const void *a, const void *b)
 }
 
 /* The distinct values of each component above the reference, between it and infinity. */
-static enum status find_edges(struct ehvi *ehvi, const double *front, size_t n, const double *reference,
-                              struct arena *arena, struct error *err)
+static enum status find_edges(struct ehvi *ehvi, const struct pareto_set *front, struct arena *arena, struct error *err)
 {
     for (size_t j = 0; j < ehvi->m; j++) {
-        struct ehvi_edge *edges = ehvi->edges[j] = ARENA_NEW(arena, struct ehvi_edge, n + 2);
+        struct ehvi_edge *edges = ehvi->edges[j] = ARENA_NEW(arena, struct ehvi_edge, front->n + 2);
         if (edges == NULL)
             return error_no_memory(err);
         size_t len = 0, kept = 0;
-        edges[len++].at = reference[j];
+        edges[len++].at = front->reference[j];
         edges[len++].at = HUGE_VAL;
-        for (size_t i = 0; i < n; i++)
-            if (front[i * ehvi->m + j] > reference[j])
-                edges[len++].at = front[i * ehvi->m + j];
+        for (size_t i = 0; i < front->n; i++)
+            if (front->values[i * ehvi->m + j] > front->reference[j])
+                edges[len++].at = front->values[i * ehvi->m + j];
         qsort(edges, len, sizeof *edges, compare_edges);
         for (size_t e = 1; e < len; e++)
             if (edges[e].at > edges[kept].at)
@@ -144,9 +143,9 @@ static int compare_corners(const void *a, const void *b)
     return 0;
 }
 
-enum status ehvi_init(struct ehvi *ehvi, const double *front, size_t n, size_t m, const double *reference,
-                      struct arena *arena, struct error *err)
+enum status ehvi_init(struct ehvi *ehvi, const struct pareto_set *front, struct arena *arena, struct error *err)
 {
+    size_t n = front->n, m = front->m;
     assert(m >= 2 && m <= OBJECTIVES_MAX);
     uint32_t(*corners)[OBJECTIVES_MAX] = arena_zalloc(arena, n + 1, sizeof *corners);
     struct boxes    open = {.arena = arena}, closed = {.arena = arena};
@@ -155,11 +154,11 @@ enum status ehvi_init(struct ehvi *ehvi, const double *front, size_t n, size_t m
     *ehvi = (struct ehvi){.m = m};
     if (corners == NULL)
         return error_no_memory(err);
-    TRY(find_edges(ehvi, front, n, reference, arena, err));
+    TRY(find_edges(ehvi, front, arena, err));
     for (size_t i = 0; i < n; i++) {
         bool is_above = true;
         for (size_t j = 0; j < m; j++) {
-            corners[above][j] = edge_at(ehvi, j, front[i * m + j]);
+            corners[above][j] = edge_at(ehvi, j, front->values[i * m + j]);
             is_above = is_above && corners[above][j] > 0;
         }
         above += is_above;

@@ -9,7 +9,7 @@
 #ifndef GNOMON_ENGINE_EHVI_H
 #define GNOMON_ENGINE_EHVI_H
 
-#include "engine/policy/policy.h"
+#include "engine/acquisition/pareto.h"
 
 struct ehvi_edge;
 struct ehvi_box;
@@ -20,10 +20,10 @@ struct ehvi {
     struct ehvi_box  *boxes;
 };
 
-/* front [n][m], 2 <= m <= OBJECTIVES_MAX; what is dominated, or not above reference [m], makes no difference.
+/* 2 <= m <= OBJECTIVES_MAX; what is dominated, or not above the reference, makes no difference.
  * About n boxes for m = 2, a few n for m = 3, of order n^2 for m = 4.  Errors: NO_MEMORY. */
-MUST_CHECK enum status ehvi_init(struct ehvi *ehvi, const double *front, size_t n, size_t m, const double *reference,
-                                 struct arena *arena, struct error *err);
+MUST_CHECK enum status ehvi_init(struct ehvi *ehvi, const struct pareto_set *front, struct arena *arena,
+                                 struct error *err);
 
 /* log EHVI at mean [m], sd [m] > 0; dmean [m] and dsd [m] receive the derivatives.  Uses the edges as scratch.
  * O(n m + boxes m). */

@@ -105,9 +105,9 @@ static double volume_of(struct place *places, size_t n, size_t m, struct place *
     return volume;
 }
 
-enum status pareto_hypervolume(const double *values, size_t n, size_t m, const double *reference, double *volume,
-                               struct arena *scratch, struct error *err)
+enum status pareto_hypervolume(const struct pareto_set *set, double *volume, struct arena *scratch, struct error *err)
 {
+    size_t n = set->n, m = set->m;
     assert(m >= 1 && m <= OBJECTIVES_MAX);
     struct arena_mark mark = arena_mark(scratch);
     struct place     *places = arena_alloc(scratch, 2 * m * (n + 1), sizeof *places);
@@ -115,10 +115,10 @@ enum status pareto_hypervolume(const double *values, size_t n, size_t m, const d
     if (places == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        struct place place = place_at(values, m, i);
+        struct place place = place_at(set->values, m, i);
         bool         is_above = true;
         for (size_t j = 0; j < m; j++) {
-            place.v[j] -= reference[j];
+            place.v[j] -= set->reference[j];
             is_above = is_above && place.v[j] > 0.0;
         }
         if (is_above)

@@ -15,10 +15,17 @@
 MUST_CHECK enum status pareto_front(const double *values, size_t n, size_t m, bool *is_best, struct arena *scratch,
                                     struct error *err);
 
-/* *volume := the measure of the union of the boxes from reference [m] to each of values [n][m]; what is not above the
+/* Vectors, and the point above which the space that they dominate is measured. */
+struct pareto_set {
+    const double *values; /* [n][m] */
+    size_t        n, m;
+    const double *reference; /* [m] */
+};
+
+/* *volume := the measure of the union of the boxes from the reference to each of the values; what is not above the
  * reference counts for nothing.  Exact, by slices along the last component (While, Hingston, Barone & Huband 2006).
  * Errors: NO_MEMORY (scratch: m n vectors).  O(n log n) for m <= 2, and n times that for each further component. */
-MUST_CHECK enum status pareto_hypervolume(const double *values, size_t n, size_t m, const double *reference,
-                                          double *volume, struct arena *scratch, struct error *err);
+MUST_CHECK enum status pareto_hypervolume(const struct pareto_set *set, double *volume, struct arena *scratch,
+                                          struct error *err);
 
 #endif

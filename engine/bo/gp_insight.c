@@ -25,7 +25,7 @@ enum status gp_insight_predict(const struct gp_model *model, const struct predic
         if (sd == NULL)
             TRY(gp_mean(model->gp, U, count, mean + from, model->scratch, err));
         else
-            TRY(gp_posterior(model->gp, U, count, mean + from, sd + from, model->scratch, err));
+            TRY(gp_posterior(model->gp, (struct points){U, count}, mean + from, sd + from, model->scratch, err));
     }
     for (size_t i = 0; i < m; i++) {
         double unused = 0.0, *scale = sd == NULL ? &unused : sd + i;
@@ -51,7 +51,7 @@ enum status gp_insight_residuals(const struct gp_model *model, struct arena *are
     *out = ARENA_NEW(arena, struct residual, model->n);
     if (mean == NULL || sd == NULL || *out == NULL)
         return error_no_memory(err);
-    TRY(gp_loo(model->gp, model->n, model->z, mean, sd, model->scratch, err));
+    TRY(gp_loo(model->gp, (struct gp_values){model->z, model->n}, mean, sd, model->scratch, err));
     *len = 0;
     for (size_t k = 0; k < model->n; k++) {
         const struct log_trial *trial = &model->log->trials[model->row[k]];

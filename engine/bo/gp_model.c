@@ -223,11 +223,11 @@ static void standardise(struct gp_model *model)
     }
 }
 
-enum status gp_model_rows(struct gp_model *model, const struct gp_cache *cache, size_t fitted, struct error *err)
+enum status gp_model_rows(struct gp_model *model, size_t fitted, struct error *err)
 {
     struct arena *scratch = model->scratch;
     size_t        dims = model->space->dims;
-    TRY(select_rows(model, fitted, rows_max(model, cache->limit_bytes), err));
+    TRY(select_rows(model, fitted, rows_max(model, model->cache->limit_bytes), err));
     model->X = arena_alloc(scratch, model->n, dims * sizeof(double));
     model->y = ARENA_NEW(scratch, double, model->n);
     model->noise = ARENA_NEW(scratch, double, model->n);
@@ -320,7 +320,7 @@ static enum status append_failed(struct gp_model *model, double *U, size_t room,
     size_t  m = points_in(model, LOG_FAILED, U);
     if (mean == NULL)
         return error_no_memory(err);
-    TRY(gp_posterior(model->gp, U, m, mean, mean + m, model->scratch, err));
+    TRY(gp_posterior(model->gp, (struct points){U, m}, mean, mean + m, model->scratch, err));
     for (size_t i = 0; i < m; i++)
         model->best = fmax(model->best, mean[i]);
     return append_all(model, U, m, false, err);
@@ -427,7 +427,7 @@ static enum status refresh(struct gp_cache *cache, const struct gp_model *model,
 }
 
 enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta,
-                               struct rng *pending, struct gp_cache *cache, struct error *err)
+                               struct rng *pending, struct error *err)
 {
     double       *length_scales = ARENA_NEW(model->scratch, double, fit->dims), noise_variance;
     size_t        waiting = pending != NULL ? waiting_of(model->log) : 0;
@@ -441,8 +441,8 @@ enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit,
         model->warped_noise[k] = model->noise[k] * slope * slope;
     }
     gp_fit_expand(fit, theta, length_scales, &kernel, &noise_variance);
-    TRY(refresh(cache, model, &kernel, noise_variance, err));
-    model->gp = &cache->gp;
+    TRY(refresh(model->cache, model, &kernel, noise_variance, err));
+    model->gp = &model->cache->gp;
     TRY(gp_set_values(model->gp, model->z, err));
     rank_rows(model);
     model->settled = model->gp->n;

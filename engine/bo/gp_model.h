@@ -47,6 +47,7 @@ void gp_anchors_keep(struct gp_anchors *anchors, size_t place, double key);
 struct gp_model {
     const struct space     *space;
     const struct trial_log *log;
+    struct gp_cache        *cache;
     struct arena           *scratch; /* everything of the model but gp lies here */
     size_t                  skipped; /* finished trials that are left out, from the first on; fitted counts the rest */
     size_t                  limit;   /* rows instead of MODEL_ROWS_MAX, if there shall be fewer; 0 */
@@ -67,8 +68,7 @@ struct gp_model {
 
 /* Selects and standardises as many rows as fit into the limits of cache and scratch; fitted: how many values the fit
  * knew, 0 or more than there are: all.  At least one trial is observed.  Errors: NO_MEMORY. */
-MUST_CHECK enum status gp_model_rows(struct gp_model *model, const struct gp_cache *cache, size_t fitted,
-                                     struct error *err);
+MUST_CHECK enum status gp_model_rows(struct gp_model *model, size_t fitted, struct error *err);
 
 /* MAP estimate of theta on the base (every k-th of its rows when there are more than MODEL_FIT_ROWS_MAX).
  * Errors: NO_MEMORY. */
@@ -79,7 +79,7 @@ MUST_CHECK enum status gp_model_fit(struct gp_model *model, const struct gp_fit 
  * without them.  When the matrix cannot be factored, the noise variance is raised by factors of 100 up to that of the
  * values.  Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status gp_model_condition(struct gp_model *model, const struct gp_fit *fit, const double *theta,
-                                          struct rng *pending, struct gp_cache *cache, struct error *err);
+                                          struct rng *pending, struct error *err);
 
 /* gp as it would be without the pending trials; a view of it. */
 struct gp gp_model_settled(const struct gp_model *model);

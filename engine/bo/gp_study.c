@@ -88,10 +88,10 @@ enum status gp_study_quasi_random(const struct gp_study *study, const struct ask
     return STATUS_OK;
 }
 
-enum status gp_study_theta(struct gp_model *model, const struct gp_fit *fit, const struct gp_cache *cache,
-                           const struct gp_record *record, bool is_due, double *theta, struct error *err)
+enum status gp_study_theta(struct gp_model *model, const struct gp_fit *fit, const struct gp_record *record,
+                           bool is_due, double *theta, struct error *err)
 {
-    TRY(gp_model_rows(model, cache, is_due ? 0 : record->fitted, err));
+    TRY(gp_model_rows(model, is_due ? 0 : record->fitted, err));
     if (is_due)
         return gp_model_fit(model, fit, record->fitted > 0 ? record->theta : NULL, theta, err);
     memcpy(theta, record->theta, (fit->groups + GP_SCALARS) * sizeof *theta);
@@ -108,7 +108,7 @@ enum status gp_study_has_values(const struct gp_study *study, struct error *err)
 enum status gp_study_describe(const struct gp_model *model, const double *u, struct proposal *out, struct error *err)
 {
     struct gp settled = gp_model_settled(model);
-    TRY(gp_posterior(&settled, u, 1, &out->mean, &out->sd, model->scratch, err));
+    TRY(gp_posterior(&settled, (struct points){u, 1}, &out->mean, &out->sd, model->scratch, err));
     out->sd = sqrt(out->sd);
     gp_model_units(model, &out->mean, &out->sd);
     out->observations = model->n;

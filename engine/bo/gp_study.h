@@ -52,8 +52,8 @@ MUST_CHECK enum status gp_study_quasi_random(const struct gp_study *study, const
 
 /* The model's rows and its hyper-parameters, theta [groups + GP_SCALARS] out: those of record, or when is_due a new fit,
  * warm-started from it.  gp_model_condition comes next.  Errors: NO_MEMORY. */
-MUST_CHECK enum status gp_study_theta(struct gp_model *model, const struct gp_fit *fit, const struct gp_cache *cache,
-                                      const struct gp_record *record, bool is_due, double *theta, struct error *err);
+MUST_CHECK enum status gp_study_theta(struct gp_model *model, const struct gp_fit *fit, const struct gp_record *record,
+                                      bool is_due, double *theta, struct error *err);
 
 /* CONFLICT "no_observations" while there is none: what predict and residuals answer then. */
 MUST_CHECK enum status gp_study_has_values(const struct gp_study *study, struct error *err);

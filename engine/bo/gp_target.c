@@ -29,11 +29,11 @@ enum status gp_target_scores(void *arg, const double *U, size_t m, double *out, 
     struct gp_model  *model = target->model;
     struct arena_mark mark = arena_mark(model->scratch);
     if (target->acq.kind == ACQ_THOMPSON)
-        return acq_thompson(model->gp, U, m, &target->rng, out, model->scratch, err);
+        return acq_thompson(model->gp, (struct points){U, m}, &target->rng, out, model->scratch, err);
     double *mean = ARENA_NEW(model->scratch, double, m), dmean, dsd;
     if (mean == NULL)
         return error_no_memory(err);
-    TRY(gp_posterior(model->gp, U, m, mean, out, model->scratch, err));
+    TRY(gp_posterior(model->gp, (struct points){U, m}, mean, out, model->scratch, err));
     for (size_t k = 0; k < m; k++)
         out[k] = acq_value(&target->acq, mean[k], acq_sd(out[k]), &dmean, &dsd);
     arena_release(model->scratch, mark);

@@ -93,7 +93,6 @@ struct situation {
 /* The current run's model. */
 static enum status model_make(struct session *session, struct situation *now, struct error *err)
 {
-    struct gp_cache        *cache = &session->study.memory.cache;
     const struct gp_record *record = &session->record;
     size_t                  len = theta_len(session), rows = ROWS_OF_PARAM * session->study.log.params_len;
     bool                    is_new = record->fitted <= now->region.start;
@@ -103,17 +102,17 @@ static enum status model_make(struct session *session, struct situation *now, st
     now->is_due = is_new || (now->ask != NULL && gp_schedule_milestone(now->region.finished) > fitted);
     now->model = (struct gp_model){.space = session->study.problem->space,
                                    .log = &session->study.log,
+                                   .cache = &session->study.memory.cache,
                                    .scratch = &session->study.memory.scratch,
                                    .skipped = now->region.start,
                                    .limit = rows < ROWS_MIN   ? ROWS_MIN
                                             : rows < ROWS_MAX ? rows
                                                               : ROWS_MAX};
-    TRY(gp_model_rows(&now->model, cache, 0, err));
+    TRY(gp_model_rows(&now->model, 0, err));
     memcpy(now->theta, record->theta, len * sizeof *now->theta);
     if (now->is_due)
         TRY(gp_model_fit(&now->model, &fit, is_new ? NULL : record->theta, now->theta, err));
-    return gp_model_condition(&now->model, &fit, now->theta, gp_study_pending(&session->study, now->ask, &rng), cache,
-                              err);
+    return gp_model_condition(&now->model, &fit, now->theta, gp_study_pending(&session->study, now->ask, &rng), err);
 }
 
 /* point [params_len] out, then its place in the unit cube [dims] out, then scratch [2 dims]. */

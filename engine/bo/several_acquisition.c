@@ -49,7 +49,7 @@ static enum status fill_means(struct several *own, double *f, size_t parts, stru
             continue;
         space_encode(own->study->problem->space, trial_log_point(log, i), u);
         for (size_t p = 0; p < parts; p++)
-            TRY(gp_posterior(own->parts[p].model.gp, u, 1, &f[i * parts + p], &var, scratch, err));
+            TRY(gp_posterior(own->parts[p].model.gp, (struct points){u, 1}, &f[i * parts + p], &var, scratch, err));
         waiting++;
     }
     return STATUS_OK;
@@ -171,7 +171,7 @@ static enum status aim_at_volume(struct several *own, const struct known *known,
             memcpy(front + len++ * m, known->f + i * m, m * sizeof *front);
     }
     acq->is_volume = true;
-    return ehvi_init(&acq->ehvi, front, len, m, reference, scratch, err);
+    return ehvi_init(&acq->ehvi, &(struct pareto_set){front, len, m, reference}, scratch, err);
 }
 
 static bool is_wide(const struct several *own, const struct ask *ask)

@@ -217,7 +217,7 @@ static enum status fit_part(struct several *own, size_t p, struct gp_fit *fit, d
     struct several_part    *part = &own->parts[p];
     const struct gp_record *record = &own->records[p];
     bool                    is_objective = p < own->objectives;
-    TRY(gp_model_rows(&part->model, &part->memory.cache, 0, err));
+    TRY(gp_model_rows(&part->model, 0, err));
     if (p == own->len || (is_objective && own->objectives > 2))
         fit->least_a = HUGE_VAL;
     if (is_objective && own->objectives == 2) {
@@ -228,20 +228,24 @@ static enum status fit_part(struct several *own, size_t p, struct gp_fit *fit, d
 }
 
 enum status several_condition(struct several *own, size_t p, const struct ask *ask, bool is_due, struct rng *pending,
-                              double *theta, struct error *err)
+                              struct error *err)
 {
     struct several_part *part = &own->parts[p];
     struct gp_memory    *memory = &part->memory;
     struct gp_fit        fit = fit_settings(own, ask);
     part->model = (struct gp_model){.space = own->study->problem->space,
                                     .log = &part->log,
+                                    .cache = &memory->cache,
                                     .scratch = &memory->scratch,
                                     .limit = gp_schedule_rows(ask, several_active(own))};
+    part->theta = ARENA_NEW(&memory->scratch, double, theta_len(own->study->problem));
+    if (part->theta == NULL)
+        return error_no_memory(err);
     if (is_due)
-        TRY(fit_part(own, p, &fit, theta, err));
+        TRY(fit_part(own, p, &fit, part->theta, err));
     else
-        TRY(gp_study_theta(&part->model, &fit, &memory->cache, &own->records[p], false, theta, err));
-    TRY(gp_model_condition(&part->model, &fit, theta, pending, &memory->cache, err));
+        TRY(gp_study_theta(&part->model, &fit, &own->records[p], false, part->theta, err));
+    TRY(gp_model_condition(&part->model, &fit, part->theta, pending, err));
     part->work = ARENA_NEW(&memory->scratch, double, 3 * part->model.gp->n + 2 * fit.dims);
     return part->work == NULL ? error_no_memory(err) : STATUS_OK;
 }
@@ -254,14 +258,14 @@ void several_show(struct several *own, size_t metric)
             own->shown = p;
 }
 
-void several_note(const struct several *own, double *const *theta, struct proposal *out)
+void several_note(const struct several *own, struct proposal *out)
 {
     struct gp_note   head = own->head;
     struct gp_record records[SEVERAL_PARTS_MAX];
     head.finished = trial_log_finished(&own->study->log);
     head.models = several_active(own);
     for (size_t p = 0; p < head.models; p++)
-        records[p] = (struct gp_record){.fitted = trial_log_finished(&own->parts[p].log), .theta = theta[p]};
+        records[p] = (struct gp_record){.fitted = trial_log_finished(&own->parts[p].log), .theta = own->parts[p].theta};
     gp_note_write(&head, records, theta_len(own->study->problem), out);
 }
 

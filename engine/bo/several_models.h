@@ -14,6 +14,7 @@ struct several_part {
     struct trial_log log;
     struct gp_memory memory;
     struct gp_model  model; /* of the proposal being made */
+    double          *theta; /* [params_len + GP_SCALARS] under which it is conditioned */
     double          *work;  /* [3 n + 2 dims] of its gradients */
 };
 
@@ -55,13 +56,13 @@ bool several_is_due(const struct several *own); /* new fits */
 /* Observed, with no constraint violated. */
 bool several_is_feasible(const struct several *own, size_t place);
 
-/* The posterior of part p under the recorded fit, or a new one when is_due; theta [params_len + GP_SCALARS] out; pending as in
- * gp_model_condition.  Errors: NO_MEMORY, NUMERIC. */
+/* The posterior of part p under the recorded fit, or a new one when is_due; pending as in gp_model_condition.
+ * Errors: NO_MEMORY, NUMERIC. */
 MUST_CHECK enum status several_condition(struct several *own, size_t p, const struct ask *ask, bool is_due,
-                                         struct rng *pending, double *theta, struct error *err);
+                                         struct rng *pending, struct error *err);
 
 /* theta of every part in use, as the note of out. */
-void several_note(const struct several *own, double *const *theta, struct proposal *out);
+void several_note(const struct several *own, struct proposal *out);
 
 /* A value of a part's metric in the units of its model. */
 double several_standard(const struct gp_model *model, double value);

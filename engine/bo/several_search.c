@@ -47,7 +47,8 @@ static enum status scores(void *arg, const double *U, size_t m, double *out, str
     if (mean == NULL || var == NULL)
         return error_no_memory(err);
     for (size_t p = 0; p < parts; p++)
-        TRY(gp_posterior(part[p].model.gp, U, m, mean + p * m, var + p * m, &part[p].memory.scratch, err));
+        TRY(gp_posterior(part[p].model.gp, (struct points){U, m}, mean + p * m, var + p * m, &part[p].memory.scratch,
+                         err));
     for (size_t i = 0; i < m; i++) {
         double at[SEVERAL_PARTS_MAX] = {0}, sd[SEVERAL_PARTS_MAX] = {0};
         double dmean[SEVERAL_PARTS_MAX], dsd[SEVERAL_PARTS_MAX];
@@ -155,16 +156,11 @@ static enum status choose_centre(struct target *target, const struct ask *ask, s
     return STATUS_OK;
 }
 
-static enum status condition_all(struct several *own, const struct ask *ask, bool is_due, double **theta,
-                                 struct error *err)
+static enum status condition_all(struct several *own, const struct ask *ask, bool is_due, struct error *err)
 {
     struct rng rng, *pending = gp_study_pending(own->study, ask, &rng);
-    for (size_t p = 0; p < several_active(own); p++) {
-        theta[p] = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + GP_SCALARS);
-        if (theta[p] == NULL)
-            return error_no_memory(err);
-        TRY(several_condition(own, p, ask, is_due, pending, theta[p], err));
-    }
+    for (size_t p = 0; p < several_active(own); p++)
+        TRY(several_condition(own, p, ask, is_due, pending, err));
     return STATUS_OK;
 }
 
@@ -173,18 +169,17 @@ static enum status propose(struct several *own, const struct ask *ask, const str
 {
     const struct space  *space = own->study->problem->space;
     struct several_part *first = &own->parts[0];
-    double              *theta[SEVERAL_PARTS_MAX];
     bool                 is_due = several_is_due(own);
     struct target        target = {.own = own};
     double               began = ask_clock_ms(ask);
-    TRY(condition_all(own, ask, is_due, theta, err));
+    TRY(condition_all(own, ask, is_due, err));
     double fit_ms = is_due ? ask_clock_ms(ask) - began : NAN;
     TRY(several_acquisition(own, ask, &target.acq, &target.anchors, err));
     TRY(choose_centre(&target, ask, err));
     double *point = ARENA_NEW(&first->memory.scratch, double, space->params_len + space->dims);
     if (point == NULL)
         return error_no_memory(err);
-    TRY(search_near(ask, view, &target, theta[0], point, err));
+    TRY(search_near(ask, view, &target, first->theta, point, err));
     double *u = point + space->params_len;
     if (ask->diagnostics != NULL) {
         gp_insight_diagnose(&first->model, own->study->group_of, ask->diagnostics);
@@ -195,7 +190,7 @@ static enum status propose(struct several *own, const struct ask *ask, const str
     TRY(gp_study_describe(&first->model, u, out, err));
     memcpy(out->point, point, space->params_len * sizeof *point);
     if (is_due)
-        several_note(own, theta, out);
+        several_note(own, out);
     return STATUS_OK;
 }
 
@@ -212,11 +207,8 @@ enum status several_ask(struct several *own, const struct ask *ask, const struct
 enum status several_model(struct several *own, struct gp_model *model, struct error *err)
 {
     TRY(several_begin(own, err));
-    size_t  p = own->shown;
-    double *theta = ARENA_NEW(&own->parts[p].memory.scratch, double, own->study->log.params_len + GP_SCALARS);
-    if (theta == NULL)
-        return error_no_memory(err);
-    TRY(several_condition(own, p, NULL, own->records[p].fitted == 0, NULL, theta, err));
+    size_t p = own->shown;
+    TRY(several_condition(own, p, NULL, own->records[p].fitted == 0, NULL, err));
     *model = own->parts[p].model;
     return STATUS_OK;
 }

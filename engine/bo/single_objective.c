@@ -115,7 +115,7 @@ static enum status search_in_stages(struct search *search, const double *box, do
         bool is_last = stage == FAR || (stage == NEAR && acq_search_is_complete(search->view));
         if (is_last || (ask->late != NULL && ask->late(ask->late_arg)))
             return STATUS_OK;
-        TRY(gp_posterior(model->gp, u, 1, &mean, &var, model->scratch, err));
+        TRY(gp_posterior(model->gp, (struct points){u, 1}, &mean, &var, model->scratch, err));
         if (is_worth(model, ask, stage, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))
             return STATUS_OK;
     }
@@ -130,7 +130,7 @@ static enum status diagnose(const struct single_objective *own, struct gp_target
     gp_insight_diagnose(model, own->study->group_of, out);
     out->acquisition = acq_names[target->acq.kind];
     if (target->acq.kind == ACQ_THOMPSON)
-        return gp_posterior(model->gp, u, 1, &out->acquisition_value, &var, model->scratch, err);
+        return gp_posterior(model->gp, (struct points){u, 1}, &out->acquisition_value, &var, model->scratch, err);
     return gp_target_scores(target, u, 1, &out->acquisition_value, err);
 }
 
@@ -151,10 +151,10 @@ static enum status choose_theta(const struct single_objective *own, const struct
     if (chosen->theta == NULL)
         return error_no_memory(err);
     chosen->is_due = gp_schedule_milestone(trial_log_finished(&own->study->log)) > own->record.fitted;
-    TRY(gp_study_theta(model, &fit, &memory->cache, &own->record, chosen->is_due, chosen->theta, err));
+    TRY(gp_study_theta(model, &fit, &own->record, chosen->is_due, chosen->theta, err));
     chosen->fit_ms = chosen->is_due ? ask_clock_ms(ask) - began : NAN;
     struct rng rng;
-    return gp_model_condition(model, &fit, chosen->theta, gp_study_pending(own->study, ask, &rng), &memory->cache, err);
+    return gp_model_condition(model, &fit, chosen->theta, gp_study_pending(own->study, ask, &rng), err);
 }
 
 enum status single_objective_ask(struct single_objective *own, const struct ask *ask, const struct space *view,
@@ -163,10 +163,11 @@ enum status single_objective_ask(struct single_objective *own, const struct ask 
     struct gp_study *study = own->study;
     struct arena    *scratch = &study->memory.scratch;
     size_t           len = study->log.params_len, dims = study->problem->space->dims;
-    struct gp_model  model = {.space = study->problem->space, .log = &study->log, .scratch = scratch};
-    struct search    search = {.own = own, .ask = ask, .view = view};
-    struct chosen    chosen = {.fit_ms = NAN};
-    double          *point = ARENA_NEW(scratch, double, len + 3 * dims), *box;
+    struct gp_model  model = {
+         .space = study->problem->space, .log = &study->log, .cache = &study->memory.cache, .scratch = scratch};
+    struct search search = {.own = own, .ask = ask, .view = view};
+    struct chosen chosen = {.fit_ms = NAN};
+    double       *point = ARENA_NEW(scratch, double, len + 3 * dims), *box;
     search.target = (struct gp_target){.model = &model, .rng = rng_at(study->problem->seed, ask->trial, RNG_THOMPSON)};
     if (point == NULL)
         return error_no_memory(err);
@@ -197,9 +198,10 @@ enum status single_objective_model(struct single_objective *own, struct gp_model
     struct gp_memory *memory = &study->memory;
     struct gp_fit     fit = fit_settings(own, NULL);
     double           *theta = ARENA_NEW(&memory->scratch, double, theta_len(own));
-    *model = (struct gp_model){.space = study->problem->space, .log = &study->log, .scratch = &memory->scratch};
+    *model = (struct gp_model){
+        .space = study->problem->space, .log = &study->log, .cache = &memory->cache, .scratch = &memory->scratch};
     if (theta == NULL)
         return error_no_memory(err);
-    TRY(gp_study_theta(model, &fit, &memory->cache, &own->record, own->record.fitted == 0, theta, err));
-    return gp_model_condition(model, &fit, theta, NULL, &memory->cache, err);
+    TRY(gp_study_theta(model, &fit, &own->record, own->record.fitted == 0, theta, err));
+    return gp_model_condition(model, &fit, theta, NULL, err);
 }

@@ -143,11 +143,10 @@ static enum status decompose(struct bos2_search *search, const struct additive_d
         double            value;
         struct arena_mark mark = arena_mark(search->scratch);
         TRY(draw(search, k, &partition, err));
-        enum status status =
-            additive_likelihood(&partition, data, search->note.theta, &value, NULL, search->scratch, err);
+        enum status status = additive_likelihood(&partition, data, search->note.theta, &value, NULL, search->scratch);
         arena_release(search->scratch, mark);
         if (status == STATUS_NO_MEMORY)
-            return status;
+            return error_no_memory(err);
         if (status == STATUS_OK && value > best) {
             best = value;
             search->note.decomposition = (uint32_t)k;
@@ -260,7 +259,7 @@ static enum status maximise(struct group *group, const struct rows *rows, struct
     for (size_t k = 0; k < width; k++)
         bounds[k] = -1.0, bounds[width + k] = 1.0;
     fill_candidates(group, rows, rng, Z);
-    TRY(additive_group(group->model, group->j, Z, CANDIDATES, mean, score, scratch, err));
+    TRY(additive_group(group->model, (struct group_points){group->j, Z, CANDIDATES}, mean, score, scratch, err));
     for (size_t c = 0; c < CANDIDATES; c++)
         score[c] = mean[c] + group->sqrt_beta * sqrt(score[c]);
     for (size_t s = 0; s < STARTS; s++) {

@@ -79,7 +79,7 @@ static enum status choose(struct sizes *sizes, size_t *size, struct arena *scrat
     for (size_t s = 0; s < sizes->log->space->latents_len; s++) {
         double x[INPUTS], mean, var;
         place(sizes, s, (double)(sizes->trials + sizes->settings->steps), x);
-        TRY(gp_posterior(&gp, x, 1, &mean, &var, scratch, err));
+        TRY(gp_posterior(&gp, (struct points){x, 1}, &mean, &var, scratch, err));
         double value = mean + SQRT_BETA * sqrt(var);
         if (value > best) {
             best = value;

@@ -239,7 +239,8 @@ static enum status draw_own(struct session *session, const struct ask *ask, cons
         for (size_t i = 0; i < OWN_FEATURES; i++)
             phi[k * OWN_FEATURES + i] *= weight;
     }
-    TRY(rff_condition(&posterior, phi, model->n, OWN_FEATURES, z, noise, scratch, err));
+    const struct rff_data given = {.n = model->n, .count = OWN_FEATURES, .phi = phi, .y = z, .noise = noise};
+    TRY(rff_condition(&posterior, &given, scratch, err));
     rff_sample(&posterior, &rng, *omega);
     return STATUS_OK;
 }
@@ -262,7 +263,10 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
 {
     struct arena     *scratch = &session->study.memory.scratch;
     size_t            len = session->study.log.params_len;
-    struct gp_model   model = {.space = session->study.problem->space, .log = &session->study.log, .scratch = scratch};
+    struct gp_model   model = {.space = session->study.problem->space,
+                               .log = &session->study.log,
+                               .cache = &session->study.memory.cache,
+                               .scratch = scratch};
     struct gp_fit     fit = fit_settings(session, ask);
     struct rff        rff;
     struct rff_search function = {.space = session->study.problem->space, .rff = &rff};
@@ -273,9 +277,9 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     if (theta == NULL || point == NULL)
         return error_no_memory(err);
     double began = ask_clock_ms(ask);
-    TRY(gp_study_theta(&model, &fit, &session->study.memory.cache, &session->record, is_new, theta, err));
+    TRY(gp_study_theta(&model, &fit, &session->record, is_new, theta, err));
     double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
-    TRY(gp_model_condition(&model, &fit, theta, NULL, &session->study.memory.cache, err));
+    TRY(gp_model_condition(&model, &fit, theta, NULL, err));
     TRY(anchors_of(session, &model, &anchors, err));
     TRY(draw_own(session, ask, &model, &rff, &omega, err));
     function.omega = omega;
@@ -400,7 +404,9 @@ static enum status make_message(struct session *session, uint64_t round, double 
         return error_no_memory(err);
     collect(session, U, y);
     rff_features(&session->shared, U, n, phi);
-    TRY(rff_condition(&posterior, phi, n, count, y, session->study.problem->options[NOISE], scratch, err));
+    const struct rff_data given = {
+        .n = n, .count = count, .phi = phi, .y = y, .noise = session->study.problem->options[NOISE]};
+    TRY(rff_condition(&posterior, &given, scratch, err));
     rff_sample(&posterior, &rng, vector);
     if (!mat_is_finite(vector, count))
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "the message is not finite");
@@ -422,13 +428,14 @@ static enum status condition_on_values(struct session *session, struct gp_model 
 {
     struct gp_fit fit = fit_settings(session, NULL);
     double       *theta = ARENA_NEW(&session->study.memory.scratch, double, fit.groups + GP_SCALARS);
-    *model = (struct gp_model){
-        .space = session->study.problem->space, .log = &session->study.log, .scratch = &session->study.memory.scratch};
+    *model = (struct gp_model){.space = session->study.problem->space,
+                               .log = &session->study.log,
+                               .cache = &session->study.memory.cache,
+                               .scratch = &session->study.memory.scratch};
     if (theta == NULL)
         return error_no_memory(err);
-    TRY(gp_study_theta(model, &fit, &session->study.memory.cache, &session->record, session->record.fitted == 0, theta,
-                       err));
-    return gp_model_condition(model, &fit, theta, NULL, &session->study.memory.cache, err);
+    TRY(gp_study_theta(model, &fit, &session->record, session->record.fitted == 0, theta, err));
+    return gp_model_condition(model, &fit, theta, NULL, err);
 }
 
 static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)

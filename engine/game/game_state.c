@@ -146,7 +146,8 @@ static enum status open_groups(struct game *game, struct error *err)
         struct group *group = &game->groups[g];
         size_t        outputs = game->groups_len == 1 ? problem->agents_len : 1;
         group->variance = is_scaled ? options->variance : 1;
-        TRY(joint_gp_init(&group->gp, &game->arena, game->table, game->cells, game->dims, outputs, err));
+        TRY(joint_gp_init(&group->gp, &game->arena, (struct points){game->table, game->cells}, game->dims, outputs,
+                          err));
         joint_gp_reset(&group->gp, length, noise);
         for (size_t o = 0; o < outputs; o++) {
             group->members[o] = g + o;

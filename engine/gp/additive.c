@@ -149,14 +149,13 @@ static enum status likelihood(struct search *search, const double *theta, double
 }
 
 enum status additive_likelihood(const struct partition *partition, const struct additive_data *data,
-                                const double *theta, double *value, double *gradient, struct arena *scratch,
-                                struct error *err)
+                                const double *theta, double *value, double *gradient, struct arena *scratch)
 {
     struct search     search;
     struct arena_mark mark = arena_mark(scratch);
-    enum status       status = search_init(&search, partition, data, scratch, err);
-    if (status == STATUS_OK && likelihood(&search, theta, value, gradient) != STATUS_OK)
-        status = error_set(err, STATUS_NUMERIC, "no_likelihood", "", "the likelihood is not finite");
+    enum status       status = search_init(&search, partition, data, scratch, NULL);
+    if (status == STATUS_OK)
+        status = likelihood(&search, theta, value, gradient);
     arena_release(scratch, mark);
     return status;
 }
@@ -258,16 +257,16 @@ enum status additive_condition(struct additive *model, const struct partition *p
     return STATUS_OK;
 }
 
-enum status additive_group(const struct additive *model, size_t j, const double *Z, size_t m, double *mean, double *var,
+enum status additive_group(const struct additive *model, struct group_points at, double *mean, double *var,
                            struct arena *scratch, struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
-    size_t            n = model->n;
+    size_t            n = model->n, m = at.m;
     double           *V = arena_alloc(scratch, n, m * sizeof *V);
-    struct kernel     kernel = model_kernel(model, j);
+    struct kernel     kernel = model_kernel(model, at.j);
     if (V == NULL)
         return error_no_memory(err);
-    kernel_cross(&kernel, points_of(model, j), n, Z, m, V);
+    kernel_cross(&kernel, points_of(model, at.j), n, at.Z, m, V);
     mat_vector(V, n, m, true, model->alpha, mean);
     mat_solve_lower_many(model->L, n, n, V, m, m);
     for (size_t k = 0; k < m; k++)

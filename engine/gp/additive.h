@@ -47,8 +47,7 @@ struct additive {
 /* Log marginal likelihood of the known rows and its gradient [ADDITIVE_HYPER] (NULL: not wanted) at theta.
  * Errors: NUMERIC, NO_MEMORY (scratch: (M + 3) n^2 doubles).  O(M n^2 + n^3). */
 MUST_CHECK enum status additive_likelihood(const struct partition *partition, const struct additive_data *data,
-                                           const double *theta, double *value, double *gradient, struct arena *scratch,
-                                           struct error *err);
+                                           const double *theta, double *value, double *gradient, struct arena *scratch);
 
 /* theta by maximum a posteriori, by L-BFGS within wide bounds from warm (NULL: from a fixed start).  The priors are weak
  * and log-normal; without them few values in many coordinates are likeliest as white noise.  When nothing has a finite
@@ -68,11 +67,16 @@ MUST_CHECK enum status additive_condition(struct additive *model, const struct p
                                           const struct additive_data *data, const double *theta, struct arena *arena,
                                           struct error *err);
 
-/* Posterior mean and variance of the function of group j at m points Z [m][coordinates of the group].
+/* Posterior mean [m] and variance [m] of the function of a group at points in its coordinates.
  *   mean = k_j(Z, X) alpha;   var = s2 / M - |L^-1 k_j(X, z)|^2        Kandasamy et al. 2015, (4)
  * Errors: NO_MEMORY (scratch: n m doubles).  O(n^2 m). */
-MUST_CHECK enum status additive_group(const struct additive *model, size_t j, const double *Z, size_t m, double *mean,
-                                      double *var, struct arena *scratch, struct error *err);
+struct group_points {
+    size_t        j;
+    const double *Z; /* [m][coordinates of group j] */
+    size_t        m;
+};
+MUST_CHECK enum status additive_group(const struct additive *model, struct group_points at, double *mean, double *var,
+                                      struct arena *scratch, struct error *err);
 
 /* mean + sqrt_beta sd of group j at z, and its gradient; work [2 n].  O(n^2). */
 double additive_group_ucb(const struct additive *model, size_t j, const double *z, double sqrt_beta, double *gradient,

@@ -107,25 +107,25 @@ enum status gp_set_values(struct gp *gp, const double *y, struct error *err)
     return STATUS_OK;
 }
 
-/* V [n][m] := L^-1 K(X, Z), and the means. */
-static void project(const struct gp *gp, const double *Z, size_t m, double *V, double *mean)
+/* V [n][Z.n] := L^-1 K(X, Z), and the means. */
+static void project(const struct gp *gp, struct points Z, double *V, double *mean)
 {
-    kernel_cross(&gp->kernel, gp->X, gp->n, Z, m, V);
-    mat_vector(V, gp->n, m, true, gp->alpha, mean);
-    mat_solve_lower_many(gp->L, gp->n, gp->capacity, V, m, m);
+    kernel_cross(&gp->kernel, gp->X, gp->n, Z.at, Z.n, V);
+    mat_vector(V, gp->n, Z.n, true, gp->alpha, mean);
+    mat_solve_lower_many(gp->L, gp->n, gp->capacity, V, Z.n, Z.n);
 }
 
-enum status gp_posterior(const struct gp *gp, const double *Z, size_t m, double *mean, double *var,
-                         struct arena *scratch, struct error *err)
+enum status gp_posterior(const struct gp *gp, struct points Z, double *mean, double *var, struct arena *scratch,
+                         struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
-    double           *V = arena_alloc(scratch, gp->n, (m < CHUNK ? m : CHUNK) * sizeof *V);
+    double           *V = arena_alloc(scratch, gp->n, (Z.n < CHUNK ? Z.n : CHUNK) * sizeof *V);
     if (V == NULL)
         return error_no_memory(err);
-    for (size_t from = 0; from < m; from += CHUNK) {
-        size_t  points = m - from < CHUNK ? m - from : CHUNK;
+    for (size_t from = 0; from < Z.n; from += CHUNK) {
+        size_t  points = Z.n - from < CHUNK ? Z.n - from : CHUNK;
         double *out = var + from;
-        project(gp, Z + from * gp->kernel.dims, points, V, mean + from);
+        project(gp, (struct points){Z.at + from * gp->kernel.dims, points}, V, mean + from);
         for (size_t k = 0; k < points; k++)
             out[k] = gp->kernel.variance;
         for (size_t i = 0; i < gp->n; i++)
@@ -184,16 +184,16 @@ void gp_gradient(const struct gp *gp, const double *z, double *work, struct gp_s
     }
 }
 
-enum status gp_joint(const struct gp *gp, const double *Z, size_t m, double *mean, double *C, struct arena *scratch,
+enum status gp_joint(const struct gp *gp, struct points Z, double *mean, double *C, struct arena *scratch,
                      struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
-    double           *V = arena_alloc(scratch, gp->n, m * sizeof *V);
+    double           *V = arena_alloc(scratch, gp->n, Z.n * sizeof *V);
     if (V == NULL)
         return error_no_memory(err);
-    project(gp, Z, m, V, mean);
-    kernel_matrix(&gp->kernel, Z, m, C, m);
-    mat_subtract_gram(V, gp->n, m, C);
+    project(gp, Z, V, mean);
+    kernel_matrix(&gp->kernel, Z.at, Z.n, C, Z.n);
+    mat_subtract_gram(V, gp->n, Z.n, C);
     arena_release(scratch, mark);
     return STATUS_OK;
 }

@@ -44,12 +44,11 @@ void gp_truncate(struct gp *gp, size_t n);
 /* alpha from y [n].  Errors: NUMERIC (not finite).  O(n^2). */
 MUST_CHECK enum status gp_set_values(struct gp *gp, const double *y, struct error *err);
 
-/* Posterior mean and variance of f at m points.
+/* Posterior mean and variance of f at the m points Z.
  *   mean = k(Z,X) alpha;   var = k(z,z) - |L^-1 k(X,z)|^2        Rasmussen & Williams 2006, (2.25), (2.26)
- * Z      [m][dims] row-major
  * mean   [m] out;  var [m] out, >= 0; noise is not included
  * Errors: NO_MEMORY (scratch: 256 n doubles).  O(n^2 m). */
-MUST_CHECK enum status gp_posterior(const struct gp *gp, const double *Z, size_t m, double *mean, double *var,
+MUST_CHECK enum status gp_posterior(const struct gp *gp, struct points Z, double *mean, double *var,
                                     struct arena *scratch, struct error *err);
 
 /* Only the mean: as gp_posterior, O(n dims m). */
@@ -64,10 +63,10 @@ struct gp_slope {
 };
 void gp_gradient(const struct gp *gp, const double *z, double *work, struct gp_slope *out);
 
-/* Joint posterior of f at m points: mean [m], lower triangle of C [m][m].
+/* Joint posterior of f at the m points Z: mean [m], lower triangle of C [m][m].
  * Errors: NO_MEMORY (scratch: n m doubles).  O(n^2 m + n m^2). */
-MUST_CHECK enum status gp_joint(const struct gp *gp, const double *Z, size_t m, double *mean, double *C,
-                                struct arena *scratch, struct error *err);
+MUST_CHECK enum status gp_joint(const struct gp *gp, struct points Z, double *mean, double *C, struct arena *scratch,
+                                struct error *err);
 
 /* What a likelihood is taken of. */
 struct gp_data {

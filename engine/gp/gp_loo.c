@@ -39,12 +39,12 @@ enum status gp_loo_diagonal(const double *L, size_t n, size_t ld, double *diagon
                : error_set(err, STATUS_NUMERIC, "not_finite", "", "the factor has no finite inverse");
 }
 
-enum status gp_loo(const struct gp *gp, size_t n, const double *y, double *mean, double *sd, struct arena *scratch,
+enum status gp_loo(const struct gp *gp, struct gp_values y, double *mean, double *sd, struct arena *scratch,
                    struct error *err)
 {
-    TRY(gp_loo_diagonal(gp->L, n, gp->capacity, sd, scratch, err));
-    for (size_t i = 0; i < n; i++) {
-        mean[i] = y[i] - gp->alpha[i] / sd[i];
+    TRY(gp_loo_diagonal(gp->L, y.n, gp->capacity, sd, scratch, err));
+    for (size_t i = 0; i < y.n; i++) {
+        mean[i] = y.at[i] - gp->alpha[i] / sd[i];
         sd[i] = sqrt(1.0 / sd[i]);
     }
     return STATUS_OK;

@@ -11,10 +11,14 @@
 MUST_CHECK enum status gp_loo_diagonal(const double *L, size_t n, size_t ld, double *diagonal, struct arena *scratch,
                                        struct error *err);
 
-/* The first n observations of gp given all others of them: y [n] the values of gp_set_values, mean [n] and sd [n] out.
+/* The first n observations of gp given all others of them, from the values of gp_set_values: mean [n] and sd [n] out.
  * Rows that were appended without values (from n on) do not count.  Errors: NO_MEMORY, NUMERIC.  O(n^3/3). */
-MUST_CHECK enum status gp_loo(const struct gp *gp, size_t n, const double *y, double *mean, double *sd,
-                              struct arena *scratch, struct error *err);
+struct gp_values {
+    const double *at; /* [n] */
+    size_t        n;
+};
+MUST_CHECK enum status gp_loo(const struct gp *gp, struct gp_values y, double *mean, double *sd, struct arena *scratch,
+                              struct error *err);
 
 /* A lower bound of the condition number of L L' in the 2-norm: (largest / smallest diagonal entry of L)^2.  O(n). */
 double gp_loo_condition(const double *L, size_t n, size_t ld);

@@ -10,15 +10,15 @@
 
 enum { FIRST_ROOM = 64 };
 
-enum status joint_gp_init(struct joint_gp *gp, struct arena *arena, const double *table, size_t cells, size_t dims,
-                          size_t outputs, struct error *err)
+enum status joint_gp_init(struct joint_gp *gp, struct arena *arena, struct points table, size_t dims, size_t outputs,
+                          struct error *err)
 {
     assert(outputs >= 1 && outputs <= JOINT_OUTPUTS_MAX);
-    *gp = (struct joint_gp){.arena = arena, .dims = dims, .outputs = outputs, .cells = cells};
-    if (cells > 0)
-        TRY(table_gp_init(&gp->table, arena, table, cells, dims, err));
-    for (size_t o = 1; o < outputs && cells > 0; o++)
-        if ((gp->sums[o] = ARENA_NEW(arena, double, cells)) == NULL)
+    *gp = (struct joint_gp){.arena = arena, .dims = dims, .outputs = outputs, .cells = table.n};
+    if (table.n > 0)
+        TRY(table_gp_init(&gp->table, arena, table.at, table.n, dims, err));
+    for (size_t o = 1; o < outputs && table.n > 0; o++)
+        if ((gp->sums[o] = ARENA_NEW(arena, double, table.n)) == NULL)
             return error_no_memory(err);
     joint_gp_reset(gp, 1, 1);
     return STATUS_OK;

@@ -25,9 +25,9 @@ struct joint_gp {
     double         *betas;                   /* [outputs + 1][room] L^-1 y of each output, then L^-1 1 */
 };
 
-/* table [cells][dims], borrowed; cells 0: none.  Errors: NO_MEMORY. */
-MUST_CHECK enum status joint_gp_init(struct joint_gp *gp, struct arena *arena, const double *table, size_t cells,
-                                     size_t dims, size_t outputs, struct error *err);
+/* table: the cells, borrowed; or none.  Errors: NO_MEMORY. */
+MUST_CHECK enum status joint_gp_init(struct joint_gp *gp, struct arena *arena, struct points table, size_t dims,
+                                     size_t outputs, struct error *err);
 /* Back to the prior with these hyper-parameters; memory is kept. */
 void joint_gp_reset(struct joint_gp *gp, double length_scale, double noise);
 /* y [outputs] at x [dims], or at a cell.  O(cells (t + dims)), or O(t^2).  Errors: NO_MEMORY, NUMERIC. */

@@ -30,6 +30,12 @@ extern const char *const               kernel_names[]; /* [KERNELS], then NULL *
 const char                            *kernel_help(size_t number);
 #define KERNEL_CHOICES .max = KERNELS - 1, .choices = kernel_names, .choice_help = kernel_help
 
+/* Points that a model is asked of. */
+struct points {
+    const double *at; /* [n][dims] row-major */
+    size_t        n;
+};
+
 struct kernel {
     const struct kernel_kind *kind;
     size_t                    dims;

@@ -54,21 +54,22 @@ double rff_value(const struct rff *rff, const double *omega, const double *x, do
     return scale * value / norm;
 }
 
-enum status rff_condition(struct rff_posterior *posterior, const double *phi, size_t n, size_t count, const double *y,
-                          double noise, struct arena *arena, struct error *err)
+enum status rff_condition(struct rff_posterior *posterior, const struct rff_data *data, struct arena *arena,
+                          struct error *err)
 {
-    *posterior = (struct rff_posterior){.count = count, .noise = noise};
+    size_t count = data->count;
+    *posterior = (struct rff_posterior){.count = count, .noise = data->noise};
     posterior->L = arena_zalloc(arena, count * count, sizeof(double));
     posterior->nu = ARENA_NEW(arena, double, count);
     struct arena_mark mark = arena_mark(arena);
     double           *spare = ARENA_NEW(arena, double, count);
     if (posterior->L == NULL || posterior->nu == NULL || spare == NULL)
         return error_no_memory(err);
-    mat_add_gram(phi, n, count, posterior->L);
+    mat_add_gram(data->phi, data->n, count, posterior->L);
     for (size_t i = 0; i < count; i++)
-        posterior->L[i * count + i] += noise;
+        posterior->L[i * count + i] += data->noise;
     TRY(mat_cholesky(posterior->L, count, count, spare, &posterior->jitter, err));
-    mat_vector(phi, n, count, true, y, posterior->nu);
+    mat_vector(data->phi, data->n, count, true, data->y, posterior->nu);
     mat_solve_lower(posterior->L, count, count, posterior->nu);
     mat_solve_upper(posterior->L, count, count, posterior->nu);
     arena_release(arena, mark);

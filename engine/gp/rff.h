@@ -37,10 +37,18 @@ struct rff_posterior {
     double *nu; /* [count] */
 };
 
-/* phi [n][count], y [n], noise > 0; n may be 0.  Errors: NO_MEMORY; NUMERIC (not finite, or Sigma cannot be factored).
+/* Values of the function, and the features where they were taken. */
+struct rff_data {
+    size_t        n, count; /* n may be 0 */
+    const double *phi;      /* [n][count] */
+    const double *y;        /* [n] */
+    double        noise;    /* > 0 */
+};
+
+/* Errors: NO_MEMORY; NUMERIC (not finite, or Sigma cannot be factored).
  * O(n count^2 + count^3 / 3). */
-MUST_CHECK enum status rff_condition(struct rff_posterior *posterior, const double *phi, size_t n, size_t count,
-                                     const double *y, double noise, struct arena *arena, struct error *err);
+MUST_CHECK enum status rff_condition(struct rff_posterior *posterior, const struct rff_data *data, struct arena *arena,
+                                     struct error *err);
 
 /* omega [count] := nu + sqrt(noise) L^-T z, z standard normal from the stream.  O(count^2). */
 void rff_sample(const struct rff_posterior *posterior, struct rng *rng, double *omega);

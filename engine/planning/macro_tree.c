@@ -96,24 +96,24 @@ static bool is_blocked(const struct build *b, uint32_t from, const struct macro_
 /* The macro-actions of a site, in local numbers. */
 static enum status site_ask(struct build *b, uint32_t number, struct error *err)
 {
-    struct macro_action *actions;
-    size_t               len, kept = 0;
+    struct macro_actions actions;
+    size_t               kept = 0;
     uint32_t             site = b->tree->sites[number].site;
-    TRY(graph_actions(b->root->graph, b->root->seed, site, b->arena, &actions, &len, err));
-    for (size_t a = 0; a < len; a++) {
-        uint32_t *local = ARENA_NEW(b->arena, uint32_t, actions[a].len);
+    TRY(graph_actions(b->root->graph, b->root->seed, site, b->arena, &actions, err));
+    for (size_t a = 0; a < actions.len; a++) {
+        uint32_t *local = ARENA_NEW(b->arena, uint32_t, actions.at[a].len);
         if (local == NULL)
             return error_no_memory(err);
-        if (is_blocked(b, site, &actions[a]))
+        if (is_blocked(b, site, &actions.at[a]))
             continue;
-        for (size_t i = 0; i < actions[a].len; i++)
-            if (!sites_number(b, actions[a].sites[i], &local[i]))
+        for (size_t i = 0; i < actions.at[a].len; i++)
+            if (!sites_number(b, actions.at[a].sites[i], &local[i]))
                 return error_no_memory(err);
-        actions[kept++] = (struct macro_action){.sites = local, .len = actions[a].len};
+        actions.at[kept++] = (struct macro_action){.sites = local, .len = actions.at[a].len};
     }
     struct macro_site *own = &b->tree->sites[number]; // the table may have moved
     own->is_asked = true;
-    own->actions = actions;
+    own->actions = actions.at;
     own->actions_len = kept;
     return check_late(b, err);
 }
@@ -201,7 +201,7 @@ static enum status posterior(struct build *b, struct error *err)
     if (gp->n == 0)
         kernel_matrix(&gp->kernel, X, m, tree->covariances, m);
     else
-        status = gp_joint(gp, X, m, tree->means, tree->covariances, b->arena, err);
+        status = gp_joint(gp, (struct points){X, m}, tree->means, tree->covariances, b->arena, err);
     arena_release(b->arena, mark);
     return status;
 }

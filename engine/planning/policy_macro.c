@@ -402,14 +402,13 @@ static void diagnose(const struct planning *p, const struct gp *gp, struct diagn
 static enum status choose_randomly(struct planning *p, struct proposal *out, struct error *err)
 {
     struct session      *s = p->s;
-    struct macro_action *actions;
-    size_t               len;
+    struct macro_actions actions;
     struct rng           rng = rng_at(s->problem->seed, p->ask->trial, RNG_POINT);
-    TRY(graph_actions(s->model.graph, s->problem->seed, p->root.site, &s->scratch, &actions, &len, err));
-    if (len == 0)
+    TRY(graph_actions(s->model.graph, s->problem->seed, p->root.site, &s->scratch, &actions, err));
+    if (actions.len == 0)
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "",
                          "no macro-action leaves the site where the agent stands");
-    const struct macro_action *action = &actions[rng_below(&rng, len)];
+    const struct macro_action *action = &actions.at[rng_below(&rng, actions.len)];
     for (size_t i = 0; i < s->model.point_len; i++)
         out->point[i] = i < action->len ? (double)action->sites[i] : NAN;
     return STATUS_OK;
@@ -486,7 +485,7 @@ static enum status predict(struct session *s, const struct prediction *wanted, s
     if (status == STATUS_OK && measured == 0)
         status = policy_no_values(err);
     if (status == STATUS_OK)
-        status = gp_posterior(&gp, X, m, wanted->mean, var, &s->scratch, err);
+        status = gp_posterior(&gp, (struct points){X, m}, wanted->mean, var, &s->scratch, err);
     for (size_t i = 0; status == STATUS_OK && i < m; i++) {
         wanted->mean[i] += s->model.mean;
         if (wanted->sd != NULL)

@@ -202,8 +202,8 @@ static void random_direction(struct rng *rng, double length, size_t d, double *v
         v[c] *= length / sqrt(sum);
 }
 
-static enum status column_trials(struct attack *attack, double distance, uint64_t seed, double *v,
-                                 struct audit_columns *out, struct error *err)
+static enum status column_trials(struct attack *attack, uint64_t seed, double *v, struct audit_columns *out,
+                                 struct error *err)
 {
     struct rng rng = rng_at(seed, 1, RNG_POINT);
     TRY(attack_residual(attack, 0, NULL, &out->own_residual, err));
@@ -212,7 +212,7 @@ static enum status column_trials(struct attack *attack, double distance, uint64_
     for (size_t i = 0; i < out->trials; i++) {
         double other;
         size_t row = rng_below(&rng, attack->X.rows);
-        random_direction(&rng, distance, attack->X.columns, v);
+        random_direction(&rng, out->distance, attack->X.columns, v);
         TRY(attack_residual(attack, row, v, &other, err));
         out->right += out->own_residual < other;
         out->other_residual_min = fmin(out->other_residual_min, other);
@@ -220,15 +220,15 @@ static enum status column_trials(struct attack *attack, double distance, uint64_
     return STATUS_OK;
 }
 
-enum status audit_column_space(struct audit_matrix X, struct audit_matrix Z, double distance, uint64_t seed,
-                               struct arena *scratch, struct audit_columns *out, struct error *err)
+enum status audit_column_space(struct audit_matrix X, struct audit_matrix Z, uint64_t seed, struct arena *scratch,
+                               struct audit_columns *out, struct error *err)
 {
     struct arena_mark mark = arena_mark(scratch);
     struct attack     attack;
     double           *v = ARENA_NEW(scratch, double, X.columns);
     enum status       status = v == NULL ? error_no_memory(err) : attack_init(&attack, X, Z, scratch, err);
     if (status == STATUS_OK)
-        status = column_trials(&attack, distance, seed, v, out, err);
+        status = column_trials(&attack, seed, v, out, err);
     arena_release(scratch, mark);
     return status;
 }

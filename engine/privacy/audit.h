@@ -44,10 +44,13 @@ MUST_CHECK enum status audit_residual(struct audit_matrix X, struct audit_matrix
  * the data set with the smaller residual is named.  X in the order of Z.  Half of a guaranteed release, all of a bare
  * projection.  O(trials rows columns^2).  Errors: as audit_residual. */
 struct audit_columns {
-    size_t trials, right;
+    size_t trials;
+    double distance;
+    /* out */
+    size_t right;
     double own_residual, other_residual_min;
 };
-MUST_CHECK enum status audit_column_space(struct audit_matrix X, struct audit_matrix Z, double distance, uint64_t seed,
+MUST_CHECK enum status audit_column_space(struct audit_matrix X, struct audit_matrix Z, uint64_t seed,
                                           struct arena *scratch, struct audit_columns *out, struct error *err);
 
 /* The known-rows attack: `known` random rows fit an affine map from Z to X, which then guesses all others.

@@ -89,10 +89,11 @@ static void weights_from_svd(const struct projection *p, const double *s, double
     mat_multiply(Vt, M, d, d, p->dims, W);
 }
 
-enum status projection_apply(struct projection *p, double *X, size_t n, size_t d, const double *M, double *Z,
+enum status projection_apply(struct projection *p, struct projection_rows rows, const double *M, double *Z,
                              struct arena *scratch, struct error *err)
 {
     enum { ADVISED_LIMIT = 1000 };
+    size_t n = rows.n, d = rows.d;
     TRY(parameters_check(p, n, d, err));
     struct arena_mark mark = arena_mark(scratch);
     double           *s = ARENA_NEW(scratch, double, d), *Vt = ARENA_NEW(scratch, double, d *d);
@@ -101,14 +102,14 @@ enum status projection_apply(struct projection *p, double *X, size_t n, size_t d
     if (s == NULL || Vt == NULL || W == NULL)
         error_no_memory(err);
     else
-        status = mat_svd(X, n, d, s, Vt, err);
+        status = mat_svd(rows.X, n, d, s, Vt, err);
     if (status == STATUS_OK) {
         p->omega = projection_omega(p->epsilon, p->delta, p->dims);
         p->sigma_min = s[d - 1];
         p->lifted = p->sigma_min < p->omega;
         p->dims_advised = projection_advise(p->epsilon, p->delta, p->sigma_min, ADVISED_LIMIT);
         weights_from_svd(p, s, Vt, d, M, W);
-        mat_multiply(X, W, n, d, p->dims, Z); /* X holds U */
+        mat_multiply(rows.X, W, n, d, p->dims, Z); /* it holds U */
     }
     arena_release(scratch, mark);
     if (status == STATUS_OK && !mat_is_finite(Z, n * p->dims))

@@ -34,9 +34,14 @@ enum { PROJECTION_NORM = 25 }; /* the thesis' maximal row norm, section 3.6 */
 MUST_CHECK enum status projection_prepare(double *X, size_t n, size_t d, const double *length_scales, double *scale,
                                           struct error *err);
 
-/* Z [n][r] = r^-1/2 X~ M.  X [n][d] prepared, n > d (overwritten); M [d][r] standard normal.
+struct projection_rows {
+    double *X; /* [n][d] prepared; overwritten */
+    size_t  n, d;
+};
+
+/* Z [n][r] = r^-1/2 X~ M.  n > d; M [d][r] standard normal.
  * Errors: INVALID (sizes, parameters), NUMERIC, NO_MEMORY.  O(n d (d + r)). */
-MUST_CHECK enum status projection_apply(struct projection *p, double *X, size_t n, size_t d, const double *M, double *Z,
+MUST_CHECK enum status projection_apply(struct projection *p, struct projection_rows rows, const double *M, double *Z,
                                         struct arena *scratch, struct error *err);
 
 #endif

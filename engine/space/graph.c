@@ -370,7 +370,7 @@ static void sample(struct macro_action *actions, size_t *len, size_t most, struc
 }
 
 enum status graph_actions(const struct graph *graph, uint64_t seed, size_t site, struct arena *arena,
-                          struct macro_action **out, size_t *len, struct error *err)
+                          struct macro_actions *out, struct error *err)
 {
     struct rng   rng = rng_at(seed, site, RNG_MACRO_PATHS);
     size_t       listed = graph->moves == MOVES_LISTED ? graph->first[site + 1] - graph->first[site] : 0;
@@ -392,7 +392,6 @@ enum status graph_actions(const struct graph *graph, uint64_t seed, size_t site,
         return error_no_memory(err);
     if (found.len > graph->most)
         sample(found.actions, &found.len, graph->most, &rng);
-    *out = found.actions;
-    *len = found.len;
+    *out = (struct macro_actions){.at = found.actions, .len = found.len};
     return STATUS_OK;
 }

@@ -73,12 +73,17 @@ MUST_CHECK enum status graph_check(const struct graph *graph, struct error *err)
 
 void graph_coordinates(const struct graph *graph, size_t site, double *out); /* [dims] */
 
-/* The macro-actions at a site: *out [*len] in the arena.  All of them where there are at most `most` (and the search
+struct macro_actions {
+    struct macro_action *at;
+    size_t               len;
+};
+
+/* The macro-actions at a site, in the arena.  All of them where there are at most `most` (and the search
  * for them stays within GRAPH_ACTIONS_MAX paths); otherwise `most` different ones, drawn with the seed: uniformly from
  * all, or where even counting them is too long, as random walks that do not meet themselves (then at most 256).
  * A pure function of (graph, seed, site).  Errors: NO_MEMORY.  O(32768 steps), walks O(64 most (steps^2 + most)). */
 MUST_CHECK enum status graph_actions(const struct graph *graph, uint64_t seed, size_t site, struct arena *arena,
-                                     struct macro_action **out, size_t *len, struct error *err);
+                                     struct macro_actions *out, struct error *err);
 
 /* How many simple paths a site has, at most GRAPH_ACTIONS_MAX + 1, which means more than that. */
 size_t graph_count(const struct graph *graph, size_t site);

@@ -81,7 +81,7 @@ static enum status estimate_gaps(struct transfer_view *view, double width, struc
         if (arrays == NULL)
             return error_no_memory(err);
         double *y = arrays, *mean = arrays + task->n, *sd = arrays + 2 * task->n;
-        TRY(transfer_task_posterior(view->target, task->X, task->n, mean, sd, view->scratch, err));
+        TRY(transfer_task_posterior(view->target, (struct points){task->X, task->n}, mean, sd, view->scratch, err));
         for (size_t j = 0; j < task->n; j++)
             y[j] = transfer_task_y(task, j);
         view->gaps[i] = transfer_weights_gap(y, mean, sd, task->n, width, largest);

@@ -100,7 +100,8 @@ static enum status predict_points(struct asking *a, struct error *err)
         y[j] = transfer_task_y(&a->target, j);
     for (size_t i = 0; i < len && n > 0; i++)
         if (!s->task[i].is_broken)
-            TRY(transfer_task_posterior(&s->task[i], a->target.X, n, mean + i * n, sd + i * n, &s->scratch, err));
+            TRY(transfer_task_posterior(&s->task[i], (struct points){a->target.X, n}, mean + i * n, sd + i * n,
+                                        &s->scratch, err));
     a->view.y = y;
     a->view.point_mean = mean;
     a->view.point_sd = sd;
@@ -183,7 +184,8 @@ static enum status combined_scores(struct asking *a, const double *U, size_t m, 
     if (mean == NULL || sd == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < k; i++)
-        TRY(transfer_task_posterior(task_at(a, a->active[i]), U, m, mean + i * m, sd + i * m, &a->s->scratch, err));
+        TRY(transfer_task_posterior(task_at(a, a->active[i]), (struct points){U, m}, mean + i * m, sd + i * m,
+                                    &a->s->scratch, err));
     for (size_t p = 0; p < m; p++) {
         for (size_t i = 0; i < k; i++) {
             a->mean[i] = mean[i * m + p];
@@ -232,7 +234,9 @@ static enum status ready_draws(struct session *s, size_t i, struct error *err)
         return error_no_memory(err);
     TRY(rff_draw(&draws->rff, &task->gp.kernel, FEATURES, &rng, &s->tasks, err));
     rff_features(&draws->rff, task->X, task->n, phi);
-    TRY(rff_condition(&draws->posterior, phi, task->n, FEATURES, task->z, task->gp.noise_variance, &s->tasks, err));
+    const struct rff_data given = {
+        .n = task->n, .count = FEATURES, .phi = phi, .y = task->z, .noise = task->gp.noise_variance};
+    TRY(rff_condition(&draws->posterior, &given, &s->tasks, err));
     draws->is_ready = true;
     arena_release(&s->scratch, mark);
     return STATUS_OK;
@@ -253,13 +257,14 @@ static enum status draw_target(struct asking *a, struct rng *rng, struct drawn *
     memcpy(z, a->target.z, a->target.n * sizeof *z);
     size_t added = gp->n - a->target.n;
     if (added > 0)
-        TRY(transfer_task_posterior(&a->target, gp->X + a->target.n * a->s->dims, added, z + a->target.n, spare,
-                                    scratch, err));
+        TRY(transfer_task_posterior(&a->target, (struct points){gp->X + a->target.n * a->s->dims, added},
+                                    z + a->target.n, spare, scratch, err));
     for (size_t i = a->target.n; i < gp->n; i++)
         z[i] = (z[i] - a->target.shift) / a->target.scale;
     TRY(rff_draw(rff, &gp->kernel, FEATURES, &stream, scratch, err));
     rff_features(rff, gp->X, gp->n, phi);
-    TRY(rff_condition(&posterior, phi, gp->n, FEATURES, z, gp->noise_variance, scratch, err));
+    const struct rff_data given = {.n = gp->n, .count = FEATURES, .phi = phi, .y = z, .noise = gp->noise_variance};
+    TRY(rff_condition(&posterior, &given, scratch, err));
     out->rff = rff;
     rff_sample(&posterior, rng, out->omega);
     return STATUS_OK;
@@ -415,9 +420,11 @@ static enum status ready_rows(struct asking *a, size_t i, struct error *err)
         return error_no_memory(err);
     for (size_t from = 0; from < n; from += BLOCK) {
         size_t      m = n - from < BLOCK ? n - from : BLOCK;
-        enum status status = is_late(a->ask) ? error_set(err, STATUS_BUSY, "deadline", "", "no time left")
-                                             : transfer_task_posterior(&s->task[i], space->rows + from * space->columns,
-                                                                       m, mean, sd, &s->scratch, err);
+        enum status status =
+            is_late(a->ask)
+                ? error_set(err, STATUS_BUSY, "deadline", "", "no time left")
+                : transfer_task_posterior(&s->task[i], (struct points){space->rows + from * space->columns, m}, mean,
+                                          sd, &s->scratch, err);
         if (status != STATUS_OK) {
             arena_release(&s->tasks, mark);
             return status;
@@ -442,7 +449,7 @@ static enum status row_scores(struct asking *a, size_t from, size_t m, double *o
     if (a->drawn != NULL)
         return scores(a, U, m, out, err);
     if (a->active[k - 1] == target)
-        TRY(transfer_task_posterior(&a->target, U, m, mean, sd, &s->scratch, err));
+        TRY(transfer_task_posterior(&a->target, (struct points){U, m}, mean, sd, &s->scratch, err));
     for (size_t p = 0; p < m; p++) {
         for (size_t i = 0; i < k; i++) {
             const float *values = a->active[i] == target ? NULL : s->row_values[a->active[i]];
@@ -526,7 +533,7 @@ static enum status foretell(struct asking *a, const double *u, struct proposal *
     for (size_t k = 0; k < a->active_len && a->active[k] < a->view.len; k++) {
         const struct transfer_task *task = task_at(a, a->active[k]);
         double                      share = a->view.factors[a->active[k]] / total;
-        TRY(transfer_task_posterior(task, u, 1, &mean, &sd, &a->s->scratch, err));
+        TRY(transfer_task_posterior(task, (struct points){u, 1}, &mean, &sd, &a->s->scratch, err));
         to_values(task, &mean, &sd);
         out->mean += share * mean;
         out->sd += share * sd;
@@ -544,7 +551,7 @@ static enum status describe(struct asking *a, struct proposal *out, struct error
     if (a->target.n > 0) {
         struct transfer_task settled = a->target;
         settled.gp.n = settled.n; /* without what is pending */
-        TRY(transfer_task_posterior(&settled, u, 1, &out->mean, &out->sd, &s->scratch, err));
+        TRY(transfer_task_posterior(&settled, (struct points){u, 1}, &out->mean, &out->sd, &s->scratch, err));
         to_values(&a->target, &out->mean, &out->sd);
     } else {
         TRY(foretell(a, u, out, err));
@@ -682,7 +689,7 @@ static enum status predict_in(struct session *s, const struct prediction *wanted
         if (on_rows && wanted->rows[i] >= s->problem->space->rows_len)
             return error_set(err, STATUS_INVALID, "no_such_row", "/candidates", "there is no row %zu", wanted->rows[i]);
         transfer_session_encode(s, on_rows ? &row : wanted->points + i * s->problem->space->params_len, u);
-        TRY(transfer_task_posterior(&target, u, 1, &wanted->mean[i], &deviation, &s->scratch, err));
+        TRY(transfer_task_posterior(&target, (struct points){u, 1}, &wanted->mean[i], &deviation, &s->scratch, err));
         to_values(&target, &wanted->mean[i], &deviation);
         if (wanted->sd != NULL)
             wanted->sd[i] = deviation;
@@ -709,7 +716,7 @@ static enum status residuals_in(struct session *s, struct arena *arena, struct r
     *out = ARENA_NEW(arena, struct residual, target.n);
     if (mean == NULL || sd == NULL || *out == NULL)
         return error_no_memory(err);
-    TRY(gp_loo(&target.gp, target.n, target.z, mean, sd, &s->scratch, err));
+    TRY(gp_loo(&target.gp, (struct gp_values){target.z, target.n}, mean, sd, &s->scratch, err));
     size_t skip = trial_log_finished(&s->log) - target.n, k = 0;
     *len = 0;
     for (size_t i = 0; i < s->log.len; i++) {

@@ -63,16 +63,16 @@ enum status transfer_task_ready(struct transfer_task *task, const struct transfe
     return STATUS_OK;
 }
 
-enum status transfer_task_posterior(const struct transfer_task *task, const double *U, size_t m, double *mean,
-                                    double *sd, struct arena *scratch, struct error *err)
+enum status transfer_task_posterior(const struct transfer_task *task, struct points U, double *mean, double *sd,
+                                    struct arena *scratch, struct error *err)
 {
     if (task->gp.n > 0)
-        TRY(gp_posterior(&task->gp, U, m, mean, sd, scratch, err));
-    for (size_t k = 0; k < m && task->gp.n == 0; k++) {
+        TRY(gp_posterior(&task->gp, U, mean, sd, scratch, err));
+    for (size_t k = 0; k < U.n && task->gp.n == 0; k++) {
         mean[k] = 0.0;
         sd[k] = task->gp.kernel.variance;
     }
-    for (size_t k = 0; k < m; k++) {
+    for (size_t k = 0; k < U.n; k++) {
         mean[k] = task->shift + task->scale * mean[k];
         sd[k] = task->scale * (sqrt(sd[k]) + SD_MIN);
     }

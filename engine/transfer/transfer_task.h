@@ -43,8 +43,8 @@ MUST_CHECK enum status transfer_task_ready(struct transfer_task *task, const str
                                            struct arena *arena, struct error *err);
 
 /* Posterior mean and standard deviation in y at U [m][dims].  Errors: NO_MEMORY.  O(n^2 m). */
-MUST_CHECK enum status transfer_task_posterior(const struct transfer_task *task, const double *U, size_t m,
-                                               double *mean, double *sd, struct arena *scratch, struct error *err);
+MUST_CHECK enum status transfer_task_posterior(const struct transfer_task *task, struct points U, double *mean,
+                                               double *sd, struct arena *scratch, struct error *err);
 
 /* The same at one point, with gradients: out->dvar receives that of the standard deviation.  work [3 n].  O(n^2). */
 double transfer_task_slope(const struct transfer_task *task, const double *u, double *work, struct gp_slope *out);

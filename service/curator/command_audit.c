@@ -187,8 +187,8 @@ static enum status attack_columns(struct job *job, struct audit_matrix X, struct
     bool                 has_guarantee = job->manifest.differentially_private;
     double               trials = WORK / ((double)X.rows * (double)X.columns * (double)X.columns);
     double               distance = has_guarantee ? job->manifest.mechanism.distance : 1;
-    struct audit_columns result = {.trials = (size_t)fmax(fmin(trials, TRIALS_MAX), TRIALS_MIN)};
-    TRY(audit_column_space(X, Z, distance, seed, &job->arena, &result, err));
+    struct audit_columns result = {.trials = (size_t)fmax(fmin(trials, TRIALS_MAX), TRIALS_MIN), .distance = distance};
+    TRY(audit_column_space(X, Z, seed, &job->arena, &result, err));
     struct audit_limits limits = audit_limits_of(result.right, result.trials, 0.95);
     printf(
         "Column-space attack on this matrix, one row moved by %g, %zu trials:\n  right in %.1f %% (95 %% confidence: "

@@ -335,7 +335,8 @@ static enum status project(struct project_job *job, const double *X, size_t dims
     memcpy(copy, X, n * d * sizeof *copy);
     TRY(random_normals(job->normals, d * dims, err));
     p->dims = dims;
-    enum status status = projection_apply(p, copy, n, d, job->normals, job->values, &job->arena, err);
+    enum status status = projection_apply(p, (struct projection_rows){.X = copy, .n = n, .d = d}, job->normals,
+                                          job->values, &job->arena, err);
     sign_wipe(copy, n * d * sizeof *copy);
     return status;
 }

@@ -73,8 +73,10 @@ static enum status reduce(struct pareto_reply *out, double *values, size_t m, st
         out->trials[kept++] = out->trials[i];
     }
     out->len = kept;
-    return kept > volume_max[m] ? STATUS_OK
-                                : pareto_hypervolume(values, kept, m, reference, &out->hypervolume, arena, err);
+    return kept > volume_max[m]
+               ? STATUS_OK
+               : pareto_hypervolume(&(struct pareto_set){.values = values, .n = kept, .m = m, .reference = reference},
+                                    &out->hypervolume, arena, err);
 }
 
 static enum status find_front(struct app *app, struct work *work, struct error *err)

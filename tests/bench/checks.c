@@ -208,7 +208,7 @@ static enum status upload_projection(struct trial *t, int epsilon, struct error 
     for (size_t i = 0; i < t->d * p.dims; i++)
         M[i] = rng_normal(&t->rng);
     must(projection_prepare(t->X, t->n, t->d, length_scales, &scale, err), err);
-    must(projection_apply(&p, t->X, t->n, t->d, M, t->Z, &t->arena, err), err);
+    must(projection_apply(&p, (struct projection_rows){t->X, t->n, t->d}, M, t->Z, &t->arena, err), err);
     centre(t->Z, t->n, p.dims);
     return check_projection(t, p.dims, err);
 }

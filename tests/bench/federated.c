@@ -37,14 +37,19 @@ static double mean_of(const double *x, size_t n)
     return mean;
 }
 
+/* A figure of the authors, and its standard error. */
+struct target {
+    double mean, se;
+};
+
 static void check_figure(struct tally *tally, const char *name, const char *when, const double *x, size_t n,
-                         double target, double target_se)
+                         struct target target)
 {
-    double mean = mean_of(x, n), se = se_of(x, n), z = (mean - target) / hypot(se, target_se);
+    double mean = mean_of(x, n), se = se_of(x, n), z = (mean - target.mean) / hypot(se, target.se);
     tally->figures++;
     tally->outside += fabs(z) > 2;
     tally->far += fabs(z) > 4;
-    printf("%s,%s,%.4f,%.4f,%.4f,%.4f,%.1f,%s\n", name, when, mean, se, target, target_se, z,
+    printf("%s,%s,%.4f,%.4f,%.4f,%.4f,%.1f,%s\n", name, when, mean, se, target.mean, target.se, z,
            fabs(z) <= 2 ? "ok" : "outside");
 }
 
@@ -182,8 +187,8 @@ static bool fts_table(struct synthetic *s, size_t functions)
         fts_function(s, k);
     for (size_t r = 0; r < FTS_ROWS; r++)
         for (size_t i = 0; i < TIMES; i++)
-            check_figure(&tally, fts_rows[r].name, fts_names[i], fts_regrets[r][i], functions, fts_rows[r].target[i],
-                         hypot(fts_rows[r].se[i], rounding));
+            check_figure(&tally, fts_rows[r].name, fts_names[i], fts_regrets[r][i], functions,
+                         (struct target){fts_rows[r].target[i], hypot(fts_rows[r].se[i], rounding)});
     for (size_t r = 1; r <= 5; r++)
         for (size_t i = 1; i <= 3; i++)
             check_below(&tally, "similar agents help", 2, fts_regrets[r][i], fts_regrets[0][i], functions);
@@ -383,10 +388,10 @@ static bool de_table(struct synthetic *s, size_t functions)
     }
     for (size_t r = 0; r < DE_ROWS; r++) {
         for (size_t i = 0; i < TIMES; i++)
-            check_figure(&tally, de_rows[r].name, de_names[i], de_regrets[r][i], functions, de_rows[r].target[i],
-                         hypot(de_rows[r].se[i], rounding));
-        check_figure(&tally, de_rows[r].name, "mean", de_regrets[r][TIMES], functions, de_rows[r].mean,
-                     de_rows[r].mean_se);
+            check_figure(&tally, de_rows[r].name, de_names[i], de_regrets[r][i], functions,
+                         (struct target){de_rows[r].target[i], hypot(de_rows[r].se[i], rounding)});
+        check_figure(&tally, de_rows[r].name, "mean", de_regrets[r][TIMES], functions,
+                     (struct target){de_rows[r].mean, de_rows[r].mean_se});
     }
     de_orders(&tally, functions);
     return report("de", &tally);

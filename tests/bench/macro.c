@@ -46,10 +46,14 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static int failures;
 
-static void print(const char *what, const char *figure, double measured, double se, double target, double target_se,
-                  bool ok)
+struct estimate {
+    double value, se;
+};
+
+static void print(const char *what, const char *figure, struct estimate measured, struct estimate target, bool ok)
 {
-    printf("%s %s,%.4g,%.3g,%.4g,%.3g,%s\n", what, figure, measured, se, target, target_se, ok ? "ok" : "NOT OK");
+    printf("%s %s,%.4g,%.3g,%.4g,%.3g,%s\n", what, figure, measured.value, measured.se, target.value, target.se,
+           ok ? "ok" : "NOT OK");
     fflush(stdout);
     failures += !ok;
 }
@@ -108,7 +112,7 @@ static void compare(const char *label, const char *what, const struct moments *m
 {
     double z = fabs(moments_mean(m) - target) / hypot(moments_se(m), target_se);
     *worst = fmax(*worst, z);
-    print(label, what, moments_mean(m), moments_se(m), target, target_se, z <= 2);
+    print(label, what, (struct estimate){moments_mean(m), moments_se(m)}, (struct estimate){target, target_se}, z <= 2);
     failures -= z > 2 && z <= 3.5; // one of many may be out by chance; the line says so
 }
 
@@ -142,13 +146,17 @@ static void run_fields(size_t fields)
         struct moments difference = {0};
         for (size_t f = 0; f < fields; f++)
             moments_add(&difference, regret[r][f] - regret[0][f]);
-        print(label, "average output", moments_mean(&average[r]), moments_se(&average[r]), NAN, NAN, true);
-        print(label, "simple regret", moments_mean(&simple[r]), moments_se(&simple[r]), NAN, NAN, true);
-        print(label, "simple regret less that of H=1", moments_mean(&difference), moments_se(&difference), 0, NAN,
+        print(label, "average output", (struct estimate){moments_mean(&average[r]), moments_se(&average[r])},
+              (struct estimate){NAN, NAN}, true);
+        print(label, "simple regret", (struct estimate){moments_mean(&simple[r]), moments_se(&simple[r])},
+              (struct estimate){NAN, NAN}, true);
+        print(label, "simple regret less that of H=1",
+              (struct estimate){moments_mean(&difference), moments_se(&difference)}, (struct estimate){0, NAN},
               moments_mean(&difference) < -1.645 * moments_se(&difference));
         printf("%s milliseconds a plan,%.3g\n", label, 1e3 * seconds[r] / (double)(ITERATIONS * fields));
     }
-    print("worst", "distance in standard errors", worst, NAN, 3.5, NAN, worst <= 3.5);
+    print("worst", "distance in standard errors", (struct estimate){worst, NAN}, (struct estimate){3.5, NAN},
+          worst <= 3.5);
 }
 
 static void count_nodes(void)
@@ -164,7 +172,8 @@ static void count_nodes(void)
         char                label[16];
         walk_run(&walker, &graph, outputs, ITERATIONS, 5, &walk);
         snprintf(label, sizeof label, "H=%zu N=100", h);
-        print(label, "nodes", walk.nodes, NAN, targets[h - 1], NAN, walk.nodes == targets[h - 1]);
+        print(label, "nodes", (struct estimate){walk.nodes, NAN}, (struct estimate){targets[h - 1], NAN},
+              walk.nodes == targets[h - 1]);
     }
 }
 
@@ -191,11 +200,11 @@ static void compare_speed(void)
         }
         snprintf(label, sizeof label, "H=%.0f N=%.0f", h, samples);
         printf("%s nodes a second,%.3g,NumPy,%.3g\n", label, 1 / seconds, nodes / numpy_seconds);
-        print(label, "speed against NumPy", numpy_seconds / nodes / seconds, NAN, 20, NAN,
-              numpy_seconds / nodes / seconds >= 20);
+        print(label, "speed against NumPy", (struct estimate){numpy_seconds / nodes / seconds, NAN},
+              (struct estimate){20, NAN}, numpy_seconds / nodes / seconds >= 20);
     }
     if (numpy == NULL || pclose(numpy) != 0)
-        print("NumPy", "ran", 0, NAN, 1, NAN, false);
+        print("NumPy", "ran", (struct estimate){0, NAN}, (struct estimate){1, NAN}, false);
 }
 
 /* The anytime form with much to look at and little to remember it in: it gives its best, and takes no more. */
@@ -214,10 +223,11 @@ static void limit_memory(void)
     walk_run(&walker, &graph, outputs, ITERATIONS, 9, &walk);
     getrusage(RUSAGE_SELF, &after);
     double grown = 1024.0 * (double)(after.ru_maxrss - before.ru_maxrss);
-    print("anytime H=4 N=1000 within 16 MiB", "stopped by memory", strcmp(walk.stopped, "memory") == 0, NAN, 1, NAN,
+    print("anytime H=4 N=1000 within 16 MiB", "stopped by memory",
+          (struct estimate){strcmp(walk.stopped, "memory") == 0, NAN}, (struct estimate){1, NAN},
           strcmp(walk.stopped, "memory") == 0 && walk.len == 4 * ITERATIONS);
-    print("anytime H=4 N=1000 within 16 MiB", "bytes taken from the system", grown, NAN, 1.25 * (double)limit, NAN,
-          grown <= 1.25 * (double)limit);
+    print("anytime H=4 N=1000 within 16 MiB", "bytes taken from the system", (struct estimate){grown, NAN},
+          (struct estimate){1.25 * (double)limit, NAN}, grown <= 1.25 * (double)limit);
 }
 
 int main(int argc, char **argv)

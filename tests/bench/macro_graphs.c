@@ -157,7 +157,7 @@ static void walk_ei(const struct world *world, const struct graph *graph, const 
         for (uint32_t k = graph->first[place]; k < graph->first[place + 1]; k++) {
             double z[2], mean, var;
             graph_coordinates(graph, graph->to[k], z);
-            if (gp_posterior(&gp, z, 1, &mean, &var, &arena, NULL) != STATUS_OK)
+            if (gp_posterior(&gp, (struct points){z, 1}, &mean, &var, &arena, NULL) != STATUS_OK)
                 abort();
             double sd = sqrt(var), u = (mean + world->mean - out->best) / fmax(sd, 1e-300);
             double value = sd * (u * 0.5 * erfc(-u / sqrt(2)) + exp(-0.5 * u * u) / sqrt(2 * acos(-1)));

@@ -78,7 +78,7 @@ static double *transformed(const struct grid *set, const struct cell *cell, uint
     for (size_t i = 0; i < 2 * cell->r; i++)
         M[i] = rng_normal(&rng);
     arena_init(&arena, 1 << 24);
-    must(projection_apply(&p, X, n, 2, M, Z, &arena, &err), &err);
+    must(projection_apply(&p, (struct projection_rows){X, n, 2}, M, Z, &arena, &err), &err);
     arena_fini(&arena);
     free(X), free(M);
     *columns = cell->r;

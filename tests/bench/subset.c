@@ -108,8 +108,8 @@ static bool compare_means(const struct gp_model *model, const struct gp *exact, 
         for (int j = 0; j < D && centre != NULL; j++)
             U[i * D + j] = fmin(fmax(centre[j] + NEAR * (2 * U[i * D + j] - 1), 0), 1);
     }
-    must(gp_posterior(model->gp, U, TESTED, mean, var, arena, &err), &err);
-    must(gp_posterior(exact, U, TESTED, mean_all, var_all, arena, &err), &err);
+    must(gp_posterior(model->gp, (struct points){U, TESTED}, mean, var, arena, &err), &err);
+    must(gp_posterior(exact, (struct points){U, TESTED}, mean_all, var_all, arena, &err), &err);
     for (int i = 0; i < TESTED; i++) {
         double truth = standard(model, function(U + i * D));
         error += pow(mean[i] - truth, 2) / TESTED;
@@ -134,16 +134,16 @@ static bool measure_error(size_t n)
     trial_log_init(&log, &arena, D);
     fill_log(&log, n, 1);
     gp_model_groups(&space, group_of);
-    struct gp_model model = {.space = &space, .log = &log, .scratch = &scratch};
+    struct gp_model model = {.space = &space, .log = &log, .cache = &cache, .scratch = &scratch};
     struct gp_fit   fit = {.kind = &kernel_matern52,
                            .dims = D,
                            .groups = D,
                            .group_of = group_of,
                            .evaluations = 60,
                            .starts = FIT_DEFAULT};
-    must(gp_model_rows(&model, &cache, 0, &err), &err);
+    must(gp_model_rows(&model, 0, &err), &err);
     must(gp_model_fit(&model, &fit, NULL, theta, &err), &err);
-    must(gp_model_condition(&model, &fit, theta, false, &cache, &err), &err);
+    must(gp_model_condition(&model, &fit, theta, false, &err), &err);
     make_exact(&model, &arena, &exact);
     bool passed = compare_means(&model, &exact, NULL, &arena, 3);
     passed &= compare_means(&model, &exact, trial_log_point(&log, model.anchors.place[0]), &arena, 1.1);

@@ -172,7 +172,8 @@ static inline void features_message(const struct features *features, struct synt
         must(STATUS_NO_MEMORY);
     for (size_t k = 0; k < data->n; k++)
         memcpy(phi + k * features->count, features->phi + data->at[k] * features->count, features->count * sizeof *phi);
-    must(rff_condition(&posterior, phi, data->n, features->count, data->y, NOISE, &s->arena, NULL));
+    const struct rff_data given = {.n = data->n, .count = features->count, .phi = phi, .y = data->y, .noise = NOISE};
+    must(rff_condition(&posterior, &given, &s->arena, NULL));
     rff_sample(&posterior, rng, omega);
     arena_release(&s->arena, mark);
 }

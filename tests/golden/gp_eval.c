@@ -54,7 +54,7 @@ static enum status evaluate(const struct kernel_kind *kind, struct arena *arena,
     TRY(gp_init(&gp, arena, &kernel, noise_variance, n, err));
     TRY(gp_set_points(&gp, X, noise, n, err));
     TRY(gp_set_values(&gp, y, err));
-    TRY(gp_posterior(&gp, Z, m, mean, var, arena, err));
+    TRY(gp_posterior(&gp, (struct points){Z, m}, mean, var, arena, err));
     for (size_t i = 0; i < m; i++)
         var[i] = sqrt(var[i]);
     print_numbers(&value, 1);

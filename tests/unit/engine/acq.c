@@ -68,10 +68,10 @@ static void test_thompson(void)
     CU_ASSERT_EQUAL_FATAL(gp_init(&gp, &arena, &kernel, 0.01, 4, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_set_points(&gp, X, NULL, 4, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_set_values(&gp, y, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(gp_joint(&gp, Z, M, mean, C, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_joint(&gp, (struct points){Z, M}, mean, C, &arena, NULL), STATUS_OK);
     struct rng rng = rng_at(5, 1, RNG_TEST);
     for (size_t r = 0; r < DRAWS; r++) {
-        CU_ASSERT_EQUAL_FATAL(acq_thompson(&gp, Z, M, &rng, draw, &arena, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(acq_thompson(&gp, (struct points){Z, M}, &rng, draw, &arena, NULL), STATUS_OK);
         for (size_t i = 0; i < M; i++) {
             sum[i] += draw[i] / DRAWS;
             for (size_t k = 0; k <= i; k++)
@@ -85,7 +85,7 @@ static void test_thompson(void)
     }
     arena_fini(&arena);
     arena_init(&arena, 16);
-    CU_ASSERT_EQUAL(acq_thompson(&gp, Z, M, &rng, draw, &arena, NULL), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(acq_thompson(&gp, (struct points){Z, M}, &rng, draw, &arena, NULL), STATUS_NO_MEMORY);
     arena_fini(&arena);
 }
 

@@ -184,7 +184,8 @@ static void release_bare(struct fixture *f, const double *rows)
     memcpy(X, rows, sizeof X);
     for (size_t i = 0; i < D * R; i++)
         M[i] = rng_normal(&f->rng);
-    CU_ASSERT_FATAL(projection_apply(&p, X, N, D, M, f->Z, &f->arena, NULL) == STATUS_OK && p.lifted);
+    CU_ASSERT_FATAL(projection_apply(&p, (struct projection_rows){X, N, D}, M, f->Z, &f->arena, NULL) == STATUS_OK &&
+                    p.lifted);
 }
 
 /* Not permuted, as the attack would undo it where it can. */
@@ -248,13 +249,13 @@ static void test_one_release(void)
     CU_ASSERT_FATAL(f != NULL);
     setup(f, 60);
     struct audit_matrix  X = {f->X, N, D}, Z = {f->Z, N, R};
-    struct audit_columns out = {.trials = 200};
+    struct audit_columns out = {.trials = 200, .distance = 1};
     release_bare(f, f->X);
-    CU_ASSERT_FATAL(audit_column_space(X, Z, 1, 61, &f->arena, &out, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(audit_column_space(X, Z, 61, &f->arena, &out, NULL) == STATUS_OK);
     CU_ASSERT(out.right == 200 && out.own_residual < 1e-13 && out.other_residual_min > 1e-6);
     Z.columns = D;
     release_with(f, f->X, MECHANISM_DISCRETE_LAPLACE);
-    CU_ASSERT_FATAL(audit_column_space(X, Z, 1, 61, &f->arena, &out, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(audit_column_space(X, Z, 61, &f->arena, &out, NULL) == STATUS_OK);
     CU_ASSERT(out.right > 70 && out.right < 150 && out.own_residual > 0.1);
     arena_fini(&f->arena);
     free(f);
@@ -300,11 +301,11 @@ static void test_refused(void)
     CU_ASSERT(audit_known_rows(X, Z, 1, &f->arena, &known, &err) == STATUS_INVALID &&
               strcmp(err.code, "bad_size") == 0);
     struct arena         small;
-    struct audit_columns columns = {.trials = 1};
+    struct audit_columns columns = {.trials = 1, .distance = 1};
     arena_init(&small, 4096);
     known.known = 5;
     CU_ASSERT(audit_residual(X, Z, &small, &residual, &err) == STATUS_NO_MEMORY);
-    CU_ASSERT(audit_column_space(X, Z, 1, 1, &small, &columns, &err) == STATUS_NO_MEMORY);
+    CU_ASSERT(audit_column_space(X, Z, 1, &small, &columns, &err) == STATUS_NO_MEMORY);
     CU_ASSERT(audit_known_rows(X, Z, 1, &small, &known, &err) == STATUS_OK); /* needs little */
     arena_fini(&small);
     arena_init(&small, 256);

@@ -198,7 +198,9 @@ static void test_message(void)
     arena_init(&arena, 1 << 20);
     shared_features(&rff, &arena);
     rff_features(&rff, U, 6, phi);
-    CU_ASSERT_FATAL(rff_condition(&posterior, phi, 6, FEATURES, y, 0.01, &arena, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(rff_condition(&posterior,
+                                  &(struct rff_data){.n = 6, .count = FEATURES, .phi = phi, .y = y, .noise = 0.01},
+                                  &arena, NULL) == STATUS_OK);
     rff_sample(&posterior, &rng, expected);
     CU_ASSERT(a.policy->message(a.session, 11, sent, NULL) == STATUS_OK);
     CU_ASSERT(a.policy->message(a.session, 11, again, NULL) == STATUS_OK);

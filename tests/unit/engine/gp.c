@@ -56,19 +56,19 @@ static void test_append(void)
             CHECK_NEAR(grown.L[i * grown.capacity + k], whole.L[i * whole.capacity + k], 1e-12);
     CU_ASSERT_EQUAL_FATAL(gp_set_values(&whole, data.y, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_set_values(&grown, data.y, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL(gp_posterior(&whole, z, 2, a, va, &scratch, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(gp_posterior(&whole, (struct points){z, 2}, a, va, &scratch, NULL), STATUS_OK);
 
     CU_ASSERT_EQUAL(gp_mean(&whole, z, 2, b, &scratch, NULL), STATUS_OK);
     CU_ASSERT(memcmp(a, b, sizeof a) == 0);
 
     /* a believer leaves means alone, lowers the variance, and truncation takes it back exactly */
     CU_ASSERT_EQUAL_FATAL(gp_append(&whole, z, 0.0, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL(gp_posterior(&whole, z, 2, b, vb, &scratch, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(gp_posterior(&whole, (struct points){z, 2}, b, vb, &scratch, NULL), STATUS_OK);
     CHECK_NEAR(b[0], a[0], 1e-12);
     CHECK_NEAR(b[1], a[1], 1e-12);
     CU_ASSERT(vb[0] < 0.9 * va[0] && vb[1] < va[1]);
     gp_truncate(&whole, N);
-    CU_ASSERT_EQUAL(gp_posterior(&whole, z, 2, b, vb, &scratch, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(gp_posterior(&whole, (struct points){z, 2}, b, vb, &scratch, NULL), STATUS_OK);
     CU_ASSERT(memcmp(a, b, sizeof a) == 0 && memcmp(va, vb, sizeof va) == 0);
     arena_fini(&arena);
     arena_fini(&scratch);
@@ -92,8 +92,8 @@ static void test_posterior(void)
         CU_ASSERT_EQUAL_FATAL(gp_set_points(&gp, data.X, data.noise, N, NULL), STATUS_OK);
         CU_ASSERT_EQUAL_FATAL(gp_set_values(&gp, data.y, NULL), STATUS_OK);
         CU_ASSERT_EQUAL_FATAL(mat_inverse_from_cholesky(gp.L, N, gp.capacity, inverse, NULL), STATUS_OK);
-        CU_ASSERT_EQUAL(gp_posterior(&gp, z, 2, mean, var, &scratch, NULL), STATUS_OK);
-        CU_ASSERT_EQUAL(gp_joint(&gp, z, 2, joint, C, &scratch, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(gp_posterior(&gp, (struct points){z, 2}, mean, var, &scratch, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(gp_joint(&gp, (struct points){z, 2}, joint, C, &scratch, NULL), STATUS_OK);
         for (size_t p = 0; p < 2; p++)
             kernel_row(&kernel, z + p * D, data.X, N, k[p]);
         double expected_mean = 0.0, expected_var = 1.37;
@@ -138,7 +138,7 @@ static void test_gradient(void)
             memcpy(pair + D, z, sizeof z);
             pair[j] -= h;
             pair[D + j] += h;
-            CU_ASSERT_EQUAL(gp_posterior(&gp, pair, 2, mean, var, &scratch, NULL), STATUS_OK);
+            CU_ASSERT_EQUAL(gp_posterior(&gp, (struct points){pair, 2}, mean, var, &scratch, NULL), STATUS_OK);
             CHECK_NEAR(dmean[j], (mean[1] - mean[0]) / (2.0 * h), 1e-6);
             CHECK_NEAR(dvar[j], (var[1] - var[0]) / (2.0 * h), 1e-6);
             CU_ASSERT(at.mean > fmin(mean[0], mean[1]) && at.mean < fmax(mean[0], mean[1]));

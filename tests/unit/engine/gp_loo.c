@@ -48,7 +48,7 @@ static void predict_without(const struct data *data, size_t n, size_t i, double 
     memmove(rest.noise + i, rest.noise + i + 1, after * sizeof *rest.noise);
     arena_init(&arena, 1 << 25);
     gp_of(&gp, &arena, &rest, n - 1, n - 1);
-    CU_ASSERT_EQUAL_FATAL(gp_posterior(&gp, data->X + i * D, 1, mean, &var, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_posterior(&gp, (struct points){data->X + i * D, 1}, mean, &var, &arena, NULL), STATUS_OK);
     *sd = sqrt(var + NOISE + data->noise[i]);
     arena_fini(&arena);
 }
@@ -63,7 +63,7 @@ static void test_refits(void)
     memcpy(data.X + 7 * D, data.X + 6 * D, D * sizeof *data.X); /* an exact duplicate */
     arena_init(&arena, 1 << 22);
     gp_of(&gp, &arena, &data, N, N + 9);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, N, data.y, mean, sd, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){data.y, N}, mean, sd, &arena, NULL), STATUS_OK);
     for (size_t i = 0; i < N; i++) {
         predict_without(&data, N, i, &expected_mean, &expected_sd);
         CHECK_NEAR(mean[i], expected_mean, 1e-11);
@@ -85,14 +85,14 @@ static void test_chunks(void)
     data_fill(&data, LARGE);
     arena_init(&arena, 1 << 25);
     gp_of(&gp, &arena, &data, LARGE, LARGE + 2);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, LARGE, data.y, mean, sd, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){data.y, LARGE}, mean, sd, &arena, NULL), STATUS_OK);
     for (size_t k = 0; k < sizeof some / sizeof some[0]; k++) {
         predict_without(&data, LARGE, some[k], &expected_mean, &expected_sd);
         CHECK_NEAR(mean[some[k]], expected_mean, 1e-10);
         CHECK_NEAR(sd[some[k]], expected_sd, 1e-10);
     }
     CU_ASSERT_EQUAL_FATAL(gp_append(&gp, (const double[D]){0.415, 0.77}, 0.0, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, LARGE, data.y, again, sd_again, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){data.y, LARGE}, again, sd_again, &arena, NULL), STATUS_OK);
     CU_ASSERT(memcmp(mean, again, sizeof mean) == 0 && memcmp(sd, sd_again, sizeof sd) == 0);
     arena_fini(&arena);
 }
@@ -107,7 +107,7 @@ static void test_alone(void)
     data_fill(&data, 1);
     arena_init(&arena, 1 << 20);
     gp_of(&gp, &arena, &data, 1, 1);
-    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, 1, data.y, &mean, &sd, &arena, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_loo(&gp, (struct gp_values){data.y, 1}, &mean, &sd, &arena, NULL), STATUS_OK);
     CHECK_NEAR(mean, 0.0, 1e-15);
     CHECK_NEAR(sd, sqrt(1.43 + NOISE + data.noise[0]), 1e-14);
     arena_fini(&arena);
@@ -236,9 +236,9 @@ static void test_failures(void)
     arena_init(&arena, 1 << 22);
     arena_init(&small, 4096);
     gp_of(&gp, &arena, &data, N, N);
-    CU_ASSERT_EQUAL(gp_loo(&gp, N, data.y, mean, sd, &small, NULL), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(gp_loo(&gp, (struct gp_values){data.y, N}, mean, sd, &small, NULL), STATUS_NO_MEMORY);
     gp.L[11 * gp.capacity + 11] = 0.0;
-    CU_ASSERT_EQUAL(gp_loo(&gp, N, data.y, mean, sd, &arena, NULL), STATUS_NUMERIC);
+    CU_ASSERT_EQUAL(gp_loo(&gp, (struct gp_values){data.y, N}, mean, sd, &arena, NULL), STATUS_NUMERIC);
     arena_fini(&arena);
     arena_fini(&small);
 }

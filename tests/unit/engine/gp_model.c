@@ -36,7 +36,7 @@ static void world_open(struct world *w, size_t d)
                              .group_of = w->group_of,
                              .evaluations = 20,
                              .starts = FIT_DEFAULT};
-    w->model = (struct gp_model){.space = &w->space, .log = &w->log, .scratch = &w->scratch};
+    w->model = (struct gp_model){.space = &w->space, .log = &w->log, .cache = &w->cache, .scratch = &w->scratch};
 }
 
 static void world_close(struct world *w)
@@ -81,7 +81,7 @@ static void check_posterior(struct world *w)
     for (size_t i = 0; i < 5 * d; i++)
         U[i] = rng_uniform(&rng);
     memcpy(U, trial_log_point(&w->log, 0), d * sizeof *U);
-    CU_ASSERT_EQUAL(gp_posterior(w->model.gp, U, 5, mean, var, &w->scratch, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(gp_posterior(w->model.gp, (struct points){U, 5}, mean, var, &w->scratch, NULL), STATUS_OK);
     for (size_t i = 0; i < 5; i++) {
         double sd = sqrt(var[i]);
         CU_ASSERT(isfinite(mean[i]) && isfinite(var[i]) && var[i] >= 0.0);
@@ -117,8 +117,8 @@ static void test_corners(void)
         for (size_t i = 0; i < 3 + GP_SCALARS; i++)
             theta[i] = corner(&w.fit, i, bits >> (i < 3 ? 0 : i - 2) & 1 ? 1.0 : -1.0);
         CU_ASSERT_TRUE(gp_fit_allows(&w.fit, theta));
-        CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w.model, &w.cache, 0, NULL), STATUS_OK);
-        CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, NULL, &w.cache, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w.model, 0, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, NULL, NULL), STATUS_OK);
         check_posterior(&w);
         world_close(&w);
     }
@@ -127,10 +127,10 @@ static void test_corners(void)
 static void fit_and_check(struct world *w)
 {
     double theta[D_MAX + GP_SCALARS];
-    CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w->model, &w->cache, 0, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w->model, 0, NULL), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(gp_model_fit(&w->model, &w->fit, NULL, theta, NULL), STATUS_OK);
     CU_ASSERT_TRUE(gp_fit_allows(&w->fit, theta));
-    CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w->model, &w->fit, theta, NULL, &w->cache, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w->model, &w->fit, theta, NULL, NULL), STATUS_OK);
     check_posterior(w);
 }
 
@@ -192,12 +192,12 @@ static void test_pending(void)
     double       mean[PENDING], C[PENDING * PENDING], now[PENDING], var[PENDING], sum[PENDING] = {0}, cross = 0;
     world_open(&w, 2);
     world_fill(&w, 20);
-    CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w.model, &w.cache, 0, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_model_rows(&w.model, 0, NULL), STATUS_OK);
     gp_fit_default(&w.fit, theta);
     theta[2 + 1] = log(0.5); /* much noise */
-    CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, NULL, &w.cache, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, NULL, NULL), STATUS_OK);
     CU_ASSERT(w.model.gp->noise_variance > 0.1);
-    CU_ASSERT_EQUAL(gp_joint(w.model.gp, at[0], PENDING, mean, C, &w.scratch, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(gp_joint(w.model.gp, (struct points){at[0], PENDING}, mean, C, &w.scratch, NULL), STATUS_OK);
     for (uint64_t i = 0; i < PENDING; i++) {
         struct event event = {.kind = EVENT_SUGGESTED, .trial = 101 + i, .point = at[i]};
         CU_ASSERT_EQUAL_FATAL(trial_log_tell(&w.log, &event, NULL), STATUS_OK);
@@ -205,8 +205,9 @@ static void test_pending(void)
     for (uint64_t k = 0; k < DRAWS; k++) {
         struct rng        rng = rng_at(2385, k, RNG_TEST);
         struct arena_mark mark = arena_mark(&w.scratch);
-        CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, &rng, &w.cache, NULL), STATUS_OK);
-        CU_ASSERT_EQUAL(gp_posterior(w.model.gp, at[0], PENDING, now, var, &w.scratch, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(gp_model_condition(&w.model, &w.fit, theta, &rng, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(gp_posterior(w.model.gp, (struct points){at[0], PENDING}, now, var, &w.scratch, NULL),
+                        STATUS_OK);
         for (size_t i = 0; i < PENDING; i++) {
             sum[i] += now[i] / DRAWS;
             CU_ASSERT(var[i] < 1e-3 * C[i * PENDING + i]);
@@ -214,7 +215,7 @@ static void test_pending(void)
         }
         cross += (now[0] - mean[0]) * (now[1] - mean[1]) / DRAWS;
         struct gp settled = gp_model_settled(&w.model);
-        CU_ASSERT_EQUAL(gp_posterior(&settled, at[0], PENDING, now, var, &w.scratch, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL(gp_posterior(&settled, (struct points){at[0], PENDING}, now, var, &w.scratch, NULL), STATUS_OK);
         for (size_t i = 0; i < PENDING; i++) {
             CHECK_NEAR(now[i], mean[i], 1e-12);
             CHECK_NEAR(var[i], C[i * PENDING + i], 1e-12);

@@ -21,13 +21,12 @@ static struct graph grid(enum graph_moves moves, size_t width, size_t height, si
 
 static size_t actions_len(const struct graph *graph, uint64_t seed, size_t site)
 {
-    struct macro_action *actions;
+    struct macro_actions actions = {.len = SIZE_MAX};
     struct arena         arena;
-    size_t               len = SIZE_MAX;
     arena_init(&arena, 1 << 24);
-    CU_ASSERT(graph_actions(graph, seed, site, &arena, &actions, &len, NULL) == STATUS_OK);
+    CU_ASSERT(graph_actions(graph, seed, site, &arena, &actions, NULL) == STATUS_OK);
     arena_fini(&arena);
-    return len;
+    return actions.len;
 }
 
 /* Self-avoiding walks on the square lattice: 4, 12, 36, 100, 284, 780 (OEIS A001411). */
@@ -47,16 +46,15 @@ static void test_lattice(void)
 static void test_straight(void)
 {
     struct graph         graph = grid(MOVES_STRAIGHT, 50, 50, 4);
-    struct macro_action *actions;
+    struct macro_actions actions;
     struct arena         arena;
-    size_t               len;
     double               x[2];
     arena_init(&arena, 1 << 20);
-    CU_ASSERT_FATAL(graph_actions(&graph, 1, 25 * 50 + 25, &arena, &actions, &len, NULL) == STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(len, 4);
+    CU_ASSERT_FATAL(graph_actions(&graph, 1, 25 * 50 + 25, &arena, &actions, NULL) == STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(actions.len, 4);
     static const uint32_t last[] = {25 * 50 + 29, 25 * 50 + 21, 29 * 50 + 25, 21 * 50 + 25};
     for (size_t a = 0; a < 4; a++)
-        CU_ASSERT(actions[a].len == 4 && actions[a].sites[3] == last[a]);
+        CU_ASSERT(actions.at[a].len == 4 && actions.at[a].sites[3] == last[a]);
     CU_ASSERT_EQUAL(actions_len(&graph, 1, 3), 2); /* 3 cells from one edge, on another: two directions are left */
     CU_ASSERT_EQUAL(actions_len(&graph, 1, 4), 3);
     graph_coordinates(&graph, 29 * 50 + 25, x);
@@ -144,24 +142,24 @@ static void test_listed(void)
 static void test_sample(void)
 {
     struct graph         graph = grid(MOVES_FOUR, 15, 15, 3);
-    struct macro_action *all, *some;
+    struct macro_actions all, some;
     struct arena         arena;
-    size_t               len, drawn, hits[36] = {0};
+    size_t               hits[36] = {0};
     arena_init(&arena, 1 << 22);
-    CU_ASSERT_FATAL(graph_actions(&graph, 1, 112, &arena, &all, &len, NULL) == STATUS_OK && len == 36);
+    CU_ASSERT_FATAL(graph_actions(&graph, 1, 112, &arena, &all, NULL) == STATUS_OK && all.len == 36);
     graph.most = 9;
     for (uint64_t seed = 1; seed <= 2000; seed++) {
         struct arena_mark mark = arena_mark(&arena);
-        CU_ASSERT_FATAL(graph_actions(&graph, seed, 112, &arena, &some, &drawn, NULL) == STATUS_OK && drawn == 9);
-        for (size_t s = 0, a = 0; s < drawn; s++, a++) { /* in the order of all */
-            while (a < len && memcmp(all[a].sites, some[s].sites, 3 * sizeof *all[a].sites) != 0)
+        CU_ASSERT_FATAL(graph_actions(&graph, seed, 112, &arena, &some, NULL) == STATUS_OK && some.len == 9);
+        for (size_t s = 0, a = 0; s < some.len; s++, a++) { /* in the order of all */
+            while (a < all.len && memcmp(all.at[a].sites, some.at[s].sites, 3 * sizeof *all.at[a].sites) != 0)
                 a++;
-            CU_ASSERT_FATAL(a < len);
+            CU_ASSERT_FATAL(a < all.len);
             hits[a]++;
         }
         arena_release(&arena, mark);
     }
-    for (size_t a = 0; a < len; a++) /* 500 expected, standard deviation 19.4 */
+    for (size_t a = 0; a < all.len; a++) /* 500 expected, standard deviation 19.4 */
         CHECK_NEAR(hits[a], 500, 90);
     arena_fini(&arena);
 }
@@ -170,23 +168,22 @@ static void test_sample(void)
 static void test_huge(void)
 {
     struct graph         graph = grid(MOVES_FOUR, 1000, 1000, 20);
-    struct macro_action *actions, *again;
+    struct macro_actions actions, again;
     struct arena         arena;
-    size_t               len, len_again;
     graph.most = 20;
     graph.start = 500500;
     arena_init(&arena, 1 << 20);
     CU_ASSERT(graph_check(&graph, NULL) == STATUS_OK);
     CU_ASSERT_EQUAL(graph_count(&graph, 500500), GRAPH_ACTIONS_MAX + 1);
-    CU_ASSERT_FATAL(graph_actions(&graph, 5, 500500, &arena, &actions, &len, NULL) == STATUS_OK);
-    CU_ASSERT_FATAL(graph_actions(&graph, 5, 500500, &arena, &again, &len_again, NULL) == STATUS_OK);
-    CU_ASSERT(len == 20 && len_again == 20);
-    for (size_t a = 0; a < len; a++) {
+    CU_ASSERT_FATAL(graph_actions(&graph, 5, 500500, &arena, &actions, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(graph_actions(&graph, 5, 500500, &arena, &again, NULL) == STATUS_OK);
+    CU_ASSERT(actions.len == 20 && again.len == 20);
+    for (size_t a = 0; a < actions.len; a++) {
         double sites[20];
         bool   repeats = false;
-        CU_ASSERT(memcmp(actions[a].sites, again[a].sites, 20 * sizeof *actions[a].sites) == 0);
+        CU_ASSERT(memcmp(actions.at[a].sites, again.at[a].sites, 20 * sizeof *actions.at[a].sites) == 0);
         for (size_t i = 0; i < 20; i++) {
-            sites[i] = actions[a].sites[i];
+            sites[i] = actions.at[a].sites[i];
             repeats = repeats || sites[i] == 500500;
             for (size_t j = 0; j < i; j++)
                 repeats = repeats || sites[j] == sites[i];
@@ -196,7 +193,7 @@ static void test_huge(void)
     struct arena tiny;
     struct error err;
     arena_init(&tiny, 64);
-    CU_ASSERT(graph_actions(&graph, 5, 500500, &tiny, &actions, &len, &err) == STATUS_NO_MEMORY);
+    CU_ASSERT(graph_actions(&graph, 5, 500500, &tiny, &actions, &err) == STATUS_NO_MEMORY);
     arena_fini(&tiny);
     arena_fini(&arena);
 }

@@ -118,7 +118,7 @@ static void test_likelihood(void)
     struct fixture             f;
     double                     value, gradient[ADDITIVE_HYPER];
     fixture_init(&f);
-    CU_ASSERT(additive_likelihood(&f.partition, &data, f.theta, &value, gradient, &f.arena, NULL) == STATUS_OK);
+    CU_ASSERT(additive_likelihood(&f.partition, &data, f.theta, &value, gradient, &f.arena) == STATUS_OK);
     CHECK_NEAR(value, -10.178840472909757, 1e-12);
     for (size_t i = 0; i < ADDITIVE_HYPER; i++)
         CHECK_NEAR(gradient[i], expected[i], 1e-8);
@@ -141,7 +141,7 @@ static void test_posterior(void)
     for (size_t j = 0; j < 3; j++) {
         for (size_t k = f.partition.start[j]; k < f.partition.start[j + 1]; k++)
             group[k - f.partition.start[j]] = z[f.order[k]];
-        CU_ASSERT(additive_group(&model, j, group, 1, &mean, &var, &f.arena, NULL) == STATUS_OK);
+        CU_ASSERT(additive_group(&model, (struct group_points){j, group, 1}, &mean, &var, &f.arena, NULL) == STATUS_OK);
         CHECK_NEAR(mean, means[j], 1e-12);
         CHECK_NEAR(var, vars[j], 1e-12);
     }
@@ -151,7 +151,8 @@ static void test_posterior(void)
     additive_posterior(&model, z, work, &mean, &var);
     CHECK_NEAR(mean, -0.1238348101847091, 1e-12);
     CHECK_NEAR(var, 0.20802349196068426, 1e-12);
-    CU_ASSERT(additive_group(&model, 2, group, 1, &mean, &var, &f.arena, NULL) == STATUS_OK && var == known_var);
+    CU_ASSERT(additive_group(&model, (struct group_points){2, group, 1}, &mean, &var, &f.arena, NULL) == STATUS_OK &&
+              var == known_var);
     arena_fini(&f.arena);
 }
 
@@ -167,7 +168,7 @@ static void test_bound(void)
     for (size_t j = 0; j < 3; j++) {
         double at[2] = {0.385 - (double)j / 4, -0.71};
         double value = additive_group_ucb(&model, j, at, 1.75, gradient, work);
-        CU_ASSERT(additive_group(&model, j, at, 1, &mean, &var, &f.arena, NULL) == STATUS_OK);
+        CU_ASSERT(additive_group(&model, (struct group_points){j, at, 1}, &mean, &var, &f.arena, NULL) == STATUS_OK);
         CHECK_NEAR(value, mean + 1.75 * sqrt(var), 1e-12);
         for (size_t k = 0; k < f.partition.start[j + 1] - f.partition.start[j]; k++) {
             double up[2] = {at[0], at[1]}, down[2] = {at[0], at[1]};
@@ -233,8 +234,8 @@ static void test_fit(void)
     }
     CU_ASSERT(additive_fit(&partition, &data, &fit, theta, &arena, NULL) == STATUS_OK);
     CU_ASSERT(additive_fit(&mixed, &data, &fit, other, &arena, NULL) == STATUS_OK);
-    CU_ASSERT(additive_likelihood(&partition, &data, theta, &right, NULL, &arena, NULL) == STATUS_OK);
-    CU_ASSERT(additive_likelihood(&mixed, &data, other, &wrong, NULL, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(additive_likelihood(&partition, &data, theta, &right, NULL, &arena) == STATUS_OK);
+    CU_ASSERT(additive_likelihood(&mixed, &data, other, &wrong, NULL, &arena) == STATUS_OK);
     CU_ASSERT(right > wrong + 10);
     CU_ASSERT(exp(theta[2]) < 0.05);
     arena_fini(&arena);

@@ -162,7 +162,7 @@ static void test_rows(void)
         const struct macro_step *own = i < 4 ? first : second;
         graph_coordinates(&ocean, macro_tree_site(&s.tree, own->action.sites[i % 4]), X + 2 * i);
     }
-    CU_ASSERT_FATAL(gp_joint(&s.gp, X, 8, mean, joint, &s.arena, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(gp_joint(&s.gp, (struct points){X, 8}, mean, joint, &s.arena, NULL) == STATUS_OK);
     for (size_t i = 0; i < 8; i++)
         joint[i * 9] += 1e-5;
     CU_ASSERT_FATAL(mat_cholesky(joint, 8, 8, spare, &jitter, NULL) == STATUS_OK && jitter == 0);

@@ -13,7 +13,7 @@ static double volume(const double *values, size_t n, size_t m, const double *ref
     struct arena arena;
     double       out = NAN;
     arena_init(&arena, 1 << 24);
-    CU_ASSERT(pareto_hypervolume(values, n, m, reference, &out, &arena, NULL) == STATUS_OK);
+    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){values, n, m, reference}, &out, &arena, NULL) == STATUS_OK);
     arena_fini(&arena);
     return out;
 }
@@ -52,7 +52,7 @@ static void test_front(void)
     arena_fini(&arena);
     arena_init(&arena, 100);
     CU_ASSERT(pareto_front(values, N, 2, is_best, &arena, NULL) == STATUS_NO_MEMORY);
-    CU_ASSERT(pareto_hypervolume(values, N, 2, values, values, &arena, NULL) == STATUS_NO_MEMORY);
+    CU_ASSERT(pareto_hypervolume(&(struct pareto_set){values, N, 2, values}, values, &arena, NULL) == STATUS_NO_MEMORY);
     arena_fini(&arena);
 }
 

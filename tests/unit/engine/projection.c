@@ -57,7 +57,7 @@ static void project(struct projection *p, double *X, size_t n, size_t d, const d
 {
     struct arena arena;
     arena_init(&arena, 1 << 24);
-    CU_ASSERT_FATAL(projection_apply(p, X, n, d, M, Z, &arena, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(projection_apply(p, (struct projection_rows){X, n, d}, M, Z, &arena, NULL) == STATUS_OK);
     arena_fini(&arena);
 }
 
@@ -234,17 +234,18 @@ static void test_refused(void)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct projection p = bad[i].p;
         random_rows(X);
-        CU_ASSERT(projection_apply(&p, X, bad[i].n, bad[i].d, M, Z, &arena, &err) == STATUS_INVALID);
+        CU_ASSERT(projection_apply(&p, (struct projection_rows){X, bad[i].n, bad[i].d}, M, Z, &arena, &err) ==
+                  STATUS_INVALID);
         CU_ASSERT(strcmp(err.code, bad[i].code) == 0);
     }
     struct projection p = {.epsilon = 1, .delta = 0.1, .dims = 2};
     X[7] = NAN;
-    CU_ASSERT(projection_apply(&p, X, ROWS, COLS, M, Z, &arena, &err) == STATUS_NUMERIC);
+    CU_ASSERT(projection_apply(&p, (struct projection_rows){X, ROWS, COLS}, M, Z, &arena, &err) == STATUS_NUMERIC);
     CU_ASSERT(projection_prepare(X, ROWS, COLS, NULL, &scale, &err) == STATUS_NUMERIC && scale == 0);
     arena_fini(&arena);
     arena_init(&arena, 100);
     random_rows(X);
-    CU_ASSERT(projection_apply(&p, X, ROWS, COLS, M, Z, &arena, &err) == STATUS_NO_MEMORY);
+    CU_ASSERT(projection_apply(&p, (struct projection_rows){X, ROWS, COLS}, M, Z, &arena, &err) == STATUS_NO_MEMORY);
     arena_fini(&arena);
     for (size_t i = 0; i < ROWS * COLS; i++)
         X[i] = 0.1 * (double)(i % COLS);

@@ -126,7 +126,7 @@ static bool genuine_projection_passes(struct rng *rng)
     for (size_t i = 0; i < d * p.dims; i++)
         M[i] = rng_normal(rng);
     CU_ASSERT_FATAL(projection_prepare(X, n, d, NULL, &scale, &err) == STATUS_OK);
-    CU_ASSERT_FATAL(projection_apply(&p, X, n, d, M, Z, &arena, &err) == STATUS_OK);
+    CU_ASSERT_FATAL(projection_apply(&p, (struct projection_rows){X, n, d}, M, Z, &arena, &err) == STATUS_OK);
     centre(Z, n, p.dims);
     shuffle(Z, n, p.dims, rng);
     struct release_projection release = {.Z = Z, .n = n, .r = p.dims, .columns = d, .omega = p.omega};

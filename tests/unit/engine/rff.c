@@ -66,7 +66,10 @@ static void test_posterior(void)
     rff_features(&rff, X, ROWS + 1, phi);
     for (size_t i = 0; i < ROWS; i++)
         y[i] = sin(5.3 * X[i * DIMS]) - X[i * DIMS + 1];
-    CU_ASSERT_EQUAL_FATAL(rff_condition(&posterior, phi, ROWS, FEW, y, noise, &arena, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(rff_condition(&posterior,
+                                        &(struct rff_data){.n = ROWS, .count = FEW, .phi = phi, .y = y, .noise = noise},
+                                        &arena, &err),
+                          STATUS_OK);
     for (size_t i = 0; i < ROWS; i++) {
         k[i] = mat_dot(phi + ROWS * FEW, phi + i * FEW, FEW);
         for (size_t j = 0; j <= i; j++)
@@ -92,7 +95,10 @@ static void test_sample(void)
     struct rng           rng = rng_at(5, 6, RNG_THOMPSON), same = rng;
     double               phi[4 * FEW], y[4] = {0.3, -1.7, 2.2, 0.9}, omega[FEW];
     fill(phi, 4 * FEW);
-    CU_ASSERT_EQUAL_FATAL(rff_condition(&posterior, phi, 4, FEW, y, 0.217, &arena, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(rff_condition(&posterior,
+                                        &(struct rff_data){.n = 4, .count = FEW, .phi = phi, .y = y, .noise = 0.217},
+                                        &arena, &err),
+                          STATUS_OK);
     rff_sample(&posterior, &rng, omega);
     for (size_t i = 0; i < FEW; i++) { // L'(omega - nu) / sigma is the stream of normals
         double z = 0.0;
@@ -100,13 +106,22 @@ static void test_sample(void)
             z += posterior.L[k * FEW + i] * (omega[k] - posterior.nu[k]);
         CHECK_NEAR(z / sqrt(0.217), rng_normal(&same), 1e-11);
     }
-    CU_ASSERT_EQUAL(rff_condition(&posterior, phi, 0, FEW, y, 0.217, &arena, &err), STATUS_OK); // the prior
+    CU_ASSERT_EQUAL(rff_condition(&posterior,
+                                  &(struct rff_data){.n = 0, .count = FEW, .phi = phi, .y = y, .noise = 0.217}, &arena,
+                                  &err),
+                    STATUS_OK); // the prior
     CU_ASSERT_EQUAL(posterior.nu[3], 0.0);
     phi[5] = NAN;
-    CU_ASSERT_EQUAL(rff_condition(&posterior, phi, 4, FEW, y, 0.217, &arena, &err), STATUS_NUMERIC);
+    CU_ASSERT_EQUAL(rff_condition(&posterior,
+                                  &(struct rff_data){.n = 4, .count = FEW, .phi = phi, .y = y, .noise = 0.217}, &arena,
+                                  &err),
+                    STATUS_NUMERIC);
     arena_fini(&arena);
     arena_init(&arena, 1);
-    CU_ASSERT_EQUAL(rff_condition(&posterior, phi, 4, FEW, y, 0.217, &arena, &err), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(rff_condition(&posterior,
+                                  &(struct rff_data){.n = 4, .count = FEW, .phi = phi, .y = y, .noise = 0.217}, &arena,
+                                  &err),
+                    STATUS_NO_MEMORY);
     arena_fini(&arena);
 }
 
@@ -129,8 +144,11 @@ static void test_authors(void)
             y[k] = authors_data[agent][k][2];
         }
         rff_features(&rff, X, AUTHORS_ROWS, phi);
-        CU_ASSERT_FATAL(rff_condition(&posterior, phi, AUTHORS_ROWS, AUTHORS_FEATURES, y, 1e-6, &arena, NULL) ==
-                        STATUS_OK);
+        CU_ASSERT_FATAL(
+            rff_condition(
+                &posterior,
+                &(struct rff_data){.n = AUTHORS_ROWS, .count = AUTHORS_FEATURES, .phi = phi, .y = y, .noise = 1e-6},
+                &arena, NULL) == STATUS_OK);
         for (size_t i = 0; i < AUTHORS_FEATURES; i++)
             CHECK_NEAR(posterior.nu[i], authors_means[agent][i], 1e-5);
         arena_fini(&arena);
