@@ -39,19 +39,23 @@ for (const name of ['gp', 'po-gp-ucb'])
         assert.ok(better('segment', best.value) <= 30, `${better('segment', best.value)} configurations are better than ${best.value}`);
     });
 
-test('vehicle through parameters: among the best 1% after 50', async () => {
+test('vehicle through parameters: the median of nine searches is among the best 1% after 50', async () => {
     const parameters = Object.entries(scales).map(([name, [min, max]]) => ({ name, min, max,
         type: ['depth', 'width', 'batch_size'].includes(name) ? 'int' : 'double', scale: isLog(name) ? 'log' : 'linear' }));
-    const study = await api.study({ name: 'vehicle', space: { type: 'parameters', parameters }, metrics: [{ name: 'accuracy', goal: 'maximize' }],
-        algorithm: { name: 'gp' }, seed: 31 });
     const nearest = (point) => {
         const at = Object.keys(scales).map((name) => unit(name, point[name]));
         const distances = coordinates.map((row) => row.reduce((sum, x, i) => sum + (x - at[i]) ** 2, 0));
         return table[distances.indexOf(Math.min(...distances))];
     };
-    const best = await tune(study.id, 50, (trial) => nearest(trial.point).vehicle);
-    assert.ok(better('vehicle', best.value) <= 30, `${better('vehicle', best.value)} configurations are better than ${best.value}`);
-    const { history } = await api.get(`/v1/studies/${study.id}/history`);
-    assert.equal(history.length, 50);
-    assert.equal(history.at(-1).best, best.value);
+    const ranks = [];
+    for (let seed = 1; seed < 10; seed++) { // of 90 seeds, 57 searches are
+        const study = await api.study({ name: `vehicle ${seed}`, space: { type: 'parameters', parameters },
+            metrics: [{ name: 'accuracy', goal: 'maximize' }], algorithm: { name: 'gp' }, seed });
+        const best = await tune(study.id, 50, (trial) => nearest(trial.point).vehicle);
+        ranks.push(better('vehicle', best.value));
+        const { history } = await api.get(`/v1/studies/${study.id}/history`);
+        assert.equal(history.length, 50);
+        assert.equal(history.at(-1).best, best.value);
+    }
+    assert.ok(ranks.sort((a, b) => a - b)[4] <= 30, `so many configurations are better: ${ranks}`);
 });
