@@ -272,11 +272,11 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     struct rff_search function = {.space = session->study.problem->space, .rff = &rff};
     struct acq_search search = search_of(session, ask, view, OWN_SAMPLES);
     double           *theta = ARENA_NEW(scratch, double, len + GP_SCALARS), *anchors, *omega;
-    double           *point = ARENA_NEW(scratch, double, len + model.space->dims), *u = point + len;
+    double           *point = ARENA_NEW(scratch, double, len + model.space->dims);
     bool              is_new = is_fit_due(session);
     if (theta == NULL || point == NULL)
         return error_no_memory(err);
-    double began = ask_clock_ms(ask);
+    double *u = point + len, began = ask_clock_ms(ask);
     TRY(gp_study_theta(&model, &fit, &session->record, is_new, theta, err));
     double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
     TRY(gp_model_condition(&model, &fit, theta, NULL, err));
