@@ -1,5 +1,6 @@
 /* See sign.h. */
 #include "service/base/sign.h"
+#include "service/base/digest.h"
 #include "service/base/file.h"
 
 #include <openssl/bio.h>
@@ -172,6 +173,11 @@ bool sign_verify(const char *public_key, const void *bytes, size_t length, const
     EVP_MD_CTX_free(context);
     EVP_PKEY_free(pair);
     return is_good;
+}
+
+void sign_derive(const struct sign_key *key, const char *purpose, unsigned char out[32])
+{
+    hmac_sha256(key->private_bytes, purpose, strlen(purpose), out);
 }
 
 static int compare_digests(const void *a, const void *b)

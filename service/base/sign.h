@@ -31,6 +31,10 @@ MUST_CHECK enum status sign_make(const struct sign_key *key, const void *bytes, 
 /* True when signature is the one text of one that this public key verifies; false for everything else. */
 bool sign_verify(const char *public_key, const void *bytes, size_t length, const char *signature);
 
+/* A secret for one purpose, which says nothing of the key or of the secrets for others: HMAC-SHA-256(private key, purpose).
+ * To be wiped. */
+void sign_derive(const struct sign_key *key, const char *purpose, unsigned char out[32]);
+
 /* HMAC-SHA-256 in lower-case hexadecimal under a key that is derived from the private one, so that a guess of the data
  * cannot be checked by anybody else.  digests [len]: SHA-256 of each row's canonical text; sorted here, in place, so
  * that the order of the rows does not matter. */

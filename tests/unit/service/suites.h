@@ -24,6 +24,7 @@
     X(spec_cache)         \
     X(steady)             \
     X(store)              \
+    X(table_marks)        \
     X(trial_csv)
 
 #define X(name) extern CU_TestInfo suite_##name[];
