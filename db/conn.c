@@ -3,68 +3,64 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <math.h>
 #include <string.h>
 
 /* ---- rows ---- */
 
-static int64_t read_i(const struct driver *driver, void *statement, int column, bool *failed)
+struct reading {
+    const struct driver *driver;
+    void                *statement;
+    struct arena        *arena;
+    int                  column;
+    bool                 failed;
+};
+
+/* The next column; what there is no memory for is no failure of a caller's to see. */
+static struct db_value read_column(struct reading *in, char letter)
 {
-    (void)failed;
-    return driver->column_int(statement, column);
+    struct db_value value = {.letter = letter};
+    in->failed |= !in->driver->column(in->statement, in->column++, &value);
+    bool        is_text = letter == 's' || letter == 'S', is_blob = letter == 'b' || letter == 'B';
+    const void *bytes = is_text ? (const void *)value.is.s : is_blob ? value.is.b.bytes : NULL;
+    if (in->arena == NULL || bytes == NULL)
+        return value;
+    size_t length = is_text ? strlen(value.is.s) + 1 : value.is.b.length;
+    void  *copy = arena_alloc(in->arena, length, 1);
+    in->failed |= copy == NULL;
+    bytes = copy == NULL ? NULL : memcpy(copy, bytes, length);
+    if (is_text)
+        value.is.s = bytes;
+    else
+        value.is.b.bytes = bytes;
+    return value;
 }
 
-static double read_d(const struct driver *driver, void *statement, int column, bool *failed)
-{
-    (void)failed;
-    return driver->column_double(statement, column);
-}
-
-static double read_D(const struct driver *driver, void *statement, int column, bool *failed)
-{
-    return driver->is_null(statement, column) ? NAN : read_d(driver, statement, column, failed);
-}
-
-/* A text that is there but cannot be had is a lack of memory; seen here, no caller has to look. */
-static const char *read_s(const struct driver *driver, void *statement, int column, bool *failed)
-{
-    const char *text = driver->column_text(statement, column);
-    *failed |= text == NULL;
-    return text;
-}
-
-static const char *read_S(const struct driver *driver, void *statement, int column, bool *failed)
-{
-    return driver->is_null(statement, column) ? NULL : read_s(driver, statement, column, failed);
-}
-
-static struct db_blob read_b(const struct driver *driver, void *statement, int column, bool *failed)
-{
-    struct db_blob blob;
-    (void)failed;
-    blob.bytes = driver->column_blob(statement, column, &blob.length);
-    return blob;
-}
-
-#define read_I                 read_i
-#define read_B                 read_b
+// clang-format off
+#define VALUE_i is.i
+#define VALUE_I is.i
+#define VALUE_d is.d
+#define VALUE_D is.d
+#define VALUE_s is.s
+#define VALUE_S is.s
+#define VALUE_b is.b
+#define VALUE_B is.b
+// clang-format on
 #define NAME(column, letter)   #column,
 #define LETTER(column, letter) #letter
-#define READ(column, letter)   row->column = read_##letter(conn->driver, statement, at++, &failed);
-#define X(name, list)                                                                                      \
-    static const char *const columns_##name[] = {list(NAME, NAME) NULL};                                   \
-    static const char        letters_##name[] = list(LETTER, LETTER);                                      \
-    static bool              read_##name(const struct db_conn *conn, void *statement, struct db_rows *out) \
-    {                                                                                                      \
-        struct row_##name *row = &out->row.name;                                                           \
-        bool               failed = false;                                                                 \
-        int                at = 0;                                                                         \
-        list(READ, READ) return !failed;                                                                   \
-    }                                                                                                      \
-    const struct row_##name *row_##name(const struct db_rows *rows)                                        \
-    {                                                                                                      \
-        assert(sql_table[rows->sql].read == read_##name);                                                  \
-        return &rows->row.name;                                                                            \
+#define READ(column, letter)   row->column = read_column(&in, *#letter).VALUE_##letter;
+#define X(name, list)                                                                                         \
+    static const char *const columns_##name[] = {list(NAME, NAME) NULL};                                      \
+    static const char        letters_##name[] = list(LETTER, LETTER);                                         \
+    static bool              read_##name(struct db_rows *rows, void *statement)                               \
+    {                                                                                                         \
+        struct row_##name *row = &rows->row.name;                                                             \
+        struct reading     in = {.driver = rows->conn->driver, .statement = statement, .arena = rows->arena}; \
+        list(READ, READ) return !in.failed;                                                                   \
+    }                                                                                                         \
+    const struct row_##name *row_##name(const struct db_rows *rows)                                           \
+    {                                                                                                         \
+        assert(sql_table[rows->sql].read == read_##name);                                                     \
+        return rows->has_row ? &rows->row.name : NULL;                                                        \
     }
 ROW_LIST(X)
 #undef X
@@ -72,9 +68,9 @@ ROW_LIST(X)
 static const char *const columns_none[] = {NULL};
 static const char        letters_none[] = "";
 
-static bool read_none(const struct db_conn *conn, void *statement, struct db_rows *out)
+static bool read_none(struct db_rows *rows, void *statement)
 {
-    (void)conn, (void)statement, (void)out;
+    (void)rows, (void)statement;
     return true;
 }
 
@@ -89,20 +85,6 @@ const struct sql_statement sql_table[SQL_COUNT] = {
     SQL_LIST(X)
 #undef X
 };
-
-const char *db_keep_text(const char *text, struct arena *arena, bool *failed)
-{
-    const char *copy = text == NULL ? NULL : arena_strndup(arena, text, strlen(text));
-    *failed |= text != NULL && copy == NULL;
-    return copy;
-}
-
-const void *db_keep_blob(struct db_blob blob, struct arena *arena, bool *failed)
-{
-    void *copy = blob.bytes == NULL ? NULL : arena_alloc(arena, blob.length, 1);
-    *failed |= blob.bytes != NULL && copy == NULL;
-    return copy == NULL ? NULL : memcpy(copy, blob.bytes, blob.length);
-}
 
 /* ---- statements ---- */
 
@@ -137,22 +119,6 @@ enum status conn_statement(struct db_conn *conn, enum sql sql, void **statement,
     return STATUS_OK;
 }
 
-static enum status bind_one(const struct driver *driver, void *statement, int index, const struct db_value *value,
-                            struct error *err)
-{
-    switch (value->letter) {
-    case 'i':
-        return driver->bind_int(statement, index, value->is.i, err);
-    case 'd':
-        return driver->bind_double(statement, index, value->is.d, err);
-    case 's':
-        return driver->bind_text(statement, index, value->is.s, err);
-    default:
-        assert(value->letter == 'b');
-        return driver->bind_blob(statement, index, value->is.b.bytes, value->is.b.length, err);
-    }
-}
-
 /* The statement, ready for its first step. */
 static enum status bind(struct db_conn *conn, enum sql sql, struct db_values values, void **statement,
                         struct error *err)
@@ -163,7 +129,7 @@ static enum status bind(struct db_conn *conn, enum sql sql, struct db_values val
     assert(values.len == strlen(letters));
     for (size_t i = 0; i < values.len; i++) {
         assert(values.items[i].letter == tolower((unsigned char)letters[i]));
-        enum status status = bind_one(conn->driver, *statement, (int)i + 1, &values.items[i], err);
+        enum status status = conn->driver->bind(*statement, (int)i + 1, &values.items[i], err);
         if (status != STATUS_OK) {
             conn->driver->reset(*statement);
             return status;
@@ -172,34 +138,50 @@ static enum status bind(struct db_conn *conn, enum sql sql, struct db_values val
     return STATUS_OK;
 }
 
-enum status db_query(struct db_conn *conn, struct db_rows *rows, struct error *err, enum sql sql,
-                     struct db_values values)
+struct db_rows db_query(struct db_conn *conn, struct arena *arena, struct error *err, enum sql sql,
+                        struct db_values values)
 {
-    void *statement;
-    rows->conn = conn;
-    rows->sql = sql;
-    TRY(bind(conn, sql, values, &statement, err));
-    conn->in_use[sql] = true;
-    return STATUS_OK;
+    struct db_rows rows = {.arena = arena, .err = err, .sql = sql};
+    void          *statement;
+    rows.status = bind(conn, sql, values, &statement, err);
+    if (rows.status == STATUS_OK) {
+        rows.conn = conn;
+        conn->in_use[sql] = true;
+    }
+    return rows;
 }
 
-enum status db_next(struct db_rows *rows, bool *more, struct error *err)
+bool db_next(struct db_rows *rows)
 {
-    const struct db_conn *conn = rows->conn;
-    void                 *statement = conn->statements[rows->sql];
-    TRY(conn->driver->step(statement, more, err));
-    if (!*more || sql_table[rows->sql].read(conn, statement, rows))
-        return STATUS_OK;
-    *more = false;
-    return error_no_memory(err);
+    rows->has_row = false;
+    if (rows->status != STATUS_OK)
+        return false;
+    void *statement = rows->conn->statements[rows->sql];
+    rows->status = rows->conn->driver->step(statement, &rows->has_row, rows->err);
+    if (rows->has_row && !sql_table[rows->sql].read(rows, statement)) {
+        rows->has_row = false;
+        rows->status = error_no_memory(rows->err);
+    }
+    return rows->has_row;
 }
 
-void db_done(struct db_rows *rows)
+enum status db_done(struct db_rows *rows)
 {
-    if (rows->conn == NULL || !rows->conn->in_use[rows->sql])
-        return;
-    rows->conn->driver->reset(rows->conn->statements[rows->sql]);
-    rows->conn->in_use[rows->sql] = false;
+    if (rows->conn != NULL) {
+        rows->conn->driver->reset(rows->conn->statements[rows->sql]);
+        rows->conn->in_use[rows->sql] = false;
+    }
+    rows->conn = NULL;
+    return rows->status;
+}
+
+enum status db_find(struct db_conn *conn, struct arena *arena, struct db_rows *out, struct error *err, enum sql sql,
+                    struct db_values values)
+{
+    assert(arena != NULL || strpbrk(sql_table[sql].letters, "sSbB") == NULL);
+    *out = db_query(conn, arena, err, sql, values);
+    (void)db_next(out);
+    return db_done(out);
 }
 
 enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql, struct db_values values)

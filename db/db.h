@@ -108,30 +108,40 @@ ROW_LIST(X)
 #undef X
 #undef MEMBER
 
-/* A statement is in use from db_query to db_done; the same statement cannot be used twice at once on a connection. */
+/* Reading rows:
+ *     struct db_rows rows = db_query(conn, arena, err, SQL_..., BIND(...));
+ *     while (db_next(&rows))
+ *         rows.status = use(row_...(&rows), err);
+ *     return db_done(&rows);
+ * What fails ends the reading: the query, a step, or the use.  Texts and blobs of a row lie in the arena; without one
+ * they are borrowed until the next row.
+ * A statement is in use from db_query to db_done; the same statement cannot be used twice at once on a connection. */
 struct db_rows {
-    struct db_conn *conn;
+    struct db_conn *conn; /* NULL: closed */
+    struct arena   *arena;
+    struct error   *err;
     enum sql        sql;
+    enum status     status;
+    bool            has_row;
     union {
 #define X(name, columns) struct row_##name name;
         ROW_LIST(X)
 #undef X
     } row;
 };
-MUST_CHECK enum status db_query(struct db_conn *conn, struct db_rows *rows, struct error *err, enum sql sql,
-                                struct db_values values);
-/* OK with *more = false at the end. */
-MUST_CHECK enum status db_next(struct db_rows *rows, bool *more, struct error *err);
-void                   db_done(struct db_rows *rows);
+struct db_rows db_query(struct db_conn *conn, struct arena *arena, struct error *err, enum sql sql,
+                        struct db_values values);
+/* False at the end, and after a failure. */
+bool                   db_next(struct db_rows *rows);
+MUST_CHECK enum status db_done(struct db_rows *rows);
+/* The first row, if there is one, and the end.  arena NULL: of a statement without texts and blobs. */
+MUST_CHECK enum status db_find(struct db_conn *conn, struct arena *arena, struct db_rows *out, struct error *err,
+                               enum sql sql, struct db_values values);
 
-/* The row that db_next read, of a statement with such rows; its texts and blobs are borrowed until the next. */
+/* The row that was read, of a statement with such rows; NULL: there is none. */
 #define X(name, columns) const struct row_##name *row_##name(const struct db_rows *rows);
 ROW_LIST(X)
 #undef X
-/* Copies that last; NULL stays NULL.  *failed is set when there is no memory, and left otherwise. */
-const char *db_keep_text(const char *text, struct arena *arena, bool *failed);
-const void *db_keep_blob(struct db_blob blob, struct arena *arena, bool *failed);
-
 /* A statement without rows; *changes may be NULL. */
 MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct error *err, enum sql sql,
                                struct db_values values);
@@ -150,8 +160,7 @@ void db_stats(struct db *db, struct db_stats *stats);
 struct sql_statement {
     const char        *name, *parameters, *letters, *text; /* letters: of the columns */
     const char *const *columns;                            /* ended by NULL */
-    /* Of the row on which the prepared statement stands; false: out of memory. */
-    bool (*read)(const struct db_conn *conn, void *statement, struct db_rows *out);
+    bool (*read)(struct db_rows *rows, void *statement);   /* false: out of memory */
 };
 extern const struct sql_statement sql_table[SQL_COUNT];
 

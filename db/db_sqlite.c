@@ -5,6 +5,7 @@
 #include "db/db_sqlite.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,29 +85,14 @@ static void lite_finalize(void *statement)
     sqlite3_finalize(statement);
 }
 
-static enum status bound(sqlite3_stmt *statement, int code, struct error *err)
+static enum status lite_bind(void *statement, int index, const struct db_value *value, struct error *err)
 {
+    const struct db_blob *blob = &value->is.b;
+    int                   code = value->letter == 'i'   ? sqlite3_bind_int64(statement, index, value->is.i)
+                                 : value->letter == 'd' ? sqlite3_bind_double(statement, index, value->is.d)
+                                 : value->letter == 's' ? sqlite3_bind_text(statement, index, value->is.s, -1, SQLITE_STATIC)
+                                                        : sqlite3_bind_blob64(statement, index, blob->bytes, blob->length, SQLITE_STATIC);
     return code == SQLITE_OK ? STATUS_OK : lite_fail(sqlite3_db_handle(statement), code, err);
-}
-
-static enum status lite_bind_int(void *statement, int index, int64_t value, struct error *err)
-{
-    return bound(statement, sqlite3_bind_int64(statement, index, value), err);
-}
-
-static enum status lite_bind_double(void *statement, int index, double value, struct error *err)
-{
-    return bound(statement, sqlite3_bind_double(statement, index, value), err);
-}
-
-static enum status lite_bind_text(void *statement, int index, const char *text, struct error *err)
-{
-    return bound(statement, sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC), err);
-}
-
-static enum status lite_bind_blob(void *statement, int index, const void *bytes, size_t length, struct error *err)
-{
-    return bound(statement, sqlite3_bind_blob64(statement, index, bytes, length, SQLITE_STATIC), err);
 }
 
 static enum status lite_step(void *statement, bool *row, struct error *err)
@@ -123,31 +109,27 @@ static void lite_reset(void *statement)
     sqlite3_clear_bindings(statement);
 }
 
-static bool lite_is_null(void *statement, int column)
+static bool lite_column(void *statement, int column, struct db_value *value)
 {
-    return sqlite3_column_type(statement, column) == SQLITE_NULL;
-}
-
-static int64_t lite_column_int(void *statement, int column)
-{
-    return sqlite3_column_int64(statement, column);
-}
-
-static double lite_column_double(void *statement, int column)
-{
-    return sqlite3_column_double(statement, column);
-}
-
-static const char *lite_column_text(void *statement, int column)
-{
-    return (const char *)sqlite3_column_text(statement, column);
-}
-
-static const void *lite_column_blob(void *statement, int column, size_t *length)
-{
-    const void *bytes = sqlite3_column_blob(statement, column);
-    *length = (size_t)sqlite3_column_bytes(statement, column);
-    return bytes;
+    bool is_null = sqlite3_column_type(statement, column) == SQLITE_NULL;
+    switch (value->letter) {
+    case 'i':
+    case 'I':
+        value->is.i = sqlite3_column_int64(statement, column);
+        return true;
+    case 'd':
+    case 'D':
+        value->is.d = is_null && value->letter == 'D' ? (double)NAN : sqlite3_column_double(statement, column);
+        return true;
+    case 's':
+    case 'S':
+        value->is.s = (const char *)sqlite3_column_text(statement, column);
+        return value->is.s != NULL || (is_null && value->letter == 'S');
+    default:
+        value->is.b.bytes = sqlite3_column_blob(statement, column);
+        value->is.b.length = (size_t)sqlite3_column_bytes(statement, column);
+        return true;
+    }
 }
 
 static int lite_columns(void *statement)
@@ -213,17 +195,10 @@ const struct driver driver_sqlite = {
     .execute = lite_execute,
     .prepare = lite_prepare,
     .finalize = lite_finalize,
-    .bind_int = lite_bind_int,
-    .bind_double = lite_bind_double,
-    .bind_text = lite_bind_text,
-    .bind_blob = lite_bind_blob,
+    .bind = lite_bind,
     .step = lite_step,
     .reset = lite_reset,
-    .is_null = lite_is_null,
-    .column_int = lite_column_int,
-    .column_double = lite_column_double,
-    .column_text = lite_column_text,
-    .column_blob = lite_column_blob,
+    .column = lite_column,
     .columns = lite_columns,
     .column_name = lite_column_name,
     .parameters = lite_parameters,

@@ -43,17 +43,11 @@ struct driver {
     enum status (*prepare)(void *handle, const char *text, void **statement, struct error *err);
     void (*finalize)(void *statement);
     /* index from 1, the n of $n */
-    enum status (*bind_int)(void *statement, int index, int64_t value, struct error *err);
-    enum status (*bind_double)(void *statement, int index, double value, struct error *err);
-    enum status (*bind_text)(void *statement, int index, const char *text, struct error *err);
-    enum status (*bind_blob)(void *statement, int index, const void *bytes, size_t length, struct error *err);
+    enum status (*bind)(void *statement, int index, const struct db_value *value, struct error *err);
     enum status (*step)(void *statement, bool *row, struct error *err);
     void (*reset)(void *statement);
-    bool (*is_null)(void *statement, int column); /* columns from 0 */
-    int64_t (*column_int)(void *statement, int column);
-    double (*column_double)(void *statement, int column);
-    const char *(*column_text)(void *statement, int column);
-    const void *(*column_blob)(void *statement, int column, size_t *length);
+    /* Columns from 0, read as the value's letter says.  False: a text is there but cannot be had, for lack of memory. */
+    bool (*column)(void *statement, int column, struct db_value *value);
     int (*columns)(void *statement);
     const char *(*column_name)(void *statement, int column);
     int (*parameters)(void *statement);

@@ -11,28 +11,18 @@ static enum status find_reply(struct db_conn *conn, struct caller *caller, int64
 {
     struct idempotency *own = &caller->idempotency;
     struct db_rows      rows;
-    bool                more;
-    TRY(db_query(conn, &rows, err, SQL_IDEMPOTENCY_GET,
-                 BIND(TEXT(caller->token_id), TEXT(own->key), INT(now - IDEMPOTENCY_MS))));
+    TRY(db_find(conn, caller->arena, &rows, err, SQL_IDEMPOTENCY_GET,
+                BIND(TEXT(caller->token_id), TEXT(own->key), INT(now - IDEMPOTENCY_MS))));
     const struct row_kept_reply *row = row_kept_reply(&rows);
-    enum status                  status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more) {
-        if (strcmp(row->fingerprint, own->fingerprint) != 0) {
-            status = error_set(err, STATUS_INVALID, "idempotency_key_reused", "",
-                               "this Idempotency-Key came before with another request");
-        } else {
-            bool failed = false;
-            own->first = (struct kept_reply){.http_status = (int)row->status,
-                                             .body = db_keep_text(row->reply, caller->arena, &failed),
-                                             .location = db_keep_text(row->location, caller->arena, &failed),
-                                             .etag = db_keep_text(row->etag, caller->arena, &failed)};
-            own->replayed = !failed;
-            if (!own->replayed)
-                status = error_no_memory(err);
-        }
-    }
-    db_done(&rows);
-    return status;
+    if (row == NULL)
+        return STATUS_OK;
+    if (strcmp(row->fingerprint, own->fingerprint) != 0)
+        return error_set(err, STATUS_INVALID, "idempotency_key_reused", "",
+                         "this Idempotency-Key came before with another request");
+    own->first = (struct kept_reply){
+        .http_status = (int)row->status, .body = row->reply, .location = row->location, .etag = row->etag};
+    own->replayed = true;
+    return STATUS_OK;
 }
 
 static enum status keep_reply(struct db_conn *conn, struct caller *caller, int64_t now, struct error *err)

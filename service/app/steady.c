@@ -39,23 +39,20 @@ struct task {
     const char *boot;
 };
 
-static enum status load(struct db_conn *conn, const struct task *task, bool *is_known, struct error *err)
+static enum status load(struct db_conn *conn, const struct task *task, struct error *err)
 {
     struct app    *app = task->app;
-    struct db_rows rows;
     int64_t        now_ms = app->now_ms(), boot_ms = app->boot_ms();
+    struct db_rows rows = db_query(conn, NULL, err, SQL_STEADY_GET, BIND_NONE);
     app->steady.offset_ms = now_ms - boot_ms;
-    TRY(db_query(conn, &rows, err, SQL_STEADY_GET, BIND_NONE));
-    const struct row_steady *row = row_steady(&rows);
-    enum status              status = db_next(&rows, is_known, err);
-    if (status == STATUS_OK && *is_known) {
-        int64_t noted_ms = row->noted_ms, passed_ms = now_ms - row->noted_wall_ms;
-        bool    is_same = task->boot[0] != '\0' && strcmp(row->boot, task->boot) == 0;
-        int64_t next_ms = is_same ? boot_ms + row->offset_ms : noted_ms + passed_ms;
+    if (db_next(&rows)) {
+        const struct row_steady *row = row_steady(&rows);
+        int64_t                  noted_ms = row->noted_ms, passed_ms = now_ms - row->noted_wall_ms;
+        bool                     is_same = task->boot[0] != '\0' && strcmp(row->boot, task->boot) == 0;
+        int64_t                  next_ms = is_same ? boot_ms + row->offset_ms : noted_ms + passed_ms;
         app->steady.offset_ms = (next_ms > noted_ms ? next_ms : noted_ms) - boot_ms;
     }
-    db_done(&rows);
-    return status;
+    return db_done(&rows);
 }
 
 /* Both clocks as they are now. */
@@ -71,8 +68,7 @@ static enum status put(struct app *app, struct db_conn *conn, const char *boot, 
 static enum status start(struct db_conn *conn, void *arg, struct error *err)
 {
     const struct task *task = arg;
-    bool               is_known;
-    TRY(load(conn, task, &is_known, err));
+    TRY(load(conn, task, err));
     snprintf(task->app->steady.boot, sizeof task->app->steady.boot, "%s", task->boot);
     return put(task->app, conn, task->boot, err);
 }

@@ -104,15 +104,10 @@ static void cache_forget(struct token_cache *cache, const char *id, const char *
 static enum status read_ids(struct db_conn *conn, void *arg, struct error *err)
 {
     struct app    *app = arg;
-    struct db_rows rows;
-    bool           more;
-    enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_TOKEN_IDS, BIND_NONE));
-    const struct row_id *row = row_id(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
-        cache_know(app->tokens, row->id);
-    db_done(&rows);
-    return status;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_TOKEN_IDS, BIND_NONE);
+    while (db_next(&rows))
+        cache_know(app->tokens, row_id(&rows)->id);
+    return db_done(&rows);
 }
 
 enum status token_cache_load(struct app *app, struct error *err)
@@ -135,13 +130,10 @@ struct lookup {
 
 static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct lookup *lookup = arg;
-    struct db_rows rows;
-    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, BIND(TEXT(lookup->id))));
-    const struct row_token *row = row_token(&rows);
-    bool                    more;
-    enum status             status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more && row->revoked_ms == 0) {
+    struct lookup          *lookup = arg;
+    struct db_rows          rows = db_query(conn, NULL, err, SQL_TOKEN_GET, BIND(TEXT(lookup->id)));
+    const struct row_token *row = db_next(&rows) ? row_token(&rows) : NULL;
+    if (row != NULL && row->revoked_ms == 0) {
         struct cached *out = lookup->out;
         lookup->found = row->hash.length == SHA256_BYTES;
         if (lookup->found)
@@ -152,8 +144,7 @@ static enum status look_up(struct db_conn *conn, void *arg, struct error *err)
         snprintf(out->agent, sizeof out->agent, "%s", row->agent);
         out->expires_ms = row->expires_ms;
     }
-    db_done(&rows);
-    return status;
+    return db_done(&rows);
 }
 
 enum status token_check(struct app *app, const char *secret, bool cached_only, struct caller *caller, struct error *err)
@@ -231,17 +222,13 @@ static const struct {
 
 static enum status resource_exists(struct db_conn *conn, const char *id, struct error *err)
 {
-    struct db_rows rows;
-    bool           more;
-    size_t         kind = 0;
+    size_t kind = 0;
     while (strncmp(id, resources[kind].prefix, strlen(resources[kind].prefix)) != 0)
         kind++;
-    TRY(db_query(conn, &rows, err, resources[kind].sql, BIND(TEXT(id))));
-    enum status status = db_next(&rows, &more, err);
-    db_done(&rows);
-    if (status == STATUS_OK && !more)
-        return error_set(err, STATUS_INVALID, resources[kind].code, "/resource", "%s", resources[kind].text);
-    return status;
+    struct db_rows rows = db_query(conn, NULL, err, resources[kind].sql, BIND(TEXT(id)));
+    if (!db_next(&rows) && rows.status == STATUS_OK)
+        rows.status = error_set(err, STATUS_INVALID, resources[kind].code, "/resource", "%s", resources[kind].text);
+    return db_done(&rows);
 }
 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
@@ -296,10 +283,9 @@ enum status token_create(struct app *app, struct caller *caller, const struct to
     return app_transact(app, caller, create, &work, err);
 }
 
-static enum status read_token(const struct row_token *row, struct arena *arena, struct token *out, struct error *err)
+static void read_token(const struct row_token *row, struct token *out)
 {
-    bool failed = false;
-    *out = (struct token){.name = db_keep_text(row->name, arena, &failed),
+    *out = (struct token){.name = row->name,
                           .scope = scope_find(row->scope),
                           .created_ms = row->created_ms,
                           .expires_ms = row->expires_ms,
@@ -307,35 +293,28 @@ static enum status read_token(const struct row_token *row, struct arena *arena, 
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
     snprintf(out->agent, sizeof out->agent, "%s", row->agent);
-    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     struct token_page *out = work->page;
+    struct arena      *arena = work->caller->arena;
     int64_t            limit = page_limit(work->asked->limit);
     struct page_place  after;
     TRY(page_after_place(work->asked->cursor, &after, err));
-    out->tokens = ARENA_NEW(work->caller->arena, struct token, (size_t)limit);
+    out->tokens = ARENA_NEW(arena, struct token, (size_t)limit);
     if (out->tokens == NULL)
         return error_no_memory(err);
-    struct db_rows rows;
-    bool           more;
-    enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_TOKEN_LIST,
-                 BIND(TEXT(after.id), INT(after.created_ms), TEXT(after.id), INT(limit + 1))));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < limit) {
-        status = read_token(row_token(&rows), work->caller->arena, &out->tokens[out->len], err);
-        if (status != STATUS_OK)
-            break;
-        out->len++;
+    struct db_rows rows = db_query(conn, arena, err, SQL_TOKEN_LIST,
+                                   BIND(TEXT(after.id), INT(after.created_ms), TEXT(after.id), INT(limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < limit)
+        read_token(row_token(&rows), &out->tokens[out->len++]);
+    if (rows.has_row) {
+        const struct token *last = &out->tokens[out->len - 1];
+        rows.status = page_next_place(arena, last->created_ms, last->id, &out->next_cursor, err);
     }
-    db_done(&rows);
-    if (status != STATUS_OK || !more)
-        return status;
-    const struct token *last = &out->tokens[out->len - 1];
-    return page_next_place(work->caller->arena, last->created_ms, last->id, &out->next_cursor, err);
+    return db_done(&rows);
 }
 
 enum status token_list(struct app *app, struct caller *caller, const struct page *page, struct token_page *out,
@@ -373,13 +352,12 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
     struct db_rows     rows;
-    bool               more;
-    TRY(db_query(conn, &rows, err, SQL_TOKEN_GET, BIND(TEXT(work->caller->token_id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? read_token(row_token(&rows), work->caller->arena, work->out, err) : unauthorised(err);
-    db_done(&rows);
-    return status;
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_TOKEN_GET, BIND(TEXT(work->caller->token_id))));
+    const struct row_token *row = row_token(&rows);
+    if (row == NULL)
+        return unauthorised(err);
+    read_token(row, work->out);
+    return STATUS_OK;
 }
 
 enum status token_find(struct app *app, struct caller *caller, struct token *out, struct error *err)

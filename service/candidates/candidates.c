@@ -55,45 +55,34 @@ static enum status check_study(const struct caller *caller, const struct study *
 /* Locked: the last REFUSALS_MAX refusals came within an hour. */
 static enum status load_lock(struct db_conn *conn, const char *study, bool *locked, struct error *err)
 {
-    struct db_rows rows;
-    bool           more;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_CANDIDATES_REFUSALS, BIND(TEXT(study), INT(REFUSALS_MAX)));
     int64_t        first = 0, last = 0;
     size_t         n = 0;
-    enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_REFUSALS, BIND(TEXT(study), INT(REFUSALS_MAX))));
-    const struct row_refusal *row = row_refusal(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        first = row->at_ms;
+    while (db_next(&rows)) {
+        first = row_refusal(&rows)->at_ms;
         last = n++ == 0 ? first : last;
     }
-    db_done(&rows);
     *locked = n == REFUSALS_MAX && last - first < REFUSALS_MS;
-    return status;
+    return db_done(&rows);
 }
 
 /* What the store has of the matrix; manifest NULL when nothing was declared. */
 static enum status load_status(struct db_conn *conn, struct upload *up, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
     *up->out = (struct candidates_status){0};
     up->attempt = UNDECLARED;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(up->id))));
+    TRY(db_find(conn, up->caller->arena, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(up->id))));
     const struct row_candidates *row = row_candidates(&rows);
-    enum status                  status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more) {
-        bool failed = false;
-        *up->out = (struct candidates_status){.manifest = db_keep_text(row->manifest, up->caller->arena, &failed),
+    if (row != NULL) {
+        *up->out = (struct candidates_status){.manifest = row->manifest,
                                               .bytes = row->bytes,
                                               .received_bytes = row->received,
                                               .complete = row->complete != 0};
         snprintf(up->sha256, sizeof up->sha256, "%s", row->sha256);
         up->attempt = row->attempt;
-        if (failed)
-            status = error_no_memory(err);
     }
-    db_done(&rows);
-    return status == STATUS_OK ? load_lock(conn, up->id, &up->out->locked, err) : status;
+    return load_lock(conn, up->id, &up->out->locked, err);
 }
 
 static enum status begin(struct db_conn *conn, struct upload *up, struct error *err)
@@ -149,18 +138,16 @@ static enum status check_release(struct db_conn *conn, const struct upload *up, 
                                  struct error *err)
 {
     struct db_rows rows;
-    bool           more;
     if (!up->study.spec.is_private)
         return STATUS_OK;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_RELEASE_GET, BIND(TEXT(up->study.spec.curator_key), TEXT(tag))));
+    TRY(db_find(conn, up->caller->arena, &rows, err, SQL_CANDIDATES_RELEASE_GET,
+                BIND(TEXT(up->study.spec.curator_key), TEXT(tag))));
     const struct row_release *row = row_release(&rows);
-    enum status               status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more && strcmp(row->sha256, sha256_new) != 0)
-        status = error_set(err, STATUS_CONFLICT, "dataset_released", "/dataset_tag",
+    return row == NULL || strcmp(row->sha256, sha256_new) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_CONFLICT, "dataset_released", "/dataset_tag",
                            "these data were released before, as another matrix: a second release would be a second "
                            "charge. Use the files of the first");
-    db_done(&rows);
-    return status;
 }
 
 static enum status check_manifest(const struct upload *up, const struct manifest *manifest, struct error *err)
@@ -243,46 +230,32 @@ enum status candidates_unlock(struct db_conn *conn, const char *study, bool *was
 
 static enum status read_pieces(struct db_conn *conn, const char *study, struct matrix *matrix, struct error *err)
 {
-    struct db_rows rows;
-    bool           more;
-    enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_PIECES, BIND(TEXT(study))));
-    const struct row_piece *row = row_piece(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        status = matrix_take(matrix, row->data.bytes, row->data.length, err);
-        if (status != STATUS_OK)
-            break;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_CANDIDATES_PIECES, BIND(TEXT(study)));
+    while (db_next(&rows)) {
+        struct db_blob data = row_piece(&rows)->data;
+        rows.status = matrix_take(matrix, data.bytes, data.length, err);
     }
-    db_done(&rows);
-    return status;
+    return db_done(&rows);
+}
+
+/* Whether the matrix is there and checked; of a private study (else release NULL) what its manifest says of the noise. */
+static enum status find_complete(struct db_conn *conn, const char *study, bool *is_complete,
+                                 struct release_manifest *release, struct error *err)
+{
+    struct db_rows rows = db_query(conn, NULL, err, SQL_CANDIDATES_GET, BIND(TEXT(study)));
+    *is_complete = db_next(&rows) && row_candidates(&rows)->complete != 0;
+    if (*is_complete && release != NULL) {
+        const char *text = row_candidates(&rows)->manifest;
+        rows.status = manifest_read(text, strlen(text), release, err);
+        if (rows.status == STATUS_INVALID)
+            rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study has no manifest");
+    }
+    return db_done(&rows);
 }
 
 enum status candidates_complete(struct db_conn *conn, const char *study, bool *is_complete, struct error *err)
 {
-    struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(study))));
-    const struct row_candidates *row = row_candidates(&rows);
-    enum status                  status = db_next(&rows, &more, err);
-    *is_complete = status == STATUS_OK && more && row->complete != 0;
-    db_done(&rows);
-    return status;
-}
-
-/* Of a private study: what its manifest says of the noise. */
-static enum status load_release(struct db_conn *conn, const char *study, struct release_manifest *release,
-                                struct error *err)
-{
-    struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(study))));
-    const struct row_candidates *row = row_candidates(&rows);
-    enum status                  status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? manifest_read(row->manifest, strlen(row->manifest), release, err) : STATUS_INVALID;
-    db_done(&rows);
-    return status == STATUS_INVALID ? error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study has no manifest")
-                                    : status;
+    return find_complete(conn, study, is_complete, NULL, err);
 }
 
 enum status candidates_load(struct db_conn *conn, const char *study, struct spec *spec, struct candidates_noise *noise,
@@ -291,11 +264,9 @@ enum status candidates_load(struct db_conn *conn, const char *study, struct spec
     size_t                  count = spec->space.rows_len * spec->space.columns;
     struct release_manifest release = {.differentially_private = false};
     bool                    is_complete;
-    TRY(candidates_complete(conn, study, &is_complete, err));
+    TRY(find_complete(conn, study, &is_complete, spec->is_private ? &release : NULL, err));
     if (!is_complete)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
-    if (spec->is_private)
-        TRY(load_release(conn, study, &release, err));
     bool          is_noisy = release.differentially_private;
     struct matrix matrix = {.want = count, .scale = release.mechanism.gamma, .reals = ARENA_NEW(arena, double, count)};
     if (matrix.reals == NULL)

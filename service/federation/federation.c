@@ -122,37 +122,26 @@ enum status federation_create(struct app *app, struct caller *caller, const stru
 
 /* ---- list ---- */
 
-static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
-{
-    struct federation_page *out = work->page;
-    bool                    more;
-    enum status             status;
-    while ((status = db_next(rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
-        status = federation_read(row_federation(rows), work->caller->arena, &out->federations[out->len], err);
-        if (status != STATUS_OK)
-            break;
-        out->len++;
-    }
-    db_done(rows);
-    if (status != STATUS_OK || !more)
-        return status;
-    const struct federation *last = &out->federations[out->len - 1];
-    return page_next_place(work->caller->arena, last->created_ms, last->id, &out->next_cursor, err);
-}
-
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct work      *work = arg;
-    struct db_rows    rows;
-    struct page_place after;
+    struct work            *work = arg;
+    struct federation_page *out = work->page;
+    struct arena           *arena = work->caller->arena;
+    struct page_place       after;
     TRY(page_after_place(work->filter->cursor, &after, err));
-    work->page->federations = ARENA_NEW(work->caller->arena, struct federation, (size_t)work->limit);
-    if (work->page->federations == NULL)
+    out->federations = ARENA_NEW(arena, struct federation, (size_t)work->limit);
+    if (out->federations == NULL)
         return error_no_memory(err);
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_LIST,
-                 BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state), INT(after.created_ms),
-                      TEXT(after.id), INT(work->limit + 1))));
-    return list_rows(&rows, work, err);
+    struct db_rows rows = db_query(conn, arena, err, SQL_FEDERATION_LIST,
+                                   BIND(TEXT(work->filter->state == NULL ? "" : work->filter->state),
+                                        INT(after.created_ms), TEXT(after.id), INT(work->limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < work->limit)
+        rows.status = federation_read(row_federation(&rows), arena, &out->federations[out->len++], err);
+    if (rows.has_row) {
+        const struct federation *last = &out->federations[out->len - 1];
+        rows.status = page_next_place(arena, last->created_ms, last->id, &out->next_cursor, err);
+    }
+    return db_done(&rows);
 }
 
 enum status federation_list(struct app *app, struct caller *caller, const struct federation_filter *filter,
@@ -200,15 +189,11 @@ enum status federation_move(struct app *app, struct caller *caller, const char *
 static enum status check_hosted(struct db_conn *conn, const char *id, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_HOSTED, BIND(TEXT(id))));
+    TRY(db_find(conn, NULL, &rows, err, SQL_FEDERATION_HOSTED, BIND(TEXT(id))));
     const struct row_count *row = row_count(&rows);
-    enum status             status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && row->count > 0)
-        status = error_set(err, STATUS_CONFLICT, "federation_has_studies", "",
-                           "%lld studies are its agents: delete them first", (long long)row->count);
-    db_done(&rows);
-    return status;
+    return row->count == 0 ? STATUS_OK
+                           : error_set(err, STATUS_CONFLICT, "federation_has_studies", "",
+                                       "%lld studies are its agents: delete them first", (long long)row->count);
 }
 
 static enum status remove_row(struct db_conn *conn, void *arg, struct error *err)
@@ -278,35 +263,28 @@ enum status federation_register(struct app *app, struct caller *caller, const ch
     return app_transact(app, caller, add_agent, &work, err);
 }
 
-static enum status read_agent(const struct row_agent *row, const struct federation_spec *spec, struct arena *arena,
-                              struct federation_agent *out, struct error *err)
+/* But for its token. */
+static void read_agent(const struct row_agent *row, const struct federation_spec *spec, struct federation_agent *out)
 {
-    bool failed = false;
-    *out = (struct federation_agent){.seat = row->seat,
-                                     .name = db_keep_text(row->name, arena, &failed),
-                                     .token_id = db_keep_text(row->token, arena, &failed),
-                                     .study = db_keep_text(row->study, arena, &failed),
-                                     .created_ms = row->created_ms};
+    out->seat = row->seat;
+    out->name = row->name;
+    out->token_id = row->token;
+    out->study = row->study;
+    out->created_ms = row->created_ms;
     out->region = (int64_t)federation_region(spec, out->seat);
-    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static enum status find_agent(struct db_conn *conn, struct work *work, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
     TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST, BIND(TEXT(work->id), INT(work->after), INT(1))));
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_FEDERATION_AGENT_LIST,
+                BIND(TEXT(work->id), INT(work->after), INT(1))));
     const struct row_agent *row = row_agent(&rows);
-    struct token            token = work->agent->token;
-    enum status             status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && (!more || row->seat != work->after + 1))
-        status = error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent has this seat");
-    if (status == STATUS_OK)
-        status = read_agent(row_agent(&rows), &work->federation->spec, work->caller->arena, work->agent, err);
-    db_done(&rows);
-    work->agent->token = token;
-    return status;
+    if (row == NULL || row->seat != work->after + 1)
+        return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent has this seat");
+    read_agent(row, &work->federation->spec, work->agent);
+    return STATUS_OK;
 }
 
 static enum status renew(struct db_conn *conn, void *arg, struct error *err)
@@ -355,26 +333,18 @@ static enum status list_agents(struct db_conn *conn, void *arg, struct error *er
 {
     struct work                  *work = arg;
     struct federation_agent_page *out = work->agents;
-    struct db_rows                rows;
-    bool                          more;
-    enum status                   status;
-    TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
-    out->agents = ARENA_NEW(work->caller->arena, struct federation_agent, (size_t)work->limit);
+    struct arena                 *arena = work->caller->arena;
+    TRY(federation_get(conn, work->id, arena, work->federation, err));
+    out->agents = arena_zalloc(arena, (size_t)work->limit, sizeof *out->agents);
     if (out->agents == NULL)
         return error_no_memory(err);
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_AGENT_LIST,
-                 BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1))));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
-        status =
-            read_agent(row_agent(&rows), &work->federation->spec, work->caller->arena, &out->agents[out->len], err);
-        if (status != STATUS_OK)
-            break;
-        out->len++;
-    }
-    db_done(&rows);
-    if (status != STATUS_OK || !more)
-        return status;
-    return page_next(work->caller->arena, out->agents[out->len - 1].seat, &out->next_cursor, err);
+    struct db_rows rows = db_query(conn, arena, err, SQL_FEDERATION_AGENT_LIST,
+                                   BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < work->limit)
+        read_agent(row_agent(&rows), &work->federation->spec, &out->agents[out->len++]);
+    if (rows.has_row)
+        rows.status = page_next(arena, out->agents[out->len - 1].seat, &out->next_cursor, err);
+    return db_done(&rows);
 }
 
 enum status federation_agents(struct app *app, struct caller *caller, const char *id, const struct page *page,
@@ -399,21 +369,13 @@ static enum status read_features(struct db_conn *conn, void *arg, struct error *
 {
     struct work   *work = arg;
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_FEATURES, BIND(TEXT(work->id))));
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_FEDERATION_FEATURES, BIND(TEXT(work->id))));
     const struct row_features *row = row_features(&rows);
-    enum status                status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && !more)
-        status = caller_no_such("federation", err);
-    if (status == STATUS_OK) {
-        bool failed = false;
-        work->file->bytes = db_keep_blob(row->features, work->caller->arena, &failed);
-        work->file->length = row->features.length;
-        snprintf(work->file->sha256, sizeof work->file->sha256, "%s", row->features_sha256);
-        status = failed ? error_no_memory(err) : STATUS_OK;
-    }
-    db_done(&rows);
-    return status;
+    if (row == NULL)
+        return caller_no_such("federation", err);
+    *work->file = (struct federation_file){.bytes = row->features.bytes, .length = row->features.length};
+    snprintf(work->file->sha256, sizeof work->file->sha256, "%s", row->features_sha256);
+    return STATUS_OK;
 }
 
 enum status federation_features(struct app *app, struct caller *caller, const char *id, struct federation_file *out,

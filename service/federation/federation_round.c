@@ -42,23 +42,19 @@ static enum status each_message(struct closing *closing, message_fn *take, void 
 {
     struct federation *federation = closing->federation;
     size_t             bytes = federation->spec.features * sizeof(double);
-    struct db_rows     rows;
-    bool               more;
-    enum status        status;
-    TRY(db_query(closing->conn, &rows, err, SQL_FEDERATION_MESSAGE_LIST,
-                 BIND(TEXT(federation->id), INT(federation->round))));
-    const struct row_message *row = row_message(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
+    struct db_rows     rows = db_query(closing->conn, NULL, err, SQL_FEDERATION_MESSAGE_LIST,
+                                       BIND(TEXT(federation->id), INT(federation->round)));
+    while (db_next(&rows)) {
+        const struct row_message *row = row_message(&rows);
         if (row->data.length != bytes) {
-            status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a message has another length");
-            break;
+            rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a message has another length");
+        } else {
+            memcpy(closing->message, row->data.bytes, bytes);
+            take(closing, arg, (size_t)row->seat - 1);
         }
-        memcpy(closing->message, row->data.bytes, bytes);
-        take(closing, arg, (size_t)row->seat - 1);
     }
-    db_done(&rows);
     random_wipe(closing->message, bytes);
-    return status;
+    return db_done(&rows);
 }
 
 static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
@@ -134,18 +130,13 @@ static enum status collect(struct closing *closing, struct error *err)
 {
     const struct federation *federation = closing->federation;
     struct db_rows           rows;
-    bool                     more;
-    TRY(db_query(closing->conn, &rows, err, SQL_FEDERATION_BROADCAST_GET,
-                 BIND(TEXT(federation->id), INT(federation->round - 1))));
+    TRY(db_find(closing->conn, closing->arena, &rows, err, SQL_FEDERATION_BROADCAST_GET,
+                BIND(TEXT(federation->id), INT(federation->round - 1))));
     const struct row_blob *row = row_blob(&rows);
-    enum status            status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more) {
-        size_t bytes = closing->rows * federation->spec.features * sizeof(double), length = row->data.length;
-        if (length > bytes)
-            memcpy(closing->values, (const unsigned char *)row->data.bytes + length - bytes, bytes);
-    }
-    db_done(&rows);
-    return status == STATUS_OK ? each_message(closing, keep_last, NULL, err) : status;
+    size_t                 bytes = closing->rows * federation->spec.features * sizeof(double);
+    if (row != NULL && row->data.length > bytes)
+        memcpy(closing->values, (const unsigned char *)row->data.bytes + row->data.length - bytes, bytes);
+    return each_message(closing, keep_last, NULL, err);
 }
 
 static enum status fill(struct closing *closing, struct error *err)
@@ -275,25 +266,19 @@ static enum status check_round(const struct federation *federation, int64_t roun
     return STATUS_OK;
 }
 
-static enum status find_message(struct db_conn *conn, const struct federation *federation,
-                                const struct federation_message *message, bool *is_repeat, struct error *err)
+static enum status find_message(struct db_conn *conn, const struct federation_delivery *delivery, bool *is_repeat,
+                                struct error *err)
 {
-    struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_MESSAGE_GET,
-                 BIND(TEXT(federation->id), INT(message->round), INT(message->seat))));
+    const struct federation_message *message = delivery->message;
+    struct db_rows                   rows;
+    TRY(db_find(conn, delivery->arena, &rows, err, SQL_FEDERATION_MESSAGE_GET,
+                BIND(TEXT(delivery->federation->id), INT(message->round), INT(message->seat))));
     const struct row_blob *row = row_blob(&rows);
-    enum status            status = db_next(&rows, &more, err);
-    *is_repeat = false;
-    if (status == STATUS_OK && more) {
-        size_t length = message->len * sizeof(double);
-        *is_repeat = row->data.length == length && memcmp(row->data.bytes, message->vector, length) == 0;
-        if (!*is_repeat)
-            status = error_set(err, STATUS_CONFLICT, "message_conflict", "",
-                               "another message of this agent is there already");
-    }
-    db_done(&rows);
-    return status;
+    size_t                 length = message->len * sizeof(double);
+    *is_repeat = row != NULL && row->data.length == length && memcmp(row->data.bytes, message->vector, length) == 0;
+    return row == NULL || *is_repeat ? STATUS_OK
+                                     : error_set(err, STATUS_CONFLICT, "message_conflict", "",
+                                                 "another message of this agent is there already");
 }
 
 enum status federation_take(struct db_conn *conn, const struct federation_delivery *delivery,
@@ -306,7 +291,7 @@ enum status federation_take(struct db_conn *conn, const struct federation_delive
     *out = (struct federation_receipt){.round = message->round, .seat = message->seat};
     TRY(check_message(federation, message, err));
     TRY(check_round(federation, message->round, err));
-    TRY(find_message(conn, federation, message, &out->is_repeat, err));
+    TRY(find_message(conn, delivery, &out->is_repeat, err));
     if (out->is_repeat)
         return STATUS_OK;
     federation->version++;
@@ -398,22 +383,14 @@ static enum status read_broadcast(struct db_conn *conn, void *arg, struct error 
     struct work            *work = arg;
     struct federation_file *file = work->file;
     struct db_rows          rows;
-    bool                    more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, BIND(TEXT(work->federation->id), INT(work->round))));
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_FEDERATION_BROADCAST_GET,
+                BIND(TEXT(work->federation->id), INT(work->round))));
     const struct row_blob *row = row_blob(&rows);
-    enum status            status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && !more)
-        status = error_set(err, STATUS_NOT_FOUND, "round_not_found", "", "there is no such round");
-    if (status == STATUS_OK) {
-        bool failed = false;
-        file->bytes = db_keep_blob(row->data, work->caller->arena, &failed);
-        file->length = row->data.length;
-        status = failed ? error_no_memory(err) : STATUS_OK;
-    }
-    db_done(&rows);
-    if (status == STATUS_OK)
-        sha256_hex(file->bytes, file->length, file->sha256);
-    return status;
+    if (row == NULL)
+        return error_set(err, STATUS_NOT_FOUND, "round_not_found", "", "there is no such round");
+    *file = (struct federation_file){.bytes = row->data.bytes, .length = row->data.length};
+    sha256_hex(file->bytes, file->length, file->sha256);
+    return STATUS_OK;
 }
 
 enum status federation_broadcast(struct app *app, struct caller *caller, const char *id, int64_t round,
@@ -430,42 +407,29 @@ enum status federation_broadcast(struct app *app, struct caller *caller, const c
     return db_read(app->db, read_broadcast, &work, err);
 }
 
-static enum status read_round(const struct row_round *row, struct arena *arena, struct federation_round *out,
-                              struct error *err)
-{
-    bool failed = false;
-    *out = (struct federation_round){.round = row->round,
-                                     .messages = row->messages,
-                                     .mechanism = db_keep_text(row->mechanism, arena, &failed),
-                                     .sha256 = db_keep_text(row->sha256, arena, &failed),
-                                     .epsilon = row->epsilon,
-                                     .total = row->total,
-                                     .at_ms = row->at_ms};
-    return failed ? error_no_memory(err) : STATUS_OK;
-}
-
 static enum status list_rounds(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work                  *work = arg;
     struct federation_round_page *out = work->page;
-    struct db_rows                rows;
-    bool                          more;
-    enum status                   status;
-    out->rounds = ARENA_NEW(work->caller->arena, struct federation_round, (size_t)work->limit);
+    struct arena                 *arena = work->caller->arena;
+    out->rounds = ARENA_NEW(arena, struct federation_round, (size_t)work->limit);
     if (out->rounds == NULL)
         return error_no_memory(err);
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_ROUNDS,
-                 BIND(TEXT(out->federation.id), INT(work->after), INT(work->limit + 1))));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < work->limit) {
-        status = read_round(row_round(&rows), work->caller->arena, &out->rounds[out->len], err);
-        if (status != STATUS_OK)
-            break;
-        out->len++;
+    struct db_rows rows = db_query(conn, arena, err, SQL_FEDERATION_ROUNDS,
+                                   BIND(TEXT(out->federation.id), INT(work->after), INT(work->limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < work->limit) {
+        const struct row_round *row = row_round(&rows);
+        out->rounds[out->len++] = (struct federation_round){.round = row->round,
+                                                            .messages = row->messages,
+                                                            .mechanism = row->mechanism,
+                                                            .sha256 = row->sha256,
+                                                            .epsilon = row->epsilon,
+                                                            .total = row->total,
+                                                            .at_ms = row->at_ms};
     }
-    db_done(&rows);
-    if (status != STATUS_OK || !more)
-        return status;
-    return page_next(work->caller->arena, out->rounds[out->len - 1].round, &out->next_cursor, err);
+    if (rows.has_row)
+        rows.status = page_next(arena, out->rounds[out->len - 1].round, &out->next_cursor, err);
+    return db_done(&rows);
 }
 
 enum status federation_rounds(struct app *app, struct caller *caller, const char *id, const struct page *page,

@@ -15,11 +15,10 @@
 enum status federation_read(const struct row_federation *row, struct arena *arena, struct federation *out,
                             struct error *err)
 {
-    bool failed = false;
-    int  state;
+    int state;
     TRY(rows_state(federation_state_names, row->state, row->id, &state, err));
-    *out = (struct federation){.name = db_keep_text(row->name, arena, &failed),
-                               .reason = db_keep_text(row->reason, arena, &failed),
+    *out = (struct federation){.name = row->name,
+                               .reason = row->reason,
                                .state = (enum federation_state)state,
                                .version = row->version,
                                .registered = row->registered,
@@ -31,8 +30,6 @@ enum status federation_read(const struct row_federation *row, struct arena *aren
                                .updated_ms = row->updated_ms};
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->features_sha256, sizeof out->features_sha256, "%s", row->features_sha256);
-    if (failed)
-        return error_no_memory(err);
     return codec_federation_parse(row->spec, arena, &out->spec, err);
 }
 
@@ -40,13 +37,9 @@ enum status federation_get(struct db_conn *conn, const char *id, struct arena *a
                            struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_GET, BIND(TEXT(id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? federation_read(row_federation(&rows), arena, out, err) : caller_no_such("federation", err);
-    db_done(&rows);
-    return status;
+    TRY(db_find(conn, arena, &rows, err, SQL_FEDERATION_GET, BIND(TEXT(id))));
+    const struct row_federation *row = row_federation(&rows);
+    return row != NULL ? federation_read(row, arena, out, err) : caller_no_such("federation", err);
 }
 
 enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon, struct error *err)

@@ -24,67 +24,47 @@ static enum status check_visible(const struct caller *caller, const char *id, st
 
 /* ---- rows ---- */
 
-/* All but the specification. */
-static enum status read_row(const struct row_game *row, struct arena *arena, struct game_row *out, struct error *err)
+static enum status read_row(const struct row_game *row, struct game_row *out, struct error *err)
 {
-    bool failed = false;
-    int  state;
+    int state;
     TRY(rows_state(games_state_names, row->state, row->id, &state, err));
-    *out = (struct game_row){.name = db_keep_text(row->name, arena, &failed),
+    *out = (struct game_row){.name = row->name,
                              .state = (enum games_state)state,
-                             .reason = db_keep_text(row->reason, arena, &failed),
+                             .reason = row->reason,
                              .budget_rounds = row->budget,
                              .rounds = row->rounds,
                              .created_ms = row->created_ms,
                              .updated_ms = row->updated_ms,
-                             .spec_text = db_keep_text(row->spec, arena, &failed)};
+                             .spec_text = row->spec};
     snprintf(out->id, sizeof out->id, "%s", row->id);
-    return failed ? error_no_memory(err) : STATUS_OK;
+    return STATUS_OK;
 }
 
-static enum status read_open_round(struct db_conn *conn, struct game_row *game, struct error *err)
+/* With its open round, but without what its specification says. */
+static enum status read_game(struct db_conn *conn, enum sql sql, const char *id, struct arena *arena,
+                             struct game_row *out, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_PLAY_LIST, BIND(TEXT(game->id), INT(game->rounds), INT(game->rounds + 1))));
-    const struct row_play *row = row_play(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
-        game->is_in[row->agent] = true;
-    db_done(&rows);
-    return status;
-}
-
-static enum status read_game(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *out,
-                             struct error *err)
-{
-    struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_GAME_GET, BIND(TEXT(id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? read_row(row_game(&rows), arena, out, err) : caller_no_such("game", err);
-    db_done(&rows);
-    return status != STATUS_OK ? status : read_open_round(conn, out, err);
+    TRY(db_find(conn, arena, &rows, err, sql, BIND(TEXT(id))));
+    if (row_game(&rows) == NULL)
+        return caller_no_such("game", err);
+    TRY(read_row(row_game(&rows), out, err));
+    rows = db_query(conn, NULL, err, SQL_PLAY_LIST, BIND(TEXT(id), INT(out->rounds), INT(out->rounds + 1)));
+    while (db_next(&rows))
+        out->is_in[row_play(&rows)->agent] = true;
+    return db_done(&rows);
 }
 
 enum status games_refresh(struct db_conn *conn, const char *id, struct arena *arena, struct game_row *game,
                           struct error *err)
 {
-    struct game_row now = {0};
-    struct db_rows  rows;
-    bool            more;
-    TRY(db_query(conn, &rows, err, SQL_GAME_STATE, BIND(TEXT(id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? read_row(row_game(&rows), arena, &now, err) : caller_no_such("game", err);
-    db_done(&rows);
-    TRY(status);
+    struct game_row now;
+    TRY(read_game(conn, SQL_GAME_STATE, id, arena, &now, err));
     now.spec = game->spec;
     now.spec_text = game->spec_text;
     now.viewer = game->viewer;
     *game = now;
-    return read_open_round(conn, game, err);
+    return STATUS_OK;
 }
 
 static enum status log_event(struct db_conn *conn, const struct game_row *game, const char *kind,
@@ -213,7 +193,7 @@ static enum status set_viewer(const struct caller *caller, struct game_row *game
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work *work = arg;
-    return read_game(conn, work->id, work->caller->arena, work->out, err);
+    return read_game(conn, SQL_GAME_GET, work->id, work->caller->arena, work->out, err);
 }
 
 enum status games_find(struct app *app, struct caller *caller, const char *id, struct game_row *out, struct error *err)
@@ -226,37 +206,27 @@ enum status games_find(struct app *app, struct caller *caller, const char *id, s
     return set_viewer(caller, out, err);
 }
 
-static enum status list_rows(struct db_rows *rows, struct work *work, struct error *err)
-{
-    struct game_page *out = work->page;
-    bool              more;
-    enum status       status;
-    while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
-        if ((int64_t)out->len == work->limit) {
-            const struct game_row *last = &out->games[out->len - 1];
-            return page_next_place(work->caller->arena, last->created_ms, last->id, &out->next_cursor, err);
-        }
-        TRY(read_row(row_game(rows), work->caller->arena, &out->games[out->len++], err));
-    }
-    return status;
-}
-
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work      *work = arg;
+    struct game_page *out = work->page;
+    struct arena     *arena = work->caller->arena;
     struct page_place after;
     TRY(page_after_place(work->asked->cursor, &after, err));
-    *work->page = (struct game_page){.games = ARENA_NEW(work->caller->arena, struct game_row, (size_t)work->limit)};
-    if (work->page->games == NULL)
+    *out = (struct game_page){.games = ARENA_NEW(arena, struct game_row, (size_t)work->limit)};
+    if (out->games == NULL)
         return error_no_memory(err);
-    struct db_rows rows;
     bool           is_nobody = work->caller->scope == SCOPE_AGENT && work->caller->agent[0] == '\0';
     const char    *only = is_nobody ? "none" : work->caller->resource;
-    TRY(db_query(conn, &rows, err, SQL_GAME_LIST,
-                 BIND(INT(after.created_ms), TEXT(after.id), TEXT(only), INT(work->limit + 1))));
-    enum status status = list_rows(&rows, work, err);
-    db_done(&rows);
-    return status;
+    struct db_rows rows = db_query(conn, arena, err, SQL_GAME_LIST,
+                                   BIND(INT(after.created_ms), TEXT(after.id), TEXT(only), INT(work->limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < work->limit)
+        rows.status = read_row(row_game(&rows), &out->games[out->len++], err);
+    if (rows.has_row) {
+        const struct game_row *last = &out->games[out->len - 1];
+        rows.status = page_next_place(arena, last->created_ms, last->id, &out->next_cursor, err);
+    }
+    return db_done(&rows);
 }
 
 enum status games_list(struct app *app, struct caller *caller, const struct page *page, struct game_page *out,

@@ -23,27 +23,15 @@ struct range {
 static enum status read_plays(struct db_conn *conn, const struct game_row *game, const struct range *range,
                               struct arena *arena, struct game_play *plays, struct error *err)
 {
-    struct db_rows rows;
-    bool           more;
-    enum status    status;
     size_t         len = game->spec->problem.agents_len;
-    TRY(db_query(conn, &rows, err, SQL_PLAY_LIST, BIND(TEXT(game->id), INT(range->first - 1), INT(range->last))));
-    const struct row_play *row = row_play(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        bool   failed = false;
-        size_t at = (size_t)(row->round - range->first) * len + (size_t)row->agent;
-        plays[at] = (struct game_play){.is_in = true,
-                                       .row = row->row,
-                                       .point = db_keep_blob(row->point, arena, &failed),
-                                       .payoff = row->payoff,
-                                       .at_ms = row->at_ms};
-        if (failed) {
-            status = error_no_memory(err);
-            break;
-        }
+    struct db_rows rows =
+        db_query(conn, arena, err, SQL_PLAY_LIST, BIND(TEXT(game->id), INT(range->first - 1), INT(range->last)));
+    while (db_next(&rows)) {
+        const struct row_play *row = row_play(&rows);
+        plays[(size_t)(row->round - range->first) * len + (size_t)row->agent] = (struct game_play){
+            .is_in = true, .row = row->row, .point = row->point.bytes, .payoff = row->payoff, .at_ms = row->at_ms};
     }
-    db_done(&rows);
-    return status;
+    return db_done(&rows);
 }
 
 /* ---- the session ---- */

@@ -15,28 +15,23 @@ struct vectors {
 static enum status read_vectors(struct db_conn *conn, const char *federation, int64_t round, struct arena *arena,
                                 struct vectors *out, struct error *err)
 {
-    struct db_rows rows;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_FEDERATION_BROADCAST_GET, BIND(TEXT(federation), INT(round)));
     struct npy     npy;
-    bool           more;
     *out = (struct vectors){.numbers = NULL};
-    TRY(db_query(conn, &rows, err, SQL_FEDERATION_BROADCAST_GET, BIND(TEXT(federation), INT(round))));
-    const struct row_blob *row = row_blob(&rows);
-    enum status            status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more) {
-        const unsigned char *bytes = row->data.bytes;
-        status = npy_header(bytes, row->data.length, &npy, err);
-        if (status == STATUS_OK) {
+    if (db_next(&rows)) {
+        struct db_blob file = row_blob(&rows)->data;
+        rows.status = npy_header(file.bytes, file.length, &npy, err);
+        if (rows.status == STATUS_OK) {
             size_t count = npy.rows * npy.columns;
             *out =
                 (struct vectors){.numbers = ARENA_NEW(arena, double, count), .rows = npy.rows, .columns = npy.columns};
             if (out->numbers == NULL)
-                status = error_no_memory(err);
+                rows.status = error_no_memory(err);
             else
-                memcpy(out->numbers, bytes + npy.data_offset, count * sizeof(double));
+                memcpy(out->numbers, (const char *)file.bytes + npy.data_offset, count * sizeof(double));
         }
     }
-    db_done(&rows);
-    return status;
+    return db_done(&rows);
 }
 
 /* Of another seat, not zero, and not what it was before. */

@@ -306,19 +306,13 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
 
 static enum status tell_log(struct db_conn *conn, struct live *live, struct error *err)
 {
-    struct db_rows rows;
-    bool           more;
-    enum status    status;
-    TRY(db_query(conn, &rows, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq))));
-    const struct row_replay *row = row_replay(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        status = tell_row(conn, live, row, err);
-        if (status != STATUS_OK)
-            break;
-        live->seq = row->seq;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq)));
+    while (db_next(&rows)) {
+        rows.status = tell_row(conn, live, row_replay(&rows), err);
+        if (rows.status == STATUS_OK)
+            live->seq = row_replay(&rows)->seq;
     }
-    db_done(&rows);
-    return status;
+    return db_done(&rows);
 }
 
 /* What the modeller left open and the manifest says. */

@@ -157,7 +157,6 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
     struct arena   *arena = work->caller->arena;
     const char     *id = work->spec->earlier.ids[i];
     struct study    source;
-    struct db_rows  rows;
     struct trial   *trials;
     struct gathered g = {0};
     size_t          len;
@@ -167,8 +166,7 @@ static enum status copy_study(struct db_conn *conn, struct collect *work, size_t
     TRY(check_metrics(work, &source.spec, err));
     TRY(check_space(work, &source.spec, err));
     work->sources[i] = (struct transfer_source){.study = id, .revision = source.revision, .matrix = ""};
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(id))));
-    TRY(rows_trials(&rows, arena, &trials, &len, err));
+    TRY(rows_trials(db_query(conn, arena, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(id))), &trials, &len, err));
     TRY(gather(work, &source.spec, trials, len, &g, err));
     TRY(thin(work, &g, err));
     if (g.len == 0)
@@ -258,30 +256,17 @@ enum status transfer_store(struct db_conn *conn, const struct study *study, cons
     return STATUS_OK;
 }
 
-static const void *keep_whole(struct db_blob blob, struct arena *arena)
-{
-    void *copy = arena_alloc(arena, blob.length + 1, 1);
-    if (copy != NULL && blob.length > 0)
-        memcpy(copy, blob.bytes, blob.length);
-    return copy;
-}
-
 static enum status read_one(const struct row_meta *row, const struct spec *spec, struct arena *arena,
                             struct earlier_study *study, struct transfer_source *source, struct error *err)
 {
-    bool            failed = false;
     size_t          width = spec->space.kind == SPACE_CANDIDATES ? 1 : spec->space.params_len;
-    struct gathered g = {.width = width};
-    *source = (struct transfer_source){.study = db_keep_text(row->source, arena, &failed),
-                                       .revision = row->revision,
-                                       .skipped = row->skipped,
-                                       .matrix = db_keep_text(row->matrix, arena, &failed)};
-    study->name = db_keep_text(row->name, arena, &failed);
-    g.points = (double *)(uintptr_t)keep_whole(row->points, arena);
-    g.values = (double *)(uintptr_t)keep_whole(row->data, arena);
-    g.len = row->data.length / sizeof *g.values;
-    if (failed || g.points == NULL || g.values == NULL)
-        return error_no_memory(err);
+    struct gathered g = {.points = (double *)(uintptr_t)row->points.bytes,
+                         .values = (double *)(uintptr_t)row->data.bytes,
+                         .len = row->data.length / sizeof *g.values,
+                         .width = width};
+    *source = (struct transfer_source){
+        .study = row->source, .revision = row->revision, .skipped = row->skipped, .matrix = row->matrix};
+    study->name = row->name;
     if (g.len == 0 || row->points.length != g.len * width * sizeof *g.points)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the copy of an earlier study is incomplete");
     return to_study(arena, spec->space.kind == SPACE_CANDIDATES, &g, study, err);
@@ -292,21 +277,13 @@ static enum status read_all(struct db_conn *conn, const char *study, const struc
 {
     struct earlier_study   *studies = ARENA_NEW(arena, struct earlier_study, EARLIER_STUDIES_MAX);
     struct transfer_source *sources = ARENA_NEW(arena, struct transfer_source, EARLIER_STUDIES_MAX);
-    struct db_rows          rows;
-    bool                    more;
-    enum status             status;
     *out = (struct transfer_sources){.studies = studies, .sources = sources, .len = 0};
     if (studies == NULL || sources == NULL)
         return error_no_memory(err);
-    TRY(db_query(conn, &rows, err, SQL_META_LIST, BIND(TEXT(study))));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && out->len < EARLIER_STUDIES_MAX) {
-        status = read_one(row_meta(&rows), spec, arena, &studies[out->len], &sources[out->len], err);
-        if (status != STATUS_OK)
-            break;
-        out->len++;
-    }
-    db_done(&rows);
-    return status;
+    struct db_rows rows = db_query(conn, arena, err, SQL_META_LIST, BIND(TEXT(study)));
+    for (; db_next(&rows) && out->len < EARLIER_STUDIES_MAX; out->len++)
+        rows.status = read_one(row_meta(&rows), spec, arena, &studies[out->len], &sources[out->len], err);
+    return db_done(&rows);
 }
 
 enum status transfer_check_rows(const struct spec *spec, const struct transfer_sources *sources, struct error *err)
@@ -376,27 +353,19 @@ static enum status read_items(struct db_conn *conn, struct look *work, struct er
 {
     struct transfer_state *state = ARENA_NEW(work->caller->arena, struct transfer_state, 1);
     struct transfer_page  *page = work->out;
-    struct db_rows         rows;
-    bool                   more;
-    enum status            status;
+    int64_t                seen = 0, last = work->after;
     page->items = ARENA_NEW(work->caller->arena, struct transfer_item, (size_t)work->limit);
     if (state == NULL || page->items == NULL)
         return error_no_memory(err);
-    int64_t seen = 0, last = work->after;
-    TRY(db_query(conn, &rows, err, SQL_META_NOTES, BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1))));
-    const struct row_trial_note *row = row_trial_note(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        if (seen++ == work->limit) {
-            status = page_next(work->caller->arena, last, &page->next_cursor, err);
-            break;
-        }
-        last = row->number;
-        status = add_item(row, work, state, err);
-        if (status != STATUS_OK)
-            break;
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_META_NOTES, BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1)));
+    while (db_next(&rows) && seen++ < work->limit) {
+        last = row_trial_note(&rows)->number;
+        rows.status = add_item(row_trial_note(&rows), work, state, err);
     }
-    db_done(&rows);
-    return status;
+    if (rows.has_row)
+        rows.status = page_next(work->caller->arena, last, &page->next_cursor, err);
+    return db_done(&rows);
 }
 
 static enum status history(struct db_conn *conn, void *arg, struct error *err)

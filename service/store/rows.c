@@ -17,83 +17,73 @@ enum status rows_state(const char *const *names, const char *stored, const char 
     return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%s has no such state", what);
 }
 
-enum status rows_study(const struct row_study *row, struct arena *arena, struct study *out, struct error *err)
+enum status rows_study(const struct row_study *row, struct study *out, struct error *err)
 {
-    bool failed = false;
-    int  state;
-    *out = (struct study){0};
-    snprintf(out->id, sizeof out->id, "%s", row->id);
-    out->name = db_keep_text(row->name, arena, &failed);
+    int state;
     TRY(rows_state(study_state_names, row->state, row->id, &state, err));
-    out->state = (enum study_state)state;
-    out->reason = db_keep_text(row->reason, arena, &failed);
-    out->labels = db_keep_text(row->labels, arena, &failed);
-    out->notes = db_keep_text(row->notes, arena, &failed);
-    out->budget_trials = row->budget;
-    out->revision = row->revision;
-    out->version = row->version;
-    out->trials_total = row->total;
-    out->trials[TRIAL_QUEUED] = row->queued;
-    out->trials[TRIAL_RUNNING] = row->running;
-    out->trials[TRIAL_COMPLETED] = row->completed;
-    out->trials[TRIAL_FAILED] = row->failed;
-    out->trials[TRIAL_INFEASIBLE] = row->infeasible;
-    out->trials[TRIAL_ABANDONED] = row->abandoned;
-    out->trials[TRIAL_STOPPED] = row->stopped;
-    out->best_trial = row->best_trial;
-    out->best_value = row->best_value;
-    out->created_ms = row->created_ms;
-    out->updated_ms = row->updated_ms;
-    out->imported = row->imported;
-    return failed ? error_no_memory(err) : STATUS_OK;
+    *out = (struct study){.name = row->name,
+                          .state = (enum study_state)state,
+                          .reason = row->reason,
+                          .labels = row->labels,
+                          .notes = row->notes,
+                          .budget_trials = row->budget,
+                          .revision = row->revision,
+                          .version = row->version,
+                          .trials_total = row->total,
+                          .trials = {[TRIAL_QUEUED] = row->queued,
+                                     [TRIAL_RUNNING] = row->running,
+                                     [TRIAL_COMPLETED] = row->completed,
+                                     [TRIAL_FAILED] = row->failed,
+                                     [TRIAL_INFEASIBLE] = row->infeasible,
+                                     [TRIAL_ABANDONED] = row->abandoned,
+                                     [TRIAL_STOPPED] = row->stopped},
+                          .best_trial = row->best_trial,
+                          .best_value = row->best_value,
+                          .created_ms = row->created_ms,
+                          .updated_ms = row->updated_ms,
+                          .imported = row->imported};
+    snprintf(out->id, sizeof out->id, "%s", row->id);
+    return STATUS_OK;
 }
 
 enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *arena, struct study *out,
                            struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_STUDY_GET, BIND(TEXT(id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? rows_study(row_study(&rows), arena, out, err) : caller_no_such("study", err);
-    db_done(&rows);
-    return status;
+    TRY(db_find(conn, arena, &rows, err, SQL_STUDY_GET, BIND(TEXT(id))));
+    const struct row_study *row = row_study(&rows);
+    return row != NULL ? rows_study(row, out, err) : caller_no_such("study", err);
 }
 
+/* The text is as large as the specification, and is not kept beside it. */
 enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
                           struct error *err)
 {
-    struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_STUDY_SPEC, BIND(TEXT(id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? codec_spec_parse(row_spec(&rows)->spec, arena, out, err) : caller_no_such("study", err);
-    db_done(&rows);
-    return status;
+    struct db_rows rows = db_query(conn, NULL, err, SQL_STUDY_SPEC, BIND(TEXT(id)));
+    if (db_next(&rows))
+        rows.status = codec_spec_parse(row_spec(&rows)->spec, arena, out, err);
+    else if (rows.status == STATUS_OK)
+        rows.status = caller_no_such("study", err);
+    return db_done(&rows);
 }
 
-enum status rows_trial(const struct row_trial *row, struct arena *arena, struct trial *out, struct error *err)
+enum status rows_trial(const struct row_trial *row, struct trial *out, struct error *err)
 {
-    bool failed = false;
-    int  state;
+    int state;
+    TRY(rows_state(trial_state_names, row->state, "a trial", &state, err));
     *out = trial_none();
     out->number = row->number;
-    TRY(rows_state(trial_state_names, row->state, "a trial", &state, err));
     out->state = (enum trial_state)state;
-    out->point = db_keep_blob(row->point, arena, &failed);
+    out->point = row->point.bytes;
     out->row = row->row;
-    out->worker = db_keep_text(row->worker, arena, &failed);
+    out->worker = row->worker;
     out->lease_ms = row->lease_ms;
-#define NUMBER(name, ...)    out->name = row->name;
-#define TEXT_COPY(name, ...) out->name = db_keep_text(row->name, arena, &failed);
-    TRIAL_NUMBERS(NUMBER)
-    TRIAL_TEXTS(TEXT_COPY)
-#undef NUMBER
-#undef TEXT_COPY
-    out->model.policy = db_keep_text(row->policy, arena, &failed);
-    out->model.fallback = db_keep_text(row->fallback, arena, &failed);
+#define SAME(name, ...) out->name = row->name;
+    TRIAL_NUMBERS(SAME)
+    TRIAL_TEXTS(SAME)
+#undef SAME
+    out->model.policy = row->policy;
+    out->model.fallback = row->fallback;
     out->model.revision = row->seen;
     out->model.observations = row->observations;
     out->model.mean = row->mean;
@@ -101,27 +91,23 @@ enum status rows_trial(const struct row_trial *row, struct arena *arena, struct 
     out->model.milliseconds = row->milliseconds;
     out->created_ms = row->created_ms;
     out->finished_ms = row->finished_ms;
-    out->model.diagnostics = db_keep_text(row->diagnostics, arena, &failed);
-    out->values = db_keep_blob(row->outcome, arena, &failed);
+    out->model.diagnostics = row->diagnostics;
+    out->values = row->outcome.bytes;
     out->lease = row->lease;
-    out->holder = db_keep_text(row->holder, arena, &failed);
+    out->holder = row->holder;
     out->is_taken_over = row->taken_over != 0;
-    return failed ? error_no_memory(err) : STATUS_OK;
+    return STATUS_OK;
 }
 
 enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t trial, struct arena *arena,
                            struct trial *out, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_GET, BIND(TEXT(study), INT(trial))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK)
-        status = more ? rows_trial(row_trial(&rows), arena, out, err)
-                      : error_set(err, STATUS_NOT_FOUND, "trial_not_found", "/trial", "there is no trial %lld",
-                                  (long long)trial);
-    db_done(&rows);
-    return status;
+    TRY(db_find(conn, arena, &rows, err, SQL_TRIAL_GET, BIND(TEXT(study), INT(trial))));
+    const struct row_trial *row = row_trial(&rows);
+    return row != NULL ? rows_trial(row, out, err)
+                       : error_set(err, STATUS_NOT_FOUND, "trial_not_found", "/trial", "there is no trial %lld",
+                                   (long long)trial);
 }
 
 enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err)
@@ -138,33 +124,30 @@ enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_n
                      (long long)trial->number);
 }
 
-enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len, struct error *err)
+/* Room for one more of len items in the arena, doubling; *items NULL: none yet. */
+static bool grow(struct arena *arena, void **items, size_t len, size_t *room, size_t item_bytes)
 {
-    struct trial *trials = NULL;
-    size_t        n = 0, room = 0;
-    bool          more;
-    enum status   status;
-    while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
-        if (n == room) {
-            room = room == 0 ? 16 : 2 * room;
-            struct trial *grown = ARENA_NEW(arena, struct trial, room);
-            if (grown == NULL) {
-                status = error_no_memory(err);
-                break;
-            }
-            if (n > 0)
-                memcpy(grown, trials, n * sizeof *grown);
-            trials = grown;
-        }
-        status = rows_trial(row_trial(rows), arena, &trials[n], err);
-        if (status != STATUS_OK)
-            break;
-        n++;
+    if (len < *room)
+        return true;
+    *room = *room == 0 ? 16 : 2 * *room;
+    void *grown = arena_alloc(arena, *room, item_bytes);
+    if (grown != NULL && len > 0)
+        memcpy(grown, *items, len * item_bytes);
+    *items = grown;
+    return grown != NULL;
+}
+
+enum status rows_trials(struct db_rows rows, struct trial **out, size_t *len, struct error *err)
+{
+    void  *trials = NULL;
+    size_t room = 0;
+    for (*len = 0; db_next(&rows); ++*len) {
+        bool has_room = grow(rows.arena, &trials, *len, &room, sizeof **out);
+        rows.status =
+            has_room ? rows_trial(row_trial(&rows), (struct trial *)trials + *len, err) : error_no_memory(err);
     }
-    db_done(rows);
     *out = trials;
-    *len = n;
-    return status;
+    return db_done(&rows);
 }
 
 static bool is_possible(const struct space *space, const struct trial *trial, const double *fixed)
@@ -227,46 +210,33 @@ enum status rows_trial_finish(struct db_conn *conn, const char *study, int64_t t
 enum status rows_curve(struct db_conn *conn, const char *study, struct arena *arena, struct trial *trial,
                        struct error *err)
 {
-    struct db_rows      rows;
-    struct curve_point *points = NULL;
-    size_t              room = 0;
-    bool                more;
-    enum status         status;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LIST, BIND(TEXT(study), INT(trial->number), INT(trial->lease))));
-    const struct row_measurement *row = row_measurement(&rows);
-    for (trial->curve_len = 0; (status = db_next(&rows, &more, err)) == STATUS_OK && more; trial->curve_len++) {
-        if (trial->curve_len == room) {
-            room = room == 0 ? 64 : 2 * room;
-            struct curve_point *grown = ARENA_NEW(arena, struct curve_point, room);
-            if (grown == NULL) {
-                status = error_no_memory(err);
-                break;
-            }
-            if (points != NULL)
-                memcpy(grown, points, trial->curve_len * sizeof *grown);
-            points = grown;
-        }
-        points[trial->curve_len] = (struct curve_point){.step = row->step, .at_ms = row->at_ms, .value = row->value};
+    void          *points = NULL;
+    size_t         room = 0, *len = &trial->curve_len;
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_MEASUREMENT_LIST, BIND(TEXT(study), INT(trial->number), INT(trial->lease)));
+    for (*len = 0; db_next(&rows); ++*len) {
+        const struct row_measurement *row = row_measurement(&rows);
+        if (grow(arena, &points, *len, &room, sizeof(struct curve_point)))
+            ((struct curve_point *)points)[*len] =
+                (struct curve_point){.step = row->step, .at_ms = row->at_ms, .value = row->value};
+        else
+            rows.status = error_no_memory(err);
     }
-    db_done(&rows);
     trial->curve = points;
-    return status;
+    return db_done(&rows);
 }
 
 enum status rows_check_row(struct db_conn *conn, const struct study *study, int64_t row, const char *path,
                            struct error *err)
 {
     struct db_rows rows;
-    bool           more;
     if (!study->spec.policy->uses_each_row_once)
         return STATUS_OK;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_HAS_ROW, BIND(TEXT(study->id), INT(row))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more)
-        status = error_set(err, STATUS_CONFLICT, "row_taken", path, "row %lld already is trial %lld", (long long)row,
-                           (long long)row_trial_number(&rows)->number);
-    db_done(&rows);
-    return status;
+    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_HAS_ROW, BIND(TEXT(study->id), INT(row))));
+    const struct row_trial_number *taken = row_trial_number(&rows);
+    return taken == NULL ? STATUS_OK
+                         : error_set(err, STATUS_CONFLICT, "row_taken", path, "row %lld already is trial %lld",
+                                     (long long)row, (long long)taken->number);
 }
 
 enum status rows_log(struct db_conn *conn, struct study *study, const struct change *change, struct error *err)

@@ -13,22 +13,20 @@ MUST_CHECK enum status rows_state(const char *const *names, const char *stored, 
 /* One study, but for its spec, which is all zero: spec_cache.h has it.  NOT_FOUND "study_not_found". */
 MUST_CHECK enum status rows_study_get(struct db_conn *conn, const char *id, struct arena *arena, struct study *out,
                                       struct error *err);
-MUST_CHECK enum status rows_study(const struct row_study *row, struct arena *arena, struct study *out,
-                                  struct error *err);
+/* What a row points to is not copied: it was read into an arena. */
+MUST_CHECK enum status rows_study(const struct row_study *row, struct study *out, struct error *err);
 /* The spec alone, of a study that is there. */
 MUST_CHECK enum status rows_spec_get(struct db_conn *conn, const char *id, struct arena *arena, struct spec *out,
                                      struct error *err);
-MUST_CHECK enum status rows_trial(const struct row_trial *row, struct arena *arena, struct trial *out,
-                                  struct error *err);
+MUST_CHECK enum status rows_trial(const struct row_trial *row, struct trial *out, struct error *err);
 /* NOT_FOUND "trial_not_found". */
 MUST_CHECK enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t number, struct arena *arena,
                                       struct trial *out, struct error *err);
 /* CONFLICT "lease_lost" when the trial was handed on since.  lease 0: the client named none; is_needed: it must, once the
  * trial was taken over from another worker, and nobody can while it is to be tried again. */
 MUST_CHECK enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err);
-/* Every row of a query that is already bound, into an arena array; closes the query. */
-MUST_CHECK enum status rows_trials(struct db_rows *rows, struct arena *arena, struct trial **out, size_t *len,
-                                   struct error *err);
+/* Every row of a query, into an array in its arena; closes the query. */
+MUST_CHECK enum status rows_trials(struct db_rows rows, struct trial **out, size_t *len, struct error *err);
 
 /* A trial that is not there yet. */
 struct new_trial {

@@ -16,22 +16,6 @@ struct task {
     struct event_page         *out;
 };
 
-static enum status keep_row(const struct row_event *row, struct arena *arena, struct event_row *out, struct error *err)
-{
-    bool failed = false;
-    *out = (struct event_row){
-        .seq = row->seq,
-        .at_ms = row->at_ms,
-        .kind = db_keep_text(row->kind, arena, &failed),
-        .study = db_keep_text(row->study, arena, &failed),
-        .revision = row->revision,
-        .trial = row->trial,
-        .actor = db_keep_text(row->actor, arena, &failed),
-        .detail = db_keep_text(row->detail, arena, &failed),
-    };
-    return failed ? error_no_memory(err) : STATUS_OK;
-}
-
 static enum status grow(struct task *task, size_t *room, struct error *err)
 {
     struct event_page *out = task->out;
@@ -51,27 +35,28 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task       *task = arg;
     struct event_page *out = task->out;
-    struct db_rows     rows;
-    if (task->filter->study != NULL)
-        TRY(db_query(conn, &rows, err, SQL_EVENT_OF_STUDY,
-                     BIND(TEXT(task->filter->study), INT(task->after), INT(task->limit + 1))));
-    else
-        TRY(db_query(conn, &rows, err, SQL_EVENT_LIST, BIND(INT(task->after), INT(task->limit + 1))));
-    size_t      room = 0;
-    bool        more;
-    enum status status;
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
-        status = grow(task, &room, err);
-        if (status == STATUS_OK)
-            status = keep_row(row_event(&rows), task->arena, &out->events[out->len], err);
-        if (status != STATUS_OK)
-            break;
-        out->len++;
+    const char        *study = task->filter->study;
+    size_t             room = 0;
+    struct db_rows     rows =
+        study != NULL ? db_query(conn, task->arena, err, SQL_EVENT_OF_STUDY,
+                                     BIND(TEXT(study), INT(task->after), INT(task->limit + 1)))
+                          : db_query(conn, task->arena, err, SQL_EVENT_LIST, BIND(INT(task->after), INT(task->limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < task->limit) {
+        const struct row_event *row = row_event(&rows);
+        rows.status = grow(task, &room, err);
+        if (rows.status == STATUS_OK)
+            out->events[out->len++] = (struct event_row){.seq = row->seq,
+                                                         .at_ms = row->at_ms,
+                                                         .kind = row->kind,
+                                                         .study = row->study,
+                                                         .revision = row->revision,
+                                                         .trial = row->trial,
+                                                         .actor = row->actor,
+                                                         .detail = row->detail};
     }
-    db_done(&rows);
-    if (status != STATUS_OK || !more)
-        return status;
-    return page_next(task->arena, out->events[out->len - 1].seq, &out->next_cursor, err);
+    if (rows.has_row)
+        rows.status = page_next(task->arena, out->events[out->len - 1].seq, &out->next_cursor, err);
+    return db_done(&rows);
 }
 
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,

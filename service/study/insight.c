@@ -238,10 +238,9 @@ static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
     const struct spec *spec = &look->out->study.spec;
     size_t             k = spec->kinds[look->metric] == METRIC_OBJECTIVE ? look->metric : spec->first, len;
     struct trial      *trials;
-    struct db_rows     rows;
     double             best = -HUGE_VAL;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(look->id))));
-    TRY(rows_trials(&rows, look->caller->arena, &trials, &len, err));
+    TRY(rows_trials(db_query(conn, look->caller->arena, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(look->id))), &trials, &len,
+                    err));
     for (size_t i = 0; i < len; i++) {
         double value = spec_value(spec, k, trials[i].values == NULL ? trials[i].value : trials[i].values[2 * k]);
         if (value > best) {

@@ -87,12 +87,10 @@ static enum status find_external(struct db_conn *conn, const struct batch *batch
     if (item->external_id == NULL)
         return STATUS_OK;
     struct db_rows rows;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_BY_EXTERNAL_ID, BIND(TEXT(batch->id), TEXT(item->external_id))));
-    enum status status = db_next(&rows, found, err);
-    if (status == STATUS_OK && *found)
-        status = rows_trial(row_trial(&rows), batch->caller->arena, trial, err);
-    db_done(&rows);
-    return status;
+    TRY(db_find(conn, batch->caller->arena, &rows, err, SQL_TRIAL_BY_EXTERNAL_ID,
+                BIND(TEXT(batch->id), TEXT(item->external_id))));
+    *found = row_trial(&rows) != NULL;
+    return *found ? rows_trial(row_trial(&rows), trial, err) : STATUS_OK;
 }
 
 static enum status check_place(struct db_conn *conn, struct batch *batch, const struct observation *item,

@@ -253,47 +253,36 @@ struct task {
     bool                          is_new;
 };
 
-/* The row on which rows stands, without its trials. */
-static enum status read_row(const struct row_operation *row, struct arena *arena, struct operation *out,
-                            const int64_t **numbers, struct error *err)
+/* Without its trials. */
+static enum status read_row(const struct row_operation *row, struct operation *out, const int64_t **numbers,
+                            struct error *err)
 {
-    bool failed = false;
-    int  state;
+    int state;
     TRY(rows_state(operation_state_names, row->state, row->id, &state, err));
-    *out = (struct operation){.revision = row->revision,
+    *out = (struct operation){.state = (enum operation_state)state,
+                              .revision = row->revision,
                               .created_ms = row->created_ms,
                               .finished_ms = row->finished_ms,
-                              .retry_after_s = (int)row->retry_after_s};
+                              .retry_after_s = (int)row->retry_after_s,
+                              .code = row->code,
+                              .detail = row->detail,
+                              .len = row->trials.length / sizeof(int64_t)};
     snprintf(out->id, sizeof out->id, "%s", row->id);
     snprintf(out->study, sizeof out->study, "%s", row->study);
-    out->state = (enum operation_state)state;
-    out->len = row->trials.length / sizeof(int64_t);
-    int64_t *copy = ARENA_NEW(arena, int64_t, out->len + 1);
-    if (copy == NULL)
-        return error_no_memory(err);
-    if (out->len > 0)
-        memcpy(copy, row->trials.bytes, out->len * sizeof *copy);
-    *numbers = copy;
-    out->code = db_keep_text(row->code, arena, &failed);
-    out->detail = db_keep_text(row->detail, arena, &failed);
-    return failed ? error_no_memory(err) : STATUS_OK;
+    *numbers = row->trials.bytes;
+    return STATUS_OK;
 }
 
 static enum status find_row(struct db_conn *conn, struct task *task, const char *id, const int64_t **numbers,
                             struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_OPERATION_GET, BIND(TEXT(id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more)
-        status = read_row(row_operation(&rows), task->caller->arena, task->out, numbers, err);
-    db_done(&rows);
-    TRY(status);
-    struct error hidden;
-    if (!more || caller_sees(task->caller, "study", task->out->study, &hidden) != STATUS_OK)
+    struct error   hidden;
+    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_GET, BIND(TEXT(id))));
+    const struct row_operation *row = row_operation(&rows);
+    if (row == NULL || caller_sees(task->caller, "study", row->study, &hidden) != STATUS_OK)
         return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
-    return STATUS_OK;
+    return read_row(row, task->out, numbers, err);
 }
 
 /* With its trials. */
@@ -366,26 +355,22 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows                rows;
     struct study                 *study = ARENA_NEW(task->caller->arena, struct study, 1);
     const int64_t                *numbers;
-    bool                          more;
     if (study == NULL)
         return error_no_memory(err);
     TRY(spec_cache_study(task->app, conn, task->study, task->caller->arena, study, err));
-    TRY(db_query(conn, &rows, err, SQL_OPERATION_OF_WORKER,
-                 BIND(TEXT(task->study), TEXT(request->worker),
-                      BLOB(request->fixed, fixed_bytes(&study->spec.space, request)))));
+    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_OF_WORKER,
+                BIND(TEXT(task->study), TEXT(request->worker),
+                     BLOB(request->fixed, fixed_bytes(&study->spec.space, request)))));
     const struct row_operation *row = row_operation(&rows);
-    enum status                 status = db_next(&rows, &more, err);
-    bool                        is_same = status == STATUS_OK && more && row->is_same == 1;
-    if (status == STATUS_OK && more && !is_same && request->worker[0] != '\0')
-        status = error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
-                           "operation %.23s of this worker still runs, with other values", row->id);
-    if (is_same)
-        status = read_row(row_operation(&rows), task->caller->arena, out, &numbers, err);
-    db_done(&rows);
-    out->spec = &study->spec;
-    task->is_new = !is_same;
-    if (status != STATUS_OK || is_same)
-        return status;
+    task->is_new = row == NULL || row->is_same == 0;
+    if (row != NULL && task->is_new && request->worker[0] != '\0')
+        return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
+                         "operation %.23s of this worker still runs, with other values", row->id);
+    if (!task->is_new) {
+        TRY(read_row(row, out, &numbers, err));
+        out->spec = &study->spec;
+        return STATUS_OK;
+    }
     TRY(trial_may_be_given(study, err));
     *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
     snprintf(out->study, sizeof out->study, "%s", task->study);
@@ -529,24 +514,20 @@ struct left_over {
 static enum status collect(struct db_conn *conn, void *arg, struct error *err)
 {
     struct left_over *left = arg;
-    struct db_rows    rows;
-    bool              more;
-    enum status       status;
-    TRY(db_query(conn, &rows, err, SQL_OPERATION_LEFT, BIND_NONE));
-    const struct row_operation_left *row = row_operation_left(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more) {
-        const struct suggest_request request = {
-            .count = row->count, .worker = row->worker, .fixed = row->fixed.bytes, .deadline_ms = row->deadline_ms};
+    struct db_rows    rows = db_query(conn, NULL, err, SQL_OPERATION_LEFT, BIND_NONE);
+    while (db_next(&rows)) {
+        const struct row_operation_left *row = row_operation_left(&rows);
+        const struct suggest_request     request = {
+                .count = row->count, .worker = row->worker, .fixed = row->fixed.bytes, .deadline_ms = row->deadline_ms};
         struct job *job = job_new(left->app, row->id, row->study, row->actor, &request, row->fixed.length);
         if (job == NULL) {
-            status = error_no_memory(err);
-            break;
+            rows.status = error_no_memory(err);
+        } else {
+            job->next = left->jobs;
+            left->jobs = job;
         }
-        job->next = left->jobs;
-        left->jobs = job;
     }
-    db_done(&rows);
-    return status;
+    return db_done(&rows);
 }
 
 enum status operations_resume(struct app *app, struct error *err)

@@ -107,48 +107,33 @@ static const char *or_empty(const char *text)
 
 /* A label stands in the canonical text as "key":"value"; a quote inside either is escaped, so this cannot match
  * anything else. */
-static enum status list_rows(struct db_rows *rows, struct caller *caller, struct study_page *out, int64_t limit,
-                             struct error *err)
-{
-    bool        more;
-    enum status status;
-    while ((status = db_next(rows, &more, err)) == STATUS_OK && more) {
-        if ((int64_t)out->len == limit) {
-            const struct study *last = &out->studies[limit - 1];
-            status = page_next_place(caller->arena, last->created_ms, last->id, &out->next_cursor, err);
-            break;
-        }
-        status = rows_study(row_study(rows), caller->arena, &out->studies[out->len], err);
-        if (status != STATUS_OK)
-            break;
-        out->len++;
-    }
-    db_done(rows);
-    return status;
-}
-
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct list               *work = arg;
+    struct study_page         *out = work->out;
     const struct study_filter *filter = work->filter;
-    const char                *bound = work->caller->resource;
+    struct arena              *arena = work->caller->arena;
     struct page_place          after;
     TRY(page_after_place(filter->cursor, &after, err));
     const char *label = "";
     if (filter->label_key != NULL)
-        label = codec_label(filter->label_key, or_empty(filter->label_value), work->caller->arena);
-    work->out->studies = ARENA_NEW(work->caller->arena, struct study, (size_t)filter->limit);
-    if (label == NULL || work->out->studies == NULL)
+        label = codec_label(filter->label_key, or_empty(filter->label_value), arena);
+    out->studies = ARENA_NEW(arena, struct study, (size_t)filter->limit);
+    if (label == NULL || out->studies == NULL)
         return error_no_memory(err);
-    struct db_rows rows;
-    TRY(db_query(conn, &rows, err, SQL_STUDY_LIST,
+    struct db_rows rows =
+        db_query(conn, arena, err, SQL_STUDY_LIST,
                  BIND(TEXT(or_empty(filter->state)), TEXT(or_empty(filter->name_part)), TEXT(label),
-                      INT(after.created_ms), TEXT(after.id), TEXT(bound), INT(filter->limit + 1))));
-    TRY(list_rows(&rows, work->caller, work->out, filter->limit, err));
-    for (size_t i = 0; i < work->out->len; i++) {
-        struct study *study = &work->out->studies[i];
-        TRY(spec_cache_get(work->app, conn, study->id, work->caller->arena, &study->spec, err));
+                      INT(after.created_ms), TEXT(after.id), TEXT(work->caller->resource), INT(filter->limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < filter->limit)
+        rows.status = rows_study(row_study(&rows), &out->studies[out->len++], err);
+    if (rows.has_row) {
+        const struct study *last = &out->studies[out->len - 1];
+        rows.status = page_next_place(arena, last->created_ms, last->id, &out->next_cursor, err);
     }
+    TRY(db_done(&rows));
+    for (struct study *study = out->studies; study < out->studies + out->len; study++)
+        TRY(spec_cache_get(work->app, conn, study->id, arena, &study->spec, err));
     return STATUS_OK;
 }
 

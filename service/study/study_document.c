@@ -28,7 +28,6 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
     struct work           *work = arg;
     struct study_document *out = work->out;
     struct arena          *arena = work->caller->arena;
-    struct db_rows         rows;
     TRY(spec_cache_study(work->app, conn, work->id, arena, &out->study, err));
     const struct spec *spec = &out->study.spec;
     size_t             total = (size_t)out->study.trials_total;
@@ -37,8 +36,8 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
                          "%zu images are too much for one document: read the trials page by page", total);
     TRY(transfer_snapshot(conn, work->id, spec, arena, &out->earlier, err));
     TRY(event_read(conn, work->id, arena, &out->events, err));
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))));
-    TRY(rows_trials(&rows, arena, &out->trials, &out->len, err));
+    TRY(rows_trials(db_query(conn, arena, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))),
+                    &out->trials, &out->len, err));
     for (size_t i = 0; i < out->len && spec->stopping.kind != STOP_RULE_OFF; i++)
         TRY(rows_curve(conn, work->id, arena, &out->trials[i], err));
     return STATUS_OK;

@@ -80,26 +80,22 @@ static bool fits(const struct plan *plan, const double *point)
 }
 
 /* Of the query's trials those that fit, while some are missing; *other: the first that does not fit, 0: none. */
-static enum status claim(struct db_rows *rows, struct plan *plan, int64_t *other, struct error *err)
+static enum status claim(struct db_rows rows, struct plan *plan, int64_t *other, struct error *err)
 {
-    bool        more = true;
-    enum status status = STATUS_OK;
+    struct arena_mark mark = arena_mark(rows.arena);
     *other = 0;
-    while (missing(plan) > 0 && (status = db_next(rows, &more, err)) == STATUS_OK && more) {
-        struct arena_mark mark = arena_mark(plan->caller->arena);
-        struct trial     *trial = &plan->out->trials[plan->out->len];
-        status = rows_trial(row_trial(rows), plan->caller->arena, trial, err);
-        if (status != STATUS_OK)
-            break;
-        if (fits(plan, trial->point)) {
+    while (missing(plan) > 0 && db_next(&rows)) {
+        struct trial *trial = &plan->out->trials[plan->out->len];
+        rows.status = rows_trial(row_trial(&rows), trial, err);
+        if (rows.status == STATUS_OK && fits(plan, trial->point)) {
             plan->out->len++;
-            continue;
+            mark = arena_mark(rows.arena);
+        } else if (rows.status == STATUS_OK) {
+            *other = *other == 0 ? trial->number : *other;
+            arena_release(rows.arena, mark);
         }
-        *other = *other == 0 ? trial->number : *other;
-        arena_release(plan->caller->arena, mark);
     }
-    db_done(rows);
-    return status;
+    return db_done(&rows);
 }
 
 static enum status fixed_conflict(struct error *err, int64_t trial, const char *what)
@@ -113,12 +109,11 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
 {
     if (plan->request->worker[0] == '\0')
         return STATUS_OK;
-    struct db_rows rows;
-    size_t         before = plan->out->len;
-    int64_t        other;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_OF_WORKER,
-                 BIND(TEXT(plan->id), TEXT(plan->request->worker), INT(plan->steady_ms))));
-    TRY(claim(&rows, plan, &other, err));
+    size_t  before = plan->out->len;
+    int64_t other;
+    TRY(claim(db_query(conn, plan->caller->arena, err, SQL_TRIAL_OF_WORKER,
+                       BIND(TEXT(plan->id), TEXT(plan->request->worker), INT(plan->steady_ms))),
+              plan, &other, err));
     if (other > 0 && missing(plan) > 0)
         return fixed_conflict(err, other, "is still this worker's and");
     return load_curves(conn, plan, plan->out->trials + before, plan->out->len - before, err);
@@ -156,15 +151,14 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
 /* A trial whose lease is over stays with its worker until it is handed on here; who comes back gets its own first. */
 static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    struct db_rows rows;
-    struct trial  *trials = plan->out->trials + plan->out->len;
-    size_t         before = plan->out->len;
-    int64_t        expired, queued;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_EXPIRED,
-                 BIND(TEXT(plan->id), INT(plan->steady_ms), TEXT(plan->request->worker))));
-    TRY(claim(&rows, plan, &expired, err));
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->id))));
-    TRY(claim(&rows, plan, &queued, err));
+    struct arena *arena = plan->caller->arena;
+    struct trial *trials = plan->out->trials + plan->out->len;
+    size_t        before = plan->out->len;
+    int64_t       expired, queued;
+    TRY(claim(db_query(conn, arena, err, SQL_TRIAL_EXPIRED,
+                       BIND(TEXT(plan->id), INT(plan->steady_ms), TEXT(plan->request->worker))),
+              plan, &expired, err));
+    TRY(claim(db_query(conn, arena, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->id))), plan, &queued, err));
     plan->unfit = expired > 0 ? expired : queued;
     size_t len = plan->out->len - before;
     for (size_t i = 0; i < len; i++)
@@ -175,16 +169,13 @@ static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct 
 /* How many of those there are that fit. */
 static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    struct db_rows rows;
-    bool           more, counts = plan->request->fixed == NULL;
-    enum status    status;
+    bool counts = plan->request->fixed == NULL;
     plan->waiting = counts ? plan->study.trials[TRIAL_QUEUED] : 0;
-    TRY(db_query(conn, &rows, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,
-                 BIND(TEXT(plan->id), INT(plan->steady_ms))));
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more)
+    struct db_rows rows = db_query(conn, NULL, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,
+                                   BIND(TEXT(plan->id), INT(plan->steady_ms)));
+    while (db_next(&rows))
         plan->waiting += counts ? row_count(&rows)->count : fits(plan, row_trial_point(&rows)->point.bytes);
-    db_done(&rows);
-    return status;
+    return db_done(&rows);
 }
 
 /* What a reader can see: enough to know whether anything is there to claim. */
@@ -371,13 +362,9 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
 static enum status all_handed_out(struct db_conn *conn, const struct plan *plan, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(plan->id))));
+    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(plan->id))));
     const struct row_trial_lease *row = row_trial_lease(&rows);
-    enum status                   status = db_next(&rows, &more, err);
-    const int64_t trial = status == STATUS_OK && more ? row->number : 0, ends = trial > 0 ? row->lease_ms : 0;
-    db_done(&rows);
-    TRY(status);
+    int64_t                       trial = row == NULL ? 0 : row->number, ends = row == NULL ? 0 : row->lease_ms;
     (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
                     "every trial is handed out: %lld running, the lease of trial %lld expires first",
                     (long long)plan->study.trials[TRIAL_RUNNING], (long long)trial);

@@ -84,14 +84,13 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task       *task = arg;
     struct trial_page *out = task->page;
-    struct db_rows     rows;
     TRY(load_study(conn, task, err));
     if (task->limit > (int64_t)trial_points_max(&task->study.spec.space))
         task->limit = (int64_t)trial_points_max(&task->study.spec.space);
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST,
-                 BIND(TEXT(task->id), INT(task->after), TEXT(task->filter->state == NULL ? "" : task->filter->state),
-                      INT(task->limit + 1))));
-    TRY(rows_trials(&rows, task->caller->arena, &out->trials, &out->len, err));
+    const char *state = task->filter->state == NULL ? "" : task->filter->state;
+    TRY(rows_trials(db_query(conn, task->caller->arena, err, SQL_TRIAL_LIST,
+                             BIND(TEXT(task->id), INT(task->after), TEXT(state), INT(task->limit + 1))),
+                    &out->trials, &out->len, err));
     for (size_t i = 0; i < out->len && task->filter->with_curves; i++)
         TRY(rows_curve(conn, task->id, task->caller->arena, &out->trials[i], err));
     if ((int64_t)out->len <= task->limit)
@@ -121,22 +120,18 @@ static enum status history(struct db_conn *conn, void *arg, struct error *err)
     out->items = ARENA_NEW(task->caller->arena, struct history_item, (size_t)task->limit);
     if (out->items == NULL)
         return error_no_memory(err);
-    struct db_rows rows;
-    bool           more;
-    enum status    status;
     int64_t        last = 0;
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_HISTORY,
-                 BIND(TEXT(task->id), REAL(sign), INT(task->after), INT(task->limit + 1))));
-    const struct row_history *row = row_history(&rows);
-    while ((status = db_next(&rows, &more, err)) == STATUS_OK && more && (int64_t)out->len < task->limit) {
+    struct db_rows rows = db_query(conn, NULL, err, SQL_TRIAL_HISTORY,
+                                   BIND(TEXT(task->id), REAL(sign), INT(task->after), INT(task->limit + 1)));
+    while (db_next(&rows) && (int64_t)out->len < task->limit) {
+        const struct row_history *row = row_history(&rows);
         last = row->revision;
         out->items[out->len++] = (struct history_item){
             .trial = row->trial, .at_ms = row->at_ms, .value = row->value, .best = has_best ? sign * row->best : NAN};
     }
-    db_done(&rows);
-    if (status != STATUS_OK || !more)
-        return status;
-    return page_next(task->caller->arena, last, &out->next_cursor, err);
+    if (rows.has_row)
+        rows.status = page_next(task->caller->arena, last, &out->next_cursor, err);
+    return db_done(&rows);
 }
 
 enum status trial_history(struct app *app, struct caller *caller, const char *id, const struct page *page,

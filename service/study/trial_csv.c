@@ -508,10 +508,10 @@ struct export
 static enum status read_export(struct db_conn *conn, void *arg, struct error *err)
 {
     struct export *work = arg;
-    struct db_rows rows;
     TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &work->study, err));
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))));
-    return rows_trials(&rows, work->caller->arena, &work->trials, &work->len, err);
+    return rows_trials(db_query(conn, work->caller->arena, err, SQL_TRIAL_LIST,
+                                BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))),
+                       &work->trials, &work->len, err);
 }
 
 static char *write_export(const struct export *work, size_t *length)

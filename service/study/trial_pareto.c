@@ -22,10 +22,9 @@ static enum status read_feasible(struct db_conn *conn, void *arg, struct error *
 {
     struct work         *work = arg;
     struct pareto_reply *out = work->out;
-    struct db_rows       rows;
     TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &out->study, err));
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(work->id))));
-    return rows_trials(&rows, work->caller->arena, &out->trials, &out->len, err);
+    return rows_trials(db_query(conn, work->caller->arena, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(work->id))), &out->trials,
+                       &out->len, err);
 }
 
 /* out [objectives], larger is better. */

@@ -37,34 +37,25 @@ static enum status find_repeat(struct db_conn *conn, struct report *work, struct
 {
     const struct report_request *request = work->request;
     struct db_rows               rows;
-    bool                         found, failed = false;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_GET,
-                 BIND(TEXT(work->id), INT(request->held.number), INT(work->trial.lease), INT(request->step))));
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_MEASUREMENT_GET,
+                BIND(TEXT(work->id), INT(request->held.number), INT(work->trial.lease), INT(request->step))));
     const struct row_verdict *row = row_verdict(&rows);
-    enum status               status = db_next(&rows, &found, err);
-    if (status == STATUS_OK && found && row->value != request->value)
-        status = error_set(err, STATUS_CONFLICT, "step_reported", "/step", "step %lld was reported with another value",
-                           (long long)request->step);
-    work->is_repeat = status == STATUS_OK && found;
+    work->is_repeat = row != NULL && row->value == request->value;
+    if (row != NULL && !work->is_repeat)
+        return error_set(err, STATUS_CONFLICT, "step_reported", "/step", "step %lld was reported with another value",
+                         (long long)request->step);
     if (work->is_repeat)
-        *work->out = (struct report_reply){.stop = row->stop != 0,
-                                           .reason = db_keep_text(row->reason, work->caller->arena, &failed),
-                                           .next_step = row->next_step};
-    db_done(&rows);
-    return status == STATUS_OK && failed ? error_no_memory(err) : status;
+        *work->out = (struct report_reply){.stop = row->stop != 0, .reason = row->reason, .next_step = row->next_step};
+    return STATUS_OK;
 }
 
 static enum status find_last(struct db_conn *conn, struct report *work, int64_t *last, struct error *err)
 {
     struct db_rows rows;
-    bool           more;
-    TRY(db_query(conn, &rows, err, SQL_MEASUREMENT_LAST,
-                 BIND(TEXT(work->id), INT(work->trial.number), INT(work->trial.lease))));
-    const struct row_step *row = row_step(&rows);
-    enum status            status = db_next(&rows, &more, err);
-    *last = status == STATUS_OK && more ? row->step : 0;
-    db_done(&rows);
-    return status;
+    TRY(db_find(conn, NULL, &rows, err, SQL_MEASUREMENT_LAST,
+                BIND(TEXT(work->id), INT(work->trial.number), INT(work->trial.lease))));
+    *last = row_step(&rows)->step;
+    return STATUS_OK;
 }
 
 static enum status check_running(const struct trial *trial, struct error *err)

@@ -8,14 +8,9 @@ static enum status newest(struct db_conn *conn, const struct study *study, struc
                           struct error *err)
 {
     struct db_rows rows;
-    bool           more;
     *out = trial_none();
-    TRY(db_query(conn, &rows, err, SQL_TRIAL_NEWEST_VISIT, BIND(TEXT(study->id))));
-    enum status status = db_next(&rows, &more, err);
-    if (status == STATUS_OK && more)
-        status = rows_trial(row_trial(&rows), arena, out, err);
-    db_done(&rows);
-    return status;
+    TRY(db_find(conn, arena, &rows, err, SQL_TRIAL_NEWEST_VISIT, BIND(TEXT(study->id))));
+    return row_trial(&rows) == NULL ? STATUS_OK : rows_trial(row_trial(&rows), out, err);
 }
 
 static size_t steps_of(const struct spec *spec, const double *values)
