@@ -33,6 +33,12 @@ static double uniform(uint64_t word)
     return (double)((word >> 11) + 1) * 0x1p-53; /* never 0: its logarithm is taken */
 }
 
+enum status random_draw(void *arg, void *out, size_t length, struct error *err)
+{
+    (void)arg;
+    return random_bytes(out, length, err);
+}
+
 enum status random_normals(double *out, size_t n, struct error *err)
 {
     static const double two_pi = 6.283185307179586476925286766559;

@@ -11,6 +11,9 @@
 /* INTERNAL "no_randomness" when the generator fails; out is then all zero. */
 MUST_CHECK enum status random_bytes(void *out, size_t length, struct error *err);
 
+/* The same as a source of bits that takes an argument, which is not used. */
+MUST_CHECK enum status random_draw(void *arg, void *out, size_t length, struct error *err);
+
 /* n independent standard normals, by Box and Muller from uniforms of 53 bits in (0, 1]. */
 MUST_CHECK enum status random_normals(double *out, size_t n, struct error *err);
 

@@ -234,6 +234,11 @@ enum status client_send(struct client *client, const struct client_request *requ
     return status;
 }
 
+enum status client_bad_reply(struct error *err)
+{
+    return error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's answer is not understood");
+}
+
 enum status client_json(struct client *client, const char *method, const char *path, json_t *body, json_t **reply,
                         struct error *err)
 {
@@ -257,7 +262,7 @@ enum status client_json(struct client *client, const char *method, const char *p
     if (status == STATUS_OK && reply != NULL) {
         *reply = json_loadb(answer.bytes != NULL ? answer.bytes : "", answer.length, 0, NULL);
         if (*reply == NULL)
-            status = error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's answer is not JSON");
+            status = client_bad_reply(err);
     }
     free(answer.bytes);
     return status;

@@ -52,4 +52,7 @@ MUST_CHECK enum status client_send(struct client *client, const struct client_re
 MUST_CHECK enum status client_json(struct client *client, const char *method, const char *path, json_t *body,
                                    json_t **reply, struct error *err);
 
+/* INTERNAL "bad_reply", for an answer that lacks what it must have. */
+enum status client_bad_reply(struct error *err);
+
 #endif

@@ -3,6 +3,7 @@
 #include "service/cli/client.h"
 #include "service/base/file.h"
 #include "service/cli/plain.h"
+#include "service/cli/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static const struct {
     {"backup_exists", COMMAND_SCHEMA},  {"unreachable", COMMAND_UNREACHABLE},
 };
 
-int command_fail(const struct error *err)
+/* Prints "gnomon: <text>" on standard error; the exit code that belongs to the error. */
+static int fail(const struct error *err)
 {
     fputs("gnomon: ", stderr);
     plain_print(stderr, err->text);
@@ -30,11 +32,31 @@ int command_fail(const struct error *err)
     return err->status == STATUS_INTERNAL ? COMMAND_INTERNAL : COMMAND_FAILED;
 }
 
-enum status command_check_study(const char *id, struct error *err)
+int command_execute(const struct command *command, char **arguments)
 {
-    if (id[0] != '\0' && strlen(id) <= 40 && id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0')
+    struct error        err;
+    void               *options = calloc(1, command->options_bytes);
+    struct command_call call = {.options = options, .exit_code = COMMAND_DONE};
+    enum status         status = options == NULL ? error_no_memory(&err)
+                                                 : options_read(command->options, arguments, options, call.operands,
+                                                                command->operands_max, &err);
+    if (status == STATUS_OK && command->watches_signals)
+        process_watch_signals();
+    if (status == STATUS_OK)
+        status = command->run(&call, &err);
+    client_close(call.client);
+    free(options);
+    return status == STATUS_OK ? call.exit_code : fail(&err);
+}
+
+enum status command_check_id(const char *flag, const char *prefix, const char *id, struct error *err)
+{
+    size_t length = strlen(prefix);
+    if (strncmp(id, prefix, length) == 0 && id[length] == '_' && strlen(id) <= 40 &&
+        id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0')
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "usage", "", "--study takes an id like std_abcdefghij234567, not %.40s", id);
+    return error_set(err, STATUS_INVALID, "usage", "", "--%s takes an id like %s_abcdefghij234567, not %.40s", flag,
+                     prefix, id);
 }
 
 enum status command_connect(const struct command_server *at, struct client **out, struct error *err)

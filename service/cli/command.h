@@ -9,14 +9,29 @@
 #include <stdbool.h>
 
 struct client; /* service/cli/client.h */
+struct command_call;
 
 struct command {
     const char               *name;
     const char               *operands; /* for the help: "create|list|revoke [ID]", or "" */
     const char               *summary;
     const struct options_row *options;
-    int (*run)(char **arguments); /* after the name, NULL at the end; the exit code */
+    size_t                    options_bytes, operands_max; /* of the struct that the table fills; of the operands */
+    bool                      watches_signals;             /* as process_watch_signals, from before run on */
+    enum status (*run)(struct command_call *call, struct error *err);
 };
+
+enum { COMMAND_OPERANDS_MAX = 2 };
+
+struct command_call {
+    const void    *options; /* the command's struct, filled */
+    const char    *operands[COMMAND_OPERANDS_MAX];
+    struct client *client;    /* for command_connect; closed behind the command */
+    int            exit_code; /* when run says STATUS_OK; COMMAND_DONE unless run sets another */
+};
+
+/* Reads the arguments (after the name, NULL at the end), runs, and prints what went wrong; the exit code. */
+int command_execute(const struct command *command, char **arguments);
 
 extern const struct command command_serve, command_run, command_demo, command_token, command_project, command_curate,
     command_agent, command_export, command_import, command_routes, command_key, command_ledger, command_audit,
@@ -36,11 +51,8 @@ enum {
         78, /* a store that this version does not take as it is: a later or an unknown schema, an old backup */
 };
 
-/* Prints "gnomon: <text>" on standard error; the exit code that belongs to the error. */
-int command_fail(const struct error *err);
-
-/* INVALID "usage" unless it looks like a study's id: it becomes part of a path. */
-MUST_CHECK enum status command_check_study(const char *id, struct error *err);
+/* INVALID "usage" unless it looks like an id: prefix, '_' and what follows.  It becomes part of a path. */
+MUST_CHECK enum status command_check_id(const char *flag, const char *prefix, const char *id, struct error *err);
 
 /* Where the service is, and who asks: a member "at" of each client's options, filled by COMMAND_SERVER_ROWS. */
 struct command_server {
@@ -59,26 +71,45 @@ MUST_CHECK enum status command_connect_local(const char *folder, struct client *
 #define COMMAND_SERVER_ROW(type, member)                                                                       \
     {                                                                                                          \
         .flag = "server", .environment = "GNOMON_SERVER", .value = "URL", .fallback = "http://127.0.0.1:8080", \
-        .kind = OPTIONS_TEXT, .offset = offsetof(type, member), .help = "where the service is"                 \
+        .offset = offsetof(type, member), .help = "where the service is"                                       \
     }
 #define COMMAND_SERVER_ROWS(type)                                                                               \
     COMMAND_SERVER_ROW(type, at.url),                                                                           \
         {.flag = "token-file",                                                                                  \
          .environment = "GNOMON_TOKEN_FILE",                                                                    \
          .value = "FILE",                                                                                       \
-         .kind = OPTIONS_TEXT,                                                                                  \
          .offset = offsetof(type, at.token_file),                                                               \
          .help = "a file with the token; without it, GNOMON_TOKEN has the token"},                              \
         {.flag = "cacert",                                                                                      \
          .environment = "GNOMON_CACERT",                                                                        \
          .value = "FILE",                                                                                       \
-         .kind = OPTIONS_TEXT,                                                                                  \
          .offset = offsetof(type, at.ca_file),                                                                  \
          .help = "certificates (PEM) of the authorities that may vouch for an https:// server, instead of the " \
                  "system's"},                                                                                   \
     {                                                                                                           \
         .flag = "insecure-http", .kind = OPTIONS_SWITCH, .offset = offsetof(type, at.insecure_http),            \
         .help = "allow http:// to another machine: whoever is in between reads the token and everything else"   \
+    }
+#define COMMAND_STUDY_ROW(type)                                                                                     \
+    {                                                                                                               \
+        .flag = "study", .value = "ID", .offset = offsetof(type, study), .is_required = true, .help = "which study" \
+    }
+/* The limit of a struct patience. */
+#define COMMAND_PATIENCE_ROW(type)                                                                               \
+    {                                                                                                            \
+        .flag = "patience", .environment = "GNOMON_PATIENCE", .value = "SECONDS", .kind = OPTIONS_INT, .min = 0, \
+        .max = 604800, .fallback = "300", .offset = offsetof(type, patience_seconds),                            \
+        .help = "how long the server may be away before this gives up"                                           \
+    }
+#define COMMAND_LISTEN_ROW(type)                                                                              \
+    {                                                                                                         \
+        .flag = "listen", .environment = "GNOMON_LISTEN", .value = "HOST:PORT", .fallback = "127.0.0.1:8080", \
+        .offset = offsetof(type, listen), .help = "where to answer; port 0 takes any free one"                \
+    }
+#define COMMAND_EXAMPLES_ROW(type)                                                                        \
+    {                                                                                                     \
+        .flag = "examples", .value = "DIR", .fallback = "tests/data", .offset = offsetof(type, examples), \
+        .help = "the folder with the demo's example data"                                                 \
     }
 #define COMMAND_DATA_ROW(type)                                                                                    \
     {                                                                                                             \

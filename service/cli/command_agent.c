@@ -24,95 +24,46 @@ enum { FAILURES_MAX = 5, POLL_MIN_MS = 50, POLL_MAX_MS = 2000, ARENA_BYTES = 256
 struct agent_options {
     struct command_server at;
     const char           *federation, *measure, *journal;
-    int64_t               trials, patience_s, wait_s, seed;
+    int64_t               trials, patience_seconds, wait_seconds, seed;
 };
 
-#define MEMBER(name) .offset = offsetof(struct agent_options, name)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct agent_options, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct agent_options),
-    {.flag = "federation",
-     .value = "ID",
-     .kind = OPTIONS_TEXT,
-     MEMBER(federation),
-     .is_required = true,
+    {OPTION("federation", "ID", federation), .is_required = true,
      .help = "the federation in which the token has a seat"},
-    {.flag = "measure",
-     .value = "CMD",
-     .kind = OPTIONS_TEXT,
-     MEMBER(measure),
-     .is_required = true,
+    {OPTION("measure", "CMD", measure), .is_required = true,
      .help =
          "run by /bin/sh; gets the point as a JSON object on standard input, prints one number; exit codes 1 to 125 "
          "say that this point cannot be measured"},
-    {.flag = "trials",
-     .value = "N",
-     .kind = OPTIONS_INT,
-     MEMBER(trials),
-     .fallback = "0",
-     .min = 0,
-     .max = 1000000,
+    {OPTION("trials", "N", trials), .kind = OPTIONS_INT, .fallback = "0", .min = 0, .max = 1000000,
      .help = "how many trials to make in all; 0: the initial ones and one for each round.  What is left when the "
              "federation is over is made alone"},
-    {.flag = "journal",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(journal),
+    {OPTION("journal", "FILE", journal),
      .help = "where the agent's data are kept; by default ./FEDERATION-AGENT.journal"},
-    {.flag = "wait",
-     .value = "SECONDS",
-     .kind = OPTIONS_INT,
-     MEMBER(wait_s),
-     .fallback = "3600",
-     .min = 0,
-     .max = 604800,
+    {OPTION("wait", "SECONDS", wait_seconds), .kind = OPTIONS_INT, .fallback = "3600", .min = 0, .max = 604800,
      .help = "how long to wait for the others in one round before the next trial is made without them"},
-    {.flag = "seed",
-     .value = "N",
-     .kind = OPTIONS_INT,
-     MEMBER(seed),
-     .fallback = "-1",
-     .min = -1,
-     .max = 9007199254740991.0,
+    {OPTION("seed", "N", seed), .kind = OPTIONS_INT, .fallback = "-1", .min = -1, .max = 9007199254740991.0,
      .help = "of a new journal's random choices; -1: from the system"},
-    {.flag = "patience",
-     .environment = "GNOMON_PATIENCE",
-     .value = "SECONDS",
-     .kind = OPTIONS_INT,
-     MEMBER(patience_s),
-     .fallback = "300",
-     .min = 0,
-     .max = 604800,
-     .help = "how long the server may be away before this gives up"},
+    COMMAND_PATIENCE_ROW(struct agent_options),
     {.flag = NULL},
 };
 
 struct agent {
-    struct agent_options   options;
-    struct patience        patience;
-    struct arena           arena; /* of the specification */
-    struct federation_spec spec;
-    struct agent_log       log;
-    char                   features_sha256[65];
-    int64_t                seat, initial, sent; /* sent: the last round this process has sent for */
-    bool                   is_over;             /* the federation is */
-    bool                   is_alone;            /* it was before this trial was chosen */
-    double                *vector;              /* [features] */
-    struct proposal        proposal;
-    size_t                 measured, failures_in_a_row;
+    const struct agent_options *options;
+    struct patience             patience;
+    struct arena                arena; /* of the specification */
+    struct federation_spec      spec;
+    struct agent_log            log;
+    char                        features_sha256[65];
+    int64_t                     seat, initial, trials; /* trials: to make in all */
+    int64_t                     sent;                  /* the last round this process has sent for */
+    bool                        is_over;               /* the federation is */
+    bool                        is_alone;              /* it was before this trial was chosen */
+    double                     *vector;                /* [features] */
+    struct proposal             proposal;
+    size_t                      measured, failures_in_a_row;
 };
-
-static enum status call(struct agent *a, const char *method, const char *rest, json_t *body, json_t **reply,
-                        struct error *err)
-{
-    char path[320];
-    snprintf(path, sizeof path, "/v1/federations/%.40s%s", a->options.federation, rest);
-    return patience_json(&a->patience, method, path, body, reply, err);
-}
-
-static enum status bad_reply(struct error *err)
-{
-    return error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's answer is not understood");
-}
 
 /* ---- joining ---- */
 
@@ -122,13 +73,13 @@ static enum status find_seat(struct agent *a, struct error *err)
     TRY(patience_json(&a->patience, "GET", "/v1/whoami", NULL, &who, err));
     const char *resource = json_string_value(json_object_get(who, "resource"));
     const char *agent = json_string_value(json_object_get(who, "agent"));
-    bool        is_member = resource != NULL && agent != NULL && strcmp(resource, a->options.federation) == 0;
+    bool        is_member = resource != NULL && agent != NULL && strcmp(resource, a->options->federation) == 0;
     a->seat = is_member ? strtoll(agent, NULL, 10) : 0;
     json_decref(who);
     return a->seat > 0
                ? STATUS_OK
                : error_set(err, STATUS_FORBIDDEN, "other_agent", "",
-                           "the token is not of an agent of %.40s: 'POST ../agents' makes one", a->options.federation);
+                           "the token is not of an agent of %.40s: 'POST ../agents' makes one", a->options->federation);
 }
 
 static enum status set_region(struct agent *a, struct error *err)
@@ -151,7 +102,7 @@ static enum status read_federation(struct agent *a, struct error *err)
     static const char *const members[] = {"metrics", "space",         "algorithm", "seats",  "minimum_agents",
                                           "rounds",  "round_seconds", "weights",   "privacy"};
     json_t                  *shown = NULL, *spec = json_object();
-    enum status              status = call(a, "GET", "", NULL, &shown, err);
+    enum status              status = patience_call(&a->patience, "GET", "", NULL, &shown, err);
     for (size_t i = 0; i < sizeof members / sizeof *members && status == STATUS_OK; i++) {
         json_t *member = json_object_get(shown, members[i]);
         if (member != NULL)
@@ -189,7 +140,7 @@ static enum status check_features(struct agent *a, struct error *err)
     struct rff              rff;
     json_t                 *reply = NULL;
     TRY(fts_features(&shared, &a->spec.study.space, &a->arena, &rff, err));
-    TRY(call(a, "GET", "/random-features", NULL, &reply, err));
+    TRY(patience_call(&a->patience, "GET", "/random-features", NULL, &reply, err));
     const json_t *rows = json_object_get(reply, "features");
     const char   *digest = json_string_value(json_object_get(reply, "sha256"));
     bool is_same = json_array_size(rows) == rff.count && digest != NULL && strcmp(digest, a->features_sha256) == 0;
@@ -204,24 +155,20 @@ static enum status check_features(struct agent *a, struct error *err)
 static enum status open_log(struct agent *a, struct error *err)
 {
     char                  path[256];
-    struct agent_identity identity = {.federation = a->options.federation,
+    struct agent_identity identity = {.federation = a->options->federation,
                                       .features_sha256 = a->features_sha256,
                                       .seat = a->seat,
-                                      .seed = (uint64_t)a->options.seed};
-    snprintf(path, sizeof path, "%.40s-%lld.journal", a->options.federation, (long long)a->seat);
-    if (a->options.seed < 0) {
+                                      .seed = (uint64_t)a->options->seed};
+    snprintf(path, sizeof path, "%.40s-%lld.journal", a->options->federation, (long long)a->seat);
+    if (a->options->seed < 0) {
         TRY(random_bytes(&identity.seed, sizeof identity.seed, err));
         identity.seed >>= 11;
     }
-    return agent_log_open(a->options.journal != NULL ? a->options.journal : path, &identity, &a->spec, &a->log, err);
+    return agent_log_open(a->options->journal != NULL ? a->options->journal : path, &identity, &a->spec, &a->log, err);
 }
 
 static enum status join(struct agent *a, struct error *err)
 {
-    if (strncmp(a->options.federation, "fed_", 4) != 0)
-        return error_set(err, STATUS_INVALID, "usage", "", "--federation takes an id like fed_abcdefghij234567");
-    TRY(command_check_study(a->options.federation, err));
-    TRY(command_connect(&a->options.at, &a->patience.client, err));
     TRY(find_seat(a, err));
     TRY(read_federation(a, err));
     TRY(check_features(a, err));
@@ -230,10 +177,9 @@ static enum status join(struct agent *a, struct error *err)
     if (a->vector == NULL || a->proposal.point == NULL)
         return error_no_memory(err);
     TRY(open_log(a, err));
-    if (a->options.trials == 0)
-        a->options.trials = a->initial + a->spec.rounds;
+    a->trials = a->options->trials > 0 ? a->options->trials : a->initial + a->spec.rounds;
     fprintf(stderr, "gnomon: agent %lld of %lld, %lld of %lld trials in the journal\n", (long long)a->seat,
-            (long long)a->spec.seats, (long long)a->log.trials, (long long)a->options.trials);
+            (long long)a->spec.seats, (long long)a->log.trials, (long long)a->trials);
     return STATUS_OK;
 }
 
@@ -244,7 +190,7 @@ static enum status measure(struct agent *a, double *value, struct error *err)
 {
     json_t     *json = codec_point_json(&a->spec.study, a->log.point);
     char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    enum status status = text == NULL ? error_no_memory(err) : measure_run(a->options.measure, text, value, err);
+    enum status status = text == NULL ? error_no_memory(err) : measure_run(a->options->measure, text, value, err);
     json_decref(json);
     free(text);
     return status;
@@ -263,8 +209,8 @@ static enum status run_trial(struct agent *a, struct error *err)
                                "the measure command failed for %d trials in a row", FAILURES_MAX);
     a->failures_in_a_row = 0;
     a->measured++;
-    fprintf(stderr, "gnomon: trial %lld of %lld, value %.6g, best %.6g%s\n", (long long)trial,
-            (long long)a->options.trials, value, a->log.best, a->is_alone ? ", alone" : "");
+    fprintf(stderr, "gnomon: trial %lld of %lld, value %.6g, best %.6g%s\n", (long long)trial, (long long)a->trials,
+            value, a->log.best, a->is_alone ? ", alone" : "");
     return STATUS_OK;
 }
 
@@ -289,7 +235,7 @@ static enum status read_state(struct agent *a, struct state *out, struct error *
     json_t     *reply = NULL;
     const char *name = "";
     json_int_t  closed = 0, received = 0;
-    TRY(call(a, "GET", "", NULL, &reply, err));
+    TRY(patience_call(&a->patience, "GET", "", NULL, &reply, err));
     int failure =
         json_unpack(reply, "{s:s, s:I, s:I}", "state", &name, "rounds_closed", &closed, "received", &received);
     const char *reason = json_string_value(json_object_get(reply, "reason"));
@@ -297,7 +243,7 @@ static enum status read_state(struct agent *a, struct state *out, struct error *
     snprintf(out->name, sizeof out->name, "%s", name);
     snprintf(out->reason, sizeof out->reason, "%s", reason == NULL ? "" : reason);
     json_decref(reply);
-    return failure == 0 ? STATUS_OK : bad_reply(err);
+    return failure == 0 ? STATUS_OK : client_bad_reply(err);
 }
 
 static enum status take_broadcast(struct agent *a, int64_t round, const json_t *reply, struct error *err)
@@ -312,7 +258,7 @@ static enum status take_broadcast(struct agent *a, int64_t round, const json_t *
     for (size_t i = 0; i < wanted * features; i++) {
         const json_t *number = json_array_get(json_array_get(rows, i / features), i % features);
         if (len != wanted || !json_is_number(number))
-            return bad_reply(err);
+            return client_bad_reply(err);
         matrix[i] = json_number_value(number);
     }
     enum status status = agent_log_received(&a->log, round, matrix, wanted, a->seat, err);
@@ -326,7 +272,7 @@ static enum status receive(struct agent *a, int64_t round, struct error *err)
     char    path[64];
     json_t *reply = NULL;
     snprintf(path, sizeof path, "/rounds/%lld/broadcast", (long long)round);
-    TRY(call(a, "GET", path, NULL, &reply, err));
+    TRY(patience_call(&a->patience, "GET", path, NULL, &reply, err));
     enum status status = take_broadcast(a, round, reply, err);
     json_decref(reply);
     return status;
@@ -344,7 +290,7 @@ static enum status send(struct agent *a, int64_t round, struct error *err)
             (void)json_array_append_new(body, json_real(a->vector[i]));
         snprintf(path, sizeof path, "/rounds/%lld/messages/%lld?features=%s", (long long)round, (long long)a->seat,
                  a->features_sha256);
-        status = call(a, "PUT", path, body, NULL, err);
+        status = patience_call(&a->patience, "PUT", path, body, NULL, err);
     }
     if (status == STATUS_OK || status == STATUS_CONFLICT || status == STATUS_NUMERIC)
         a->sent = round;
@@ -384,7 +330,7 @@ static enum status take_part(struct agent *a, struct error *err)
             TRY(send(a, state.round, err));
             continue;
         }
-        if (waited_ms >= a->options.wait_s * 1000) {
+        if (waited_ms >= a->options->wait_seconds * 1000) {
             fprintf(stderr, "gnomon: round %lld is late (%lld of %lld have sent): going on without it\n",
                     (long long)state.round, (long long)state.received, (long long)a->spec.seats);
             return STATUS_OK;
@@ -403,7 +349,7 @@ static enum status work(struct agent *a, struct error *err)
             TRY(run_trial(a, err));
             continue;
         }
-        if (a->log.trials >= a->options.trials)
+        if (a->log.trials >= a->trials)
             return STATUS_OK;
         a->is_alone = a->is_over;
         if (a->log.trials >= a->initial && a->log.values > 0 && !a->is_over)
@@ -424,32 +370,29 @@ static void tell_best(const struct agent *a)
     free(text);
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error  err;
-    struct agent *a = calloc(1, sizeof *a);
-    if (a == NULL)
-        return COMMAND_INTERNAL;
-    a->log.file.fd = -1;
-    arena_init(&a->arena, ARENA_BYTES);
-    enum status status = options_read(options_table, arguments, &a->options, NULL, 0, &err);
-    process_watch_signals();
-    a->patience.limit_ms = (long)a->options.patience_s * 1000;
+    const struct agent_options *options = call->options;
+    struct agent                a = {.options = options, .log.file.fd = -1};
+    TRY(command_check_id("federation", "fed", options->federation, err));
+    TRY(command_connect(&options->at, &call->client, err));
+    a.patience = (struct patience){.client = call->client,
+                                   .collection = "federations",
+                                   .id = options->federation,
+                                   .limit_ms = (long)options->patience_seconds * 1000};
+    arena_init(&a.arena, ARENA_BYTES);
+    enum status status = join(&a, err);
     if (status == STATUS_OK)
-        status = join(a, &err);
-    if (status == STATUS_OK)
-        status = work(a, &err);
+        status = work(&a, err);
     if (process_is_stopped())
-        status = error_set(&err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
+        status = process_check_stopped(err);
     if (status == STATUS_OK)
-        fprintf(stderr, "gnomon: done: %lld trials\n", (long long)a->log.trials);
-    if (a->log.values > 0)
-        tell_best(a);
-    client_close(a->patience.client);
-    agent_log_close(&a->log);
-    arena_fini(&a->arena);
-    free(a);
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+        fprintf(stderr, "gnomon: done: %lld trials\n", (long long)a.log.trials);
+    if (a.log.values > 0)
+        tell_best(&a);
+    agent_log_close(&a.log);
+    arena_fini(&a.arena);
+    return status;
 }
 
 const struct command command_agent = {
@@ -457,5 +400,7 @@ const struct command command_agent = {
     .operands = "",
     .summary = "an agent of a federation: choose, measure and keep here, send vectors only",
     .options = options_table,
+    .options_bytes = sizeof(struct agent_options),
+    .watches_signals = true,
     .run = run,
 };

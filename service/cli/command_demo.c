@@ -23,24 +23,18 @@ struct demo_options {
     const char *server, *data, *examples;
 };
 
-#define MEMBER(member) .offset = offsetof(struct demo_options, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROW(struct demo_options, server),
     COMMAND_DATA_ROW(struct demo_options),
-    {.flag = "examples",
-     .value = "DIR",
-     .kind = OPTIONS_TEXT,
-     MEMBER(examples),
-     .fallback = "tests/data",
-     .help = "the folder with the example data"},
+    COMMAND_EXAMPLES_ROW(struct demo_options),
     {.flag = NULL},
 };
 
 struct demo {
-    struct demo_options options;
-    struct client      *client; /* through the Unix socket */
-    struct csv_table    table;
-    double             *values; /* [table.rows] of the column that is optimised, larger is better */
+    const struct demo_options *options;
+    struct client             *client; /* through the Unix socket */
+    struct csv_table           table;
+    double                    *values; /* [table.rows] of the column that is optimised, larger is better */
 };
 
 /* ---- what a result is compared with ---- */
@@ -72,7 +66,7 @@ static enum status read_table(struct demo *demo, const char *file, const char *c
     csv_table_free(&demo->table);
     free(demo->values);
     demo->values = NULL;
-    snprintf(path, sizeof path, "%.900s/%s", demo->options.examples, file);
+    snprintf(path, sizeof path, "%.900s/%s", demo->options->examples, file);
     TRY(csv_table_read(path, &demo->table, err));
     TRY(csv_table_column(&demo->table, column, &j, err));
     demo->values = malloc((demo->table.rows + 1) * sizeof *demo->values);
@@ -185,7 +179,7 @@ static enum status tune_once(struct demo *demo, const char *study, double *best,
     TRY(post(demo, study, "/suggest", json_pack("{s:i}", "count", 1), &reply, err));
     enum status status = STATUS_OK;
     if (json_unpack(reply, "{s:[{s:I, s:o}]}", "trials", "number", &number, "point", &point) != 0)
-        status = error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server's suggestion is not understood");
+        status = client_bad_reply(err);
     if (status == STATUS_OK)
         status = find_nearest(demo, point, &row, err);
     json_decref(reply);
@@ -216,38 +210,35 @@ static enum status tune(struct demo *demo, struct error *err)
 /* ---- 2. private outsourcing ---- */
 
 struct paths {
-    char own[PATH_BYTES], data[PATH_BYTES], matrix[PATH_BYTES], manifest[PATH_BYTES], secret[PATH_BYTES],
-        token[PATH_BYTES], key[PATH_BYTES], ledger[PATH_BYTES];
+    char data[PATH_BYTES], matrix[PATH_BYTES], manifest[PATH_BYTES], secret[PATH_BYTES], token[PATH_BYTES],
+        key[PATH_BYTES], ledger[PATH_BYTES];
 };
 
 static void make_paths(const struct demo *demo, struct paths *paths)
 {
-    process_own_path(paths->own, sizeof paths->own);
-    snprintf(paths->data, PATH_BYTES, "%.900s/housing/housing_2000.csv", demo->options.examples);
-    snprintf(paths->matrix, PATH_BYTES, "%.900s/demo/houses.npy", demo->options.data);
-    snprintf(paths->manifest, PATH_BYTES, "%.900s/demo/houses.json", demo->options.data);
-    snprintf(paths->secret, PATH_BYTES, "%.900s/demo/houses.secret", demo->options.data);
-    snprintf(paths->token, PATH_BYTES, "%.900s/demo/curator.token", demo->options.data);
-    snprintf(paths->key, PATH_BYTES, "%.900s/demo/curator.key", demo->options.data);
-    snprintf(paths->ledger, PATH_BYTES, "%.900s/demo/houses.ledger", demo->options.data);
+    snprintf(paths->data, PATH_BYTES, "%.900s/housing/housing_2000.csv", demo->options->examples);
+    snprintf(paths->matrix, PATH_BYTES, "%.900s/demo/houses.npy", demo->options->data);
+    snprintf(paths->manifest, PATH_BYTES, "%.900s/demo/houses.json", demo->options->data);
+    snprintf(paths->secret, PATH_BYTES, "%.900s/demo/houses.secret", demo->options->data);
+    snprintf(paths->token, PATH_BYTES, "%.900s/demo/curator.token", demo->options->data);
+    snprintf(paths->key, PATH_BYTES, "%.900s/demo/curator.key", demo->options->data);
+    snprintf(paths->ledger, PATH_BYTES, "%.900s/demo/houses.ledger", demo->options->data);
 }
 
-static enum status run_own(char *const *arguments, struct error *err)
+static enum status run_own(const char *const *arguments, struct error *err)
 {
     struct process process;
     fflush(stdout);
-    TRY(process_start(&(struct process_options){.arguments = arguments}, &process, err));
+    TRY(process_start(&(struct process_options){.arguments = arguments, .is_own = true}, &process, err));
     int code = process_wait(&process);
-    if (process_is_stopped())
-        return error_set(err, STATUS_BUSY, "interrupted", "", "interrupted");
+    TRY(process_check_stopped(err));
     return code == 0 ? STATUS_OK
                      : error_set(err, STATUS_INTERNAL, "demo", "", "gnomon %s ended with code %d", arguments[1], code);
 }
 
-static enum status make_key(struct paths *paths, struct error *err)
+static enum status make_key(const struct paths *paths, struct error *err)
 {
-    char  command[] = "key", out[] = "--out";
-    char *arguments[] = {paths->own, command, out, paths->key, NULL};
+    const char *arguments[] = {"gnomon", "key", "--out", paths->key, NULL};
     if (access(paths->key, F_OK) == 0)
         return STATUS_OK;
     printf("the curator's public key, for the study: ");
@@ -255,26 +246,36 @@ static enum status make_key(struct paths *paths, struct error *err)
 }
 
 /* Centre, length-scales and radius are what anybody knows of California: where it lies, and what people earn there. */
-static enum status project(struct paths *paths, struct error *err)
+static enum status project(const struct paths *paths, struct error *err)
 {
-    char command[] = "project", in[] = "--in", columns[] = "--columns=longitude,latitude,median_income",
-         centre[] = "--centre=-119.5,37,5", scales[] = "--length-scales=1,1,2", radius[] = "--radius=7",
-         epsilon[] = "--epsilon=2.718", key[] = "--key", ledger[] = "--ledger", out[] = "--out";
-    char *arguments[] = {paths->own, command, in,         paths->data, columns,       centre, scales,        radius,
-                         epsilon,    key,     paths->key, ledger,      paths->ledger, out,    paths->matrix, NULL};
+    const char *arguments[] = {"gnomon",
+                               "project",
+                               "--columns=longitude,latitude,median_income",
+                               "--centre=-119.5,37,5",
+                               "--length-scales=1,1,2",
+                               "--radius=7",
+                               "--epsilon=2.718",
+                               "--in",
+                               paths->data,
+                               "--key",
+                               paths->key,
+                               "--ledger",
+                               paths->ledger,
+                               "--out",
+                               paths->matrix,
+                               NULL};
     return run_own(arguments, err);
 }
 
-static enum status show_ledger(struct paths *paths, struct error *err)
+static enum status show_ledger(const struct paths *paths, struct error *err)
 {
-    char  command[] = "ledger", ledger[] = "--ledger";
-    char *arguments[] = {paths->own, command, ledger, paths->ledger, NULL};
+    const char *arguments[] = {"gnomon", "ledger", "--ledger", paths->ledger, NULL};
     return run_own(arguments, err);
 }
 
 /* As a curator must: the table is released once, and the release serves every run.  *is_there false: the ledger has one
  * whose files are gone, and another would be another charge. */
-static enum status release(struct paths *paths, bool *is_there, struct error *err)
+static enum status release(const struct paths *paths, bool *is_there, struct error *err)
 {
     bool has_files =
         access(paths->matrix, F_OK) == 0 && access(paths->manifest, F_OK) == 0 && access(paths->secret, F_OK) == 0;
@@ -303,8 +304,8 @@ static enum status create_private_study(struct demo *demo, const struct paths *p
     json_t *manifest = json_loadb(text, length, 0, NULL);
     free(text);
     json_unpack(manifest, "{s:I, s:I, s:s}", "rows", &rows, "columns", &columns, "key", &key);
-    json_t *space = json_pack("{s:s, s:I, s:I, s:b, s:s}", "type", "candidates", "rows", rows, "columns", columns,
-                              "private", 1, "curator_key", key);
+    json_t *space = json_pack("{s:s, s:I, s:I, s:b, s:s}", "type", "candidates", "rows", rows, "columns",
+                              "--columns=longitude,latitude,median_income", "private", 1, "curator_key", key);
     json_decref(manifest);
     return create_study(demo,
                         json_pack("{s:s, s:[{s:s, s:s}], s:o, s:{s:s}, s:i, s:{s:i}, s:{s:s}}", "name",
@@ -316,34 +317,25 @@ static enum status create_private_study(struct demo *demo, const struct paths *p
 
 static enum status write_token(struct demo *demo, const char *path, const char *study, struct error *err)
 {
-    struct file_draft draft;
-    json_t           *reply = NULL;
+    json_t *reply = NULL;
     TRY(client_json(demo->client, "POST", "/v1/tokens",
                     json_pack("{s:s, s:s, s:s, s:i}", "name", "demo curator", "scope", "curator", "resource", study,
                               "expires_in_seconds", 86400),
                     &reply, err));
     const char *token = json_string_value(json_object_get(reply, "token"));
-    enum status status = file_begin(&draft, path, 0600, err);
-    if (status == STATUS_OK) {
-        fprintf(draft.stream, "%s\n", token != NULL ? token : "");
-        status = file_finish(&draft, err);
-    }
-    if (status == STATUS_OK)
-        status = file_publish(&draft, err);
-    file_discard(&draft);
+    enum status status = token == NULL ? client_bad_reply(err) : file_write(path, 0600, token, strlen(token), err);
     json_decref(reply);
     return status;
 }
 
-static enum status curate(struct demo *demo, struct paths *paths, char *study, struct error *err)
+static const char LOG_OF_VALUE[] = "awk -F'\"median_house_value\":' '{ printf \"%.12f\\n\", log($2) }'";
+
+static enum status curate(struct demo *demo, const struct paths *paths, const char *study, struct error *err)
 {
-    char command[] = "curate", server[] = "--server", study_flag[] = "--study", secret[] = "--secret",
-         data[] = "--data", token[] = "--token-file", measure[] = "--measure",
-         measure_command[] = "awk -F'\"median_house_value\":' '{ printf \"%.12f\\n\", log($2) }'", address[512];
-    snprintf(address, sizeof address, "%s", demo->options.server);
-    char *arguments[] = {paths->own, command,         server, address,     study_flag, study,
-                         secret,     paths->secret,   data,   paths->data, token,      paths->token,
-                         measure,    measure_command, NULL};
+    const char *arguments[] = {
+        "gnomon",    "curate",      "--server", demo->options->server, "--study",      study,
+        "--secret",  paths->secret, "--data",   paths->data,           "--token-file", paths->token,
+        "--measure", LOG_OF_VALUE,  NULL};
     return run_own(arguments, err);
 }
 
@@ -366,7 +358,7 @@ static enum status outsource(struct demo *demo, struct error *err)
     double       best = 0;
     bool         is_there = false;
     make_paths(demo, &paths);
-    snprintf(folder, sizeof folder, "%.900s/demo", demo->options.data);
+    snprintf(folder, sizeof folder, "%.900s/demo", demo->options->data);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return error_set(err, STATUS_INVALID, "file", "", "%.150s: %s", folder, strerror(errno));
     TRY(read_table(demo, "housing/housing_2000.csv", "median_house_value", err));
@@ -382,25 +374,17 @@ static enum status outsource(struct demo *demo, struct error *err)
     return STATUS_OK;
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error err;
-    struct demo  demo = {.client = NULL};
-    enum status  status = options_read(options_table, arguments, &demo.options, NULL, 0, &err);
-    if (status != STATUS_OK)
-        return command_fail(&err);
-    process_watch_signals();
-    status = command_connect_local(demo.options.data, &demo.client, &err);
-    if (status == STATUS_OK)
-        status = tune(&demo, &err);
+    struct demo demo = {.options = call->options};
+    TRY(command_connect_local(demo.options->data, &call->client, err));
+    demo.client = call->client;
+    enum status status = tune(&demo, err);
     if (status == STATUS_OK && !process_is_stopped())
-        status = outsource(&demo, &err);
-    client_close(demo.client);
+        status = outsource(&demo, err);
     csv_table_free(&demo.table);
     free(demo.values);
-    if (status == STATUS_OK && process_is_stopped())
-        status = error_set(&err, STATUS_BUSY, "interrupted", "", "interrupted");
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+    return status == STATUS_OK ? process_check_stopped(err) : status;
 }
 
 const struct command command_demo = {
@@ -408,5 +392,7 @@ const struct command command_demo = {
     .operands = "",
     .summary = "two studies on real data against a running service on this machine",
     .options = options_table,
+    .options_bytes = sizeof(struct demo_options),
+    .watches_signals = true,
     .run = run,
 };

@@ -16,24 +16,15 @@ struct import_options {
     bool                  dry_run;
 };
 
-#define MEMBER(member) .offset = offsetof(struct import_options, member)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct import_options, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct import_options),
-    {.flag = "study", .value = "ID", .kind = OPTIONS_TEXT, MEMBER(study), .is_required = true, .help = "which study"},
-    {.flag = "in",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(in),
-     .is_required = true,
+    COMMAND_STUDY_ROW(struct import_options),
+    {OPTION("in", "FILE", in), .is_required = true,
      .help = "an exported document, {\"observations\":[...]}, or CSV with a column for each parameter and \"value\""},
-    {.flag = "format",
-     .value = "FORMAT",
-     .kind = OPTIONS_TEXT,
-     MEMBER(format),
-     .fallback = "auto",
-     .choices = "auto|json|csv",
+    {OPTION("format", "FORMAT", format), .fallback = "auto", .choices = "auto|json|csv",
      .help = "auto: csv when the file's name ends in .csv"},
-    {.flag = "dry-run", .kind = OPTIONS_SWITCH, MEMBER(dry_run), .help = "check everything, change nothing"},
+    {OPTION("dry-run", NULL, dry_run), .kind = OPTIONS_SWITCH, .help = "check everything, change nothing"},
     {.flag = NULL},
 };
 
@@ -156,20 +147,12 @@ static enum status import(const struct import_options *options, struct client *c
     return status;
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error          err;
-    struct import_options options;
-    struct client        *client = NULL;
-    enum status           status = options_read(options_table, arguments, &options, NULL, 0, &err);
-    if (status == STATUS_OK)
-        status = command_check_study(options.study, &err);
-    if (status == STATUS_OK)
-        status = command_connect(&options.at, &client, &err);
-    if (status == STATUS_OK)
-        status = import(&options, client, &err);
-    client_close(client);
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+    const struct import_options *options = call->options;
+    TRY(command_check_id("study", "std", options->study, err));
+    TRY(command_connect(&options->at, &call->client, err));
+    return import(options, call->client, err);
 }
 
 const struct command command_import = {
@@ -177,5 +160,6 @@ const struct command command_import = {
     .operands = "",
     .summary = "observations from a JSON document or CSV table into a study",
     .options = options_table,
+    .options_bytes = sizeof(struct import_options),
     .run = run,
 };

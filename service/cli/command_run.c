@@ -19,22 +19,10 @@ struct run_options {
     const char *listen, *data, *examples;
 };
 
-#define MEMBER(member) .offset = offsetof(struct run_options, member)
 static const struct options_row options_table[] = {
-    {.flag = "listen",
-     .environment = "GNOMON_LISTEN",
-     .value = "HOST:PORT",
-     .kind = OPTIONS_TEXT,
-     MEMBER(listen),
-     .fallback = "127.0.0.1:8080",
-     .help = "where to answer; port 0 takes any free one"},
+    COMMAND_LISTEN_ROW(struct run_options),
     COMMAND_DATA_ROW(struct run_options),
-    {.flag = "examples",
-     .value = "DIR",
-     .kind = OPTIONS_TEXT,
-     MEMBER(examples),
-     .fallback = "tests/data",
-     .help = "the folder with the example data of the demo"},
+    COMMAND_EXAMPLES_ROW(struct run_options),
     {.flag = NULL},
 };
 
@@ -96,16 +84,14 @@ static int end(const struct process *process)
     return process_wait(process);
 }
 
-static enum status run_demo(const struct run_options *options, char *own, char *address, struct error *err)
+static enum status run_demo(const struct run_options *options, const char *address, struct error *err)
 {
-    char demo[] = "demo", server[] = "--server", data[] = "--data", examples[] = "--examples", folder[1024],
-         files[1024];
+    const char    *arguments[] = {"gnomon",      "demo",       "--server",        address, "--data",
+                                  options->data, "--examples", options->examples, NULL};
     struct process process;
     int            code = 0;
-    snprintf(folder, sizeof folder, "%s", options->data);
-    snprintf(files, sizeof files, "%s", options->examples);
-    char *arguments[] = {own, demo, server, address, data, folder, examples, files, NULL};
-    TRY(process_start(&(struct process_options){.arguments = arguments, .own_group = true}, &process, err));
+    TRY(process_start(&(struct process_options){.arguments = arguments, .is_own = true, .own_group = true}, &process,
+                      err));
     if (!wait_or_stop(&process, &code)) {
         end(&process);
         return STATUS_OK;
@@ -113,8 +99,7 @@ static enum status run_demo(const struct run_options *options, char *own, char *
     return code == 0 ? STATUS_OK : error_set(err, STATUS_INTERNAL, "demo", "", "the demo ended with code %d", code);
 }
 
-static enum status with_server(const struct run_options *options, char *own, const struct process *server,
-                               struct error *err)
+static enum status with_server(const struct run_options *options, const struct process *server, struct error *err)
 {
     char address[512], token[TOKEN_BYTES];
     int  code = 0;
@@ -125,7 +110,7 @@ static enum status with_server(const struct run_options *options, char *own, con
     }
     enum status status = print_token(options->data, address, token, err);
     if (status == STATUS_OK)
-        status = run_demo(options, own, address, err);
+        status = run_demo(options, address, err);
     if (status == STATUS_OK && !process_is_stopped()) {
         printf("\nserving at %s until Ctrl-C; to look at these studies, in another terminal:\n"
                "    export TOKEN=%s\n"
@@ -142,28 +127,15 @@ static enum status with_server(const struct run_options *options, char *own, con
     return status;
 }
 
-static enum status start(const struct run_options *options, struct error *err)
+static enum status run(struct command_call *call, struct error *err)
 {
-    char           own[1024], serve[] = "serve", listen[] = "--listen", data[] = "--data", address[512], folder[1024];
+    const struct run_options *options = call->options;
+    const char    *arguments[] = {"gnomon", "serve", "--listen", options->listen, "--data", options->data, NULL};
     struct process server;
-    process_own_path(own, sizeof own);
-    snprintf(address, sizeof address, "%s", options->listen);
-    snprintf(folder, sizeof folder, "%s", options->data);
-    char *arguments[] = {own, serve, listen, address, data, folder, NULL};
-    TRY(process_start(&(struct process_options){.arguments = arguments, .pipe_output = true, .own_group = true},
-                      &server, err));
-    return with_server(options, own, &server, err);
-}
-
-static int run(char **arguments)
-{
-    struct error       err;
-    struct run_options options;
-    enum status        status = options_read(options_table, arguments, &options, NULL, 0, &err);
-    process_watch_signals();
-    if (status == STATUS_OK)
-        status = start(&options, &err);
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+    TRY(process_start(
+        &(struct process_options){.arguments = arguments, .is_own = true, .pipe_output = true, .own_group = true},
+        &server, err));
+    return with_server(options, &server, err);
 }
 
 const struct command command_run = {
@@ -171,5 +143,7 @@ const struct command command_run = {
     .operands = "",
     .summary = "the service with a first token and the demo, until Ctrl-C",
     .options = options_table,
+    .options_bytes = sizeof(struct run_options),
+    .watches_signals = true,
     .run = run,
 };

@@ -46,8 +46,7 @@ enum status measure_run(const char *command, const char *input, double *value, s
         TRY(process_run_shell(command, input, output, sizeof output, &code, err));
         if (code == 0 && is_one_number(output, value))
             return STATUS_OK;
-        if (process_is_stopped())
-            return error_set(err, STATUS_BUSY, "interrupted", "", "interrupted");
+        TRY(process_check_stopped(err));
         if (code > 0 && code < CODE_BROKEN)
             fprintf(stderr, "gnomon: the measure command failed (exit code %d)\n", code);
     }

@@ -22,7 +22,7 @@ struct options_row {
     const char       *help;
     double            min, max; /* inclusive; OPTIONS_INT, OPTIONS_REAL */
     size_t            offset;   /* of the member that receives the value */
-    enum options_kind kind;
+    enum options_kind kind;     /* OPTIONS_TEXT unless the row says otherwise */
     bool              is_required;
 };
 

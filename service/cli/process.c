@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -38,16 +39,17 @@ bool process_is_stopped(void)
     return stop_requested != 0;
 }
 
+enum status process_check_stopped(struct error *err)
+{
+    return !process_is_stopped()
+               ? STATUS_OK
+               : error_set(err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
+}
+
 void process_sleep_ms(long milliseconds)
 {
     struct timespec pause = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000};
     nanosleep(&pause, NULL);
-}
-
-void process_own_path(char *out, size_t bytes)
-{
-    ssize_t length = readlink("/proc/self/exe", out, bytes - 1);
-    out[length > 0 ? length : 0] = '\0';
 }
 
 static void close_pipe(const int ends[2])
@@ -87,7 +89,9 @@ static int spawn(const struct process_options *options, int input, int output, p
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (output >= 0)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    int failure = posix_spawnp(pid, options->arguments[0], &actions, &attributes, options->arguments, environ);
+    const char  *program = options->is_own ? "/proc/self/exe" : options->arguments[0];
+    char *const *arguments = (char *const *)(uintptr_t)options->arguments; /* by POSIX they are not changed */
+    int          failure = posix_spawnp(pid, program, &actions, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return failure;
@@ -151,12 +155,7 @@ static void read_all(int fd, char *output, size_t output_bytes)
 enum status process_run_shell(const char *command, const char *input, char *output, size_t output_bytes, int *code,
                               struct error *err)
 {
-    char text[8192];
-    if (strlen(command) >= sizeof text)
-        return error_set(err, STATUS_INVALID, "process", "", "a command of more than %zu bytes", sizeof text - 1);
-    snprintf(text, sizeof text, "%s", command);
-    char           shell[] = "/bin/sh", flag[] = "-c";
-    char          *arguments[] = {shell, flag, text, NULL};
+    const char    *arguments[] = {"/bin/sh", "-c", command, NULL};
     struct process process;
     TRY(process_start(&(struct process_options){.arguments = arguments, .pipe_input = true, .pipe_output = true},
                       &process, err));

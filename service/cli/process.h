@@ -12,11 +12,11 @@ struct process {
     pid_t pid;
     int   input, output; /* ends of pipes to its standard input and output; -1: not asked for */
 };
-/* arguments [0] is the program, NULL ends.  Without a pipe, standard input is /dev/null and standard output ours.
- * own_group: signals from the terminal do not reach it, and kill(-pid) reaches all of it. */
+/* arguments [0] is the program, or with is_own only its name: this program again; NULL ends.  Without a pipe, standard
+ * input is /dev/null and standard output ours.  own_group: signals from the terminal do not reach it, and kill(-pid) reaches all of it. */
 struct process_options {
-    char *const *arguments;
-    bool         pipe_input, pipe_output, own_group;
+    const char *const *arguments;
+    bool               is_own, pipe_input, pipe_output, own_group;
 };
 MUST_CHECK enum status process_start(const struct process_options *options, struct process *out, struct error *err);
 
@@ -32,10 +32,9 @@ MUST_CHECK enum status process_run_shell(const char *command, const char *input,
  * and SIGPIPE is ignored; system calls are interrupted.  Children start with the defaults. */
 void process_watch_signals(void);
 bool process_is_stopped(void);
+/* BUSY "interrupted" when process_is_stopped. */
+MUST_CHECK enum status process_check_stopped(struct error *err);
 /* Sleeps, but not past a signal. */
 void process_sleep_ms(long milliseconds);
-
-/* The path of the running program, for starting it again. */
-void process_own_path(char *out, size_t bytes);
 
 #endif

@@ -1,52 +1,12 @@
 /* See upload.h. */
 #include "service/cli/upload.h"
-#include "service/cli/plain.h"
 #include "service/cli/process.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE_BYTES = 4 << 20, PAUSE_MIN_MS = 100, PAUSE_MAX_MS = 5000 };
-
-static void tell(const struct error *err)
-{
-    fputs("gnomon: ", stderr);
-    plain_print(stderr, err->text);
-    fputs("; trying again\n", stderr);
-}
-
-bool patience_retry(struct patience *patience, const struct error *err)
-{
-    bool is_passing = err->status == STATUS_BUSY || err->status == STATUS_FULL;
-    if (!is_passing || process_is_stopped() || patience->waited_ms >= patience->limit_ms)
-        return false;
-    patience->pause_ms = patience->pause_ms == 0 ? PAUSE_MIN_MS : patience->pause_ms * 2;
-    if (patience->pause_ms > PAUSE_MAX_MS)
-        patience->pause_ms = PAUSE_MAX_MS;
-    if (patience->waited_ms == 0)
-        tell(err);
-    process_sleep_ms(patience->pause_ms);
-    patience->waited_ms += patience->pause_ms;
-    return !process_is_stopped();
-}
-
-void patience_reset(struct patience *patience)
-{
-    patience->waited_ms = patience->pause_ms = 0;
-}
-
-enum status patience_json(struct patience *patience, const char *method, const char *path, json_t *body, json_t **reply,
-                          struct error *err)
-{
-    enum status status = STATUS_OK;
-    do
-        status = client_json(patience->client, method, path, json_incref(body), reply, err);
-    while (status != STATUS_OK && patience_retry(patience, err));
-    json_decref(body);
-    if (status == STATUS_OK)
-        patience_reset(patience);
-    return status;
-}
+enum { RANGE_BYTES = 4 << 20 };
+static const char PATH[] = "/candidates";
 
 /* {"state","received_bytes","bytes",..} of the study's candidates. */
 struct progress {
@@ -63,10 +23,7 @@ static enum status take_progress(json_t *reply, struct progress *out, struct err
     *out =
         (struct progress){.complete = strcmp(state, "complete") == 0, .received_bytes = received_bytes, .bytes = bytes};
     json_decref(reply);
-    return failure == 0 ? STATUS_OK
-                        : error_set(err, STATUS_INTERNAL, "bad_reply", "",
-                                    "the server's answer about the "
-                                    "candidates is not understood");
+    return failure == 0 ? STATUS_OK : client_bad_reply(err);
 }
 
 static enum status send_range(const struct upload *upload, FILE *matrix, const struct progress *at, char *buffer,
@@ -74,11 +31,11 @@ static enum status send_range(const struct upload *upload, FILE *matrix, const s
 {
     int64_t             left = at->bytes - at->received_bytes;
     size_t              length = left < RANGE_BYTES ? (size_t)left : RANGE_BYTES;
-    char                path[128], range[96];
+    char                path[PATIENCE_PATH_BYTES], range[96];
     struct client_reply reply;
     if (fseeko(matrix, (off_t)at->received_bytes, SEEK_SET) != 0 || fread(buffer, 1, length, matrix) != length)
         return error_set(err, STATUS_INVALID, "file", "", "%.150s cannot be read", upload->matrix_path);
-    snprintf(path, sizeof path, "/v1/studies/%.40s/candidates", upload->study);
+    patience_path(upload->patience, PATH, path);
     snprintf(range, sizeof range, "bytes %lld-%lld/%lld", (long long)at->received_bytes,
              (long long)(at->received_bytes + (int64_t)length - 1), (long long)at->bytes);
     TRY(client_send(upload->patience->client,
@@ -97,19 +54,16 @@ static enum status send_range(const struct upload *upload, FILE *matrix, const s
 static enum status send_matrix(const struct upload *upload, struct progress *at, FILE *matrix, char *buffer,
                                struct error *err)
 {
-    char            path[128];
     json_t         *reply = NULL;
     struct patience patience = *upload->patience;
-    snprintf(path, sizeof path, "/v1/studies/%.40s/candidates", upload->study);
     while (!at->complete) {
-        if (process_is_stopped())
-            return error_set(err, STATUS_BUSY, "interrupted", "", "interrupted");
+        TRY(process_check_stopped(err));
         int64_t     before = at->received_bytes;
         enum status sent = send_range(upload, matrix, at, buffer, err);
         bool        is_offset_wrong = sent != STATUS_OK && strcmp(err->code, "wrong_offset") == 0;
         if (sent != STATUS_OK && !is_offset_wrong && !patience_retry(&patience, err))
             return sent;
-        TRY(patience_json(upload->patience, "GET", path, NULL, &reply, err));
+        TRY(patience_call(upload->patience, "GET", PATH, NULL, &reply, err));
         TRY(take_progress(reply, at, err));
         if (is_offset_wrong && at->received_bytes == before)
             return sent;
@@ -122,18 +76,15 @@ static enum status send_matrix(const struct upload *upload, struct progress *at,
 
 enum status upload_run(const struct upload *upload, struct error *err)
 {
-    char            path[128];
     json_t         *reply = NULL;
     struct progress at;
-    enum status     status = STATUS_OK;
-    snprintf(path, sizeof path, "/v1/studies/%.40s/candidates", upload->study);
-    TRY(patience_json(upload->patience, "POST", path, json_loads(upload->manifest, 0, NULL), &reply, err));
+    TRY(patience_call(upload->patience, "POST", PATH, json_loads(upload->manifest, 0, NULL), &reply, err));
     TRY(take_progress(reply, &at, err));
-    FILE *matrix = fopen(upload->matrix_path, "re");
-    char *buffer = malloc(RANGE_BYTES);
-    status = matrix != NULL && buffer != NULL
-                 ? send_matrix(upload, &at, matrix, buffer, err)
-                 : error_set(err, STATUS_INVALID, "file", "", "%.150s cannot be opened", upload->matrix_path);
+    FILE       *matrix = fopen(upload->matrix_path, "re");
+    char       *buffer = malloc(RANGE_BYTES);
+    enum status status = matrix != NULL && buffer != NULL ? send_matrix(upload, &at, matrix, buffer, err)
+                                                          : error_set(err, STATUS_INVALID, "file", "",
+                                                                      "%.150s cannot be opened", upload->matrix_path);
     if (matrix != NULL)
         fclose(matrix);
     free(buffer);

@@ -19,66 +19,33 @@ struct audit_options {
     int64_t     trials;
 };
 
-#define MEMBER(name) .offset = offsetof(struct audit_options, name)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct audit_options, member)
 static const struct options_row options_table[] = {
-    {.flag = "matrix",
-     .value = "FILE.npy",
-     .kind = OPTIONS_TEXT,
-     MEMBER(matrix),
-     .is_required = true,
-     .help = "the released matrix"},
-    {.flag = "manifest",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(manifest),
-     .help = "its manifest; by default beside it, .json"},
-    {.flag = "data",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(data),
-     .is_required = true,
-     .help = "the raw rows, CSV"},
-    {.flag = "columns",
-     .value = "a,b,c",
-     .kind = OPTIONS_TEXT,
-     MEMBER(columns),
-     .is_required = true,
+    {OPTION("matrix", "FILE.npy", matrix), .is_required = true, .help = "the released matrix"},
+    {OPTION("manifest", "FILE", manifest), .help = "its manifest; by default beside it, .json"},
+    {OPTION("data", "FILE", data), .is_required = true, .help = "the raw rows, CSV"},
+    {OPTION("columns", "a,b,c", columns), .is_required = true,
      .help = "the columns that were released, in the same order"},
-    {.flag = "secret",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(secret),
+    {OPTION("secret", "FILE", secret),
      .help = "the secret file; without it, which row is which is not known and only the mechanism is attacked"},
-    {.flag = "trials",
-     .value = "N",
-     .kind = OPTIONS_INT,
-     MEMBER(trials),
-     .fallback = "20000",
-     .min = 100,
-     .max = 10000000,
+    {OPTION("trials", "N", trials), .kind = OPTIONS_INT, .fallback = "20000", .min = 100, .max = 10000000,
      .help = "of the likelihood-ratio test, for each of the two data sets"},
     {.flag = NULL},
 };
 
 /* All arrays live in the arena. */
 struct job {
-    struct audit_options    options;
-    struct arena            arena;
-    struct csv_table        csv;
-    struct release_table    table;
-    struct release_manifest manifest;
-    struct release_matrix   matrix;
-    struct secret           secret;
-    char                   *manifest_text;
-    double                 *X; /* [rows][d], scaled, in the order of the matrix */
-    bool                    is_broken;
+    const struct audit_options *options;
+    struct arena                arena;
+    struct csv_table            csv;
+    struct release_table        table;
+    struct release_manifest     manifest;
+    struct release_matrix       matrix;
+    struct secret               secret;
+    char                       *manifest_text;
+    double                     *X; /* [rows][d], scaled, in the order of the matrix */
+    bool                        is_broken;
 };
-
-static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
-{
-    (void)arg;
-    return random_bytes(out, length, err);
-}
 
 static double bound_of(const struct job *job)
 {
@@ -118,7 +85,7 @@ static enum status test_likelihood(struct job *job, const char *name, audit_draw
 {
     struct audit_likelihood result;
     const struct mechanism *m = &job->manifest.mechanism;
-    TRY(audit_likelihood_test(draw, arg, (size_t)job->options.trials, &result, err));
+    TRY(audit_likelihood_test(draw, arg, (size_t)job->options->trials, &result, err));
     double epsilon = audit_epsilon_bound(&result.counts, m->delta);
     printf("Likelihood-ratio test, the best there is, a row that moved %s, %zu trials of each:\n"
            "  right in %.2f %%; the guarantee allows %.2f %%. Epsilon is at least %.4g with 95 %% confidence; claimed "
@@ -237,7 +204,7 @@ static enum status attack_matrix(struct job *job, struct error *err)
 static enum status check_secret(struct job *job, struct error *err)
 {
     const struct secret *secret = &job->secret;
-    TRY(secret_read(job->options.secret, &job->secret, err));
+    TRY(secret_read(job->options->secret, &job->secret, err));
     bool has_scale = secret->centre != NULL && secret->length_scales != NULL && secret->radius > 0;
     if (strcmp(secret->matrix_sha256, job->manifest.sha256) != 0 || secret->len != job->matrix.rows)
         return error_set(err, STATUS_INVALID, "wrong_matrix", "", "the secret file is of another release");
@@ -250,7 +217,7 @@ static enum status check_secret(struct job *job, struct error *err)
 
 static enum status load(struct job *job, struct error *err)
 {
-    const struct audit_options *options = &job->options;
+    const struct audit_options *options = job->options;
     char                        path[1024];
     secret_neighbour(options->matrix, ".json", path, sizeof path);
     TRY(release_io_manifest(options->manifest != NULL ? options->manifest : path, options->matrix, &job->manifest,
@@ -275,7 +242,7 @@ static enum status audit(struct job *job, struct sampler *sampler, struct error 
         printf("projection-only: no guarantee is claimed; signature and numbers are in order\n");
     if (m->differentially_private)
         TRY(attack_mechanism(job, sampler, err));
-    if (job->options.secret == NULL) {
+    if (job->options->secret == NULL) {
         printf("The attacks on the matrix itself need --secret, for which row is which.\n");
         return STATUS_OK;
     }
@@ -283,18 +250,14 @@ static enum status audit(struct job *job, struct sampler *sampler, struct error 
     return attack_matrix(job, err);
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error   err;
-    struct job     job = {.X = NULL};
+    struct job     job = {.options = call->options};
     struct sampler sampler;
     (void)mat_use_one_thread();
-    enum status status = options_read(options_table, arguments, &job.options, NULL, 0, &err);
-    if (status != STATUS_OK)
-        return command_fail(&err);
     arena_init(&job.arena, SIZE_MAX);
-    sampler_init(&sampler, draw_bits, NULL);
-    status = audit(&job, &sampler, &err);
+    sampler_init(&sampler, random_draw, NULL);
+    enum status status = audit(&job, &sampler, err);
     release_io_wipe(&job.table, &job.csv);
     if (job.X != NULL)
         sign_wipe(job.X, job.secret.len * job.table.d * sizeof *job.X);
@@ -303,9 +266,8 @@ static int run(char **arguments)
     secret_free(&job.secret);
     free(job.manifest_text);
     arena_fini(&job.arena);
-    if (status != STATUS_OK)
-        return command_fail(&err);
-    return job.is_broken ? COMMAND_FAILED : COMMAND_DONE;
+    call->exit_code = job.is_broken ? COMMAND_FAILED : COMMAND_DONE;
+    return status;
 }
 
 const struct command command_audit = {
@@ -313,5 +275,6 @@ const struct command command_audit = {
     .operands = "",
     .summary = "curator: attack a release, and see what the attacks prove",
     .options = options_table,
+    .options_bytes = sizeof(struct audit_options),
     .run = run,
 };

@@ -30,99 +30,49 @@ enum { FAILURES_MAX = 5, POLL_MS = 2000, ROWS_SHOWN = 20 };
 struct curate_options {
     struct command_server at;
     const char           *study, *secret, *data, *matrix, *manifest, *measure;
-    int64_t               patience_s, max_answers;
+    int64_t               patience_seconds, max_answers;
     bool                  yes, best, retry_failed;
 };
 
-#define MEMBER(name) .offset = offsetof(struct curate_options, name)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct curate_options, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct curate_options),
-    {.flag = "study",
-     .value = "ID",
-     .kind = OPTIONS_TEXT,
-     MEMBER(study),
-     .is_required = true,
-     .help = "the study that waits for candidates"},
-    {.flag = "secret",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(secret),
-     .is_required = true,
+    {OPTION("study", "ID", study), .is_required = true, .help = "the study that waits for candidates"},
+    {OPTION("secret", "FILE", secret), .is_required = true,
      .help = "the secret file of gnomon project; the journal of measured rows is kept beside it"},
-    {.flag = "data",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(data),
-     .is_required = true,
-     .help = "the raw rows that were projected, CSV"},
-    {.flag = "measure",
-     .value = "CMD",
-     .kind = OPTIONS_TEXT,
-     MEMBER(measure),
+    {OPTION("data", "FILE", data), .is_required = true, .help = "the raw rows that were projected, CSV"},
+    {OPTION("measure", "CMD", measure),
      .help =
          "run by /bin/sh; gets the raw row as a JSON object on standard input and its number in GNOMON_ROW (the first "
          "row of data is 1), prints one number; exit codes 1 to 125 say that this row cannot be measured"},
-    {.flag = "max-answers",
-     .value = "N",
-     .kind = OPTIONS_INT,
-     MEMBER(max_answers),
-     .min = 1,
-     .max = 1e9,
+    {OPTION("max-answers", "N", max_answers), .kind = OPTIONS_INT, .min = 1, .max = 1e9,
      .help = "most answers that may be sent for this study, over all runs; by default what it asks for when first run"},
-    {.flag = "yes", .kind = OPTIONS_SWITCH, MEMBER(yes), .help = "do not ask whether that many answers may be sent"},
-    {.flag = "best",
-     .kind = OPTIONS_SWITCH,
-     MEMBER(best),
+    {OPTION("yes", NULL, yes), .kind = OPTIONS_SWITCH, .help = "do not ask whether that many answers may be sent"},
+    {OPTION("best", NULL, best), .kind = OPTIONS_SWITCH,
      .help = "only say which row is the best so far; needs no server"},
-    {.flag = "retry-failed",
-     .kind = OPTIONS_SWITCH,
-     MEMBER(retry_failed),
+    {OPTION("retry-failed", NULL, retry_failed), .kind = OPTIONS_SWITCH,
      .help = "first have the rows asked again whose measurement failed"},
-    {.flag = "matrix",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(matrix),
-     .help = "the projected matrix; by default beside the secret file, .npy"},
-    {.flag = "manifest",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(manifest),
-     .help = "its manifest; by default beside the secret file, .json"},
-    {.flag = "patience",
-     .environment = "GNOMON_PATIENCE",
-     .value = "SECONDS",
-     .kind = OPTIONS_INT,
-     MEMBER(patience_s),
-     .fallback = "300",
-     .min = 0,
-     .max = 604800,
-     .help = "how long the server may be away before this gives up"},
+    {OPTION("matrix", "FILE", matrix), .help = "the projected matrix; by default beside the secret file, .npy"},
+    {OPTION("manifest", "FILE", manifest), .help = "its manifest; by default beside the secret file, .json"},
+    COMMAND_PATIENCE_ROW(struct curate_options),
     {.flag = NULL},
 };
 
 struct curator {
-    struct curate_options   options;
-    struct release_manifest manifest;
-    struct patience         patience;
-    struct secret           secret;
-    struct csv_table        table;
-    struct journal          journal, noisy; /* of the study; private outcomes: of the release, for every study */
-    char                    worker[40];
-    char                    matrix_path[1024], manifest_path[1024], *manifest_text;
-    size_t                  measured, answered, retried, failures_in_a_row;
+    const struct curate_options *options;
+    struct release_manifest      manifest;
+    struct patience              patience;
+    struct secret                secret;
+    struct csv_table             table;
+    struct journal               journal, noisy; /* of the study; private outcomes: of the release, for every study */
+    char                         worker[40];
+    char                         matrix_path[1024], manifest_path[1024], *manifest_text;
+    size_t                       measured, answered, retried, failures_in_a_row;
 };
 
 struct trial {
     json_int_t number, lease, candidate;
 };
-
-static enum status call(struct curator *c, const char *method, const char *verb, json_t *body, json_t **reply,
-                        struct error *err)
-{
-    char path[256];
-    snprintf(path, sizeof path, "/v1/studies/%.40s%s", c->options.study, verb);
-    return patience_json(&c->patience, method, path, body, reply, err);
-}
 
 /* One cell as JSON: a number as it is written in the file, anything else as a string. */
 static enum status print_cell(FILE *stream, const char *cell, struct error *err)
@@ -169,19 +119,13 @@ static enum status row_json(const struct csv_table *table, size_t row, char **ou
     return status;
 }
 
-static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
-{
-    (void)arg;
-    return random_bytes(out, length, err);
-}
-
 /* What may be known of a measured value: itself, or itself with the manifest's noise. */
 static enum status protect(const struct curator *c, double *value, struct error *err)
 {
     struct sampler sampler;
     if (!c->manifest.has_outcomes)
         return STATUS_OK;
-    sampler_init(&sampler, draw_bits, NULL);
+    sampler_init(&sampler, random_draw, NULL);
     enum status status = release_outcome(&c->manifest.outcomes, *value, &sampler, value, err);
     sampler_wipe(&sampler);
     return status;
@@ -201,7 +145,7 @@ static enum status measure(struct curator *c, size_t candidate, double *value, s
     if (status == STATUS_OK && setenv("GNOMON_ROW", number, 1) != 0)
         status = error_no_memory(err);
     if (status == STATUS_OK)
-        status = measure_run(c->options.measure, json, value, err);
+        status = measure_run(c->options->measure, json, value, err);
     free(json);
     return status;
 }
@@ -219,10 +163,10 @@ static enum status report(struct curator *c, const struct trial *trial, double v
 {
     char external_id[64];
     snprintf(external_id, sizeof external_id, "%s-%lld", c->secret.id, (long long)trial->number);
-    TRY(call(c, "POST", "/observe",
-             json_pack("{s:I, s:I, s:f, s:s}", "trial", trial->number, "lease", trial->lease, "value", value,
-                       "external_id", external_id),
-             NULL, err));
+    TRY(patience_call(&c->patience, "POST", "/observe",
+                      json_pack("{s:I, s:I, s:f, s:s}", "trial", trial->number, "lease", trial->lease, "value", value,
+                                "external_id", external_id),
+                      NULL, err));
     c->answered++;
     c->failures_in_a_row = 0;
     show_progress(c, value);
@@ -239,10 +183,10 @@ static enum status report_failure(struct curator *c, const struct trial *trial, 
             "nothing was reported. Let the command print a number for every row",
             row_number(c, candidate));
     TRY(journal_append(&c->journal, candidate, (double)INFINITY, err));
-    TRY(call(c, "POST", "/observe",
-             json_pack("{s:I, s:I, s:s, s:s}", "trial", trial->number, "lease", trial->lease, "state", "failed",
-                       "reason", "the measurement failed"),
-             NULL, err));
+    TRY(patience_call(&c->patience, "POST", "/observe",
+                      json_pack("{s:I, s:I, s:s, s:s}", "trial", trial->number, "lease", trial->lease, "state",
+                                "failed", "reason", "the measurement failed"),
+                      NULL, err));
     if (++c->failures_in_a_row < FAILURES_MAX)
         return STATUS_OK;
     return error_set(err, STATUS_INVALID, "measure_failed", "", "the measure command failed for %d rows in a row",
@@ -288,8 +232,8 @@ static enum status ask(struct curator *c, struct trial *trial, bool *is_done, st
 {
     json_t *reply = NULL;
     trial->number = 0;
-    enum status status =
-        call(c, "POST", "/suggest", json_pack("{s:i, s:s}", "count", 1, "worker", c->worker), &reply, err);
+    enum status status = patience_call(&c->patience, "POST", "/suggest",
+                                       json_pack("{s:i, s:s}", "count", 1, "worker", c->worker), &reply, err);
     *is_done = status == STATUS_CONFLICT && strcmp(err->code, "study_completed") == 0;
     bool waits = status == STATUS_CONFLICT &&
                  (strcmp(err->code, "study_paused") == 0 || strcmp(err->code, "all_handed_out") == 0);
@@ -302,10 +246,7 @@ static enum status ask(struct curator *c, struct trial *trial, bool *is_done, st
     int failure = json_unpack(reply, "{s:[{s:I, s:{s:I}, s:I}]}", "trials", "number", &trial->number, "lease", "id",
                               &trial->lease, "candidate", &trial->candidate);
     json_decref(reply);
-    return failure == 0 ? STATUS_OK
-                        : error_set(err, STATUS_INTERNAL, "bad_reply", "",
-                                    "the server's suggestion is not "
-                                    "understood");
+    return failure == 0 ? STATUS_OK : client_bad_reply(err);
 }
 
 static enum status answer_all(struct curator *c, struct error *err)
@@ -330,7 +271,7 @@ static enum status answer_all(struct curator *c, struct error *err)
 /* The matrix, its manifest and the secret file belong together. */
 static enum status check_release(struct curator *c, struct error *err)
 {
-    const struct curate_options *options = &c->options;
+    const struct curate_options *options = c->options;
     secret_neighbour(options->secret, ".npy", c->matrix_path, sizeof c->matrix_path);
     secret_neighbour(options->secret, ".json", c->manifest_path, sizeof c->manifest_path);
     if (options->matrix != NULL)
@@ -348,7 +289,7 @@ static enum status check_data(struct curator *c, struct error *err)
 {
     char        digest[65];
     int64_t     bytes = 0;
-    const char *path = c->options.data;
+    const char *path = c->options->data;
     TRY(file_digest(path, digest, &bytes, err));
     if (strcmp(digest, c->secret.data_sha256) != 0)
         return error_set(err, STATUS_INVALID, "wrong_data", "", "%.150s is not the file that was released", path);
@@ -363,12 +304,12 @@ static enum status check_data(struct curator *c, struct error *err)
 static enum status open_journals(struct curator *c, bool may_create, struct error *err)
 {
     char              path[1200];
-    struct journal_of of = {.path = path, .secret_id = c->secret.id, .study = c->options.study, .len = c->secret.len};
-    snprintf(path, sizeof path, "%.1000s.%.40s.journal", c->options.secret, c->options.study);
+    struct journal_of of = {.path = path, .secret_id = c->secret.id, .study = c->options->study, .len = c->secret.len};
+    snprintf(path, sizeof path, "%.1000s.%.40s.journal", c->options->secret, c->options->study);
     TRY(journal_open(&of, may_create, &c->journal, err));
     if (!c->manifest.has_outcomes)
         return STATUS_OK;
-    snprintf(path, sizeof path, "%.1000s.journal", c->options.secret);
+    snprintf(path, sizeof path, "%.1000s.journal", c->options->secret);
     of.study = JOURNAL_ALL_STUDIES;
     return journal_open(&of, may_create, &c->noisy, err);
 }
@@ -376,15 +317,15 @@ static enum status open_journals(struct curator *c, bool may_create, struct erro
 /* Everything that can be wrong on this side is found before the server is asked. */
 static enum status prepare(struct curator *c, struct error *err)
 {
-    TRY(command_check_study(c->options.study, err));
-    if (!c->options.best && c->options.measure == NULL)
+    TRY(command_check_id("study", "std", c->options->study, err));
+    if (!c->options->best && c->options->measure == NULL)
         return error_set(err, STATUS_INVALID, "usage", "", "--measure is missing");
-    TRY(secret_read(c->options.secret, &c->secret, err));
+    TRY(secret_read(c->options->secret, &c->secret, err));
     TRY(check_data(c, err));
     TRY(check_release(c, err));
-    TRY(open_journals(c, !c->options.best, err));
+    TRY(open_journals(c, !c->options->best, err));
     snprintf(c->worker, sizeof c->worker, "curator-%s", c->secret.id);
-    return c->options.best ? STATUS_OK : command_connect(&c->options.at, &c->patience.client, err);
+    return STATUS_OK;
 }
 
 /* ---- what the curator agrees to ---- */
@@ -426,7 +367,7 @@ static enum status read_study(const struct curator *c, json_t *study, struct ask
 static enum status check_manifest(struct curator *c, struct error *err)
 {
     json_t *candidates = NULL;
-    TRY(call(c, "GET", "/candidates", NULL, &candidates, err));
+    TRY(patience_call(&c->patience, "GET", "/candidates", NULL, &candidates, err));
     const json_t *manifest = json_object_get(candidates, "manifest");
     const char   *sha256 = json_string_value(json_object_get(manifest, "sha256"));
     bool          is_other =
@@ -441,7 +382,7 @@ static enum status confirm(const struct curator *c, size_t limit, struct error *
     char line[16] = "";
     fprintf(stderr, "gnomon: up to %zu of %zu rows' values will be sent to this study, %s\n", limit, c->secret.len,
             c->manifest.has_outcomes ? "with noise" : "as they are measured");
-    if (c->options.yes || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+    if (c->options->yes || isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
         return STATUS_OK;
     fputs("gnomon: go on? [y/N] ", stderr);
     bool is_agreed = fgets(line, sizeof line, stdin) != NULL && (line[0] == 'y' || line[0] == 'Y');
@@ -453,7 +394,7 @@ static enum status confirm(const struct curator *c, size_t limit, struct error *
 /* Once: what the server says of its budget later changes nothing. */
 static enum status agree(struct curator *c, const struct asked *asked, struct error *err)
 {
-    size_t limit = (size_t)c->options.max_answers;
+    size_t limit = (size_t)c->options->max_answers;
     if (limit == 0 && c->journal.limit == 0) {
         if (asked->budget <= 0)
             return error_set(
@@ -478,7 +419,7 @@ static enum status retry_page(struct curator *c, json_t *trials, struct error *e
         char verb[64];
         snprintf(verb, sizeof verb, "/trials/%lld/retry",
                  (long long)json_integer_value(json_object_get(trial, "number")));
-        enum status status = call(c, "POST", verb, NULL, NULL, err);
+        enum status status = patience_call(&c->patience, "POST", verb, NULL, NULL, err);
         if (status != STATUS_OK && strcmp(err->code, "trial_not_failed") != 0)
             return status;
         c->retried += status == STATUS_OK;
@@ -494,7 +435,7 @@ static enum status retry_failed(struct curator *c, struct error *err)
     snprintf(verb, sizeof verb, "%s", FIRST);
     for (bool has_more = true; has_more && status == STATUS_OK && !process_is_stopped();) {
         json_t *page = NULL;
-        TRY(call(c, "GET", verb, NULL, &page, err));
+        TRY(patience_call(&c->patience, "GET", verb, NULL, &page, err));
         const char *next = json_string_value(json_object_get(page, "next_cursor"));
         has_more = next != NULL && next[strspn(next, "0123456789")] == '\0';
         if (has_more)
@@ -533,7 +474,7 @@ static enum status tell_best(const struct curator *c, struct error *err)
     }
     TRY(row_json(&c->table, c->secret.rows[best], &json, err));
     printf("best of %zu answers: row %lu of %s, value %.10g%s\n", c->journal.answers, row_number(c, best),
-           c->options.data, c->journal.values[best],
+           c->options->data, c->journal.values[best],
            c->manifest.has_outcomes ? " (every value carries noise: another row may be better)" : "");
     fputs(json, stdout);
     free(json);
@@ -542,21 +483,17 @@ static enum status tell_best(const struct curator *c, struct error *err)
 
 static enum status curate(struct curator *c, struct error *err)
 {
-    const struct curate_options *options = &c->options;
+    const struct curate_options *options = c->options;
     struct asked                 asked;
     json_t                      *study = NULL;
-    c->patience.limit_ms = (long)options->patience_s * 1000;
-    TRY(call(c, "GET", "", NULL, &study, err));
+    TRY(patience_call(&c->patience, "GET", "", NULL, &study, err));
     enum status status = read_study(c, study, &asked, err);
     json_decref(study);
     TRY(status);
     TRY(check_manifest(c, err));
     TRY(agree(c, &asked, err));
-    TRY(upload_run(&(struct upload){.patience = &c->patience,
-                                    .study = options->study,
-                                    .matrix_path = c->matrix_path,
-                                    .manifest = c->manifest_text},
-                   err));
+    TRY(upload_run(
+        &(struct upload){.patience = &c->patience, .matrix_path = c->matrix_path, .manifest = c->manifest_text}, err));
     struct error retry_err = {.status = STATUS_OK};
     if (options->retry_failed && retry_failed(c, &retry_err) != STATUS_OK &&
         strcmp(retry_err.code, "budget_exhausted") != 0) {
@@ -573,12 +510,9 @@ static enum status curate(struct curator *c, struct error *err)
 static enum status work(struct curator *c, struct error *err)
 {
     struct error ignored;
-    TRY(prepare(c, err));
-    if (c->options.best)
-        return tell_best(c, err);
-    enum status status = curate(c, err);
+    enum status  status = curate(c, err);
     if (process_is_stopped())
-        status = error_set(err, STATUS_BUSY, "interrupted", "", "interrupted: the same command goes on");
+        status = process_check_stopped(err);
     if (isatty(STDERR_FILENO) == 1 && c->answered > 0)
         fputc('\n', stderr);
     if (status == STATUS_OK)
@@ -590,22 +524,25 @@ static enum status work(struct curator *c, struct error *err)
     return status == STATUS_OK ? told : status;
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error   err;
-    struct curator c = {.journal.file.fd = -1, .noisy.file.fd = -1};
-    enum status    status = options_read(options_table, arguments, &c.options, NULL, 0, &err);
-    if (status != STATUS_OK)
-        return command_fail(&err);
-    process_watch_signals();
-    status = work(&c, &err);
-    client_close(c.patience.client);
+    const struct curate_options *options = call->options;
+    struct curator               c = {.options = options, .journal.file.fd = -1, .noisy.file.fd = -1};
+    enum status                  status = prepare(&c, err);
+    if (status == STATUS_OK && !options->best)
+        status = command_connect(&options->at, &call->client, err);
+    c.patience = (struct patience){.client = call->client,
+                                   .collection = "studies",
+                                   .id = options->study,
+                                   .limit_ms = (long)options->patience_seconds * 1000};
+    if (status == STATUS_OK)
+        status = options->best ? tell_best(&c, err) : work(&c, err);
     journal_close(&c.journal);
     journal_close(&c.noisy);
     csv_table_free(&c.table);
     secret_free(&c.secret);
     free(c.manifest_text);
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+    return status;
 }
 
 const struct command command_curate = {
@@ -613,5 +550,7 @@ const struct command command_curate = {
     .operands = "",
     .summary = "curator: upload the projected matrix, then measure the rows that the service asks for",
     .options = options_table,
+    .options_bytes = sizeof(struct curate_options),
+    .watches_signals = true,
     .run = run,
 };

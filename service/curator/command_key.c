@@ -11,14 +11,11 @@ struct key_options {
     const char *out, *in;
 };
 
-#define MEMBER(name) .offset = offsetof(struct key_options, name)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct key_options, member)
 static const struct options_row options_table[] = {
-    {.flag = "out",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(out),
+    {OPTION("out", "FILE", out),
      .help = "makes a key and writes it here, mode 0600; a file that is there is not replaced"},
-    {.flag = "in", .value = "FILE", .kind = OPTIONS_TEXT, MEMBER(in), .help = "prints the public key of this one"},
+    {OPTION("in", "FILE", in), .help = "prints the public key of this one"},
     {.flag = NULL},
 };
 
@@ -42,23 +39,21 @@ static enum status make_key(const char *path, struct sign_key **key, struct erro
     return status;
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error       err;
-    struct key_options options;
-    struct sign_key   *key = NULL;
-    char               text[SIGN_PUBLIC_CHARS];
-    enum status        status = options_read(options_table, arguments, &options, NULL, 0, &err);
-    if (status == STATUS_OK && (options.out == NULL) == (options.in == NULL))
-        status = error_set(&err, STATUS_INVALID, "usage", "", "give one of --out and --in");
-    if (status == STATUS_OK)
-        status = options.out != NULL ? make_key(options.out, &key, &err) : sign_key_read(options.in, &key, &err);
+    const struct key_options *options = call->options;
+    struct sign_key          *key = NULL;
+    char                      text[SIGN_PUBLIC_CHARS];
+    if ((options->out == NULL) == (options->in == NULL))
+        return error_set(err, STATUS_INVALID, "usage", "", "give one of --out and --in");
+    enum status status =
+        options->out != NULL ? make_key(options->out, &key, err) : sign_key_read(options->in, &key, err);
     if (status == STATUS_OK) {
         sign_key_public(key, text);
         puts(text);
     }
     sign_key_free(key);
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+    return status;
 }
 
 const struct command command_key = {
@@ -66,5 +61,6 @@ const struct command command_key = {
     .operands = "",
     .summary = "curator: make the key that signs releases, or print its public part",
     .options = options_table,
+    .options_bytes = sizeof(struct key_options),
     .run = run,
 };

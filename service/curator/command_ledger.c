@@ -8,14 +8,10 @@ struct ledger_options {
     const char *data, *ledger;
 };
 
-#define MEMBER(name) .offset = offsetof(struct ledger_options, name)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct ledger_options, member)
 static const struct options_row options_table[] = {
-    {.flag = "data", .value = "FILE", .kind = OPTIONS_TEXT, MEMBER(data), .help = "the raw rows, CSV"},
-    {.flag = "ledger",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(ledger),
-     .help = "the ledger; by default beside the data, .ledger"},
+    {OPTION("data", "FILE", data), .help = "the raw rows, CSV"},
+    {OPTION("ledger", "FILE", ledger), .help = "the ledger; by default beside the data, .ledger"},
     {.flag = NULL},
 };
 
@@ -49,10 +45,11 @@ static void print_ledger(const struct ledger *ledger)
                total.unguaranteed);
 }
 
-static enum status show(const struct ledger_options *options, struct error *err)
+static enum status run(struct command_call *call, struct error *err)
 {
-    char          path[1040];
-    struct ledger ledger;
+    const struct ledger_options *options = call->options;
+    char                         path[1040];
+    struct ledger                ledger;
     if (options->data == NULL && options->ledger == NULL)
         return error_set(err, STATUS_INVALID, "usage", "", "give --data or --ledger");
     snprintf(path, sizeof path, options->ledger != NULL ? "%.1000s" : "%.1000s.ledger",
@@ -67,20 +64,11 @@ static enum status show(const struct ledger_options *options, struct error *err)
     return status;
 }
 
-static int run(char **arguments)
-{
-    struct error          err;
-    struct ledger_options options;
-    enum status           status = options_read(options_table, arguments, &options, NULL, 0, &err);
-    if (status == STATUS_OK)
-        status = show(&options, &err);
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
-}
-
 const struct command command_ledger = {
     .name = "ledger",
     .operands = "",
     .summary = "curator: show what was released of a data set, and its total",
     .options = options_table,
+    .options_bytes = sizeof(struct ledger_options),
     .run = run,
 };

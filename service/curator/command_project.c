@@ -18,150 +18,52 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MEMBER(name) .offset = offsetof(struct project_options, name)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct project_options, member)
 static const struct options_row options_table[] = {
-    {.flag = "in",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(in),
-     .is_required = true,
-     .help = "the raw rows, CSV with a header"},
-    {.flag = "columns",
-     .value = "a,b,c",
-     .kind = OPTIONS_TEXT,
-     MEMBER(columns),
-     .is_required = true,
-     .help = "the columns to release: numbers without gaps"},
-    {.flag = "key",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(key),
-     .is_required = true,
-     .help = "the curator's private key, from gnomon key"},
-    {.flag = "mechanism",
-     .value = "NAME",
-     .kind = OPTIONS_TEXT,
-     MEMBER(mechanism),
-     .fallback = "auto",
+    {OPTION("in", "FILE", in), .is_required = true, .help = "the raw rows, CSV with a header"},
+    {OPTION("columns", "a,b,c", columns), .is_required = true, .help = "the columns to release: numbers without gaps"},
+    {OPTION("key", "FILE", key), .is_required = true, .help = "the curator's private key, from gnomon key"},
+    {OPTION("mechanism", "NAME", mechanism), .fallback = "auto",
      .choices = "auto|discrete-laplace|discrete-gaussian|projected-gaussian|cells|projection-only",
      .help = "auto takes the noise that needs less for this epsilon and delta; cells protects any change of a row; "
              "projection-only has no guarantee"},
-    {.flag = "centre",
-     .value = "c1,c2,..",
-     .kind = OPTIONS_TEXT,
-     MEMBER(centre),
+    {OPTION("centre", "c1,c2,..", centre),
      .help = "public: the middle of each column's range, from general knowledge and not from this data"},
-    {.flag = "length-scales",
-     .value = "l1,l2,..",
-     .kind = OPTIONS_TEXT,
-     MEMBER(length_scales),
+    {OPTION("length-scales", "l1,l2,..", length_scales),
      .help = "public: how far each column must move to matter; projection-only may do without"},
-    {.flag = "radius",
-     .value = "R",
-     .kind = OPTIONS_REAL,
-     MEMBER(radius),
-     .min = 0,
-     .max = 1e9,
+    {OPTION("radius", "R", radius), .kind = OPTIONS_REAL, .min = 0, .max = 1e9,
      .help = "public: rows farther from the centre than this many length-scales are clipped to the edge"},
-    {.flag = "distance",
-     .value = "D",
-     .kind = OPTIONS_REAL,
-     MEMBER(distance),
-     .fallback = "1",
-     .min = 1e-4,
-     .max = 50,
+    {OPTION("distance", "D", distance), .kind = OPTIONS_REAL, .fallback = "1", .min = 1e-4, .max = 50,
      .help = "the protected change of a row, on the scale where the radius is 25; 50 is any change within it"},
-    {.flag = "epsilon",
-     .value = "E",
-     .kind = OPTIONS_REAL,
-     MEMBER(epsilon),
-     .is_required = true,
-     .min = 1e-4,
-     .max = 1000,
+    {OPTION("epsilon", "E", epsilon), .kind = OPTIONS_REAL, .is_required = true, .min = 1e-4, .max = 1000,
      .help = "the privacy parameter: smaller protects more; 1 is strong, above 7.4 is weak"},
-    {.flag = "delta",
-     .value = "D",
-     .kind = OPTIONS_REAL,
-     MEMBER(delta),
-     .fallback = "0",
-     .min = 0,
-     .max = 0.5,
+    {OPTION("delta", "D", delta), .kind = OPTIONS_REAL, .fallback = "0", .min = 0, .max = 0.5,
      .help = "0 for pure epsilon-privacy; what a Gaussian may use otherwise, below 1 / rows"},
-    {.flag = "dims",
-     .value = "r",
-     .kind = OPTIONS_TEXT,
-     MEMBER(dims),
-     .fallback = "auto",
+    {OPTION("dims", "r", dims), .fallback = "auto",
      .help = "columns of the result; auto: as many as the data, ten at most for a projection with noise"},
-    {.flag = "sides",
-     .value = "k1,k2,..",
-     .kind = OPTIONS_TEXT,
-     MEMBER(sides),
+    {OPTION("sides", "k1,k2,..", sides),
      .help = "cells: how many along each column, from centre - R l to centre + R l"},
-    {.flag = "y-range",
-     .value = "LOW,HIGH",
-     .kind = OPTIONS_TEXT,
-     MEMBER(y_range),
+    {OPTION("y-range", "LOW,HIGH", y_range),
      .help = "public limits of the outcomes, for private outcomes; --y-range=LOW,HIGH when LOW is negative"},
-    {.flag = "y-epsilon",
-     .value = "E",
-     .kind = OPTIONS_REAL,
-     MEMBER(y_epsilon),
-     .min = 0,
-     .max = 1000,
+    {OPTION("y-epsilon", "E", y_epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1000,
      .help = "private outcomes: the epsilon of each answer"},
-    {.flag = "y-sensitivity",
-     .value = "S",
-     .kind = OPTIONS_REAL,
-     MEMBER(y_sensitivity),
-     .min = 0,
-     .max = 1e300,
+    {OPTION("y-sensitivity", "S", y_sensitivity), .kind = OPTIONS_REAL, .min = 0, .max = 1e300,
      .help = "private outcomes: how far a protected change of a row may move its outcome; by default the whole range"},
-    {.flag = "out",
-     .value = "FILE.npy",
-     .kind = OPTIONS_TEXT,
-     MEMBER(out),
-     .is_required = true,
-     .help = "the matrix that may be uploaded"},
-    {.flag = "manifest",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(manifest),
+    {OPTION("out", "FILE.npy", out), .is_required = true, .help = "the matrix that may be uploaded"},
+    {OPTION("manifest", "FILE", manifest),
      .help = "what is said about the matrix, signed; by default beside it, .json"},
-    {.flag = "secret",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(secret),
+    {OPTION("secret", "FILE", secret),
      .help = "the map back to the rows, mode 0600; by default beside the matrix, .secret"},
-    {.flag = "ledger",
-     .value = "FILE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(ledger),
+    {OPTION("ledger", "FILE", ledger),
      .help = "what was released of this data so far; by default beside the data, .ledger"},
-    {.flag = "budget-epsilon",
-     .value = "E",
-     .kind = OPTIONS_REAL,
-     MEMBER(budget_epsilon),
-     .fallback = "4",
-     .min = 1e-4,
-     .max = 1e6,
+    {OPTION("budget-epsilon", "E", budget_epsilon), .kind = OPTIONS_REAL, .fallback = "4", .min = 1e-4, .max = 1e6,
      .help = "a release that would bring the data's total above this is refused"},
-    {.flag = "budget-delta",
-     .value = "D",
-     .kind = OPTIONS_REAL,
-     MEMBER(budget_delta),
-     .fallback = "1e-5",
-     .min = 0,
-     .max = 1,
+    {OPTION("budget-delta", "D", budget_delta), .kind = OPTIONS_REAL, .fallback = "1e-5", .min = 0, .max = 1,
      .help = "the same for delta"},
-    {.flag = "allow-clipping",
-     .kind = OPTIONS_SWITCH,
-     MEMBER(allow_clipping),
+    {OPTION("allow-clipping", NULL, allow_clipping), .kind = OPTIONS_SWITCH,
      .help = "release even when more than half of the rows lie outside the radius"},
-    {.flag = "no-guarantee", .kind = OPTIONS_SWITCH, MEMBER(no_guarantee), .help = "needed for projection-only"},
-    {.flag = "force",
-     .kind = OPTIONS_SWITCH,
-     MEMBER(force),
+    {OPTION("no-guarantee", NULL, no_guarantee), .kind = OPTIONS_SWITCH, .help = "needed for projection-only"},
+    {OPTION("force", NULL, force), .kind = OPTIONS_SWITCH,
      .help = "replace an existing secret file; a study made with it cannot continue"},
     {.flag = NULL},
 };
@@ -176,7 +78,7 @@ static void choose_path(const char *given, const char *beside, const char *exten
 
 static enum status check_paths(struct project_job *job, struct error *err)
 {
-    const struct project_options *options = &job->options;
+    const struct project_options *options = job->options;
     choose_path(options->manifest, options->out, ".json", job->manifest_path, sizeof job->manifest_path);
     choose_path(options->secret, options->out, ".secret", job->secret_path, sizeof job->secret_path);
     if (options->ledger != NULL)
@@ -202,7 +104,7 @@ static char *scale_text(const struct project_job *job)
         failure = json_object_set_new(
             columns, job->table.names[j],
             json_pack("{s:f, s:f}", "centre", job->centre[j], "length_scale", job->length_scales[j]));
-    json_t *scale = json_pack("{s:o, s:f}", "columns", columns, "radius", job->options.radius);
+    json_t *scale = json_pack("{s:o, s:f}", "columns", columns, "radius", job->options->radius);
     char   *text = failure == 0 ? json_dumps(scale, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(scale);
     return text;
@@ -227,7 +129,7 @@ static void fill_entry(struct project_job *job)
 static enum status check_budget(struct project_job *job, const struct ledger *ledger, struct error *err)
 {
     static const double           SLACK = 1 + 1e-9; /* 0.1 + 0.2 is within 0.3 */
-    const struct project_options *options = &job->options;
+    const struct project_options *options = job->options;
     char                          key[SIGN_PUBLIC_CHARS];
     sign_key_public(job->key, key);
     if (ledger->key[0] != '\0' && strcmp(ledger->key, key) != 0)
@@ -271,7 +173,7 @@ static enum status charge(struct project_job *job, struct error *err)
 /* Rows at the edge cannot be told apart: a release of them is paid for and says nothing. */
 static enum status check_clipping(const struct project_job *job, struct error *err)
 {
-    if (job->options.allow_clipping || 2 * job->clipped <= job->table.n)
+    if (job->options->allow_clipping || 2 * job->clipped <= job->table.n)
         return STATUS_OK;
     return error_set(
         err, STATUS_INVALID, "clipped", "",
@@ -315,7 +217,7 @@ static enum status write_secret(struct project_job *job, struct file_draft *draf
     secret->columns_len = job->table.d;
     secret->centre = is_private ? job->centre : NULL;
     secret->length_scales = job->length_scales;
-    secret->radius = is_private ? job->options.radius : 0;
+    secret->radius = is_private ? job->options->radius : 0;
     secret->normals = job->normals;
     secret->dims = (size_t)job->manifest.columns;
     TRY(secret_write(secret, draft->stream, err));
@@ -325,7 +227,7 @@ static enum status write_secret(struct project_job *job, struct file_draft *draf
 static enum status write_files(struct project_job *job, struct file_draft drafts[3], struct error *err)
 {
     TRY(file_begin(&drafts[0], job->secret_path, 0600, err));
-    TRY(file_begin(&drafts[1], job->options.out, 0600, err));
+    TRY(file_begin(&drafts[1], job->options->out, 0600, err));
     TRY(file_begin(&drafts[2], job->manifest_path, 0600, err));
     TRY(write_matrix(job, &drafts[1], err));
     TRY(write_manifest(job, &drafts[2], err));
@@ -340,11 +242,11 @@ static enum status run_job(struct project_job *job, struct file_draft drafts[3],
 {
     int64_t bytes = 0;
     TRY(check_paths(job, err));
-    TRY(sign_key_read(job->options.key, &job->key, err));
-    TRY(csv_table_read(job->options.in, &job->csv, err));
-    TRY(file_digest(job->options.in, job->secret.data_sha256, &bytes, err));
+    TRY(sign_key_read(job->options->key, &job->key, err));
+    TRY(csv_table_read(job->options->in, &job->csv, err));
+    TRY(file_digest(job->options->in, job->secret.data_sha256, &bytes, err));
     TRY(random_hex(job->secret.id, sizeof job->secret.id - 1, err));
-    TRY(release_io_table(&job->csv, job->options.columns, &job->arena, &job->table, err));
+    TRY(release_io_table(&job->csv, job->options->columns, &job->arena, &job->table, err));
     TRY(project_plan(job, err));
     TRY(release_io_tag(&job->table, job->key, &job->arena, job->manifest.dataset_tag, err));
     snprintf(job->manifest.tool, sizeof job->manifest.tool, "gnomon " GNOMON_VERSION);
@@ -359,29 +261,25 @@ static enum status run_job(struct project_job *job, struct file_draft drafts[3],
     return write_files(job, drafts, err);
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error       err;
-    struct project_job job = {.key = NULL};
+    struct project_job job = {.options = call->options};
     struct file_draft  drafts[3] = {{.stream = NULL}, {.stream = NULL}, {.stream = NULL}};
     if (!mat_use_one_thread())
         fprintf(stderr, "gnomon: warning: OpenBLAS is the OpenMP flavour\n");
-    enum status status = options_read(options_table, arguments, &job.options, NULL, 0, &err);
-    if (status == STATUS_OK) {
-        arena_init(&job.arena, SIZE_MAX);
-        status = run_job(&job, drafts, &err);
-        if (status == STATUS_OK)
-            project_report(&job);
-        for (size_t i = 0; i < 3; i++)
-            file_discard(&drafts[i]);
-        project_wipe(&job);
-        csv_table_free(&job.csv);
-        free(job.scale);
-        arena_fini(&job.arena);
-        sign_key_free(job.key);
-    }
-    err.path[0] = '\0'; /* of the plan: options are named in the text */
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+    arena_init(&job.arena, SIZE_MAX);
+    enum status status = run_job(&job, drafts, err);
+    if (status == STATUS_OK)
+        project_report(&job);
+    for (size_t i = 0; i < 3; i++)
+        file_discard(&drafts[i]);
+    project_wipe(&job);
+    csv_table_free(&job.csv);
+    free(job.scale);
+    arena_fini(&job.arena);
+    sign_key_free(job.key);
+    err->path[0] = '\0'; /* of the plan: options are named in the text */
+    return status;
 }
 
 const struct command command_project = {
@@ -389,5 +287,6 @@ const struct command command_project = {
     .operands = "",
     .summary = "curator: make a release of a CSV that may be uploaded, offline",
     .options = options_table,
+    .options_bytes = sizeof(struct project_options),
     .run = run,
 };

@@ -23,18 +23,18 @@ struct project_options {
 };
 
 struct project_job {
-    struct project_options  options;
-    struct arena            arena;
-    struct csv_table        csv;
-    struct release_table    table;
-    struct sign_key        *key;
-    double                 *centre, *length_scales; /* [d] or NULL */
-    struct release_manifest manifest;
-    struct secret           secret;
-    struct ledger_entry     entry;
-    char                   *scale; /* of the entry */
-    struct ledger_total     total; /* after this release */
-    char                    manifest_path[1024], secret_path[1024], ledger_path[1040];
+    const struct project_options *options;
+    struct arena                  arena;
+    struct csv_table              csv;
+    struct release_table          table;
+    struct sign_key              *key;
+    double                       *centre, *length_scales; /* [d] or NULL */
+    struct release_manifest       manifest;
+    struct secret                 secret;
+    struct ledger_entry           entry;
+    char                         *scale; /* of the entry */
+    struct ledger_total           total; /* after this release */
+    char                          manifest_path[1024], secret_path[1024], ledger_path[1040];
     /* what was made: one of the two */
     int64_t *indices;
     double  *values, *normals; /* [rows][columns]; M */

@@ -23,7 +23,7 @@ static bool is_gaussian(enum mechanism_kind kind)
 
 static enum status read_scales(struct project_job *job, struct error *err)
 {
-    const struct project_options *options = &job->options;
+    const struct project_options *options = job->options;
     size_t                        d = job->table.d;
     if (options->centre != NULL)
         TRY(release_io_numbers("centre", options->centre, d, &job->arena, &job->centre, err));
@@ -40,11 +40,11 @@ static enum status read_scales(struct project_job *job, struct error *err)
 static enum status read_dims(const struct project_job *job, size_t *dims, struct error *err)
 {
     char *end = NULL;
-    long  number = strtol(job->options.dims, &end, 10);
+    long  number = strtol(job->options->dims, &end, 10);
     *dims = 0;
-    if (strcmp(job->options.dims, "auto") == 0)
+    if (strcmp(job->options->dims, "auto") == 0)
         return STATUS_OK;
-    if (end == job->options.dims || *end != '\0' || number < 1 || number > DIMS_MAX)
+    if (end == job->options->dims || *end != '\0' || number < 1 || number > DIMS_MAX)
         return usage(err, "--dims takes a number in 1..1024, or auto");
     *dims = (size_t)number;
     return STATUS_OK;
@@ -54,7 +54,7 @@ static enum status check_public(const struct project_job *job, struct error *err
 {
     const char *missing = job->centre == NULL          ? "centre"
                           : job->length_scales == NULL ? "length-scales"
-                          : job->options.radius <= 0   ? "radius"
+                          : job->options->radius <= 0  ? "radius"
                                                        : NULL;
     if (missing == NULL)
         return STATUS_OK;
@@ -66,7 +66,7 @@ static enum status check_public(const struct project_job *job, struct error *err
 
 static enum status plan_outcomes(struct project_job *job, struct error *err)
 {
-    const struct project_options *options = &job->options;
+    const struct project_options *options = job->options;
     struct mechanism_outcome     *outcomes = &job->manifest.outcomes;
     double                       *range = NULL;
     bool                          has_epsilon = options->y_epsilon > 0, has_range = options->y_range != NULL;
@@ -88,9 +88,9 @@ static enum status plan_cells(struct project_job *job, struct error *err)
     struct mechanism *m = &job->manifest.mechanism;
     double           *sides = NULL;
     size_t            d = job->table.d;
-    if (job->options.sides == NULL || d > MANIFEST_SIDES_MAX)
+    if (job->options->sides == NULL || d > MANIFEST_SIDES_MAX)
         return usage(err, "cells need --sides, the number of cells along each column (at most 64 columns)");
-    TRY(release_io_numbers("sides", job->options.sides, d, &job->arena, &sides, err));
+    TRY(release_io_numbers("sides", job->options->sides, d, &job->arena, &sides, err));
     for (size_t j = 0; j < d; j++) {
         if (!(sides[j] >= 1 && sides[j] <= RELEASE_CELLS_MAX && sides[j] == floor(sides[j])))
             return usage(err, "--sides takes whole numbers from 1");
@@ -105,7 +105,7 @@ static enum status plan_cells(struct project_job *job, struct error *err)
 
 static enum status plan_guaranteed(struct project_job *job, size_t dims, struct error *err)
 {
-    const struct project_options *options = &job->options;
+    const struct project_options *options = job->options;
     struct mechanism             *m = &job->manifest.mechanism;
     size_t                        n = job->table.n, d = job->table.d;
     *m = (struct mechanism){.kind = mechanism_find(options->mechanism),
@@ -133,7 +133,7 @@ static enum status plan_guaranteed(struct project_job *job, size_t dims, struct 
 
 static enum status plan_projection(struct project_job *job, size_t dims, struct error *err)
 {
-    const struct project_options *options = &job->options;
+    const struct project_options *options = job->options;
     if (!options->no_guarantee)
         return error_set(
             err, STATUS_INVALID, "no_consent", "",
@@ -155,25 +155,19 @@ enum status project_plan(struct project_job *job, struct error *err)
     size_t dims = 0;
     TRY(read_scales(job, err));
     TRY(read_dims(job, &dims, err));
-    if (strcmp(job->options.mechanism, MANIFEST_PROJECTION_ONLY) == 0)
+    if (strcmp(job->options->mechanism, MANIFEST_PROJECTION_ONLY) == 0)
         return plan_projection(job, dims, err);
-    if (job->options.no_guarantee)
+    if (job->options->no_guarantee)
         return usage(err, "--no-guarantee belongs to --mechanism projection-only");
     return plan_guaranteed(job, dims, err);
 }
 
 /* Making. */
 
-static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
-{
-    (void)arg;
-    return random_bytes(out, length, err);
-}
-
 static struct release release_of(const struct project_job *job)
 {
     return (struct release){.mechanism = job->manifest.mechanism,
-                            .scale = {job->centre, job->length_scales, job->options.radius},
+                            .scale = {job->centre, job->length_scales, job->options->radius},
                             .indices = job->indices};
 }
 
@@ -204,7 +198,7 @@ static size_t nearest_row(const struct project_job *job, const int64_t *cell, co
     for (size_t i = 0; i < job->table.n; i++) {
         double square = 0;
         for (size_t j = 0; j < d && !is_used[i]; j++) {
-            double unit = MECHANISM_NORM / (job->length_scales[j] * job->options.radius);
+            double unit = MECHANISM_NORM / (job->length_scales[j] * job->options->radius);
             double x = (job->table.rows[i * d + j] - job->centre[j]) * unit - (double)cell[j] * 0x1p-10;
             square += x * x;
         }
@@ -267,8 +261,8 @@ static enum status make_cells(struct project_job *job, struct sampler *sampler, 
         grid.cell_of_row == NULL)
         return error_no_memory(err);
     for (size_t j = 0; j < d; j++) {
-        low[j] = job->centre[j] - job->options.radius * job->length_scales[j];
-        high[j] = job->centre[j] + job->options.radius * job->length_scales[j];
+        low[j] = job->centre[j] - job->options->radius * job->length_scales[j];
+        high[j] = job->centre[j] + job->options->radius * job->length_scales[j];
     }
     struct release release = release_of(job);
     TRY(release_cells(&release, &grid, job->table.rows, sampler, err));
@@ -288,7 +282,7 @@ static enum status make_cells(struct project_job *job, struct sampler *sampler, 
 static enum status make_guaranteed(struct project_job *job, struct error *err)
 {
     struct sampler sampler;
-    sampler_init(&sampler, draw_bits, NULL);
+    sampler_init(&sampler, random_draw, NULL);
     bool        is_cells = job->manifest.mechanism.kind == MECHANISM_CELLS;
     enum status status = is_cells ? make_cells(job, &sampler, err) : make_noisy(job, &sampler, err);
     sampler_wipe(&sampler);

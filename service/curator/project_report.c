@@ -19,7 +19,7 @@ static bool is_constant(const struct release_table *table, size_t column)
 static void warn_dims(const struct project_job *job)
 {
     const struct mechanism *m = &job->manifest.mechanism;
-    long                    asked = strtol(job->options.dims, NULL, 10);
+    long                    asked = strtol(job->options->dims, NULL, 10);
     size_t                  d = job->table.d;
     if (m->kind == MECHANISM_PROJECTED_GAUSSIAN && d <= PROJECTED_FROM)
         fprintf(stderr, "gnomon: warning: for %zu columns discrete-laplace needs less noise than a projection\n", d);
@@ -32,7 +32,7 @@ static void warn_dims(const struct project_job *job)
 
 void project_warn(const struct project_job *job)
 {
-    const struct project_options *options = &job->options;
+    const struct project_options *options = job->options;
     if (!job->manifest.differentially_private)
         return;
     if (options->epsilon > WEAK_EPSILON || options->y_epsilon > WEAK_EPSILON)
@@ -108,8 +108,8 @@ static void report_guaranteed(const struct project_job *job)
     printf(
         "Total of this release: epsilon %g, delta %g. Total for this data by the ledger: epsilon %.6g, delta %g, of a "
         "budget\nof %g and %g.\n",
-        m->total.epsilon, m->total.delta, job->total.epsilon, job->total.delta, job->options.budget_epsilon,
-        job->options.budget_delta);
+        m->total.epsilon, m->total.delta, job->total.epsilon, job->total.delta, job->options->budget_epsilon,
+        job->options->budget_delta);
     if (job->total.unguaranteed > 0)
         printf("The ledger has %zu releases WITHOUT a guarantee: for whoever has seen one of them, no total holds.\n",
                job->total.unguaranteed);
@@ -146,7 +146,7 @@ void project_report(const struct project_job *job)
 {
     printf("%zu rows, %zu columns -> %lld rows, %lld columns, %lld bytes in %s\n", job->table.n, job->table.d,
            (long long)job->manifest.rows, (long long)job->manifest.columns, (long long)job->manifest.bytes,
-           job->options.out);
+           job->options->out);
     if (job->manifest.differentially_private)
         report_guaranteed(job);
     else

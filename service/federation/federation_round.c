@@ -57,12 +57,6 @@ static enum status each_message(struct closing *closing, message_fn *take, void 
     return db_done(&rows);
 }
 
-static enum status draw_bits(void *arg, void *out, size_t length, struct error *err)
-{
-    (void)arg;
-    return random_bytes(out, length, err);
-}
-
 struct secret {
     struct broadcast plan;
     struct sampler   sampler;
@@ -104,7 +98,7 @@ static enum status aggregate(struct closing *closing, struct error *err)
     secret.spare = arena_zalloc(closing->arena, sums_bytes, 1);
     if (secret.subset == NULL || secret.k == NULL || secret.sums == NULL || secret.spare == NULL)
         return error_no_memory(err);
-    sampler_init(&secret.sampler, draw_bits, NULL);
+    sampler_init(&secret.sampler, random_draw, NULL);
     enum status status = broadcast_draw(&secret.plan, &secret.sampler, secret.subset, err);
     if (status == STATUS_OK)
         status = each_message(closing, add_drawn, &secret, err);

@@ -12,12 +12,10 @@ struct migrate_options {
     bool        check;
 };
 
-#define MEMBER(name) .offset = offsetof(struct migrate_options, name)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct migrate_options, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct migrate_options),
-    {.flag = "check",
-     .kind = OPTIONS_SWITCH,
-     MEMBER(check),
+    {OPTION("check", NULL, check), .kind = OPTIONS_SWITCH,
      .help = "change nothing, also beside a server; the exit code is 0 when there is nothing to do, 2 when there is"},
     {.flag = NULL},
 };
@@ -43,24 +41,21 @@ static enum status migrate(const char *folder, struct error *err)
     return STATUS_OK;
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error           err;
-    struct migrate_options options;
-    struct db_schema       schema = {.found = 0};
-    enum status            status = options_read(options_table, arguments, &options, NULL, 0, &err);
-    if (status == STATUS_OK)
-        status = find_schema(options.data, &schema, &err);
-    if (status == STATUS_OK && schema.found == schema.needed) {
-        printf("%s: schema %d, nothing to do\n", options.data, schema.found);
-    } else if (status == STATUS_OK && options.check) {
-        printf("%s: schema %d, this version needs %d: gnomon migrate, or a start, copies it to %s and changes it\n",
-               options.data, schema.found, schema.needed, schema.backup);
-        return COMMAND_PENDING;
-    } else if (status == STATUS_OK) {
-        status = migrate(options.data, &err);
+    const struct migrate_options *options = call->options;
+    struct db_schema              schema = {.found = 0};
+    TRY(find_schema(options->data, &schema, err));
+    if (schema.found == schema.needed) {
+        printf("%s: schema %d, nothing to do\n", options->data, schema.found);
+        return STATUS_OK;
     }
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+    if (!options->check)
+        return migrate(options->data, err);
+    printf("%s: schema %d, this version needs %d: gnomon migrate, or a start, copies it to %s and changes it\n",
+           options->data, schema.found, schema.needed, schema.backup);
+    call->exit_code = COMMAND_PENDING;
+    return STATUS_OK;
 }
 
 const struct command command_migrate = {
@@ -68,5 +63,6 @@ const struct command command_migrate = {
     .operands = "",
     .summary = "take a store of an earlier version to the schema of this one",
     .options = options_table,
+    .options_bytes = sizeof(struct migrate_options),
     .run = run,
 };

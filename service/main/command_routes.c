@@ -4,14 +4,12 @@
 
 static const struct options_row no_options[] = {{.flag = NULL}};
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error err;
-    char         none[sizeof(int64_t)];
-    if (options_read(no_options, arguments, none, NULL, 0, &err) != STATUS_OK)
-        return command_fail(&err);
+    (void)call;
+    (void)err;
     route_dump(stdout);
-    return COMMAND_DONE;
+    return STATUS_OK;
 }
 
 const struct command command_routes = {

@@ -33,38 +33,19 @@ struct serve_options {
     bool insecure_http;
 };
 
-#define MEMBER(member) .offset = offsetof(struct serve_options, member)
-#define INTEGER(name, variable, member, default_text, least, most)                            \
-    .flag = name, .environment = variable, .value = "N", .kind = OPTIONS_INT, MEMBER(member), \
-    .fallback = default_text, .min = least, .max = most
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct serve_options, member)
+#define INTEGER(name, variable, member, default_text, least, most)                                                   \
+    OPTION(name, "N", member), .environment = variable, .kind = OPTIONS_INT, .fallback = default_text, .min = least, \
+                               .max = most
 static const struct options_row options_table[] = {
-    {.flag = "listen",
-     .environment = "GNOMON_LISTEN",
-     .value = "HOST:PORT",
-     .kind = OPTIONS_TEXT,
-     MEMBER(listen),
-     .fallback = "127.0.0.1:8080",
-     .help = "where to answer; port 0 takes any free one"},
-    {.flag = "health-listen",
-     .environment = "GNOMON_HEALTH_LISTEN",
-     .value = "HOST:PORT",
-     .kind = OPTIONS_TEXT,
-     MEMBER(health_listen),
+    COMMAND_LISTEN_ROW(struct serve_options),
+    {OPTION("health-listen", "HOST:PORT", health_listen), .environment = "GNOMON_HEALTH_LISTEN",
      .help = "a second address for /livez, /readyz and /metrics, without tokens"},
-    {.flag = "insecure-http",
-     .environment = "GNOMON_INSECURE_HTTP",
-     .kind = OPTIONS_SWITCH,
-     MEMBER(insecure_http),
+    {OPTION("insecure-http", NULL, insecure_http), .environment = "GNOMON_INSECURE_HTTP", .kind = OPTIONS_SWITCH,
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
-    {.flag = "synchronous",
-     .environment = "GNOMON_SYNCHRONOUS",
-     .value = "MODE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(synchronous),
-     .fallback = "FULL",
-     .choices = "FULL|OFF",
-     .help = "OFF loses acknowledged data at power loss: for measurements only"},
+    {OPTION("synchronous", "MODE", synchronous), .environment = "GNOMON_SYNCHRONOUS", .fallback = "FULL",
+     .choices = "FULL|OFF", .help = "OFF loses acknowledged data at power loss: for measurements only"},
     {INTEGER("workers", "GNOMON_WORKERS", workers, "64", 1, 1024), .help = "requests that may run at once"},
     {INTEGER("compute-slots", "GNOMON_COMPUTE_SLOTS", compute_slots, "0", 0, 1024),
      .help = "requests that may compute at once; 0 is one less than there are processors"},
@@ -75,11 +56,7 @@ static const struct options_row options_table[] = {
     {INTEGER("connections", "GNOMON_CONNECTIONS", connections, "512", 1, 65536), .help = "open connections"},
     {INTEGER("connections-per-address", "GNOMON_CONNECTIONS_PER_ADDRESS", connections_per_address, "64", 0, 65536),
      .help = "of them from one address that is no trusted proxy; 0 is no limit"},
-    {.flag = "trusted-proxy",
-     .environment = "GNOMON_TRUSTED_PROXY",
-     .value = "CIDR,...",
-     .kind = OPTIONS_TEXT,
-     MEMBER(trusted_proxy),
+    {OPTION("trusted-proxy", "CIDR,...", trusted_proxy), .environment = "GNOMON_TRUSTED_PROXY",
      .help = "proxies whose Forwarded and X-Forwarded-For are believed, e.g. 127.0.0.1,10.0.0.0/8"},
     {INTEGER("body-bytes", "GNOMON_BODY_BYTES", body_bytes, "8388608", 1024, 1073741824),
      .help = "largest request body, except for candidate uploads"},
@@ -277,22 +254,20 @@ static enum status serve(const struct serve_options *options, struct error *err)
     return status;
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error         err;
-    struct serve_options options;
-    enum status          status = options_read(options_table, arguments, &options, NULL, 0, &err);
-    if (status == STATUS_OK && !mat_use_one_thread())
-        status = error_set(&err, STATUS_INTERNAL, "openblas", "",
-                           "this OpenBLAS is the OpenMP flavour, with which results "
-                           "differ from run to run: install libopenblas0-pthread");
+    enum status status = STATUS_OK;
+    if (!mat_use_one_thread())
+        status = error_set(err, STATUS_INTERNAL, "openblas", "",
+                           "this OpenBLAS is the OpenMP flavour, with which results differ from run to run: install "
+                           "libopenblas0-pthread");
     limit_heaps();
     codec_init();
     if (status == STATUS_OK)
-        status = serve(&options, &err);
+        status = serve(call->options, err);
     log_event(status == STATUS_OK ? LOG_INFO : LOG_ERROR, "stopped", "%s%s",
-              status == STATUS_OK ? "" : "code=", status == STATUS_OK ? "" : err.code);
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+              status == STATUS_OK ? "" : "code=", status == STATUS_OK ? "" : err->code);
+    return status;
 }
 
 const struct command command_serve = {
@@ -300,5 +275,6 @@ const struct command command_serve = {
     .operands = "",
     .summary = "the service",
     .options = options_table,
+    .options_bytes = sizeof(struct serve_options),
     .run = run,
 };

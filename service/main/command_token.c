@@ -22,28 +22,14 @@ struct token_options {
     int64_t     expires_in_days;
 };
 
-#define MEMBER(member) .offset = offsetof(struct token_options, member)
+#define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct token_options, member)
 static const struct options_row options_table[] = {
     COMMAND_DATA_ROW(struct token_options),
-    {.flag = "name", .value = "N", .kind = OPTIONS_TEXT, MEMBER(name), .help = "create: what the token is for"},
-    {.flag = "scope",
-     .value = "SCOPE",
-     .kind = OPTIONS_TEXT,
-     MEMBER(scope),
-     .choices = "admin|write|read|curator|agent",
+    {OPTION("name", "N", name), .help = "create: what the token is for"},
+    {OPTION("scope", "SCOPE", scope), .choices = "admin|write|read|curator|agent",
      .help = "create: what the token may do"},
-    {.flag = "resource",
-     .value = "ID",
-     .kind = OPTIONS_TEXT,
-     MEMBER(resource),
-     .help = "create: the only study, federation or game it may see"},
-    {.flag = "expires-in-days",
-     .value = "D",
-     .kind = OPTIONS_INT,
-     MEMBER(expires_in_days),
-     .fallback = "90",
-     .min = 0,
-     .max = 36500,
+    {OPTION("resource", "ID", resource), .help = "create: the only study, federation or game it may see"},
+    {OPTION("expires-in-days", "D", expires_in_days), .kind = OPTIONS_INT, .fallback = "90", .min = 0, .max = 36500,
      .help = "create: how long it is good for; 0 for ever"},
     {.flag = NULL},
 };
@@ -76,7 +62,7 @@ static enum status create_remote(struct client *client, const struct token_optio
     if (failure == 0)
         puts(secret);
     json_decref(reply);
-    return failure == 0 ? STATUS_OK : error_set(err, STATUS_INTERNAL, "bad_reply", "", "the server gave no token");
+    return failure == 0 ? STATUS_OK : client_bad_reply(err);
 }
 
 static void print_json(json_t *token)
@@ -231,17 +217,10 @@ static enum status act(const struct token_options *options, const char *const op
     return status;
 }
 
-static int run(char **arguments)
+static enum status run(struct command_call *call, struct error *err)
 {
-    struct error         err = {.status = STATUS_OK};
-    struct token_options options;
-    const char          *operands[2];
-    enum status          status = options_read(options_table, arguments, &options, operands, 2, &err);
-    if (status == STATUS_OK)
-        status = check(&options, operands, &err);
-    if (status == STATUS_OK)
-        status = act(&options, operands, &err);
-    return status == STATUS_OK ? COMMAND_DONE : command_fail(&err);
+    TRY(check(call->options, call->operands, err));
+    return act(call->options, call->operands, err);
 }
 
 const struct command command_token = {
@@ -249,5 +228,7 @@ const struct command command_token = {
     .operands = "create|list|revoke [ID]",
     .summary = "create, list and revoke tokens, whether or not the server runs",
     .options = options_table,
+    .options_bytes = sizeof(struct token_options),
+    .operands_max = 2,
     .run = run,
 };

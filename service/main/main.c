@@ -72,7 +72,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], commands[i]->name) != 0)
             continue;
         if (!asks_for_help(argv + 2))
-            return commands[i]->run(argv + 2);
+            return command_execute(commands[i], argv + 2);
         print_help(commands[i]);
         return COMMAND_DONE;
     }
