@@ -3,13 +3,14 @@
 #include "engine/privacy/mechanism.h"
 
 #include "engine/base/numbers.h"
+#include "engine/math/golden.h"
 #include "engine/math/log_gamma.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { BISECTIONS = 128, GOLDEN_STEPS = 100, NODES = 400 };
+enum { BISECTIONS = 128, NODES = 400 };
 static const double LOG_SIGMA_MIN = -16, LOG_SIGMA_MAX = 24, CHI_REACH = 12;
 
 /* log Phi(x); below -37 by the asymptotic series, where erfc underflows. */
@@ -41,38 +42,31 @@ double mechanism_mixture_delta(double epsilon, double sigma, size_t r)
     return sum * step;
 }
 
-/* log of exp((a - 1)(R(a) - epsilon)) (1 - 1/a)^a / (a - 1) at a = 1 + exp(u).  r == 0: R(a) = a rho. */
-static double log_delta_at(double epsilon, double rho, size_t r, double u)
+struct renyi {
+    double epsilon, rho;
+    size_t r; /* 0: R(a) = a rho */
+};
+
+/* log of exp((a - 1)(R(a) - epsilon)) (1 - 1/a)^a / (a - 1) at a = 1 + exp(u). */
+static double log_delta_at(const void *arg, double u)
 {
-    double b = exp(u), moment = (1 + b) * b * rho; /* (a - 1) R(a) */
-    if (r > 0) {
-        double used = 2 * moment / (double)r;
-        moment = used < 1 ? -0.5 * (double)r * log1p(-used) : INFINITY;
+    const struct renyi *renyi = arg;
+    double              b = exp(u), moment = (1 + b) * b * renyi->rho; /* (a - 1) R(a) */
+    if (renyi->r > 0) {
+        double used = 2 * moment / (double)renyi->r;
+        moment = used < 1 ? -0.5 * (double)renyi->r * log1p(-used) : INFINITY;
     }
-    return moment - b * epsilon + b * u - (1 + b) * log1p(b);
+    return moment - b * renyi->epsilon + b * u - (1 + b) * log1p(b);
 }
 
-/* Golden section: convex in a (a cumulant function plus (a-1) log (a-1) - a log a), so with one valley in log(a - 1). */
+/* Convex in a (a cumulant function plus (a-1) log (a-1) - a log a), so with one valley in log(a - 1). */
 static double renyi_delta(double epsilon, double rho, size_t r)
 {
-    const double ratio = 0.6180339887498949;
-    double       low = -30, high = 40;
+    struct renyi renyi = {epsilon, rho, r};
+    double       high = 40;
     if (r > 0) /* 1 - a (a - 1) 2 rho / r > 0 */
         high = log(0.5 * (sqrt(1 + 2 * (double)r / rho) - 1));
-    double left = high - ratio * (high - low), right = low + ratio * (high - low);
-    double at_left = log_delta_at(epsilon, rho, r, left), at_right = log_delta_at(epsilon, rho, r, right);
-    for (int i = 0; i < GOLDEN_STEPS; i++) {
-        bool go_left = at_left < at_right;
-        *(go_left ? &high : &low) = go_left ? right : left;
-        if (go_left) {
-            right = left, at_right = at_left;
-            left = high - ratio * (high - low), at_left = log_delta_at(epsilon, rho, r, left);
-        } else {
-            left = right, at_left = at_right;
-            right = low + ratio * (high - low), at_right = log_delta_at(epsilon, rho, r, right);
-        }
-    }
-    return fmin(exp(fmin(at_left, at_right)), 1);
+    return fmin(exp(golden_section(log_delta_at, &renyi, -30, high, NULL)), 1);
 }
 
 double mechanism_zcdp_delta(double epsilon, double rho)
@@ -201,6 +195,10 @@ static enum status sizes_check(const struct mechanism *m, struct error *err)
         return error_set(err, STATUS_INVALID, "bad_distance", "/distance",
                          "the protected distance must be between %g and %d, of a ball of radius %d", DISTANCE_MIN,
                          2 * MECHANISM_NORM, MECHANISM_NORM);
+    if (m->distance_l1 != 0 &&
+        !(m->distance_l1 >= m->distance && m->distance_l1 <= sqrt((double)m->columns) * m->distance))
+        return error_set(err, STATUS_INVALID, "bad_distance", "/distance_l1",
+                         "a distance in l1 is 1 to sqrt(columns) times the distance");
     bool may_widen = m->kind == MECHANISM_PROJECTED_GAUSSIAN;
     if (m->dims > (may_widen ? MECHANISM_COLUMNS_MAX : m->columns))
         return error_set(err, STATUS_INVALID, "bad_dims", "/dims",
@@ -211,13 +209,18 @@ static enum status sizes_check(const struct mechanism *m, struct error *err)
 static enum status delta_check(const struct mechanism *m, struct error *err)
 {
     bool needs_it = m->kind == MECHANISM_DISCRETE_GAUSSIAN || m->kind == MECHANISM_PROJECTED_GAUSSIAN;
-    if (!(m->delta >= 0 && m->delta * (double)m->rows < 1))
-        return error_set(err, STATUS_INVALID, "bad_delta", "/delta",
-                         "delta must be smaller than 1 / the number of rows");
+    if (!(m->delta >= 0 && m->delta * (double)m->rows <= MECHANISM_DELTA_ROWS))
+        return error_set(err, STATUS_INVALID, "bad_delta", "/delta", "delta must be at most %g / the number of rows",
+                         MECHANISM_DELTA_ROWS);
     if (needs_it && !(m->delta >= 1e-30))
         return error_set(err, STATUS_INVALID, "bad_delta", "/delta", "%s needs a delta above 0",
                          mechanism_name(m->kind));
     return STATUS_OK;
+}
+
+static double distance_l1(const struct mechanism *m)
+{
+    return m->distance_l1 == 0 ? sqrt((double)m->columns) * m->distance : m->distance_l1;
 }
 
 /* The noise with the smaller standard deviation; a tie goes to the one without delta. */
@@ -225,15 +228,15 @@ static enum mechanism_kind choose(const struct mechanism *m)
 {
     if (m->delta < 1e-30)
         return MECHANISM_DISCRETE_LAPLACE;
-    bool laplace = sqrt(2 * (double)m->columns) / m->epsilon <= mechanism_zcdp_sigma(m->epsilon, m->delta);
+    bool laplace = sqrt(2) * distance_l1(m) / m->distance / m->epsilon <= mechanism_zcdp_sigma(m->epsilon, m->delta);
     return laplace ? MECHANISM_DISCRETE_LAPLACE : MECHANISM_DISCRETE_GAUSSIAN;
 }
 
 static enum status plan_laplace(struct mechanism *m, struct error *err)
 {
     enum { RATE_MIN = 256 }; /* so that rounding it down costs less than 0.4 % */
-    double d = (double)m->columns, moved = m->distance + 2 * mechanism_scaling_error(m->columns);
-    m->sensitivity = m->kind == MECHANISM_CELLS ? 2 : sqrt(d) * moved / m->gamma + d;
+    double d = (double)m->columns, slack = 2 * sqrt(d) * mechanism_scaling_error(m->columns);
+    m->sensitivity = m->kind == MECHANISM_CELLS ? 2 : (distance_l1(m) + slack) / m->gamma + d;
     double rate = rate_of(m->epsilon, m->sensitivity);
     if (rate < RATE_MIN)
         return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon is too small for so many columns");
@@ -297,8 +300,9 @@ enum status mechanism_plan_outcome(struct mechanism_outcome *m, struct error *er
 
 struct mechanism_total mechanism_total_of(const struct mechanism *rows, const struct mechanism_outcome *outcomes)
 {
+    double answers = rows->kind == MECHANISM_CELLS ? 2 : 1;
     return (struct mechanism_total){
-        .epsilon = rows->epsilon + (outcomes == NULL ? 0 : outcomes->epsilon),
+        .epsilon = rows->epsilon + (outcomes == NULL ? 0 : answers * outcomes->epsilon),
         .delta = rows->delta,
     };
 }

@@ -15,6 +15,9 @@
 #include <stdint.h>
 
 enum { MECHANISM_NORM = 25, MECHANISM_COLUMNS_MAX = 1024, MECHANISM_PROJECTION_SCALE = 64 };
+/* delta times the number of rows is at most this: a mechanism that publishes each row with probability delta is
+ * (0, delta)-DP, and should rarely publish one. */
+#define MECHANISM_DELTA_ROWS 0.1
 
 /* delta at which a Gaussian with this mu is (epsilon, delta)-DP, exactly.  epsilon >= 0, mu > 0. */
 double mechanism_gaussian_delta(double epsilon, double mu);
@@ -55,10 +58,11 @@ struct mechanism {
     enum mechanism_kind kind;     /* in; out: never AUTO */
     double              epsilon;  /* in */
     double              delta;    /* in: 0, or what a Gaussian may use; out: 0 for pure epsilon-DP */
-    double              distance; /* in: Delta, scaled space */
-    size_t              rows;     /* in: n, public */
-    size_t              columns;  /* in: d, of the data */
-    size_t              dims;     /* in: p, of the release; 0: d */
+    double              distance; /* in: Delta, scaled space, l2 */
+    double distance_l1;           /* in: how far the same rows are apart in l1, where that is known; 0: sqrt(d) Delta */
+    size_t rows;                  /* in: n, public */
+    size_t columns;               /* in: d, of the data */
+    size_t dims;                  /* in: p, of the release; 0: d */
     /* out */
     double gamma; /* lattice step, scaled space: the largest power of two <= 2^-10 Delta */
     double
@@ -70,7 +74,7 @@ struct mechanism {
 
 /* Fills the out part.  `slack` of the floating-point scaling is in the sensitivity: see release.h.
  * CELLS: the sensitivity of the counts is 2 (any change of a row), gamma is 1; variance is the caller's (h^2/12).
- * Errors: INVALID bad_epsilon, bad_delta (>= 1/n, or 0 where a Gaussian needs it), bad_distance, bad_size, bad_dims. */
+ * Errors: INVALID bad_epsilon, bad_delta (over 0.1/n, or 0 where a Gaussian needs it), bad_distance, bad_size, bad_dims. */
 MUST_CHECK enum status mechanism_plan(struct mechanism *m, struct error *err);
 
 /* l2 error of one scaled and clipped row in floating point is at most this; d = columns. */
@@ -88,7 +92,8 @@ struct mechanism_outcome {
 /* Errors: INVALID bad_range, bad_sensitivity, bad_epsilon. */
 MUST_CHECK enum status mechanism_plan_outcome(struct mechanism_outcome *m, struct error *err);
 
-/* Rows and outcomes together, whatever the number of queries and however they were chosen (parallel composition). */
+/* Rows and outcomes together, whatever the number of queries and however they were chosen (parallel composition).  With
+ * cells the outcomes count twice: a row that moves from one cell to another changes the answers of both. */
 struct mechanism_total {
     double epsilon, delta;
 };

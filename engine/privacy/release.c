@@ -12,7 +12,7 @@ static void wipe(void *memory, size_t bytes)
         at[i] = 0;
 }
 
-static enum status scale_check(const struct release_scale *scale, size_t d, struct error *err)
+enum status release_scale_check(const struct release_scale *scale, size_t d, struct error *err)
 {
     if (!(scale->radius > 0) || !isfinite(scale->radius))
         return error_set(err, STATUS_INVALID, "bad_scale", "/radius", "the public radius must be positive");
@@ -40,16 +40,18 @@ static double row_norm(const double *x, size_t d)
 /* out [d] := the raw row in scaled space, clipped.  False: an entry or a scaled entry is not finite. */
 static bool scale_row(const struct release_scale *scale, const double *raw, size_t d, double *out, size_t *clipped)
 {
-    for (size_t c = 0; c < d; c++)
-        out[c] = (raw[c] - scale->centre[c]) * (MECHANISM_NORM / (scale->length_scales[c] * scale->radius));
-    if (!mat_is_finite(out, d))
+    bool is_clipped = false;
+    for (size_t c = 0; c < d; c++) {
+        double value = scale->low == NULL ? raw[c] : fmin(fmax(raw[c], scale->low[c]), scale->high[c]);
+        is_clipped |= value != raw[c];
+        out[c] = (value - scale->centre[c]) * (MECHANISM_NORM / (scale->length_scales[c] * scale->radius));
+    }
+    if (!mat_is_finite(raw, d) || !mat_is_finite(out, d))
         return false;
-    double norm = row_norm(out, d);
-    if (norm <= MECHANISM_NORM)
-        return true;
-    ++*clipped;
+    double norm = row_norm(out, d), factor = norm > MECHANISM_NORM ? MECHANISM_NORM / norm : 1;
+    *clipped += is_clipped || factor < 1;
     for (size_t c = 0; c < d; c++)
-        out[c] *= MECHANISM_NORM / norm;
+        out[c] *= factor;
     return true;
 }
 
@@ -207,7 +209,7 @@ enum status release_make(struct release *release, const double *rows, struct sam
     if (plan->kind == MECHANISM_CELLS || (release->order == NULL && !release->is_plain))
         return error_set(err, STATUS_INVALID, "bad_mechanism", "/mechanism", "this mechanism has a release of its own");
     TRY(mechanism_plan(plan, err));
-    TRY(scale_check(&release->scale, plan->columns, err));
+    TRY(release_scale_check(&release->scale, plan->columns, err));
     release->distance_raw = plan->distance * release->scale.radius / MECHANISM_NORM;
     size_t            d = plan->columns, p = plan->dims, widest = d > p ? d : p;
     bool              projects = plan->kind == MECHANISM_PROJECTED_GAUSSIAN;
@@ -307,7 +309,7 @@ enum status release_cells(struct release *release, struct release_grid *grid, co
     if (plan->kind != MECHANISM_CELLS)
         return error_set(err, STATUS_INVALID, "bad_mechanism", "/mechanism", "only cells have a grid");
     TRY(mechanism_plan(plan, err));
-    TRY(scale_check(&release->scale, d, err));
+    TRY(release_scale_check(&release->scale, d, err));
     TRY(grid_check(grid, d, err));
     size_t cells = release_cells_count(grid->sides, d);
     double t = (double)plan->rate * 0x1p-32, from = isnan(grid->keep_from) ? ceil(log(20) / t) : grid->keep_from;

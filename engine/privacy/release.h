@@ -38,7 +38,10 @@ struct release_scale {
     const double *centre;        /* [d] */
     const double *length_scales; /* [d], > 0 */
     double        radius;        /* > 0, in units of the length-scales */
+    const double *low, *high;    /* [d] the public interval that raw values are clamped to first; NULL: none */
 };
+/* Errors: INVALID bad_scale. */
+MUST_CHECK enum status release_scale_check(const struct release_scale *scale, size_t d, struct error *err);
 
 struct release {
     struct mechanism     mechanism; /* in: the request (rows and columns included); out: the plan */
@@ -49,7 +52,7 @@ struct release {
     double   distance_raw; /* Delta in units of the length-scales: column j alone may move by distance_raw * l_j */
     /* out, private */
     size_t *order;   /* [n] raw row of each released row; may be NULL when is_plain */
-    size_t  clipped; /* rows outside the public ball */
+    size_t  clipped; /* rows outside the public intervals or the public ball */
 };
 
 /* Releases rows [n][d] by discrete Laplace, discrete Gaussian or projected Gaussian noise.

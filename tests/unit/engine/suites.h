@@ -35,6 +35,7 @@
     X(table_gp)          \
     X(projection)        \
     X(mechanism)         \
+    X(curve)             \
     X(sampler)           \
     X(release)           \
     X(audit)             \
