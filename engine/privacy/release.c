@@ -336,14 +336,27 @@ enum status release_cells(struct release *release, struct release_grid *grid, co
     return STATUS_OK;
 }
 
-enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler, double *out,
-                            struct error *err)
+enum status release_outcome_steps(const struct mechanism_outcome *plan, double value, struct sampler *sampler,
+                                  int64_t *steps, struct error *err)
 {
     int64_t noise = 0;
     if (!isfinite(value))
         return error_set(err, STATUS_INVALID, "not_finite", "", "an outcome must be finite");
     TRY(sampler_laplace(sampler, plan->rate, &noise, err));
-    double steps = rint((fmin(fmax(value, plan->low), plan->high) - plan->low) / plan->gamma);
-    *out = plan->low + (steps + (double)noise) * plan->gamma;
+    *steps = (int64_t)rint((fmin(fmax(value, plan->low), plan->high) - plan->low) / plan->gamma) + noise;
+    return STATUS_OK;
+}
+
+double release_outcome_value(const struct mechanism_outcome *plan, int64_t steps)
+{
+    return plan->low + (double)steps * plan->gamma;
+}
+
+enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler, double *out,
+                            struct error *err)
+{
+    int64_t steps = 0;
+    TRY(release_outcome_steps(plan, value, sampler, &steps, err));
+    *out = release_outcome_value(plan, steps);
     return STATUS_OK;
 }

@@ -88,8 +88,12 @@ size_t release_cells_count(const size_t *sides, size_t columns);
 MUST_CHECK enum status release_cells(struct release *release, struct release_grid *grid, const double *rows,
                                      struct sampler *sampler, struct error *err);
 
-/* One outcome: clipped to [low, high], put on the lattice low + gamma Z, plus noise.  To be called once a row.
+/* One outcome: clipped to [low, high], in steps of gamma from low, plus noise.  To be called once a row.
  * Errors: INVALID not_finite; what the source of bits returns. */
+MUST_CHECK enum status release_outcome_steps(const struct mechanism_outcome *plan, double value,
+                                             struct sampler *sampler, int64_t *steps, struct error *err);
+double                 release_outcome_value(const struct mechanism_outcome *plan, int64_t steps);
+/* Both. */
 MUST_CHECK enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler,
                                        double *out, struct error *err);
 

@@ -17,6 +17,7 @@
     X(ledger)             \
     X(manifest)           \
     X(members)            \
+    X(noise)              \
     X(npy)                \
     X(races)              \
     X(schema)             \
