@@ -5,11 +5,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { FILE_MAX_BYTES = 256 << 20 };
+
+struct append_file {
+    int  fd; /* holds the lock */
+    bool is_new;
+    char path[];
+};
 
 static enum status fail(const char *path, struct error *err)
 {
@@ -19,63 +27,101 @@ static enum status fail(const char *path, struct error *err)
     return error_set(err, status, "file", "", "%.150s: %s", path, strerror(errno));
 }
 
-static enum status read_whole(struct append_file *file, const char *path, struct error *err)
+/* The whole lines, NUL behind; the caller frees *text.  A torn one is taken off the file when it is ours to write. */
+static enum status read_lines(struct append_file *file, bool may_write, char **text, struct error *err)
 {
-    off_t end = lseek(file->fd, 0, SEEK_END);
-    if (end < 0 || end > FILE_MAX_BYTES)
-        return error_set(err, STATUS_INVALID, "file", "", "%.150s: too large or unreadable", path);
-    file->text = malloc((size_t)end + 1);
-    if (file->text == NULL)
-        return error_no_memory(err);
+    off_t   end = lseek(file->fd, 0, SEEK_END);
+    size_t  length = 0, kept;
     ssize_t got = 1;
-    while (got > 0 && file->length < (size_t)end) {
-        got = pread(file->fd, file->text + file->length, (size_t)end - file->length, (off_t)file->length);
-        file->length += got > 0 ? (size_t)got : 0;
+    if (end < 0 || end > FILE_MAX_BYTES)
+        return error_set(err, STATUS_INVALID, "file", "", "%.150s: too large or unreadable", file->path);
+    *text = malloc((size_t)end + 1);
+    if (*text == NULL)
+        return error_no_memory(err);
+    while (got > 0 && length < (size_t)end) {
+        got = pread(file->fd, *text + length, (size_t)end - length, (off_t)length);
+        length += got > 0 ? (size_t)got : 0;
     }
-    file->text[file->length] = '\0';
-    return got < 0 ? fail(path, err) : STATUS_OK;
+    if (got < 0)
+        return fail(file->path, err);
+    for (kept = length; kept > 0 && (*text)[kept - 1] != '\n';)
+        kept--;
+    (*text)[kept] = '\0';
+    file->is_new = kept == 0;
+    return kept < length && may_write && ftruncate(file->fd, (off_t)kept) != 0 ? fail(file->path, err) : STATUS_OK;
 }
 
-enum status append_open(const char *path, bool may_create, struct append_file *out, struct error *err)
+static enum status take_lines(const struct append_file *file, const struct append_reader *reader, char *text,
+                              struct error *err)
+{
+    size_t number = 0;
+    char  *newline = NULL;
+    for (char *line = text; (newline = strchr(line, '\n')) != NULL; line = newline + 1) {
+        *newline = '\0';
+        enum status status = reader->take(reader->arg, line, ++number, err);
+        if (status == STATUS_CONFLICT)
+            return error_set(err, status, reader->code, "", "line %zu of %.80s %s", number, file->path,
+                             reader->complaint);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+static enum status open_file(struct append_file *file, bool may_create, const struct append_reader *reader,
+                             struct error *err)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int          flags = may_create ? O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC : O_RDONLY | O_CLOEXEC;
-    *out = (struct append_file){.fd = open(path, flags | O_NOFOLLOW, 0600)}; // a link may lead anywhere, or nowhere yet
-    if (out->fd < 0)
-        return fail(path, err);
-    if (may_create && fcntl(out->fd, F_SETLK, &lock) != 0)
-        return error_set(err, STATUS_BUSY, "locked", "", "%.150s is used by another process", path);
-    TRY(read_whole(out, path, err));
-    size_t kept = out->length;
-    while (kept > 0 && out->text[kept - 1] != '\n')
-        kept--;
-    if (kept < out->length && may_create && ftruncate(out->fd, (off_t)kept) != 0)
-        return fail(path, err);
-    out->length = kept;
-    out->text[kept] = '\0';
+    char        *text = NULL;
+    file->fd = open(file->path, flags | O_NOFOLLOW, 0600); // a link may lead anywhere, or nowhere yet
+    if (file->fd < 0)
+        return fail(file->path, err);
+    if (may_create && fcntl(file->fd, F_SETLK, &lock) != 0)
+        return error_set(err, STATUS_BUSY, "locked", "", "%.150s is used by another process", file->path);
+    enum status status = read_lines(file, may_create, &text, err);
+    if (status == STATUS_OK)
+        status = take_lines(file, reader, text, err);
+    free(text);
     // Perhaps just made: nobody may write a line, and act on it, in a file whose name a power loss takes away.
-    return kept == 0 && may_create ? file_sync_folder_of(path, err) : STATUS_OK;
+    return status == STATUS_OK && file->is_new && may_create ? file_sync_folder_of(file->path, err) : status;
+}
+
+enum status append_open(const char *path, bool may_create, const struct append_reader *reader, struct append_file **out,
+                        struct error *err)
+{
+    size_t length = strlen(path);
+    *out = malloc(sizeof **out + length + 1);
+    if (*out == NULL)
+        return error_no_memory(err);
+    **out = (struct append_file){.fd = -1};
+    memcpy((*out)->path, path, length + 1);
+    enum status status = open_file(*out, may_create, reader, err);
+    if (status != STATUS_OK) {
+        append_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+bool append_is_new(const struct append_file *file)
+{
+    return file->is_new;
 }
 
 enum status append_line(const struct append_file *file, const char *line, struct error *err)
 {
-    size_t length = strlen(line);
+    size_t             length = strlen(line);
+    char               newline[] = "\n";
+    const struct iovec whole[] = {{(void *)(uintptr_t)line, length}, {newline, 1}};
     errno = ENOSPC; /* for a write that was cut short */
-    if (write(file->fd, line, length) == (ssize_t)length && fsync(file->fd) == 0)
+    if (writev(file->fd, whole, 2) == (ssize_t)length + 1 && fsync(file->fd) == 0)
         return STATUS_OK;
-    return fail("the journal or ledger", err);
-}
-
-void append_forget(struct append_file *file)
-{
-    free(file->text);
-    file->text = NULL;
+    return fail(file->path, err);
 }
 
 void append_close(struct append_file *file)
 {
-    append_forget(file);
-    if (file->fd >= 0)
+    if (file != NULL && file->fd >= 0)
         close(file->fd);
-    file->fd = -1;
+    free(file);
 }

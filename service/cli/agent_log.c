@@ -120,15 +120,8 @@ static enum status append(struct agent_log *log, json_t *json, struct error *err
     json_decref(json);
     if (text == NULL)
         return error_no_memory(err);
-    size_t length = strlen(text);
-    char  *line = realloc(text, length + 2);
-    if (line == NULL) {
-        free(text);
-        return error_no_memory(err);
-    }
-    memcpy(line + length, "\n", 2);
-    enum status status = append_line(&log->file, line, err);
-    free(line);
+    enum status status = append_line(log->file, text, err);
+    free(text);
     return status;
 }
 
@@ -192,13 +185,7 @@ enum status agent_log_received(struct agent_log *log, int64_t round, const doubl
 
 /* ---- opening ---- */
 
-static enum status other(size_t line, struct error *err)
-{
-    return error_set(err, STATUS_CONFLICT, "other_journal", "",
-                     "line %zu of the journal is not of this agent: move the journal away to start anew", line);
-}
-
-static enum status replay_suggested(struct agent_log *log, const json_t *json, size_t number, struct error *err)
+static enum status replay_suggested(struct agent_log *log, const json_t *json, struct error *err)
 {
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes, len;
@@ -208,20 +195,20 @@ static enum status replay_suggested(struct agent_log *log, const json_t *json, s
         return error_no_memory(err);
     bool is_good = hex != NULL && bytes_of(hex, note, &note_bytes) && len == log->spec->study.space.params_len &&
                    log->pending == 0 && space_has(&log->spec->study.space, point);
-    return is_good ? tell_suggested(log, point, note, note_bytes, err) : other(number, err);
+    return is_good ? tell_suggested(log, point, note, note_bytes, err) : STATUS_CONFLICT;
 }
 
-static enum status replay_ended(struct agent_log *log, const json_t *json, size_t number, struct error *err)
+static enum status replay_ended(struct agent_log *log, const json_t *json, struct error *err)
 {
     double value = NAN;
     if (log->pending == 0)
-        return other(number, err);
+        return STATUS_CONFLICT;
     if (!codec_read_is_finite(json_object_get(json, "value"), &value))
         value = NAN;
     return tell_ended(log, value, err);
 }
 
-static enum status replay_received(struct agent_log *log, const json_t *json, size_t number, struct error *err)
+static enum status replay_received(struct agent_log *log, const json_t *json, struct error *err)
 {
     const struct federation_spec *spec = log->spec;
     size_t                        len, wanted = spec->features * (spec->is_private ? spec->broadcast.regions : 1);
@@ -233,29 +220,28 @@ static enum status replay_received(struct agent_log *log, const json_t *json, si
     for (size_t i = 0; i < len; i++)
         is_good = is_good && isfinite(vectors[i]);
     if (!is_good || (sender == 0 && !spec->is_private))
-        return other(number, err);
+        return STATUS_CONFLICT;
     return tell_received(log, json_integer_value(json_object_get(json, "round")), sender, vectors, len, err);
 }
 
-static enum status replay_line(struct agent_log *log, const char *line, size_t number, struct error *err)
+static enum status replay_line(struct agent_log *log, const char *line, struct error *err)
 {
     json_t     *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
     bool        is_of_trial = json_integer_value(json_object_get(json, "trial")) > 0;
     enum status status = STATUS_OK;
     if (is_of_trial && json_object_get(json, "point") != NULL)
-        status = replay_suggested(log, json, number, err);
+        status = replay_suggested(log, json, err);
     else if (is_of_trial && json_object_get(json, "value") != NULL)
-        status = replay_ended(log, json, number, err);
+        status = replay_ended(log, json, err);
     else if (json_integer_value(json_object_get(json, "round")) > 0)
-        status = replay_received(log, json, number, err);
+        status = replay_received(log, json, err);
     else
-        status = other(number, err);
+        status = STATUS_CONFLICT;
     json_decref(json);
     return status;
 }
 
-static enum status read_head(struct agent_log *log, const char *line, const struct agent_identity *identity,
-                             struct error *err)
+static bool read_head(struct agent_log *log, const char *line, const struct agent_identity *identity)
 {
     const char *kind = "", *federation = "", *features = "";
     json_int_t  seat = 0, seed = 0;
@@ -266,7 +252,7 @@ static enum status read_head(struct agent_log *log, const char *line, const stru
                    strcmp(federation, identity->federation) == 0 && strcmp(features, identity->features_sha256) == 0;
     json_decref(json);
     log->seed = (uint64_t)seed;
-    return is_ours ? STATUS_OK : other(1, err);
+    return is_ours;
 }
 
 static enum status open_session(struct agent_log *log, struct error *err)
@@ -285,26 +271,23 @@ static enum status open_session(struct agent_log *log, struct error *err)
     return study->policy->open(problem, &log->session, err);
 }
 
-static enum status replay(struct agent_log *log, const struct agent_identity *identity, struct error *err)
+struct reader {
+    struct agent_log            *log;
+    const struct agent_identity *identity;
+};
+
+static enum status take(void *arg, char *line, size_t number, struct error *err)
 {
-    size_t number = 0;
-    char  *newline = NULL;
-    for (char *line = log->file.text; (newline = strchr(line, '\n')) != NULL; line = newline + 1) {
-        *newline = '\0';
-        if (number++ > 0) {
-            TRY(replay_line(log, line, number, err));
-            continue;
-        }
-        TRY(read_head(log, line, identity, err));
-        TRY(open_session(log, err));
-    }
-    return STATUS_OK;
+    const struct reader *reader = arg;
+    if (number > 1)
+        return replay_line(reader->log, line, err);
+    return read_head(reader->log, line, reader->identity) ? open_session(reader->log, err) : STATUS_CONFLICT;
 }
 
 enum status agent_log_open(const char *path, const struct agent_identity *identity, const struct federation_spec *spec,
                            struct agent_log *out, struct error *err)
 {
-    *out = (struct agent_log){.file.fd = -1, .spec = spec, .best = NAN, .seed = identity->seed};
+    *out = (struct agent_log){.spec = spec, .best = NAN, .seed = identity->seed};
     arena_init(&out->arena, ARENA_BYTES);
     out->point = ARENA_NEW(&out->arena, double, spec->study.space.params_len);
     out->best_point = ARENA_NEW(&out->arena, double, spec->study.space.params_len);
@@ -312,11 +295,13 @@ enum status agent_log_open(const char *path, const struct agent_identity *identi
         arena_zalloc(&out->arena, spec->is_private ? 1 : (size_t)spec->seats * spec->features, sizeof(double));
     if (out->point == NULL || out->best_point == NULL || out->vectors == NULL)
         return error_no_memory(err);
-    TRY(append_open(path, true, &out->file, err));
-    bool is_new = out->file.length == 0;
-    TRY(replay(out, identity, err));
-    append_forget(&out->file);
-    if (!is_new)
+    TRY(append_open(path, true,
+                    &(struct append_reader){.take = take,
+                                            .arg = &(struct reader){.log = out, .identity = identity},
+                                            .code = "other_journal",
+                                            .complaint = "is not of this agent: move the journal away to start anew"},
+                    &out->file, err));
+    if (!append_is_new(out->file))
         return STATUS_OK;
     TRY(append(out,
                json_pack("{s:s, s:s, s:s, s:I, s:I}", "journal", "gnomon-agent-1", "federation", identity->federation,
@@ -331,6 +316,7 @@ void agent_log_close(struct agent_log *log)
     if (log->session != NULL)
         log->spec->study.policy->close(log->session);
     log->session = NULL;
-    append_close(&log->file);
+    append_close(log->file);
+    log->file = NULL;
     arena_fini(&log->arena);
 }

@@ -9,7 +9,7 @@
 #include "service/model/federation_spec.h"
 
 struct agent_log {
-    struct append_file            file;
+    struct append_file           *file;
     const struct federation_spec *spec;
     struct session               *session;        /* of spec->study.policy; told every line */
     struct arena                  arena;          /* what the lines hold: as long as the session */

@@ -373,7 +373,7 @@ static void tell_best(const struct agent *a)
 static enum status run(struct command_call *call, struct error *err)
 {
     const struct agent_options *options = call->options;
-    struct agent                a = {.options = options, .log.file.fd = -1};
+    struct agent                a = {.options = options};
     TRY(command_check_id("federation", "fed", options->federation, err));
     TRY(command_connect(&options->at, &call->client, err));
     a.patience = (struct patience){.client = call->client,

@@ -527,7 +527,7 @@ static enum status work(struct curator *c, struct error *err)
 static enum status run(struct command_call *call, struct error *err)
 {
     const struct curate_options *options = call->options;
-    struct curator               c = {.options = options, .journal.file.fd = -1, .noisy.file.fd = -1};
+    struct curator               c = {.options = options};
     enum status                  status = prepare(&c, err);
     if (status == STATUS_OK && !options->best)
         status = command_connect(&options->at, &call->client, err);

@@ -43,48 +43,47 @@ static bool take_line(struct journal *journal, char *line)
     return true;
 }
 
-static enum status take_text(struct journal *journal, char *text, const char *head, struct error *err)
+struct reader {
+    struct journal *journal;
+    char            head[LINE_BYTES];
+};
+
+static enum status take(void *arg, char *line, size_t number, struct error *err)
 {
-    size_t number = 0;
-    char  *newline = NULL;
-    for (char *line = text; (newline = strchr(line, '\n')) != NULL; line = newline + 1) {
-        *newline = '\0';
-        bool is_good = number++ == 0 ? strcmp(line, head) == 0 : take_line(journal, line);
-        if (!is_good)
-            return error_set(
-                err, STATUS_CONFLICT, "other_journal", "",
-                "line %zu of the journal is not of this secret and study: look for the one that is. Without "
-                "it rows are measured, and private outcomes charged, a second time",
-                number);
-    }
-    return STATUS_OK;
+    struct reader *reader = arg;
+    (void)err;
+    bool is_good = number == 1 ? strcmp(line, reader->head) == 0 : take_line(reader->journal, line);
+    return is_good ? STATUS_OK : STATUS_CONFLICT;
 }
 
 enum status journal_open(const struct journal_of *of, bool may_create, struct journal *out, struct error *err)
 {
-    char head[LINE_BYTES], line[LINE_BYTES + 2];
-    snprintf(head, sizeof head, "gnomon-journal-2 %s %s", of->secret_id, of->study);
-    snprintf(line, sizeof line, "%s\n", head);
-    *out = (struct journal){.len = of->len, .values = malloc(of->len * sizeof *out->values), .file.fd = -1};
+    struct reader reader = {.journal = out};
+    snprintf(reader.head, sizeof reader.head, "gnomon-journal-2 %s %s", of->secret_id, of->study);
+    *out = (struct journal){.len = of->len, .values = malloc(of->len * sizeof *out->values)};
     if (out->values == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < of->len; i++)
         out->values[i] = (double)NAN;
-    TRY(append_open(of->path, may_create, &out->file, err));
-    TRY(take_text(out, out->file.text, head, err));
-    bool is_new = out->file.length == 0;
-    append_forget(&out->file);
-    return is_new && may_create ? append_line(&out->file, line, err) : STATUS_OK;
+    TRY(append_open(of->path, may_create,
+                    &(struct append_reader){.take = take,
+                                            .arg = &reader,
+                                            .code = "other_journal",
+                                            .complaint = "is not of this secret and study: look for the journal that "
+                                                         "is. Without it rows are measured, and private outcomes "
+                                                         "charged, a second time"},
+                    &out->file, err));
+    return append_is_new(out->file) && may_create ? append_line(out->file, reader.head, err) : STATUS_OK;
 }
 
 enum status journal_append(struct journal *journal, size_t candidate, double value, struct error *err)
 {
     char line[LINE_BYTES];
     if (isinf(value))
-        snprintf(line, sizeof line, "%zu %s\n", candidate, FAILED);
+        snprintf(line, sizeof line, "%zu %s", candidate, FAILED);
     else
-        snprintf(line, sizeof line, "%zu %.17g\n", candidate, value);
-    TRY(append_line(&journal->file, line, err));
+        snprintf(line, sizeof line, "%zu %.17g", candidate, value);
+    TRY(append_line(journal->file, line, err));
     keep(journal, candidate, value);
     return STATUS_OK;
 }
@@ -92,8 +91,8 @@ enum status journal_append(struct journal *journal, size_t candidate, double val
 enum status journal_agree(struct journal *journal, size_t limit, bool is_minimized, struct error *err)
 {
     char line[LINE_BYTES];
-    snprintf(line, sizeof line, "%s%zu %s\n", AGREED, limit, goals[is_minimized]);
-    TRY(append_line(&journal->file, line, err));
+    snprintf(line, sizeof line, "%s%zu %s", AGREED, limit, goals[is_minimized]);
+    TRY(append_line(journal->file, line, err));
     journal->limit = limit;
     journal->is_minimized = is_minimized;
     return STATUS_OK;
@@ -120,7 +119,7 @@ size_t journal_failures(const struct journal *journal)
 
 void journal_close(struct journal *journal)
 {
-    append_close(&journal->file);
+    append_close(journal->file);
     free(journal->values);
-    *journal = (struct journal){.file.fd = -1};
+    *journal = (struct journal){.file = NULL};
 }

@@ -12,11 +12,11 @@
 #define JOURNAL_ALL_STUDIES "-"
 
 struct journal {
-    struct append_file file;
-    double            *values;       /* [len] by candidate; NaN: not measured, INFINITY: the measurement failed */
-    size_t             len, answers; /* how many values */
-    size_t             limit;        /* of answers, as agreed to; 0: nothing was */
-    bool               is_minimized; /* the study, when that was agreed to */
+    struct append_file *file;
+    double             *values;       /* [len] by candidate; NaN: not measured, INFINITY: the measurement failed */
+    size_t              len, answers; /* how many values */
+    size_t              limit;        /* of answers, as agreed to; 0: nothing was */
+    bool                is_minimized; /* the study, when that was agreed to */
 };
 
 /* Opens for len candidates; may_create: for appending too, made with mode 0600 when it is not there.  study: or

@@ -85,44 +85,41 @@ static bool add_entry(struct ledger *ledger, const struct ledger_entry *entry, c
     return true;
 }
 
-static enum status take_line(struct ledger *ledger, const char *text, struct error *err)
+static enum status take_line(void *arg, char *text, size_t number, struct error *err)
 {
+    struct ledger      *ledger = arg;
     struct ledger_entry entry;
     char               *scale = NULL;
     json_t             *line = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     bool                is_good = line != NULL && take_entry(line, &entry, &scale) && is_genuine(ledger, line, text);
     bool                is_added = is_good && add_entry(ledger, &entry, text);
+    (void)number;
     json_decref(line);
     free(scale);
-    if (!is_good)
-        return error_set(err, STATUS_CONFLICT, "edited_ledger", "",
-                         "line %zu of the ledger is not as it was signed: the ledger was edited or damaged. Restore it "
-                         "from a copy; without it nobody knows what was spent",
-                         ledger->len + 1);
-    return is_added ? STATUS_OK : error_no_memory(err);
+    return is_added ? STATUS_OK : is_good ? error_no_memory(err) : STATUS_CONFLICT;
 }
 
 enum status ledger_open(const char *path, bool may_create, struct ledger *out, struct error *err)
 {
-    *out = (struct ledger){.file.fd = -1};
+    *out = (struct ledger){.len = 0};
     memcpy(out->last_sha256, NO_LINE_SHA256, sizeof NO_LINE_SHA256);
-    TRY(append_open(path, may_create, &out->file, err));
-    char *newline = NULL;
-    for (char *line = out->file.text; (newline = strchr(line, '\n')) != NULL; line = newline + 1) {
-        *newline = '\0';
-        TRY(take_line(out, line, err));
-    }
-    append_forget(&out->file);
-    return STATUS_OK;
+    return append_open(path, may_create,
+                       &(struct append_reader){.take = take_line,
+                                               .arg = out,
+                                               .code = "edited_ledger",
+                                               .complaint = "is not as it was signed: the ledger was edited or "
+                                                            "damaged. Restore it from a copy; without it nobody "
+                                                            "knows what was spent"},
+                       &out->file, err);
 }
 
 void ledger_close(struct ledger *ledger)
 {
-    append_close(&ledger->file);
+    append_close(ledger->file);
     for (size_t i = 0; i < ledger->len; i++)
         free((void *)(uintptr_t)ledger->entries[i].scale);
     free(ledger->entries);
-    *ledger = (struct ledger){.file.fd = -1};
+    *ledger = (struct ledger){.len = 0};
 }
 
 /* Writing. */
@@ -154,22 +151,6 @@ static enum status line_text(json_t *document, const struct sign_key *key, char 
     return *text != NULL ? STATUS_OK : error_no_memory(err);
 }
 
-static enum status append_text(struct ledger *ledger, const char *text, const struct ledger_entry *entry,
-                               struct error *err)
-{
-    size_t length = strlen(text);
-    char  *line = malloc(length + 2);
-    if (line == NULL)
-        return error_no_memory(err);
-    memcpy(line, text, length);
-    memcpy(line + length, "\n", 2);
-    enum status status = append_line(&ledger->file, line, err);
-    free(line);
-    if (status == STATUS_OK && !add_entry(ledger, entry, text))
-        return error_no_memory(err);
-    return status;
-}
-
 enum status ledger_append(struct ledger *ledger, const struct ledger_entry *entry, const struct sign_key *key,
                           struct error *err)
 {
@@ -180,7 +161,9 @@ enum status ledger_append(struct ledger *ledger, const struct ledger_entry *entr
     json_t     *document = entry_json(ledger, entry, public_key);
     enum status status = line_text(document, key, &text, err);
     if (status == STATUS_OK)
-        status = append_text(ledger, text, entry, err);
+        status = append_line(ledger->file, text, err);
+    if (status == STATUS_OK && !add_entry(ledger, entry, text))
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         memcpy(ledger->key, public_key, sizeof public_key);
     free(text);

@@ -23,7 +23,7 @@ struct ledger_entry {
 };
 
 struct ledger {
-    struct append_file   file;    /* locked */
+    struct append_file  *file;    /* locked */
     struct ledger_entry *entries; /* [len] */
     size_t               len;
     char                 key[SIGN_PUBLIC_CHARS]; /* of every line; "" when there is none */

@@ -355,6 +355,8 @@ static void test_journal(void)
         fprintf(stream, "gnomon-journal-2 0123456789abcdef std_a\n%s\n", bad[i]);
         fclose(stream);
         CU_ASSERT_EQUAL(journal_open(&of, true, &journal, &err), STATUS_CONFLICT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "line 2"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, path));
         journal_close(&journal);
     }
     folder_end(&folder, (const char *const[]){"j", NULL});
