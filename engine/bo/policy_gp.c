@@ -155,7 +155,7 @@ static enum status tell(struct session *session, const struct event *event, stru
     if (session->candidates != NULL)
         return row_policy_tell(session->candidates, event, err);
     TRY(gp_study_tell(&session->study, event, err));
-    single_objective_tell(&session->single, event);
+    gp_single_tell(&session->single.single, event);
     return several_tell(session->several, event, err);
 }
 
@@ -228,13 +228,14 @@ static void show(struct session *session, size_t metric)
 /* The model that predictions are of; end_model in every case. */
 static enum status begin_model(struct session *session, struct gp_model *model, struct error *err)
 {
+    struct gp_choice choice;
     TRY(gp_study_has_values(&session->study, err));
     if (needs_several(session)) {
         gp_memory_drop(&session->study.memory);
         return several_model(session->several, model, err);
     }
     gp_study_begin(&session->study);
-    return single_objective_model(&session->single, model, err);
+    return gp_single_model(&session->single.single, NULL, NULL, model, &choice, err);
 }
 
 static void end_model(struct session *session)

@@ -5,7 +5,7 @@
  * this but the last fit is found again from the log at each proposal. */
 #include "engine/bo/gp_schedule.h"
 #include "engine/bo/gp_insight.h"
-#include "engine/bo/gp_note.h"
+#include "engine/bo/gp_single.h"
 #include "engine/bo/gp_target.h"
 #include "engine/bo/trust_region.h"
 
@@ -16,7 +16,6 @@ enum { ROWS_MIN = 150, ROWS_OF_PARAM = 6, ROWS_MAX = 400 }; /* of the model */
 enum { FIT_FIRST = 40, FIT_AGAIN = 20 };                    /* evaluations of a fit from each start */
 enum { SAMPLES = 256, STARTS = 2, EVALUATIONS = 30 };       /* of the search */
 static const struct trust_rule RULE = {.start = 1.6, .least = 1e-3};
-static const struct gp_note    NOTE = {.tag = "turbo 1", .models = 1};
 
 enum { REPEAT };
 static const struct option options[] = {
@@ -26,13 +25,8 @@ static const struct option options[] = {
 
 struct session {
     struct gp_study  study;
-    struct gp_record record; /* the last one of the log */
+    struct gp_single single;
 };
-
-static size_t theta_len(const struct session *session)
-{
-    return session->study.log.params_len + GP_SCALARS;
-}
 
 static void close_session(struct session *session)
 {
@@ -45,13 +39,12 @@ static enum status open_session(const struct problem *problem, struct session **
     *out = NULL;
     TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));
     struct session *session = (struct session *)study; /* which it starts with */
-    session->record.theta = ARENA_NEW(&study->kept, double, theta_len(session));
-    if (session->record.theta == NULL) {
+    enum status     status = gp_single_open(study, &kernel_matern52, "turbo 1", &session->single, err);
+    if (status != STATUS_OK)
         gp_study_close(study);
-        return error_no_memory(err);
-    }
-    *out = session;
-    return STATUS_OK;
+    else
+        *out = session;
+    return status;
 }
 
 /* One start beside the last fit, and fewer steps than gp's.  The two were changed together, and gave better values at
@@ -66,11 +59,9 @@ static struct gp_fit fit_settings(const struct session *session, bool is_first, 
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
 {
-    struct gp_fit  fit = fit_settings(session, false, NULL);
-    struct gp_note head = NOTE;
-    if (event->kind == EVENT_SUGGESTED)
-        gp_note_read(event, &fit, 1, 1, &head, &session->record);
-    return gp_study_tell(&session->study, event, err);
+    TRY(gp_study_tell(&session->study, event, err));
+    gp_single_tell(&session->single, event);
+    return STATUS_OK;
 }
 
 static size_t bytes(const struct session *session)
@@ -86,20 +77,19 @@ struct situation {
     struct space        view; /* the space with what the ask holds */
     struct trust_region region;
     struct gp_model     model;
-    double             *theta;  /* [theta_len] */
-    bool                is_due; /* theta is to be recorded */
+    struct gp_choice    choice;
 };
 
 /* The current run's model. */
 static enum status model_make(struct session *session, struct situation *now, struct error *err)
 {
-    const struct gp_record *record = &session->record;
-    size_t                  len = theta_len(session), rows = ROWS_OF_PARAM * session->study.log.params_len;
-    bool                    is_new = record->fitted <= now->region.start;
-    size_t                  fitted = is_new ? 0 : record->fitted - now->region.start;
-    struct gp_fit           fit = fit_settings(session, is_new, now->ask);
-    struct rng              rng;
-    now->is_due = is_new || (now->ask != NULL && gp_schedule_milestone(now->region.finished) > fitted);
+    const struct gp_record *record = &session->single.record;
+    size_t        len = gp_single_theta_len(&session->single), rows = ROWS_OF_PARAM * session->study.log.params_len;
+    bool          is_new = record->fitted <= now->region.start;
+    size_t        fitted = is_new ? 0 : record->fitted - now->region.start;
+    struct gp_fit fit = fit_settings(session, is_new, now->ask);
+    struct rng    rng;
+    now->choice.is_due = is_new || (now->ask != NULL && gp_schedule_milestone(now->region.finished) > fitted);
     now->model = (struct gp_model){.space = session->study.problem->space,
                                    .log = &session->study.log,
                                    .cache = &session->study.memory.cache,
@@ -109,10 +99,11 @@ static enum status model_make(struct session *session, struct situation *now, st
                                             : rows < ROWS_MAX ? rows
                                                               : ROWS_MAX};
     TRY(gp_model_rows(&now->model, 0, err));
-    memcpy(now->theta, record->theta, len * sizeof *now->theta);
-    if (now->is_due)
-        TRY(gp_model_fit(&now->model, &fit, is_new ? NULL : record->theta, now->theta, err));
-    return gp_model_condition(&now->model, &fit, now->theta, gp_study_pending(&session->study, now->ask, &rng), err);
+    memcpy(now->choice.theta, record->theta, len * sizeof *now->choice.theta);
+    if (now->choice.is_due)
+        TRY(gp_model_fit(&now->model, &fit, is_new ? NULL : record->theta, now->choice.theta, err));
+    return gp_model_condition(&now->model, &fit, now->choice.theta, gp_study_pending(&session->study, now->ask, &rng),
+                              err);
 }
 
 /* point [params_len] out, then its place in the unit cube [dims] out, then scratch [2 dims]. */
@@ -127,7 +118,7 @@ static enum status search(struct session *session, const struct situation *now, 
     for (size_t k = 0; k < count; k++)
         memcpy(anchors + k * len, trial_log_point(model->log, model->anchors.place[k]), len * sizeof *anchors);
     space_encode(model->space, anchors, u);
-    trust_region_box(&now->region, model->space, session->study.group_of, now->theta, u, box);
+    trust_region_box(&now->region, model->space, session->study.group_of, now->choice.theta, u, box);
     struct acq_search wanted = {.space = &now->view,
                                 .used = &session->study.used,
                                 .anchors = anchors,
@@ -160,29 +151,24 @@ static enum status diagnose(const struct session *session, struct gp_target *tar
 
 static enum status propose(struct session *session, struct situation *now, struct proposal *out, struct error *err)
 {
-    size_t  len = theta_len(session), dims = now->view.dims;
+    size_t  len = gp_single_theta_len(&session->single), dims = now->view.dims;
     double *theta = ARENA_NEW(&session->study.memory.scratch, double, 2 * len + 3 * dims);
     if (theta == NULL)
         return error_no_memory(err);
     double *point = theta + len, *u = point + session->study.log.params_len, began = ask_clock_ms(now->ask);
-    now->theta = theta;
+    now->choice.theta = theta;
     TRY(model_make(session, now, err));
-    double           fit_ms = now->is_due ? ask_clock_ms(now->ask) - began : NAN;
+    now->choice.fit_ms = now->choice.is_due ? ask_clock_ms(now->ask) - began : NAN;
     struct gp_target target = {.model = &now->model, .acq = gp_target_log_ei(&now->model)};
     TRY(gp_target_init(&target, err));
     TRY(search(session, now, &target, point, err));
     if (now->ask->diagnostics != NULL) {
-        now->ask->diagnostics->fit_milliseconds = fit_ms;
+        now->ask->diagnostics->fit_milliseconds = now->choice.fit_ms;
         TRY(diagnose(session, &target, u, now->ask->diagnostics, err));
     }
     TRY(gp_study_describe(&now->model, u, out, err));
     memcpy(out->point, point, session->study.log.params_len * sizeof *out->point);
-    if (now->is_due) {
-        struct gp_note   head = NOTE;
-        struct gp_record record = {.fitted = trial_log_finished(&session->study.log), .theta = theta};
-        head.finished = record.fitted;
-        gp_note_write(&head, &record, len, out);
-    }
+    gp_single_note(&session->single, &now->choice, out);
     return STATUS_OK;
 }
 
@@ -227,8 +213,9 @@ static enum status begin_model(struct session *session, struct situation *now, s
 {
     TRY(gp_study_has_values(&session->study, err));
     gp_study_begin(&session->study);
-    *now = (struct situation){.theta = ARENA_NEW(&session->study.memory.scratch, double, theta_len(session))};
-    if (now->theta == NULL)
+    *now = (struct situation){
+        .choice.theta = ARENA_NEW(&session->study.memory.scratch, double, gp_single_theta_len(&session->single))};
+    if (now->choice.theta == NULL)
         return error_no_memory(err);
     TRY(region_find(session, &now->region, err));
     if (!isfinite(now->region.best))
