@@ -44,7 +44,7 @@ struct gp_fit gp_schedule_fit(const struct gp_study *study, const struct kernel_
         .dims = space->dims,
         .groups = space->params_len,
         .group_of = study->group_of,
-        .starts = values < GP_FEW || values % FIT_DEFAULT_EVERY == 0 ? FIT_DEFAULT : 0,
+        .from_default = values < GP_FEW || values % FIT_DEFAULT_EVERY == 0,
         .evaluations = values < GP_FEW || is_first
                            ? FIT_EVALUATIONS
                            : clamp_size(FIT_WORK / (double)values, FIT_EVALUATIONS_MIN, FIT_EVALUATIONS_MAX),

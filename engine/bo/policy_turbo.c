@@ -52,7 +52,7 @@ static enum status open_session(const struct problem *problem, struct session **
 static struct gp_fit fit_settings(const struct session *session, bool is_first, const struct ask *ask)
 {
     struct gp_fit fit = gp_schedule_fit(&session->study, &kernel_matern52, is_first, ask);
-    fit.starts = FIT_DEFAULT;
+    fit.from_default = true;
     fit.evaluations = is_first ? FIT_FIRST : FIT_AGAIN;
     return fit;
 }

@@ -1,13 +1,13 @@
 /* Federated Thompson sampling at an agent, without and with distributed exploration: fts.h says what it does.
  * The session keeps the log, the last recorded fit, the shared features, and what was received: of fts one vector per
  * sender, of dp-fts-de the last broadcast.  What has been received is numbered as it comes (serial, from 1); a proposal
- * that maximises one of them names its serial in its note, and once suggested that one is used up.  A proposal from the
- * agent's own posterior has its fit in its note when it made one.  So all is a function of (problem, log, trial). */
+ * that maximises one of them names its serial in its note, and once suggested that one is used up.  The agent's own
+ * posterior is a gp_single, and so is its note.  So all is a function of (problem, log, trial). */
 #include "engine/federated/fts.h"
 #include "engine/federated/fts_inbox.h"
 #include "engine/federated/fts_options.h"
 #include "engine/bo/gp_insight.h"
-#include "engine/bo/gp_study.h"
+#include "engine/bo/gp_single.h"
 #include "engine/math/mat.h"
 #include "engine/policy/policy.h"
 #include "engine/acquisition/rff_search.h"
@@ -16,12 +16,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { OWN_FEATURES = 100, OWN_SAMPLES = 600, RECEIVED_SAMPLES = 2000, FEW = 60 };
+enum { OWN_FEATURES = 100, OWN_SAMPLES = 600, RECEIVED_SAMPLES = 2000 };
 static const double NOISE_MIN = 1e-5; /* of the own posterior: below it the features' error dominates anyway */
 
 struct session {
     struct gp_study  study;
-    struct gp_record record;       /* the last fit of a note */
+    struct gp_single single;
     bool             is_broadcast; /* dp-fts-de */
     struct rff       shared;
     struct regions   regions;
@@ -55,9 +55,7 @@ static enum status open_parts(struct session *session, struct error *err)
     const struct problem *problem = session->study.problem;
     struct arena         *kept = &session->study.kept;
     size_t                regions = session->is_broadcast ? (size_t)problem->options[REGIONS] : 1;
-    session->record.theta = ARENA_NEW(kept, double, problem->space->params_len + GP_SCALARS);
-    if (session->record.theta == NULL)
-        return error_no_memory(err);
+    TRY(gp_single_open(&session->study, &kernel_se, "fts own", &session->single, err));
     TRY(regions_init(&session->regions, problem->space, regions, kept, err));
     fts_inbox_init(&session->inbox, kept, regions * (size_t)problem->options[FEATURES], session->is_broadcast);
     const struct fts_shared shared = {.count = (size_t)problem->options[FEATURES],
@@ -104,62 +102,31 @@ static size_t bytes(const struct session *session)
 
 /* --- notes --- */
 
-struct note_head {
+/* Of a proposal that maximises what was received. */
+struct note {
     char     tag[8];
-    uint64_t serial; /* of what was received and is maximised; 0: own */
-    uint64_t fitted; /* theta [params_len + GP_SCALARS] follows unless this is 0 */
+    uint64_t serial;
 };
 static const char NOTE_TAG[8] = "fts 1";
 
-static void note_write(const struct session *session, uint64_t serial, const double *theta, struct proposal *out)
+static void note_write(uint64_t serial, struct proposal *out)
 {
-    struct note_head head = {.serial = serial};
-    size_t           theta_bytes = theta == NULL ? 0 : (session->study.log.params_len + GP_SCALARS) * sizeof *theta;
-    _Static_assert(sizeof head + (SPACE_PARAMS_MAX + GP_SCALARS) * sizeof *theta <= POLICY_NOTE_MAX, "a fit must fit");
-    memcpy(head.tag, NOTE_TAG, sizeof head.tag);
-    if (theta != NULL) {
-        head.fitted = trial_log_finished(&session->study.log);
-        memcpy(out->note + sizeof head, theta, theta_bytes);
-    }
-    memcpy(out->note, &head, sizeof head);
-    out->note_bytes = sizeof head + theta_bytes;
-}
-
-static struct gp_fit fit_settings(const struct session *session, const struct ask *ask)
-{
-    size_t values = trial_log_finished(&session->study.log);
-    return (struct gp_fit){
-        .kind = &kernel_se,
-        .dims = session->study.problem->space->dims,
-        .groups = session->study.problem->space->params_len,
-        .group_of = session->study.group_of,
-        .starts = values < FEW ? FIT_DEFAULT | FIT_NOISY | FIT_WARPED : FIT_DEFAULT,
-        .evaluations = values < FEW ? 60 : 20,
-        .late = ask == NULL ? NULL : ask->late,
-        .late_arg = ask == NULL ? NULL : ask->late_arg,
-    };
+    struct note note = {.serial = serial};
+    memcpy(note.tag, NOTE_TAG, sizeof note.tag);
+    memcpy(out->note, &note, sizeof note);
+    out->note_bytes = sizeof note;
 }
 
 /* Anything but a sound note is passed over. */
 static void note_read(struct session *session, const struct event *event)
 {
-    struct note_head head;
-    struct gp_fit    fit = fit_settings(session, NULL);
-    double           theta[SPACE_PARAMS_MAX + GP_SCALARS];
-    size_t           theta_bytes = (fit.groups + GP_SCALARS) * sizeof *theta;
-    if (event->note == NULL || event->note_bytes < sizeof head)
+    struct note note;
+    gp_single_tell(&session->single, event);
+    if (event->note == NULL || event->note_bytes != sizeof note)
         return;
-    memcpy(&head, event->note, sizeof head);
-    if (memcmp(head.tag, NOTE_TAG, sizeof head.tag) != 0)
-        return;
-    fts_inbox_use(&session->inbox, head.serial);
-    if (head.fitted == 0 || event->note_bytes != sizeof head + theta_bytes)
-        return;
-    memcpy(theta, (const unsigned char *)event->note + sizeof head, theta_bytes);
-    if (!gp_fit_allows(&fit, theta))
-        return;
-    memcpy(session->record.theta, theta, theta_bytes);
-    session->record.fitted = head.fitted;
+    memcpy(&note, event->note, sizeof note);
+    if (memcmp(note.tag, NOTE_TAG, sizeof note.tag) == 0)
+        fts_inbox_use(&session->inbox, note.serial);
 }
 
 static enum status tell(struct session *session, const struct event *event, struct error *err)
@@ -206,18 +173,11 @@ static enum status propose_received(struct session *session, const struct ask *a
     if (status == STATUS_OK)
         memcpy(out->point, point, view->params_len * sizeof *point);
     if (status == STATUS_OK || status == STATUS_NUMERIC) /* what is no function is used up too */
-        note_write(session, received->serial, NULL, out);
+        note_write(received->serial, out);
     return status;
 }
 
 /* --- the agent's own posterior --- */
-
-/* Whether the last fit knew too few of the values for a proposal. */
-static bool is_fit_due(const struct session *session)
-{
-    uint64_t fitted = session->record.fitted;
-    return fitted == 0 || trial_log_finished(&session->study.log) > fitted + fitted / 10;
-}
 
 /* Fresh features and one draw of omega given the model's values; a row that is noisier than others counts for less. */
 static enum status draw_own(struct session *session, const struct ask *ask, const struct gp_model *model,
@@ -263,23 +223,15 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
 {
     struct arena     *scratch = &session->study.memory.scratch;
     size_t            len = session->study.log.params_len;
-    struct gp_model   model = {.space = session->study.problem->space,
-                               .log = &session->study.log,
-                               .cache = &session->study.memory.cache,
-                               .scratch = scratch};
-    struct gp_fit     fit = fit_settings(session, ask);
+    struct gp_model   model;
+    struct gp_choice  choice;
     struct rff        rff;
     struct rff_search function = {.space = session->study.problem->space, .rff = &rff};
     struct acq_search search = search_of(session, ask, view, OWN_SAMPLES);
-    double           *theta = ARENA_NEW(scratch, double, len + GP_SCALARS), *anchors, *omega;
-    double           *point = ARENA_NEW(scratch, double, len + model.space->dims);
-    bool              is_new = is_fit_due(session);
-    if (theta == NULL || point == NULL)
+    double           *point = ARENA_NEW(scratch, double, len + view->dims), *anchors, *omega, *u = point + len;
+    if (point == NULL)
         return error_no_memory(err);
-    double *u = point + len, began = ask_clock_ms(ask);
-    TRY(gp_study_theta(&model, &fit, &session->record, is_new, theta, err));
-    double fit_ms = is_new ? ask_clock_ms(ask) - began : NAN;
-    TRY(gp_model_condition(&model, &fit, theta, NULL, err));
+    TRY(gp_single_model(&session->single, ask, NULL, &model, &choice, err));
     TRY(anchors_of(session, &model, &anchors, err));
     TRY(draw_own(session, ask, &model, &rff, &omega, err));
     function.omega = omega;
@@ -294,10 +246,9 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
         gp_insight_diagnose(&model, session->study.group_of, ask->diagnostics);
         ask->diagnostics->acquisition = "thompson";
         ask->diagnostics->acquisition_value = rff_search_value(&function, u, NULL);
-        ask->diagnostics->fit_milliseconds = fit_ms;
+        ask->diagnostics->fit_milliseconds = choice.fit_ms;
     }
-    if (is_new)
-        note_write(session, 0, theta, out);
+    gp_single_note(&session->single, &choice, out);
     return STATUS_OK;
 }
 
@@ -424,26 +375,19 @@ static enum status message(struct session *session, uint64_t round, double *vect
 
 /* --- what the agent's own model says --- */
 
-static enum status condition_on_values(struct session *session, struct gp_model *model, struct error *err)
+/* gp_memory_end in every case. */
+static enum status begin_model(struct session *session, struct gp_model *model, struct error *err)
 {
-    struct gp_fit fit = fit_settings(session, NULL);
-    double       *theta = ARENA_NEW(&session->study.memory.scratch, double, fit.groups + GP_SCALARS);
-    *model = (struct gp_model){.space = session->study.problem->space,
-                               .log = &session->study.log,
-                               .cache = &session->study.memory.cache,
-                               .scratch = &session->study.memory.scratch};
-    if (theta == NULL)
-        return error_no_memory(err);
-    TRY(gp_study_theta(model, &fit, &session->record, session->record.fitted == 0, theta, err));
-    return gp_model_condition(model, &fit, theta, NULL, err);
+    struct gp_choice choice;
+    TRY(gp_study_has_values(&session->study, err));
+    gp_study_begin(&session->study);
+    return gp_single_model(&session->single, NULL, NULL, model, &choice, err);
 }
 
 static enum status predict(struct session *session, const struct prediction *wanted, struct error *err)
 {
     struct gp_model model;
-    TRY(gp_study_has_values(&session->study, err));
-    gp_study_begin(&session->study);
-    enum status status = condition_on_values(session, &model, err);
+    enum status     status = begin_model(session, &model, err);
     if (status == STATUS_OK)
         status = gp_insight_predict(&model, wanted, err);
     gp_memory_end(&session->study.memory);
@@ -454,9 +398,7 @@ static enum status residuals(struct session *session, struct arena *arena, struc
                              struct error *err)
 {
     struct gp_model model;
-    TRY(gp_study_has_values(&session->study, err));
-    gp_study_begin(&session->study);
-    enum status status = condition_on_values(session, &model, err);
+    enum status     status = begin_model(session, &model, err);
     if (status == STATUS_OK)
         status = gp_insight_residuals(&model, arena, out, len, err);
     gp_memory_end(&session->study.memory);

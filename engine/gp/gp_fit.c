@@ -30,7 +30,7 @@ static const struct prior {
 /* Standard deviation of a log length-scale from the mean of all.  Without it the fit of a dozen values calls some
  * parameters irrelevant and others wild by chance. */
 static const double ALIKE = 0.6;
-static const double NOISY_START = -1.0, WARPED_START = -1.0, F_TOLERANCE = 1e-6, X_TOLERANCE = 1e-4;
+static const double F_TOLERANCE = 1e-6, X_TOLERANCE = 1e-4;
 
 static size_t prior_of(const struct gp_fit *fit, size_t i)
 {
@@ -173,16 +173,12 @@ static enum status search_init(struct search *search, struct arena *scratch, str
     return STATUS_OK;
 }
 
-/* Start number k: warm, or one of the fixed ones. */
-static void start_at(const struct gp_fit *fit, int k, const double *warm, double *theta)
+/* A search begins at warm; NULL: at the default. */
+static void start_at(const struct gp_fit *fit, const double *warm, double *theta)
 {
     gp_fit_default(fit, theta);
-    if (k == 0)
+    if (warm != NULL)
         memcpy(theta, warm, (fit->groups + GP_SCALARS) * sizeof *theta);
-    if (1u << k >> 1 == FIT_NOISY)
-        theta[fit->groups + 1] = NOISY_START;
-    if (1u << k >> 1 == FIT_WARPED)
-        theta[fit->groups + 2] = WARPED_START;
     theta[fit->groups + 2] = fmax(theta[fit->groups + 2], warp_bound(fit));
 }
 
@@ -207,12 +203,9 @@ static enum status search_all(struct search *search, const double *warm, double 
                                .x_tolerance = X_TOLERANCE,
                                .late = fit->late,
                                .late_arg = fit->late_arg};
-    unsigned        starts = warm == NULL ? fit->starts | FIT_DEFAULT : fit->starts;
-    start_at(fit, warm == NULL ? 1 : 0, warm, theta);
-    for (int k = warm == NULL ? 1 : 0; k <= 3; k++) {
-        if (k > 0 && (starts & 1u << (k - 1)) == 0)
-            continue;
-        start_at(fit, k, warm, candidate);
+    start_at(fit, warm, theta);
+    for (int k = warm == NULL ? 1 : 0; k <= (warm == NULL || fit->from_default); k++) {
+        start_at(fit, k == 0 ? warm : NULL, candidate);
         TRY(minimize_lbfgs(&problem, candidate, &value, scratch, err));
         if (value < best) {
             best = value;

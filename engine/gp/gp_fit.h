@@ -17,15 +17,13 @@ struct gp_fit {
     size_t                    dims, groups;
     const size_t             *group_of;    /* [dims] -> 0 .. groups - 1 */
     size_t                    evaluations; /* of the likelihood, at most, from each start */
-    double   least_a;     /* of the warp; 0: no bound, infinity: values are modelled as they are, or nearly */
-    unsigned starts;      /* from which of the fixed starts, bits; warm is always one, or else the default */
+    double least_a;       /* of the warp; 0: no bound, infinity: values are modelled as they are, or nearly */
+    bool   from_default;  /* a search starts there too, and not from warm alone */
     bool (*late)(void *); /* polled; true: the best so far will do.  NULL: no deadline */
     void *late_arg;
 };
 
-enum { FIT_DEFAULT = 1, FIT_NOISY = 2, FIT_WARPED = 4 };
-
-/* Where the search starts when nothing is known; noisy and warped differ from it by much noise and a strong warp. */
+/* Where the search starts when nothing is known. */
 void gp_fit_default(const struct gp_fit *fit, double *theta);
 
 /* Log prior density at theta, up to a constant, and its gradient [groups + GP_SCALARS] (NULL: not wanted).
@@ -43,7 +41,7 @@ bool gp_fit_allows(const struct gp_fit *fit, const double *theta);
 void gp_fit_expand(const struct gp_fit *fit, const double *theta, double *length_scales, struct kernel *kernel,
                    double *noise_variance);
 
-/* theta [groups + GP_SCALARS] out: the best of the searches from warm (NULL: none) and from the starts.  data->y are values
+/* theta [groups + GP_SCALARS] out: the best of the searches from warm (NULL: none) and from the default.  data->y are values
  * before the warp.  When nothing has a finite value: warm, or the default.  data->n > 0.  Errors: NO_MEMORY.
  * O(evaluations (n^3 + n^2 dims)). */
 MUST_CHECK enum status gp_fit_run(const struct gp_fit *fit, const struct gp_data *data, const double *warm,

@@ -136,7 +136,7 @@ static void choose_groups(struct session *s)
                 .group_of = s->group_of,
                 .evaluations = FIT_EVALUATIONS,
                 .least_a = HUGE_VAL,
-                .starts = FIT_DEFAULT},
+                .from_default = true},
         .unit = on_rows && !is_given(s->problem) ? rows_unit(space) : 1.0,
     };
 }

@@ -140,7 +140,7 @@ static bool measure_error(size_t n)
                            .groups = D,
                            .group_of = group_of,
                            .evaluations = 60,
-                           .starts = FIT_DEFAULT};
+                           .from_default = true};
     must(gp_model_rows(&model, 0, &err), &err);
     must(gp_model_fit(&model, &fit, NULL, theta, &err), &err);
     must(gp_model_condition(&model, &fit, theta, false, &err), &err);

@@ -94,11 +94,11 @@ static enum status agent_receive(struct agent *a, uint64_t sender, uint64_t roun
     return a->policy->tell(a->session, &event, NULL);
 }
 
-/* Proposals made from something received have a note with a serial, which starts after the tag. */
+/* Proposals made from something received have a note of a tag and a serial; those of the agent's own a longer one, if any. */
 static uint64_t serial_of(const struct agent *a)
 {
     uint64_t serial = 0;
-    if (a->proposal.note_bytes > 0)
+    if (a->proposal.note_bytes == 8 + sizeof serial)
         memcpy(&serial, a->proposal.note + 8, sizeof serial);
     return serial;
 }

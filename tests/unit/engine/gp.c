@@ -246,14 +246,10 @@ static double posterior_density(const struct gp_fit *fit, const struct gp_data *
 static void test_fit(void)
 {
     static struct data data;
-    struct gp_fit      fit = {.kind = &kernel_matern52,
-                              .dims = D,
-                              .groups = 2,
-                              .group_of = groups,
-                              .evaluations = 80,
-                              .starts = FIT_DEFAULT | FIT_NOISY | FIT_WARPED};
-    struct arena       scratch;
-    double             theta[5], start[5], warm[5] = {5.1, -4.9, 6.2, 0.6, 4.4}, again[5];
+    struct gp_fit      fit = {
+             .kind = &kernel_matern52, .dims = D, .groups = 2, .group_of = groups, .evaluations = 80, .from_default = true};
+    struct arena scratch;
+    double       theta[5], start[5], warm[5] = {5.1, -4.9, 6.2, 0.6, 4.4}, again[5];
     data_fill(&data);
     struct gp_data set = {.n = N, .dims = D, .X = data.X, .y = data.y};
     arena_init(&scratch, 1 << 22);

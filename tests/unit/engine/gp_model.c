@@ -35,7 +35,7 @@ static void world_open(struct world *w, size_t d)
                              .groups = d,
                              .group_of = w->group_of,
                              .evaluations = 20,
-                             .starts = FIT_DEFAULT};
+                             .from_default = true};
     w->model = (struct gp_model){.space = &w->space, .log = &w->log, .cache = &w->cache, .scratch = &w->scratch};
 }
 
