@@ -2,6 +2,7 @@
 #include "api/core/route.h"
 
 #include "api/core/gate.h"
+#include "service/codec/codec_write.h"
 
 #include <string.h>
 
@@ -115,6 +116,12 @@ static const char *type_name(const struct member *member)
                                                 : "";
 }
 
+static void dump_names(FILE *stream, const struct member *member)
+{
+    for (const char *const *name = member->names; name != NULL && *name != NULL; name++)
+        fprintf(stream, "%s%s", name == member->names ? "one:" : ":", *name);
+}
+
 static void dump_members(FILE *stream, const struct member *members)
 {
     const char *before = "";
@@ -123,11 +130,30 @@ static void dump_members(FILE *stream, const struct member *members)
         fprintf(stream, "%s%s%s=%s", before, member->name, member->required ? "!" : "", type);
         if (type[0] != '\0' && type[0] != 'b')
             fprintf(stream, ":%.16g:%.16g", member->min, member->max);
-        for (const char *const *name = member->names; name != NULL && *name != NULL; name++)
-            fprintf(stream, "%s%s", name == member->names ? "one:" : ":", *name);
+        dump_names(stream, member);
         before = ",";
     }
     fputs(before[0] == '\0' ? "-" : "", stream);
+}
+
+/* Of a reply: ! for a member that is always there, ? for one that may be null; inside: before the names of an object's
+ * members.  A page begins with its list: "tokens/id!=". */
+static void dump_reply(FILE *stream, const struct shown *shown, const struct member *members, const char *inside)
+{
+    for (const struct member *member = members; member->name != NULL; member++) {
+        char path[128];
+        if (member->name[0] == '\0')
+            dump_reply(stream, shown, member->members, inside);
+        if (member->name[0] == '\0' || codec_is_without(shown->without, member))
+            continue;
+        snprintf(path, sizeof path, "%s%s", inside, member->name);
+        fprintf(stream, ",%s%s%s=%s", path, member->optional ? "" : "!", member->nullable ? "?" : "",
+                type_name(member));
+        dump_names(stream, member);
+        snprintf(path, sizeof path, "%s%s/", inside, member->name);
+        if (member->members != NULL)
+            dump_reply(stream, shown, member->members, path);
+    }
 }
 
 void route_dump(FILE *stream)
@@ -147,6 +173,9 @@ void route_dump(FILE *stream)
         dump_members(stream, route->form == NULL ? NULL : route->form->query);
         fputc(' ', stream);
         dump_members(stream, route->form == NULL ? NULL : route->form->body);
+        fprintf(stream, " %s", route->shows == NULL ? "-" : route->shows->page != NULL ? route->shows->page : "");
+        if (route->shows != NULL)
+            dump_reply(stream, route->shows, route->shows->members, "");
         fputc('\n', stream);
     }
 }

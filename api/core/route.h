@@ -30,13 +30,22 @@ enum route_lane {
     LANE_COUNT
 };
 
+/* What a reply shows, if a table says it all: the struct that the handler announced, or a page of such structs. */
+struct shown {
+    const struct member *members;
+    const char *const   *without; /* members that this reply has not, ended by NULL; or NULL */
+    const char          *page;    /* the name of the list; then the result is {items, len, next_cursor} */
+    size_t               bytes;   /* of one of them */
+};
+
 struct route {
-    const char        *method, *path; /* "/v1/studies/{study}/trials/{number}"; {study} is checked against the token */
-    unsigned           scopes;        /* 1u << SCOPE_... of those that may */
-    unsigned           flags;
-    enum body_kind     body;
-    enum route_lane    lane;
-    const struct form *form; /* or NULL: no members, no query */
+    const char         *method, *path; /* "/v1/studies/{study}/trials/{number}"; {study} is checked against the token */
+    unsigned            scopes;        /* 1u << SCOPE_... of those that may */
+    unsigned            flags;
+    enum body_kind      body;
+    enum route_lane     lane;
+    const struct form  *form;  /* or NULL: no members, no query */
+    const struct shown *shows; /* or NULL: the handler knows */
     enum status (*handle)(struct call *call, struct error *err);
     bool (*cached)(struct call *call); /* or NULL: answers without waiting when it can */
 };
@@ -48,7 +57,7 @@ extern const size_t       route_table_len;
  * Errors: NOT_FOUND "not_found"; INVALID "bad_request"; INVALID "method_not_allowed" with call->reply.allow set. */
 MUST_CHECK enum status route_find(struct call *call, const char *method, struct error *err);
 
-/* One line each: method, path, scopes, body. */
+/* One line each: method, path, body, scopes, and the members of query, body and reply. */
 void route_dump(FILE *stream);
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "service/codec/codec_read.h"
 
-#define AT(type, member) .name = #member, .offset = offsetof(struct type, member)
-
 /* Fills out (zeroed by the caller) from the members of json. */
 void schema_read(const struct member *members, const json_t *json, void *out, struct problems *problems);
 

@@ -1,6 +1,8 @@
 /* Tokens, who is calling, and the log of every change. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
+#include "api/core/route.h"
+#include "service/codec/codec_write.h"
 #include "service/study/events.h"
 #include "service/app/token.h"
 
@@ -42,19 +44,28 @@ static const struct member tokens_post_body[] = {
 };
 const struct form form_tokens_post = {.body = tokens_post_body, .bytes = sizeof(struct tokens_post_input)};
 
-static const char *or_null(const char *text)
+static json_t *write_scope(const struct writing *out, const struct member *member)
 {
-    return text[0] == '\0' ? NULL : text;
+    return json_string(scope_names[*(const enum scope *)codec_at(out, member)]);
 }
 
-static json_t *render_created(struct call *call, const void *result)
-{
-    const struct token *token = result;
-    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:o, s:s?}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
-                     "created_at", codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms),
-                     "token", call->for_store ? NULL : token->secret);
-}
+static const struct member token_members[] = {
+    {AT(token, id), .write = codec_write_characters},
+    {AT(token, name), .read = codec_read_text},
+    {AT(token, scope), .names = scopes, .write = write_scope},
+    {AT(token, resource), .nullable = true, .write = codec_write_characters},
+    {AT(token, agent), .nullable = true, .write = codec_write_characters},
+    {AS(token, created_ms, "created_at"), .write = codec_write_time},
+    {AS(token, expires_ms, "expires_at"), .nullable = true, .write = codec_write_time},
+    {AS(token, revoked_ms, "revoked_at"), .nullable = true, .write = codec_write_time},
+    {AS(token, secret, "token"), .nullable = true, .write = codec_write_secret},
+    {.name = NULL},
+};
+static const char *const no_secret[] = {"token", NULL}, *const not_revoked[] = {"revoked_at", NULL};
+static const char *const no_history[] = {"created_at", "revoked_at", "token", NULL};
+const struct shown       shown_tokens = {.members = token_members, .without = no_secret, PAGE(token_page, tokens)};
+const struct shown       shown_token_created = {.members = token_members, .without = not_revoked};
+const struct shown       shown_whoami = {.members = token_members, .without = no_history};
 
 enum status handle_tokens_post(struct call *call, struct error *err)
 {
@@ -63,34 +74,13 @@ enum status handle_tokens_post(struct call *call, struct error *err)
                                   .scope = scope_find(input->scope),
                                   .resource = input->resource,
                                   .expires_in_ms = input->expires_in_seconds * 1000};
-    return token_create(call->app, &call->caller, &new, CALL_RESULT(call, struct token, 201, render_created), err);
-}
-
-static json_t *token_json(const struct token *token)
-{
-    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:o, s:o}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
-                     "created_at", codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms),
-                     "revoked_at", codec_time_json(token->revoked_ms));
-}
-
-static json_t *render_tokens(struct call *call, const void *result)
-{
-    (void)call;
-    const struct token_page *page = result;
-    json_t                  *list = json_array();
-    int                      failed = 0;
-    for (size_t i = 0; i < page->len; i++)
-        failed |= json_array_append_new(list, token_json(&page->tokens[i]));
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : show_page("tokens", list, page->next_cursor);
+    return token_create(call->app, &call->caller, &new, CALL_RESULT(call, struct token, 201, show_reply), err);
 }
 
 enum status handle_tokens_get(struct call *call, struct error *err)
 {
     const struct page *input = call->input;
-    return token_list(call->app, &call->caller, input, CALL_RESULT(call, struct token_page, 200, render_tokens), err);
+    return token_list(call->app, &call->caller, input, CALL_RESULT(call, struct token_page, 200, show_reply), err);
 }
 
 enum status handle_token_delete(struct call *call, struct error *err)
@@ -99,18 +89,9 @@ enum status handle_token_delete(struct call *call, struct error *err)
     return token_revoke(call->app, &call->caller, call->params[0], err);
 }
 
-static json_t *render_whoami(struct call *call, const void *result)
-{
-    (void)call;
-    const struct token *token = result;
-    return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "resource", or_null(token->resource), "agent", or_null(token->agent),
-                     "expires_at", codec_time_json(token->expires_ms));
-}
-
 enum status handle_whoami_get(struct call *call, struct error *err)
 {
-    return token_find(call->app, &call->caller, CALL_RESULT(call, struct token, 200, render_whoami), err);
+    return token_find(call->app, &call->caller, CALL_RESULT(call, struct token, 200, show_reply), err);
 }
 
 /* ---- events ---- */
@@ -127,12 +108,18 @@ static const struct member events_get_query[] = {
 };
 const struct form form_events_get = {.query = events_get_query, .bytes = sizeof(struct events_get_input)};
 
-static json_t *render_events(struct call *call, const void *result)
-{
-    (void)call;
-    const struct event_page *page = result;
-    return show_page("events", show_events(page), page->next_cursor);
-}
+const struct member show_event_members[] = {
+    {AT(event_row, seq), .read = codec_read_integer},
+    {AS(event_row, at_ms, "at"), .write = codec_write_time},
+    {AT(event_row, kind), .read = codec_read_text},
+    {AT(event_row, study), .read = codec_read_text, .nullable = true},
+    {AT(event_row, revision), .read = codec_read_integer, .nullable = true},
+    {AT(event_row, trial), .read = codec_read_integer, .nullable = true},
+    {AT(event_row, actor), .read = codec_read_text},
+    {AT(event_row, detail), .read = codec_read_text, .nullable = true},
+    {.name = NULL},
+};
+const struct shown shown_events = {.members = show_event_members, PAGE(event_page, events)};
 
 enum status handle_events_get(struct call *call, struct error *err)
 {
@@ -140,5 +127,5 @@ enum status handle_events_get(struct call *call, struct error *err)
     const struct event_filter      filter = {.study = input->study, .cursor = input->cursor, .limit = input->limit};
     if (input->study == NULL && (call->caller.scope != SCOPE_ADMIN || call->caller.resource[0] != '\0'))
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "only an admin sees the events of all studies");
-    return event_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct event_page, 200, render_events), err);
+    return event_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct event_page, 200, show_reply), err);
 }

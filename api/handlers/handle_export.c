@@ -5,7 +5,8 @@
 #include "service/codec/codec_import.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_transfer.h"
-#include "service/codec/codec_read.h"
+#include "service/codec/codec_study.h"
+#include "service/codec/codec_write.h"
 #include "service/study/study.h"
 #include "service/study/observe.h"
 #include "service/study/trial_csv.h"
@@ -29,28 +30,21 @@ const struct form form_export_get = {.query = export_get_query, .bytes = sizeof(
 /* What would create the study again, with the data of the earlier studies that it learns from. */
 static json_t *study_json(const struct study *study, const struct transfer_sources *earlier)
 {
-    json_t *json = codec_spec_json(&study->spec), *algorithm = json_object_get(json, "algorithm");
-    if (earlier->len > 0 && codec_transfer_write_whole(&study->spec, earlier->studies, earlier->len, algorithm) != 0)
+    json_t *json = codec_write(codec_study_given_members, &(struct writing){.from = study});
+    if (earlier->len > 0 && codec_transfer_write_whole(&study->spec, earlier->studies, earlier->len,
+                                                       json_object_get(json, "algorithm")) != 0)
         json_decref(json), json = NULL;
-    json_t *labels = study->labels == NULL ? json_object() : json_loads(study->labels, 0, NULL);
-    json_t *budget =
-        study->budget_trials == 0 ? json_null() : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials);
-    json_t *own = json_pack("{s:s, s:o, s:o, s:s?}", "name", study->name, "labels", labels, "budget", budget, "notes",
-                            study->notes == NULL ? "" : study->notes);
-    if (json == NULL || own == NULL || json_object_update(own, json) != 0) {
-        json_decref(own);
-        own = NULL;
-    }
-    json_decref(json);
-    return own;
+    return json;
 }
 
 static json_t *render_export(struct call *call, const void *result)
 {
     const struct study_document *shown = result;
     return json_pack("{s:s, s:s, s:o, s:o, s:o}", "format", "gnomon-study-1", "id", shown->study.id, "study",
-                     study_json(&shown->study, &shown->earlier), "events", show_events(&shown->events), "trials",
-                     show_trials(call, &shown->study.spec, shown->trials, shown->len));
+                     study_json(&shown->study, &shown->earlier), "events",
+                     codec_write_list(show_event_members, &(struct writing){.from = shown->events.events},
+                                      shown->events.len, sizeof *shown->events.events),
+                     "trials", show_trials(call, &shown->study.spec, shown->trials, shown->len));
 }
 
 static enum status show_csv(struct call *call, struct error *err)

@@ -6,7 +6,8 @@
 #include "api/core/json_text.h"
 #include "service/base/text.h"
 #include "service/codec/codec_federation.h"
-#include "service/app/steady.h"
+#include "api/core/route.h"
+#include "service/codec/codec_write.h"
 
 #include <string.h>
 
@@ -31,22 +32,22 @@ const struct form form_federations_post = {.body = federations_post_body,
                                            .bytes = sizeof(struct federations_post_input)};
 
 /* A federation is larger than a call's room for a result. */
-struct shown {
+struct large {
     struct federation *federation;
 };
 
 static json_t *render_federation(struct call *call, const void *result)
 {
-    const struct federation *federation = ((const struct shown *)result)->federation;
+    const struct federation *federation = ((const struct large *)result)->federation;
     call->reply.etag = reply_etag(call, federation->version);
     if (call->reply.http == 201)
         call->reply.location = text_format(&call->arena, "/v1/federations/%s", federation->id);
-    return codec_federation_json(federation, steady_shift_ms(call->app));
+    return show_as(call, &shown_federation, federation);
 }
 
 static enum status show_federation(struct call *call, int http, struct federation **out, struct error *err)
 {
-    struct shown *shown = CALL_RESULT(call, struct shown, http, render_federation);
+    struct large *shown = CALL_RESULT(call, struct large, http, render_federation);
     *out = shown->federation = arena_zalloc(&call->arena, 1, sizeof *shown->federation);
     return *out == NULL ? error_no_memory(err) : STATUS_OK;
 }
@@ -93,24 +94,15 @@ static const struct member federations_get_query[] = {
 const struct form form_federations_get = {.query = federations_get_query,
                                           .bytes = sizeof(struct federations_get_input)};
 
-static json_t *render_federations(struct call *call, const void *result)
-{
-    const struct federation_page *page = result;
-    json_t                       *list = json_array();
-    int                           failed = 0;
-    for (size_t i = 0; i < page->len; i++)
-        failed |= json_array_append_new(list, codec_federation_json(&page->federations[i], steady_shift_ms(call->app)));
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : show_page("federations", list, page->next_cursor);
-}
+const struct shown shown_federation = {.members = codec_federation_members};
+const struct shown shown_federations = {.members = codec_federation_members, PAGE(federation_page, federations)};
 
 enum status handle_federations_get(struct call *call, struct error *err)
 {
     const struct federations_get_input *input = call->input;
     const struct federation_filter filter = {.state = input->state, .cursor = input->cursor, .limit = input->limit};
     return federation_list(call->app, &call->caller, &filter,
-                           CALL_RESULT(call, struct federation_page, 200, render_federations), err);
+                           CALL_RESULT(call, struct federation_page, 200, show_reply), err);
 }
 
 enum status handle_federation_get(struct call *call, struct error *err)
@@ -159,30 +151,33 @@ static const struct member agents_post_body[] = {
 };
 const struct form form_agents_post = {.body = agents_post_body, .bytes = sizeof(struct agents_post_input)};
 
-static json_t *agent_json(const struct federation_agent *agent)
+/* The store has "" for none. */
+static json_t *write_token_id(const struct writing *out, const struct member *member)
 {
-    return json_pack("{s:I, s:s, s:I, s:s?, s:s?, s:o}", "agent", (json_int_t)agent->seat, "name", agent->name,
-                     "region", (json_int_t)agent->region, "token_id",
-                     agent->token_id[0] == '\0' ? NULL : agent->token_id, "study", agent->study, "created_at",
-                     codec_time_json(agent->created_ms));
+    const struct federation_agent *agent = out->from;
+    (void)member;
+    return codec_text(agent->token_id[0] == '\0' ? NULL : agent->token_id);
 }
 
-static json_t *render_agent(struct call *call, const void *result)
-{
-    const struct federation_agent *agent = result;
-    json_t                        *json = agent_json(agent);
-    json_t                        *token = call->for_store ? json_null() : json_string(agent->token.secret);
-    if (json_object_set_new(json, "token", token) == 0)
-        return json;
-    json_decref(json);
-    return NULL;
-}
+static const struct member agent_members[] = {
+    {AS(federation_agent, seat, "agent"), .read = codec_read_integer},
+    {AT(federation_agent, name), .read = codec_read_text},
+    {AT(federation_agent, region), .read = codec_read_integer},
+    {AT(federation_agent, token_id), .nullable = true, .write = write_token_id},
+    {AT(federation_agent, study), .read = codec_read_text, .nullable = true},
+    {AS(federation_agent, created_ms, "created_at"), .write = codec_write_time},
+    {AS(federation_agent, token.secret, "token"), .nullable = true, .write = codec_write_secret},
+    {.name = NULL},
+};
+static const char *const no_secret[] = {"token", NULL};
+const struct shown       shown_agent = {.members = agent_members};
+const struct shown shown_agents = {.members = agent_members, .without = no_secret, PAGE(federation_agent_page, agents)};
 
 enum status handle_agents_post(struct call *call, struct error *err)
 {
     const struct agents_post_input *input = call->input;
     return federation_register(call->app, &call->caller, call->params[0], input->name,
-                               CALL_RESULT(call, struct federation_agent, 201, render_agent), err);
+                               CALL_RESULT(call, struct federation_agent, 201, show_reply), err);
 }
 
 enum status handle_agent_token(struct call *call, struct error *err)
@@ -190,27 +185,14 @@ enum status handle_agent_token(struct call *call, struct error *err)
     int64_t seat;
     TRY(handle_federation_number(call, 1, "agent_not_found", &seat, err));
     return federation_renew(call->app, &call->caller, call->params[0], seat,
-                            CALL_RESULT(call, struct federation_agent, 201, render_agent), err);
-}
-
-static json_t *render_agents(struct call *call, const void *result)
-{
-    (void)call;
-    const struct federation_agent_page *page = result;
-    json_t                             *list = json_array();
-    int                                 failed = 0;
-    for (size_t i = 0; i < page->len; i++)
-        failed |= json_array_append_new(list, agent_json(&page->agents[i]));
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : show_page("agents", list, page->next_cursor);
+                            CALL_RESULT(call, struct federation_agent, 201, show_reply), err);
 }
 
 enum status handle_agents_get(struct call *call, struct error *err)
 {
     const struct page *input = call->input;
     return federation_agents(call->app, &call->caller, call->params[0], input,
-                             CALL_RESULT(call, struct federation_agent_page, 200, render_agents), err);
+                             CALL_RESULT(call, struct federation_agent_page, 200, show_reply), err);
 }
 
 /* ---- features ---- */

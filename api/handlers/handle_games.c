@@ -4,7 +4,8 @@
 #include "api/core/json_text.h"
 #include "service/base/text.h"
 #include "service/codec/codec_game.h"
-#include "service/codec/codec_read.h"
+#include "api/core/route.h"
+#include "service/codec/codec_write.h"
 #include "service/game/games.h"
 #include "service/base/random.h"
 
@@ -15,50 +16,48 @@ static const double payoff_max = 1e100;
 
 /* ---- one game ---- */
 
-static json_t *open_round_json(const struct game_row *game)
+static json_t *write_open_round(const struct writing *out, const struct member *member)
 {
-    json_t *reported = json_array();
-    if (game->state != GAMES_ACTIVE) {
-        json_decref(reported);
-        return json_null();
-    }
-    for (size_t a = 0; a < game->spec->problem.agents_len; a++)
-        if (game->is_in[a] && json_array_append_new(reported, json_string(game->spec->names[a])) != 0) {
-            json_decref(reported);
-            return NULL;
-        }
-    return json_pack("{s:I, s:o}", "number", (json_int_t)game->rounds + 1, "reported", reported);
+    const struct game_row *game = out->from;
+    json_t                *reported = json_array();
+    (void)member;
+    for (size_t a = 0; game->state == GAMES_ACTIVE && a < game->spec->problem.agents_len; a++)
+        if (game->is_in[a])
+            codec_append(&reported, json_string(game->spec->names[a]));
+    if (game->state == GAMES_ACTIVE)
+        return json_pack("{s:I, s:o}", "number", (json_int_t)game->rounds + 1, "reported", reported);
+    json_decref(reported);
+    return json_null();
 }
 
+static const struct member shown_budget[] = {
+    {AS(game_row, budget_rounds, "rounds"), .read = codec_read_integer},
+    {.name = NULL},
+};
+static const struct member game_members[] = {
+    {AT(game_row, id), .write = codec_write_characters},
+    {AT(game_row, name), .read = codec_read_text},
+    {AT(game_row, state), .read = codec_read_choice, .names = games_state_names},
+    {AT(game_row, reason), .read = codec_read_text, .nullable = true},
+    {.name = "budget", .nullable = true, .read = codec_read_inside, .members = shown_budget},
+    {AT(game_row, rounds), .read = codec_read_integer},
+    {AS(game_row, created_ms, "created_at"), .write = codec_write_time},
+    {AS(game_row, updated_ms, "updated_at"), .write = codec_write_time},
+    {.name = "open_round", .nullable = true, .write = write_open_round},
+    {AS(game_row, spec, ""), .is_pointer = true, .members = codec_game_members},
+    {.name = NULL},
+};
 /* What a list shows: nothing whose size is the client's. */
-static json_t *summary_json(const struct game_row *game)
-{
-    return json_pack("{s:s, s:s, s:s, s:s?, s:o, s:I, s:o, s:o}", "id", game->id, "name", game->name, "state",
-                     games_state_names[game->state], "reason", game->reason, "budget",
-                     game->budget_rounds == 0 ? json_null()
-                                              : json_pack("{s:I}", "rounds", (json_int_t)game->budget_rounds),
-                     "rounds", (json_int_t)game->rounds, "created_at", codec_time_json(game->created_ms), "updated_at",
-                     codec_time_json(game->updated_ms));
-}
-
-static json_t *game_json(const struct game_row *game)
-{
-    json_t *spec = codec_game_spec_json(game->spec, game->viewer), *own = summary_json(game);
-    bool    good = own != NULL && spec != NULL && json_object_set_new(own, "open_round", open_round_json(game)) == 0 &&
-                json_object_update(own, spec) == 0;
-    json_decref(spec);
-    if (good)
-        return own;
-    json_decref(own);
-    return NULL;
-}
+static const char *const no_spec[] = {"open_round", "payoffs", "total", "agents", "model", "strategy", "seed", NULL};
+const struct shown       shown_game = {.members = game_members};
+const struct shown       shown_games = {.members = game_members, .without = no_spec, PAGE(game_page, games)};
 
 static json_t *render_game(struct call *call, const void *result)
 {
     const struct game_row *game = result;
     if (call->reply.http == 201)
         call->reply.location = text_format(&call->arena, "/v1/games/%s", game->id);
-    return game_json(game);
+    return codec_write(game_members, &(struct writing){.from = game, .viewer = game->viewer});
 }
 
 /* ---- create ---- */
@@ -118,23 +117,10 @@ enum status handle_games_post(struct call *call, struct error *err)
 
 /* ---- list, read, end ---- */
 
-static json_t *render_games(struct call *call, const void *result)
-{
-    (void)call;
-    const struct game_page *page = result;
-    json_t                 *list = json_array();
-    int                     failed = 0;
-    for (size_t i = 0; i < page->len; i++)
-        failed |= json_array_append_new(list, summary_json(&page->games[i]));
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : show_page("games", list, page->next_cursor);
-}
-
 enum status handle_games_get(struct call *call, struct error *err)
 {
     const struct page *input = call->input;
-    return games_list(call->app, &call->caller, input, CALL_RESULT(call, struct game_page, 200, render_games), err);
+    return games_list(call->app, &call->caller, input, CALL_RESULT(call, struct game_page, 200, show_reply), err);
 }
 
 enum status handle_game_get(struct call *call, struct error *err)
@@ -167,21 +153,12 @@ static const struct member game_token_body[] = {
 };
 const struct form form_game_token_post = {.body = game_token_body, .bytes = sizeof(struct game_token_input)};
 
-static json_t *render_token(struct call *call, const void *result)
-{
-    const struct token *token = result;
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s?}", "id", token->id, "name", token->name, "scope",
-                     scope_names[token->scope], "resource", token->resource, "agent", token->agent, "created_at",
-                     codec_time_json(token->created_ms), "expires_at", codec_time_json(token->expires_ms), "token",
-                     call->for_store ? NULL : token->secret);
-}
-
 enum status handle_game_token_post(struct call *call, struct error *err)
 {
     const struct game_token_input *input = call->input;
     const struct game_token asked = {.agent = call->params[1], .expires_in_ms = input->expires_in_seconds * 1000};
     return games_token(call->app, &call->caller, call->params[0], &asked,
-                       CALL_RESULT(call, struct token, 201, render_token), err);
+                       CALL_RESULT(call, struct token, 201, show_reply), err);
 }
 
 /* ---- suggest ---- */
@@ -318,32 +295,33 @@ static enum status read_report(struct call *call, const struct game_spec *spec, 
     return is_whole ? read_whole(call, spec, report, err) : read_own(call, spec, report, err);
 }
 
-/* Of the agents for whom known says so. */
-static json_t *actions_json(const struct game_spec *spec, const struct game_play *plays)
+/* One value of each agent, by name. */
+static json_t *by_agent(const struct game_spec *spec, const struct game_play *plays,
+                        json_t *(*of)(const struct game_spec *spec, size_t agent, const struct game_play *play))
 {
     json_t *object = json_object();
-    for (size_t a = 0; a < spec->problem.agents_len && object != NULL; a++)
-        if (json_object_set_new(object, spec->names[a],
-                                codec_game_action_json(spec, a, plays[a].row, plays[a].point)) != 0)
-            json_decref(object), object = NULL;
+    for (size_t a = 0; a < spec->problem.agents_len; a++)
+        codec_put(&object, spec->names[a], of(spec, a, &plays[a]));
     return object;
 }
 
-static json_t *payoffs_json(const struct game_spec *spec, const struct game_play *plays)
+static json_t *action_of(const struct game_spec *spec, size_t agent, const struct game_play *play)
 {
-    json_t *object = json_object();
-    for (size_t a = 0; a < spec->problem.agents_len && object != NULL; a++)
-        if (json_object_set_new(object, spec->names[a], codec_number(plays[a].payoff)) != 0)
-            json_decref(object), object = NULL;
-    return object;
+    return codec_game_action_json(spec, agent, play->row, play->point);
+}
+
+static json_t *payoff_of(const struct game_spec *spec, size_t agent, const struct game_play *play)
+{
+    (void)spec, (void)agent;
+    return codec_number(play->payoff);
 }
 
 static json_t *waiting_json(const struct game_reported *reported)
 {
     json_t *list = json_array();
-    for (size_t a = 0; a < reported->spec->problem.agents_len && list != NULL; a++)
-        if (!reported->plays[a].is_in && json_array_append_new(list, json_string(reported->spec->names[a])) != 0)
-            json_decref(list), list = NULL;
+    for (size_t a = 0; a < reported->spec->problem.agents_len; a++)
+        if (!reported->plays[a].is_in)
+            codec_append(&list, json_string(reported->spec->names[a]));
     return list;
 }
 
@@ -355,8 +333,8 @@ static json_t *render_reported(struct call *call, const void *result)
     bool                        is_closed = reported->is_closed;
     return json_pack("{s:I, s:b, s:b, s:o, s:o, s:o}", "round", (json_int_t)reported->round, "closed", is_closed,
                      "duplicate", reported->is_duplicate, "waiting_for", waiting_json(reported), "actions",
-                     is_closed ? actions_json(reported->spec, reported->plays) : json_null(), "payoffs",
-                     is_closed ? payoffs_json(reported->spec, reported->plays) : json_null());
+                     is_closed ? by_agent(reported->spec, reported->plays, action_of) : json_null(), "payoffs",
+                     is_closed ? by_agent(reported->spec, reported->plays, payoff_of) : json_null());
 }
 
 enum status handle_game_observe_post(struct call *call, struct error *err)
@@ -374,9 +352,8 @@ enum status handle_game_observe_post(struct call *call, struct error *err)
 static json_t *numbers_json(const struct game_spec *spec, const double *values)
 {
     json_t *object = json_object();
-    for (size_t a = 0; a < spec->problem.agents_len && object != NULL; a++)
-        if (json_object_set_new(object, spec->names[a], codec_number(values[a])) != 0)
-            json_decref(object), object = NULL;
+    for (size_t a = 0; a < spec->problem.agents_len; a++)
+        codec_put(&object, spec->names[a], codec_number(values[a]));
     return object;
 }
 
@@ -386,9 +363,9 @@ static json_t *round_json(const struct game_spec *spec, const struct game_round 
     for (size_t a = 0; a < spec->problem.agents_len; a++)
         at_ms = round->plays[a].at_ms > at_ms ? round->plays[a].at_ms : at_ms;
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "number", (json_int_t)round->number, "actions",
-                     actions_json(spec, round->plays), "payoffs", payoffs_json(spec, round->plays), "mean_payoffs",
-                     numbers_json(spec, round->mean), "mean_regrets", numbers_json(spec, round->regret), "reported_at",
-                     codec_time_json(at_ms));
+                     by_agent(spec, round->plays, action_of), "payoffs", by_agent(spec, round->plays, payoff_of),
+                     "mean_payoffs", numbers_json(spec, round->mean), "mean_regrets", numbers_json(spec, round->regret),
+                     "reported_at", codec_time_json(at_ms));
 }
 
 static json_t *render_rounds(struct call *call, const void *result)
@@ -396,12 +373,9 @@ static json_t *render_rounds(struct call *call, const void *result)
     (void)call;
     const struct game_rounds *rounds = result;
     json_t                   *list = json_array();
-    int                       failed = 0;
     for (size_t i = 0; i < rounds->len; i++)
-        failed |= json_array_append_new(list, round_json(rounds->spec, &rounds->rounds[i]));
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : show_page("rounds", list, rounds->next_cursor);
+        codec_append(&list, round_json(rounds->spec, &rounds->rounds[i]));
+    return show_page("rounds", list, rounds->next_cursor);
 }
 
 enum status handle_game_rounds_get(struct call *call, struct error *err)

@@ -9,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends to a list that may already have failed (NULL). */
-static void append(json_t **list, json_t *item)
-{
-    if (*list == NULL)
-        json_decref(item);
-    else if (json_array_append_new(*list, item) != 0)
-        json_decref(*list), *list = NULL;
-}
-
 struct metric_input {
     const char *metric;
 };
@@ -46,7 +37,7 @@ static json_t *render_importances(struct call *call, const void *result)
     const struct space              *space = &shown->study.spec.space;
     json_t                          *list = json_array();
     for (size_t i = 0; i < space->params_len; i++)
-        append(&list, importance_json(&space->params[i], &r->index[i], r->is_constant));
+        codec_append(&list, importance_json(&space->params[i], &r->index[i], r->is_constant));
     return show_of_metric(
         &shown->study.spec, shown->metric,
         json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant", r->is_constant,
@@ -83,7 +74,7 @@ static json_t *grid_json(const struct slice *slice, size_t axis)
 {
     json_t *list = json_array();
     for (size_t k = 0; k < slice->len[axis]; k++)
-        append(&list, codec_space_value_json(&slice->study.spec, slice->param[axis], slice->grid[axis][k]));
+        codec_append(&list, codec_space_value_json(&slice->study.spec, slice->param[axis], slice->grid[axis][k]));
     return list;
 }
 
@@ -94,8 +85,8 @@ static json_t *values_json(const struct slice *slice, const double *values)
     for (size_t k = 0; k < slice->len[0]; k++) {
         json_t *row = slice->axes == 1 ? codec_number(values[k]) : json_array();
         for (size_t l = 0; slice->axes == 2 && l < slice->len[1]; l++)
-            append(&row, codec_number(values[k * slice->len[1] + l]));
-        append(&list, row);
+            codec_append(&row, codec_number(values[k * slice->len[1] + l]));
+        codec_append(&list, row);
     }
     return list;
 }
@@ -109,8 +100,8 @@ static json_t *render_slice(struct call *call, const void *result)
     json_t             *fixed = codec_point_json(spec, slice->point);
     for (size_t a = 0; a < slice->axes; a++) {
         const char *name = spec->space.params[slice->param[a]].name;
-        append(&names, json_string(name));
-        append(&grid, grid_json(slice, a));
+        codec_append(&names, json_string(name));
+        codec_append(&grid, grid_json(slice, a));
         json_object_del(fixed, name);
     }
     return show_of_metric(spec, slice->metric,
@@ -149,10 +140,10 @@ static json_t *render_residuals(struct call *call, const void *result)
     json_t                 *list = json_array();
     for (size_t i = 0; i < shown->len; i++) {
         const struct residual *item = &shown->items[i];
-        append(&list,
-               json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
-                         codec_number(item->value), "mean", codec_number(item->mean), "stddev", codec_number(item->sd),
-                         "z", codec_number(item->z), "log_density", codec_number(item->log_density)));
+        codec_append(&list, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
+                                      codec_number(item->value), "mean", codec_number(item->mean), "stddev",
+                                      codec_number(item->sd), "z", codec_number(item->z), "log_density",
+                                      codec_number(item->log_density)));
     }
     return show_of_metric(&shown->study.spec, shown->metric,
                           json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary",

@@ -6,7 +6,8 @@
 #include "engine/base/status.h"
 #include "service/base/npy.h"
 #include "service/base/text.h"
-#include "service/codec/codec_read.h"
+#include "api/core/route.h"
+#include "service/codec/codec_write.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -115,13 +116,13 @@ static enum status read_npy(struct call *call, double **vector, size_t *len, str
     return STATUS_OK;
 }
 
-static json_t *render_receipt(struct call *call, const void *result)
-{
-    (void)call;
-    const struct federation_receipt *receipt = result;
-    return json_pack("{s:I, s:I, s:b}", "round", (json_int_t)receipt->round, "agent", (json_int_t)receipt->seat,
-                     "repeated", receipt->is_repeat);
-}
+static const struct member receipt_members[] = {
+    {AT(federation_receipt, round), .read = codec_read_integer},
+    {AS(federation_receipt, seat, "agent"), .read = codec_read_integer},
+    {AS(federation_receipt, is_repeat, "repeated"), .read = codec_read_bool},
+    {.name = NULL},
+};
+const struct shown shown_receipt = {.members = receipt_members};
 
 enum status handle_message_put(struct call *call, struct error *err)
 {
@@ -133,7 +134,7 @@ enum status handle_message_put(struct call *call, struct error *err)
     TRY(call->is_npy ? read_npy(call, &vector, &message.len, err) : read_array(call, &vector, &message.len, err));
     message.vector = vector;
     return federation_send(call->app, &call->caller, call->params[0], &message,
-                           CALL_RESULT(call, struct federation_receipt, 200, render_receipt), err);
+                           CALL_RESULT(call, struct federation_receipt, 200, show_reply), err);
 }
 
 /* ---- broadcasts and rounds ---- */
@@ -148,36 +149,36 @@ enum status handle_broadcast_get(struct call *call, struct error *err)
     return head == NULL ? error_no_memory(err) : handle_federation_file(call, &file, head, "vectors", err);
 }
 
-struct shown_rounds {
+struct privacy_of_rounds {
     struct federation_round_page *page;
     double                        cost_next, estimate; /* privacy: with one more broadcast; NaN: none */
 };
 
+static const struct member round_members[] = {
+    {AT(federation_round, round), .read = codec_read_integer},
+    {AS(federation_round, at_ms, "closed_at"), .write = codec_write_time},
+    {AT(federation_round, messages), .read = codec_read_integer},
+    {AT(federation_round, sha256), .read = codec_read_text},
+    {AT(federation_round, mechanism), .read = codec_read_text},
+    {AT(federation_round, epsilon), .read = codec_read_number, .nullable = true},
+    {AS(federation_round, total, "epsilon_total"), .read = codec_read_number, .nullable = true},
+    {.name = NULL},
+};
+const struct shown shown_rounds = {.members = round_members, .page = "rounds"};
+
 static json_t *rounds_json(const struct federation_round_page *page)
 {
-    json_t *list = json_array();
-    int     failed = 0;
-    for (size_t i = 0; i < page->len; i++) {
-        const struct federation_round *round = &page->rounds[i];
-        failed |= json_array_append_new(
-            list, json_pack("{s:I, s:o, s:I, s:s, s:s, s:o, s:o}", "round", (json_int_t)round->round, "closed_at",
-                            codec_time_json(round->at_ms), "messages", (json_int_t)round->messages, "sha256",
-                            round->sha256, "mechanism", round->mechanism, "epsilon", codec_number(round->epsilon),
-                            "epsilon_total", codec_number(round->total)));
-    }
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : list;
+    return codec_write_list(round_members, &(struct writing){.from = page->rounds}, page->len, sizeof *page->rounds);
 }
 
 static json_t *render_rounds(struct call *call, const void *result)
 {
     (void)call;
-    const struct federation_round_page *page = ((const struct shown_rounds *)result)->page;
+    const struct federation_round_page *page = ((const struct privacy_of_rounds *)result)->page;
     return show_page("rounds", rounds_json(page), page->next_cursor);
 }
 
-static enum status read_rounds(struct call *call, struct shown_rounds *shown, struct error *err)
+static enum status read_rounds(struct call *call, struct privacy_of_rounds *shown, struct error *err)
 {
     const struct page *input = call->input;
     shown->page = arena_zalloc(&call->arena, 1, sizeof *shown->page);
@@ -188,12 +189,12 @@ static enum status read_rounds(struct call *call, struct shown_rounds *shown, st
 
 enum status handle_rounds_get(struct call *call, struct error *err)
 {
-    return read_rounds(call, CALL_RESULT(call, struct shown_rounds, 200, render_rounds), err);
+    return read_rounds(call, CALL_RESULT(call, struct privacy_of_rounds, 200, render_rounds), err);
 }
 
 /* ---- privacy ---- */
 
-static json_t *guarantee_json(const struct shown_rounds *shown)
+static json_t *guarantee_json(const struct privacy_of_rounds *shown)
 {
     const struct federation      *federation = &shown->page->federation;
     const struct federation_spec *spec = &federation->spec;
@@ -243,9 +244,9 @@ static const char *const open_limits[] = {
 static json_t *render_privacy(struct call *call, const void *result)
 {
     (void)call;
-    const struct shown_rounds    *shown = result;
-    const struct federation_spec *spec = &shown->page->federation.spec;
-    bool                          is_private = spec->is_private;
+    const struct privacy_of_rounds *shown = result;
+    const struct federation_spec   *spec = &shown->page->federation.spec;
+    bool                            is_private = spec->is_private;
     return json_pack(
         "{s:s, s:b, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o, s:s?}", "mechanism",
         is_private ? "discrete-gaussian" : "none", "differentially_private", is_private, "statement",
@@ -274,7 +275,7 @@ static json_t *render_privacy(struct call *call, const void *result)
 
 enum status handle_federation_privacy_get(struct call *call, struct error *err)
 {
-    struct shown_rounds *shown = CALL_RESULT(call, struct shown_rounds, 200, render_privacy);
+    struct privacy_of_rounds *shown = CALL_RESULT(call, struct privacy_of_rounds, 200, render_privacy);
     TRY(read_rounds(call, shown, err));
     const struct federation *federation = &shown->page->federation;
     TRY(federation_cost(&federation->spec, federation->round, &shown->cost_next, err));

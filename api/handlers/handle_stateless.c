@@ -48,12 +48,9 @@ static json_t *render_suggestions(struct call *call, const void *result)
     (void)call;
     const struct shown_suggestions *shown = result;
     json_t                         *list = json_array();
-    int                             failed = 0;
     for (size_t i = 0; i < shown->page.len; i++)
-        failed |= json_array_append_new(list, suggestion_json(&shown->request.spec, &shown->page.trials[i]));
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : json_pack("{s:o}", "suggestions", list);
+        codec_append(&list, suggestion_json(&shown->request.spec, &shown->page.trials[i]));
+    return json_pack("{s:o}", "suggestions", list);
 }
 
 /* ---- the matrix ---- */

@@ -2,6 +2,7 @@
 #include "api/handlers/handlers.h"
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
+#include "api/core/route.h"
 #include "api/core/json_text.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
@@ -81,18 +82,8 @@ static const struct member studies_get_query[] = {
 };
 const struct form form_studies_get = {.query = studies_get_query, .bytes = sizeof(struct studies_get_input)};
 
-static json_t *render_studies(struct call *call, const void *result)
-{
-    (void)call;
-    const struct study_page *page = result;
-    json_t                  *list = json_array();
-    int                      failed = 0;
-    for (size_t i = 0; i < page->len; i++)
-        failed |= json_array_append_new(list, codec_study_json(&page->studies[i]));
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : show_page("studies", list, page->next_cursor);
-}
+const struct shown shown_study = {.members = codec_study_members};
+const struct shown shown_studies = {.members = codec_study_members, PAGE(study_page, studies)};
 
 enum status handle_studies_get(struct call *call, struct error *err)
 {
@@ -108,8 +99,7 @@ enum status handle_studies_get(struct call *call, struct error *err)
         if (filter.label_key == NULL)
             return error_no_memory(err);
     }
-    return study_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct study_page, 200, render_studies),
-                      err);
+    return study_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct study_page, 200, show_reply), err);
 }
 
 /* ---- one ---- */

@@ -3,19 +3,11 @@
 #include "api/handlers/show.h"
 #include "service/session/transfer_snapshot.h"
 
-static void append(json_t **list, json_t *item)
-{
-    if (*list == NULL)
-        json_decref(item);
-    else if (json_array_append_new(*list, item) != 0)
-        json_decref(*list), *list = NULL;
-}
-
 static json_t *numbers_json(const double *values, size_t len)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < len; i++)
-        append(&list, codec_number(values[i]));
+        codec_append(&list, codec_number(values[i]));
     return list;
 }
 
@@ -24,10 +16,10 @@ static json_t *sources_json(const struct transfer_sources *sources)
     json_t *list = json_array();
     for (size_t i = 0; i < sources->len; i++) {
         const struct transfer_source *source = &sources->sources[i];
-        append(&list,
-               json_pack("{s:s?, s:s, s:I, s:I, s:o}", "study", source->study, "name", sources->studies[i].name,
-                         "observations", (json_int_t)sources->studies[i].n, "skipped", (json_int_t)source->skipped,
-                         "revision", source->study == NULL ? json_null() : json_integer(source->revision)));
+        codec_append(&list, json_pack("{s:s?, s:s, s:I, s:I, s:o}", "study", source->study, "name",
+                                      sources->studies[i].name, "observations", (json_int_t)sources->studies[i].n,
+                                      "skipped", (json_int_t)source->skipped, "revision",
+                                      source->study == NULL ? json_null() : json_integer(source->revision)));
     }
     return list;
 }
@@ -39,10 +31,10 @@ static json_t *render_transfer(struct call *call, const void *result)
     json_t                     *list = json_array();
     for (size_t i = 0; i < page->len; i++) {
         const struct transfer_item *item = &page->items[i];
-        append(&list, json_pack("{s:I, s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "observations",
-                                (json_int_t)item->rounds, "nu", codec_number(item->nu), "weights",
-                                numbers_json(item->weights, page->sources.len), "gaps",
-                                numbers_json(item->gaps, page->sources.len)));
+        codec_append(&list, json_pack("{s:I, s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "observations",
+                                      (json_int_t)item->rounds, "nu", codec_number(item->nu), "weights",
+                                      numbers_json(item->weights, page->sources.len), "gaps",
+                                      numbers_json(item->gaps, page->sources.len)));
     }
     return json_pack("{s:o, s:o, s:s?}", "studies", sources_json(&page->sources), "suggestions", list, "next_cursor",
                      page->next_cursor);

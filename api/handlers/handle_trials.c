@@ -3,7 +3,9 @@
 #include "api/core/reply.h"
 #include "api/handlers/show.h"
 #include "service/base/npy.h"
+#include "api/core/route.h"
 #include "service/codec/codec_trial.h"
+#include "service/codec/codec_write.h"
 #include "service/app/steady.h"
 #include "service/study/study.h"
 #include "service/study/observe.h"
@@ -86,14 +88,19 @@ static const struct member observe_post_body[] = {
 };
 const struct form form_observe_post = {.body = observe_post_body, .bytes = sizeof(struct observe_post_input)};
 
-static json_t *render_observe(struct call *call, const void *result)
-{
-    (void)call;
-    const struct observe_reply *reply = result;
-    return json_pack("{s:I, s:I, s:I, s:o}", "accepted", (json_int_t)reply->accepted, "duplicates",
-                     (json_int_t)reply->duplicates, "revision", (json_int_t)reply->revision, "best",
-                     show_best(reply->best_trial, reply->best_value));
-}
+static const struct member best_members[] = {
+    {AS(observe_reply, best_trial, "trial"), .read = codec_read_integer},
+    {AS(observe_reply, best_value, "value"), .read = codec_read_number},
+    {.name = NULL},
+};
+static const struct member observed_members[] = {
+    {AT(observe_reply, accepted), .read = codec_read_integer},
+    {AT(observe_reply, duplicates), .read = codec_read_integer},
+    {AT(observe_reply, revision), .read = codec_read_integer},
+    {.name = "best", .nullable = true, .read = codec_read_inside, .members = best_members},
+    {.name = NULL},
+};
+const struct shown shown_observed = {.members = observed_members};
 
 enum status handle_observe_post(struct call *call, struct error *err)
 {
@@ -112,7 +119,7 @@ enum status handle_observe_post(struct call *call, struct error *err)
         TRY(codec_observation(&study.spec, call->json, "", &call->arena, &one, err));
     return show_observe(call, in_batch ? items : &one, in_batch ? json_array_size(input->observations) : 1,
                         &(struct origin){.where = in_batch ? "/observations" : ""},
-                        CALL_RESULT(call, struct observe_reply, 200, render_observe), err);
+                        CALL_RESULT(call, struct observe_reply, 200, show_reply), err);
 }
 
 /* ---- trials ---- */
@@ -335,19 +342,26 @@ static const struct member trial_report_body[] = {
 };
 const struct form form_trial_report = {.body = trial_report_body, .bytes = sizeof(struct trial_report_input)};
 
-static json_t *render_report(struct call *call, const void *result)
+static const char *const decisions[] = {"continue", "stop", NULL};
+
+static json_t *write_decision(const struct writing *out, const struct member *member)
 {
-    (void)call;
-    const struct report_reply *reply = result;
-    return json_pack("{s:s, s:s, s:o}", "decision", reply->stop ? "stop" : "continue", "reason", reply->reason,
-                     "next_check_step", reply->next_step == 0 ? json_null() : json_integer(reply->next_step));
+    return json_string(member->names[*(const bool *)codec_at(out, member)]);
 }
+
+static const struct member decision_members[] = {
+    {AS(report_reply, stop, "decision"), .read = codec_read_choice, .names = decisions, .write = write_decision},
+    {AT(report_reply, reason), .read = codec_read_text},
+    {AS(report_reply, next_step, "next_check_step"), .read = codec_read_integer, .nullable = true},
+    {.name = NULL},
+};
+const struct shown shown_decision = {.members = decision_members};
 
 enum status handle_trial_report(struct call *call, struct error *err)
 {
     const struct trial_report_input *input = call->input;
     struct report_request            request = {.held.lease = input->lease, .step = input->step, .value = input->value};
-    struct report_reply             *reply = CALL_RESULT(call, struct report_reply, 200, render_report);
+    struct report_reply             *reply = CALL_RESULT(call, struct report_reply, 200, show_reply);
     TRY(handle_number(call, 1, &request.held.number, err));
     return trial_report(call->app, &call->caller, call->params[0], &request, reply, err);
 }
@@ -372,14 +386,9 @@ static json_t *render_pareto(struct call *call, const void *result)
     const struct pareto_reply *reply = result;
     const struct spec         *spec = &reply->study.spec;
     json_t                    *reference = reply->len == 0 ? json_null() : json_object();
-    int                        failed = 0;
     for (size_t k = 0; k < spec->metrics_len && reply->len > 0; k++)
         if (spec->kinds[k] == METRIC_OBJECTIVE)
-            failed |= json_object_set_new(reference, spec->metrics[k].name, codec_number(reply->reference[k]));
-    if (failed != 0) {
-        json_decref(reference);
-        return NULL;
-    }
+            codec_put(&reference, spec->metrics[k].name, codec_number(reply->reference[k]));
     return json_pack("{s:o, s:o, s:o}", "trials", show_trials(call, spec, reply->trials, reply->len), "hypervolume",
                      codec_number(reply->hypervolume), "reference", reference);
 }
@@ -390,28 +399,20 @@ enum status handle_pareto_get(struct call *call, struct error *err)
                         CALL_RESULT(call, struct pareto_reply, 200, render_pareto), err);
 }
 
-static json_t *render_history(struct call *call, const void *result)
-{
-    (void)call;
-    const struct history_page *page = result;
-    json_t                    *list = json_array();
-    int                        failed = 0;
-    for (size_t i = 0; i < page->len; i++) {
-        const struct history_item *item = &page->items[i];
-        failed |= json_array_append_new(list, json_pack("{s:I, s:o, s:o, s:o}", "trial", (json_int_t)item->trial,
-                                                        "value", codec_number(item->value), "best",
-                                                        codec_number(item->best), "at", codec_time_json(item->at_ms)));
-    }
-    if (failed != 0)
-        json_decref(list);
-    return failed != 0 ? NULL : show_page("history", list, page->next_cursor);
-}
+static const struct member history_members[] = {
+    {AT(history_item, trial), .read = codec_read_integer},
+    {AT(history_item, value), .read = codec_read_number},
+    {AT(history_item, best), .read = codec_read_number, .nullable = true},
+    {AS(history_item, at_ms, "at"), .write = codec_write_time},
+    {.name = NULL},
+};
+const struct shown shown_history = {.members = history_members, PAGE_AS(history_page, items, "history")};
 
 enum status handle_history_get(struct call *call, struct error *err)
 {
     const struct page *input = call->input;
     return trial_history(call->app, &call->caller, call->params[0], input,
-                         CALL_RESULT(call, struct history_page, 200, render_history), err);
+                         CALL_RESULT(call, struct history_page, 200, show_reply), err);
 }
 
 struct shown_predictions {
@@ -426,16 +427,10 @@ static json_t *render_predictions(struct call *call, const void *result)
     const struct shown_predictions *shown = result;
     const struct predict_reply     *reply = &shown->reply;
     json_t                         *list = json_array();
-    int                             failed = 0;
     for (size_t i = 0; i < shown->len; i++)
-        failed |=
-            json_array_append_new(list, json_pack("{s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "stddev",
-                                                  codec_number(reply->sd[i]), "feasible",
-                                                  reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
-    if (failed != 0) {
-        json_decref(list);
-        return NULL;
-    }
+        codec_append(&list, json_pack("{s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "stddev",
+                                      codec_number(reply->sd[i]), "feasible",
+                                      reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
     return show_of_metric(&shown->study.spec, reply->metric,
                           json_pack("{s:o, s:I, s:I}", "predictions", list, "revision", (json_int_t)reply->revision,
                                     "observations", (json_int_t)reply->observations));

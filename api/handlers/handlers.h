@@ -28,6 +28,9 @@
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
     X(slice_get) X(metric) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
     X(trial_report) X(trial_heartbeat) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
+#define SHOWN_LIST(X)                                                                            \
+    X(token_created) X(tokens) X(whoami) X(events) X(study) X(studies) X(observed) X(decision)      \
+    X(history) X(federation) X(federations) X(agent) X(agents) X(rounds) X(receipt) X(game) X(games)
 /* clang-format on */
 
 #define X(name) MUST_CHECK enum status handle_##name(struct call *call, struct error *err);
@@ -36,6 +39,15 @@ HANDLER_LIST(X)
 #define X(name) extern const struct form form_##name;
 FORM_LIST(X)
 #undef X
+struct shown;
+#define X(name) extern const struct shown shown_##name;
+SHOWN_LIST(X)
+#undef X
+/* Of a page of the service: struct token_page, its member tokens. */
+#define PAGE(type, list) PAGE_AS(type, list, #list)
+#define PAGE_AS(type, list, shown) \
+    .page = shown,                 \
+    .bytes = sizeof *((struct type *)0)->list + 0 * sizeof(char[offsetof(struct type, list) == 0 ? 1 : -1])
 
 /* An asynchronous suggest, if the client prefers that ("respond-async", "wait=10"): *taken. */
 struct suggest_request;

@@ -5,11 +5,14 @@
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_read.h"
+#include "service/codec/codec_write.h"
+#include "api/core/route.h"
 #include "service/base/random.h"
 #include "service/app/steady.h"
 #include "service/study/observe.h"
 
 #include <stdio.h>
+#include <string.h>
 
 json_t *show_page(const char *name, json_t *list, const char *next_cursor)
 {
@@ -21,31 +24,31 @@ json_t *show_trials(const struct call *call, const struct spec *spec, const stru
     json_t *list = json_array();
     int64_t shift_ms = steady_shift_ms(call->app);
     for (size_t i = 0; i < len; i++)
-        if (json_array_append_new(list, codec_trial_json(spec, &trials[i], shift_ms)) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        codec_append(&list, codec_trial_json(spec, &trials[i], shift_ms));
     return list;
 }
 
-static json_t *event_json(const struct event_row *event)
+json_t *show_reply(struct call *call, const void *result)
 {
-    return json_pack("{s:I, s:o, s:s, s:s?, s:o, s:o, s:s, s:s?}", "seq", (json_int_t)event->seq, "at",
-                     codec_time_json(event->at_ms), "kind", event->kind, "study", event->study, "revision",
-                     event->revision == 0 ? json_null() : json_integer(event->revision), "trial",
-                     event->trial == 0 ? json_null() : json_integer(event->trial), "actor", event->actor, "detail",
-                     event->detail);
+    return show_as(call, call->route->shows, result);
 }
 
-json_t *show_events(const struct event_page *page)
+json_t *show_as(struct call *call, const struct shown *shown, const void *result)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < page->len; i++)
-        if (json_array_append_new(list, event_json(&page->events[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
+    struct writing out = {.from = result,
+                          .without = shown->without,
+                          .shift_ms = steady_shift_ms(call->app),
+                          .for_store = call->for_store};
+    if (shown->page == NULL)
+        return codec_write(shown->members, &out);
+    struct {
+        const void *items;
+        size_t      len;
+        const char *next_cursor;
+    } page; // what every page is, whatever it is one of
+    memcpy(&page, result, sizeof page);
+    out.from = page.items;
+    return show_page(shown->page, codec_write_list(shown->members, &out, page.len, shown->bytes), page.next_cursor);
 }
 
 json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object)
@@ -58,11 +61,6 @@ json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object)
     }
     json_decref(own);
     return object;
-}
-
-json_t *show_best(int64_t trial, double value)
-{
-    return trial == 0 ? json_null() : json_pack("{s:I, s:o}", "trial", (json_int_t)trial, "value", codec_number(value));
 }
 
 /* A fresh seed within 2^53, for a study that brings none. */

@@ -4,19 +4,20 @@
 
 #include "api/core/call.h"
 #include "service/codec/codec.h"
-#include "service/study/events.h"
 #include "service/codec/codec_trial.h"
 #include "service/study/observe.h"
 
+/* What the route says that it shows (render of struct call). */
+json_t                    *show_reply(struct call *call, const void *result);
+extern const struct member show_event_members[];
+struct shown;
+json_t *show_as(struct call *call, const struct shown *shown, const void *result);
 /* {"<name>":[...],"next_cursor":...}; takes the list. */
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
 json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);
-json_t *show_events(const struct event_page *page);
 /* Adds "metric" and "quantity" to what is said of a metric: the value, or of a constraint with two bounds what is left to
  * the nearer one.  Takes the object, which may be NULL. */
 json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object);
-/* {"trial","value"} or null */
-json_t *show_best(int64_t trial, double value);
 
 /* {"metrics","algorithm","seed","lease_seconds"} of the call's body, and a space -> spec; a random seed when there is none. */
 MUST_CHECK enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err);

@@ -51,6 +51,14 @@ void codec_put(json_t **object, const char *name, json_t *value)
         json_decref(*object), *object = NULL;
 }
 
+void codec_append(json_t **list, json_t *item)
+{
+    if (*list == NULL)
+        json_decref(item);
+    else if (json_array_append_new(*list, item) != 0)
+        json_decref(*list), *list = NULL;
+}
+
 /* The length of the character that bytes [left > 0] start with; 0 when it is none. */
 static size_t character_length(const char *bytes, size_t left)
 {

@@ -27,6 +27,8 @@ json_t *codec_number(double value);
 json_t *codec_text(const char *text); /* NULL: null */
 /* *object[name] := value, or *object := NULL when either is.  Both references are taken. */
 void codec_put(json_t **object, const char *name, json_t *value);
+/* The same at the end of a list. */
+void codec_append(json_t **list, json_t *item);
 
 /* Text that did not come as JSON but will leave as it. */
 bool codec_is_utf8(const char *bytes, size_t length);

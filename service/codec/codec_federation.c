@@ -7,89 +7,25 @@
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_read.h"
 #include "service/codec/codec_space.h"
+#include "service/codec/codec_write.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const noise_names[] = {[BROADCAST_JOINT] = "joint", [BROADCAST_WORST] = "worst", NULL};
-static const double      round_seconds_min = 0.1, round_seconds_max = 604800;
 
-struct form {
-    const json_t *metrics, *space, *algorithm, *weights, *privacy;
-    int64_t       seats, minimum, rounds;
-    double        round_seconds;
-    bool          is_stored; /* it was checked in full when it came */
-};
-#define KEPT(text, is_needed)                                                                                \
-    {                                                                                                        \
-        .name = #text, .required = is_needed, .read = codec_read_kept, .offset = offsetof(struct form, text) \
-    }
-static const struct member federation_members[] = {
-    KEPT(metrics, true),
-    KEPT(space, true),
-    KEPT(algorithm, true),
-    KEPT(weights, false),
-    KEPT(privacy, false),
-    {.name = "seats",
-     .required = true,
-     .read = codec_read_integer,
-     .offset = offsetof(struct form, seats),
-     .min = 2,
-     .max = FEDERATION_SEATS_MAX},
-    {.name = "minimum_agents",
-     .read = codec_read_integer,
-     .offset = offsetof(struct form, minimum),
-     .min = 1,
-     .max = FEDERATION_SEATS_MAX},
-    {.name = "rounds",
-     .required = true,
-     .read = codec_read_integer,
-     .offset = offsetof(struct form, rounds),
-     .min = 1,
-     .max = FEDERATION_ROUNDS_MAX},
-    {.name = "round_seconds",
-     .read = codec_read_number,
-     .offset = offsetof(struct form, round_seconds),
-     .min = round_seconds_min,
-     .max = round_seconds_max},
-    {.name = NULL},
-};
+/* ---- the parts ---- */
 
-struct weights_form {
-    double  a, b;
-    int64_t hold, decay;
-};
 static const struct member weights_members[] = {
-    {.name = "a",
-     .required = true,
-     .read = codec_read_number,
-     .offset = offsetof(struct weights_form, a),
-     .min = 0,
-     .max = 50},
-    {.name = "b", .read = codec_read_number, .offset = offsetof(struct weights_form, b), .min = 0, .max = 50},
-    {.name = "hold",
-     .read = codec_read_integer,
-     .offset = offsetof(struct weights_form, hold),
-     .min = 0,
-     .max = FEDERATION_ROUNDS_MAX},
-    {.name = "decay",
-     .read = codec_read_integer,
-     .offset = offsetof(struct weights_form, decay),
-     .min = 0,
-     .max = FEDERATION_ROUNDS_MAX},
+    {AT(broadcast_schedule, a), .required = true, .read = codec_read_number, .min = 0, .max = 50},
+    {AT(broadcast_schedule, b), .read = codec_read_number, .min = 0, .max = 50},
+    {AT(broadcast_schedule, hold), .read = codec_read_integer, .min = 0, .max = FEDERATION_ROUNDS_MAX},
+    {AT(broadcast_schedule, decay), .read = codec_read_integer, .min = 0, .max = FEDERATION_ROUNDS_MAX},
     {.name = NULL},
 };
 
-struct privacy_form {
-    double epsilon, delta, q, z, clip;
-    int    noise;
-};
-#define POSITIVE(text, field, is_needed, most)                                   \
-    {                                                                            \
-        .name = text, .required = is_needed, .read = read_positive, .max = most, \
-        .offset = offsetof(struct privacy_form, field)                           \
-    }
+#define POSITIVE .read = read_positive, .write = codec_write_number
 static enum status read_positive(struct reading *in, const struct member *member, const json_t *json, const char *where,
                                  void *out)
 {
@@ -101,13 +37,110 @@ static enum status read_positive(struct reading *in, const struct member *member
     memcpy(out, &value, sizeof value);
     return STATUS_OK;
 }
+_Static_assert(sizeof(enum broadcast_noise) == sizeof(int), "choices are ints");
 static const struct member privacy_members[] = {
-    POSITIVE("epsilon", epsilon, true, 1000),
-    POSITIVE("delta", delta, true, 0.5),
-    POSITIVE("sampling_rate", q, true, 1),
-    POSITIVE("clip", clip, true, 1e12),
-    POSITIVE("noise_multiplier", z, false, 100),
-    {.name = "noise", .read = codec_read_choice, .offset = offsetof(struct privacy_form, noise), .names = noise_names},
+    {AT(federation_spec, epsilon), POSITIVE, .required = true, .max = 1000},
+    {AT(federation_spec, delta), POSITIVE, .required = true, .max = 0.5},
+    {AS(federation_spec, broadcast.q, "sampling_rate"), POSITIVE, .required = true, .max = 1},
+    {AS(federation_spec, broadcast.clip, "clip"), POSITIVE, .required = true, .max = 1e12},
+    {AS(federation_spec, broadcast.z, "noise_multiplier"), POSITIVE, .max = 100},
+    {AS(federation_spec, broadcast.noise, "noise"), .read = codec_read_choice, .names = noise_names},
+    {.name = NULL},
+};
+
+static enum status read_round_seconds(struct reading *in, const struct member *member, const json_t *json,
+                                      const char *where, void *out)
+{
+    double seconds;
+    TRY(codec_read_number(in, member, json, where, &seconds));
+    *(int64_t *)out = (int64_t)(seconds * 1000 + 0.5);
+    return STATUS_OK;
+}
+
+static json_t *write_round_seconds(const struct writing *out, const struct member *member)
+{
+    return codec_number((double)*(const int64_t *)codec_at(out, member) / 1000);
+}
+
+/* What a study has as well; but the region of an agent follows from its seat. */
+static json_t *write_of_study(const struct writing *out, const struct member *member)
+{
+    const struct federation_spec *spec = out->from;
+    const struct member          *own = codec_spec_members;
+    while (strcmp(own->name, member->name) != 0)
+        own++;
+    json_t *json = own->write(&(struct writing){.from = &spec->study}, own);
+    (void)json_object_del(json, "region");
+    return json;
+}
+
+static json_t *write_weights(const struct writing *out, const struct member *member)
+{
+    const struct federation_spec *spec = out->from;
+    (void)member;
+    return spec->is_private ? codec_write(weights_members, &(struct writing){.from = &spec->broadcast.schedule})
+                            : json_null();
+}
+
+static json_t *write_privacy(const struct writing *out, const struct member *member)
+{
+    const struct federation_spec *spec = out->from;
+    (void)member;
+    return spec->is_private ? codec_write(privacy_members, &(struct writing){.from = spec}) : json_null();
+}
+
+/* ---- the whole ---- */
+
+/* What is written is the specification alone. */
+struct form {
+    struct federation_spec spec;
+    const json_t          *metrics, *space, *algorithm, *weights, *privacy;
+    bool                   is_stored; /* it was checked in full when it came */
+};
+_Static_assert(offsetof(struct form, spec) == 0, "the same table reads the form and writes the specification");
+static const struct member federation_spec_members[] = {
+    {AT(form, metrics), .required = true, .read = codec_read_kept, .write = write_of_study},
+    {AT(form, space), .required = true, .read = codec_read_kept, .write = write_of_study},
+    {AT(form, algorithm), .required = true, .read = codec_read_kept, .write = write_of_study},
+    {AS(form, spec.seats, "seats"), .required = true, .read = codec_read_integer, .min = 2,
+     .max = FEDERATION_SEATS_MAX},
+    {AS(form, spec.minimum, "minimum_agents"), .read = codec_read_integer, .min = 1, .max = FEDERATION_SEATS_MAX},
+    {AS(form, spec.rounds, "rounds"), .required = true, .read = codec_read_integer, .min = 1,
+     .max = FEDERATION_ROUNDS_MAX},
+    {AS(form, spec.round_ms, "round_seconds"), .read = read_round_seconds, .min = 0.1, .max = 604800,
+     .write = write_round_seconds},
+    {AT(form, weights), .optional = true, .read = codec_read_kept, .write = write_weights},
+    {AT(form, privacy), .optional = true, .read = codec_read_kept, .write = write_privacy},
+    {.name = NULL},
+};
+
+/* No round is open in one that is over. */
+static json_t *write_round(const struct writing *out, const struct member *member)
+{
+    const struct federation *federation = out->from;
+    (void)member;
+    return federation->state == FEDERATION_COMPLETED ? json_null() : json_integer(federation->round);
+}
+
+static json_t *write_rounds_closed(const struct writing *out, const struct member *member)
+{
+    return json_integer(*(const int64_t *)codec_at(out, member) - 1);
+}
+
+const struct member codec_federation_members[] = {
+    {AT(federation, id), .write = codec_write_characters},
+    {AT(federation, name), .read = codec_read_text},
+    {AT(federation, state), .read = codec_read_choice, .names = federation_state_names},
+    {AT(federation, reason), .read = codec_read_text, .nullable = true},
+    {AT(federation, features_sha256), .write = codec_write_characters},
+    {AT(federation, registered), .read = codec_read_integer},
+    {AT(federation, round), .nullable = true, .read = codec_read_integer, .write = write_round},
+    {AS(federation, round, "rounds_closed"), .read = codec_read_integer, .write = write_rounds_closed},
+    {AT(federation, received), .read = codec_read_integer},
+    {AS(federation, deadline_ms, "deadline_at"), .nullable = true, .write = codec_write_steady},
+    {AS(federation, created_ms, "created_at"), .write = codec_write_time},
+    {AS(federation, updated_ms, "updated_at"), .write = codec_write_time},
+    {AS(federation, spec, ""), .members = federation_spec_members},
     {.name = NULL},
 };
 
@@ -140,14 +173,11 @@ static enum status read_study(struct reading *in, const struct form *form, struc
 
 static enum status read_weights(struct reading *in, const json_t *json, struct broadcast_schedule *out)
 {
-    struct weights_form form = {.a = 1, .b = 1};
+    *out = (struct broadcast_schedule){.a = 1, .b = 1};
     if (json != NULL)
-        TRY(codec_read_object(in, weights_members, json, "/weights", &form));
-    if (form.b > form.a)
-        return error_set(in->err, STATUS_INVALID, "bad_combination", "/weights/b", "must not be over a");
-    *out = (struct broadcast_schedule){
-        .a = form.a, .b = form.b, .hold = (uint64_t)form.hold, .decay = (uint64_t)form.decay};
-    return STATUS_OK;
+        TRY(codec_read_object(in, weights_members, json, "/weights", out));
+    return out->b <= out->a ? STATUS_OK
+                            : error_set(in->err, STATUS_INVALID, "bad_combination", "/weights/b", "must not be over a");
 }
 
 /* Pointers of the engine's own checks, which know nothing of the document. */
@@ -196,25 +226,20 @@ static enum status check_plan(struct reading *in, const struct federation_spec *
 
 static enum status read_private(struct reading *in, const struct form *form, struct federation_spec *out)
 {
-    struct privacy_form privacy = {.z = 0, .noise = BROADCAST_JOINT};
     if (form->privacy == NULL)
         return error_set(in->err, STATUS_INVALID, "missing_member", "/privacy", "is required");
-    TRY(codec_read_object(in, privacy_members, form->privacy, "/privacy", &privacy));
-    out->epsilon = privacy.epsilon;
-    out->delta = privacy.delta;
-    out->broadcast = (struct broadcast){
+    struct broadcast *broadcast = &out->broadcast;
+    *broadcast = (struct broadcast){
         .agents = (size_t)out->seats,
         .features = out->features,
         .regions = (size_t)out->study.options[policy_option(out->study.policy, "regions")],
-        .clip = privacy.clip,
-        .q = privacy.q,
-        .z = privacy.z,
-        .noise = (enum broadcast_noise)privacy.noise,
+        .noise = BROADCAST_JOINT,
     };
-    TRY(read_weights(in, form->weights, &out->broadcast.schedule));
-    const struct accountant_run run = {.q = privacy.q, .delta = privacy.delta, .releases = (uint64_t)out->rounds};
-    if (privacy.z == 0 &&
-        accountant_multiplier(&run, privacy.epsilon, ACCOUNTANT_INTEGER, &out->broadcast.z, in->err) != STATUS_OK)
+    TRY(codec_read_object(in, privacy_members, form->privacy, "/privacy", out));
+    TRY(read_weights(in, form->weights, &broadcast->schedule));
+    const struct accountant_run run = {.q = broadcast->q, .delta = out->delta, .releases = (uint64_t)out->rounds};
+    if (broadcast->z == 0 &&
+        accountant_multiplier(&run, out->epsilon, ACCOUNTANT_INTEGER, &broadcast->z, in->err) != STATUS_OK)
         return repoint(in->err);
     return form->is_stored ? STATUS_OK : check_plan(in, out);
 }
@@ -234,16 +259,11 @@ static enum status read_federation(const json_t *members, bool is_stored, struct
                                    struct federation_spec *out, struct error *err)
 {
     struct reading in = {.arena = arena, .err = err};
-    struct form    form = {.round_seconds = 600, .is_stored = is_stored};
-    TRY(codec_read_object(&in, federation_members, members, "", &form));
-    if (form.minimum > form.seats)
+    struct form    form = {.spec = {.minimum = 2, .round_ms = 600000}, .is_stored = is_stored};
+    TRY(codec_read_object(&in, federation_spec_members, members, "", &form));
+    if (form.spec.minimum > form.spec.seats)
         return error_set(err, STATUS_INVALID, "bad_combination", "/minimum_agents", "must not be over seats");
-    *out = (struct federation_spec){
-        .seats = form.seats,
-        .minimum = form.minimum > 0 ? form.minimum : 2,
-        .rounds = form.rounds,
-        .round_ms = (int64_t)(form.round_seconds * 1000 + 0.5),
-    };
+    *out = form.spec;
     TRY(read_study(&in, &form, out));
     return out->is_private ? read_private(&in, &form, out) : read_open(&in, &form, out);
 }
@@ -293,60 +313,7 @@ const char *codec_federation_study_text(const struct spec *study, struct arena *
     return copy;
 }
 
-static int add_private(json_t *json, const struct federation_spec *spec)
-{
-    const struct broadcast          *broadcast = &spec->broadcast;
-    const struct broadcast_schedule *schedule = &broadcast->schedule;
-    int                              failed = json_object_set_new(json, "weights",
-                                                                  json_pack("{s:o, s:o, s:I, s:I}", "a", codec_number(schedule->a), "b",
-                                                                            codec_number(schedule->b), "hold", (json_int_t)schedule->hold, "decay",
-                                                                            (json_int_t)schedule->decay));
-    return failed | json_object_set_new(json, "privacy",
-                                        json_pack("{s:o, s:o, s:o, s:o, s:o, s:s}", "epsilon",
-                                                  codec_number(spec->epsilon), "delta", codec_number(spec->delta),
-                                                  "sampling_rate", codec_number(broadcast->q), "clip",
-                                                  codec_number(broadcast->clip), "noise_multiplier",
-                                                  codec_number(broadcast->z), "noise", noise_names[broadcast->noise]));
-}
-
 json_t *codec_federation_spec_json(const struct federation_spec *spec)
 {
-    static const char *const shared[] = {"metrics", "space", "algorithm"}; // of what a study has
-    json_t                  *study = codec_spec_json(&spec->study), *json = json_object();
-    int                      failed = study == NULL || json == NULL;
-    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-        failed |= json_object_set(json, shared[i], json_object_get(study, shared[i]));
-    json_decref(study);
-    json_t *algorithm = json_object_get(json, "algorithm");
-    if (json_object_get(algorithm, "region") != NULL)
-        failed |= json_object_del(algorithm, "region");
-    failed |= json_object_set_new(json, "seats", json_integer(spec->seats));
-    failed |= json_object_set_new(json, "minimum_agents", json_integer(spec->minimum));
-    failed |= json_object_set_new(json, "rounds", json_integer(spec->rounds));
-    failed |= json_object_set_new(json, "round_seconds", codec_number((double)spec->round_ms / 1000));
-    if (spec->is_private && failed == 0)
-        failed |= add_private(json, spec);
-    if (failed != 0)
-        json_decref(json);
-    return failed != 0 ? NULL : json;
-}
-
-json_t *codec_federation_json(const struct federation *federation, int64_t shift_ms)
-{
-    json_t *json = codec_federation_spec_json(&federation->spec);
-    bool    is_over = federation->state == FEDERATION_COMPLETED;
-    json_t *own =
-        json_pack("{s:s, s:s, s:s, s:s?, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:o}", "id", federation->id, "name",
-                  federation->name, "state", federation_state_names[federation->state], "reason", federation->reason,
-                  "features_sha256", federation->features_sha256, "registered", (json_int_t)federation->registered,
-                  "round", is_over ? json_null() : json_integer(federation->round), "rounds_closed",
-                  (json_int_t)(federation->round - 1), "received", (json_int_t)federation->received, "deadline_at",
-                  codec_time_json(federation->deadline_ms == 0 ? 0 : federation->deadline_ms + shift_ms), "created_at",
-                  codec_time_json(federation->created_ms), "updated_at", codec_time_json(federation->updated_ms));
-    if (json == NULL || own == NULL || json_object_update(own, json) != 0) {
-        json_decref(own);
-        own = NULL;
-    }
-    json_decref(json);
-    return own;
+    return codec_write(federation_spec_members, &(struct writing){.from = spec});
 }

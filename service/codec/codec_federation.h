@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_FEDERATION_H
 #define GNOMON_SERVICE_CODEC_CODEC_FEDERATION_H
 
+#include "service/codec/codec_read.h"
 #include "service/model/federation_spec.h"
 
 #include <jansson.h>
@@ -14,9 +15,8 @@ MUST_CHECK enum status codec_federation(const json_t *members, struct arena *are
 MUST_CHECK enum status codec_federation_parse(const char *text, struct arena *arena, struct federation_spec *out,
                                               struct error *err);
 /* The same, resolved; a new reference, NULL when out of memory. */
-json_t *codec_federation_spec_json(const struct federation_spec *spec);
-/* shift_ms: of steady_shift_ms, for the deadline. */
-json_t *codec_federation_json(const struct federation *federation, int64_t shift_ms);
+json_t                    *codec_federation_spec_json(const struct federation_spec *spec);
+extern const struct member codec_federation_members[]; /* what is shown of a struct federation */
 
 /* INVALID "wrong_space" unless the study has the federation's space and goal. */
 MUST_CHECK enum status codec_federation_fits(const struct federation_spec *spec, const struct spec *study,

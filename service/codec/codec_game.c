@@ -6,6 +6,7 @@
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_read.h"
 #include "service/codec/codec_space.h"
+#include "service/codec/codec_write.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,9 +40,9 @@ static enum status check_list(struct reading *in, const json_t *json, const char
 struct set_form {
     const json_t *type, *rows, *parameters;
 };
-#define KEPT(form, member)                                                                                  \
-    {                                                                                                       \
-        .name = #member, .required = true, .read = codec_read_kept, .offset = offsetof(struct form, member) \
+#define KEPT(form, member)                                          \
+    {                                                               \
+        AT(form, member), .required = true, .read = codec_read_kept \
     }
 static const struct member        box_members[] = {KEPT(set_form, type), KEPT(set_form, parameters), {.name = NULL}};
 static const struct member        rows_members[] = {KEPT(set_form, type), KEPT(set_form, rows), {.name = NULL}};
@@ -113,30 +114,17 @@ struct belief_form {
     int           strategy;
     const json_t *beliefs;
 };
-#define BELIEF_MEMBERS                                                                              \
-    {.name = "agent",                                                                               \
-     .required = true,                                                                              \
-     .read = codec_read_text,                                                                       \
-     .min = 1,                                                                                      \
-     .max = GAMES_NAME_MAX,                                                                         \
-     .offset = offsetof(struct belief_form, agent)},                                                \
-        {.name = "level",                                                                           \
-         .required = true,                                                                          \
-         .read = codec_read_integer,                                                                \
-         .min = 0,                                                                                  \
-         .max = GAME_LEVEL_MAX,                                                                     \
-         .offset = offsetof(struct belief_form, level)},                                            \
-    {                                                                                               \
-        .name = "beliefs", .read = codec_read_kept, .offset = offsetof(struct belief_form, beliefs) \
+#define BELIEF_MEMBERS                                                                                           \
+    {AT(belief_form, agent), .required = true, .read = codec_read_text, .min = 1, .max = GAMES_NAME_MAX},        \
+        {AT(belief_form, level), .required = true, .read = codec_read_integer, .min = 0, .max = GAME_LEVEL_MAX}, \
+    {                                                                                                            \
+        AT(belief_form, beliefs), .read = codec_read_kept                                                        \
     }
 /* What a believed agent believes has levels only: there is one opinion about each agent's level-0 strategy. */
 static const struct member inner_members[] = {BELIEF_MEMBERS, {.name = NULL}};
 static const struct member outer_members[] = {
     BELIEF_MEMBERS,
-    {.name = "level0",
-     .read = codec_read_choice,
-     .names = strategy_names,
-     .offset = offsetof(struct belief_form, strategy)},
+    {AS(belief_form, strategy, "level0"), .read = codec_read_choice, .names = strategy_names},
     {.name = NULL},
 };
 
@@ -222,17 +210,16 @@ struct agent_form {
     double        length_scale, mean;
     const json_t *actions, *beliefs;
 };
-#define AGENT(member) .offset = offsetof(struct agent_form, member)
 static const struct member agent_members[] = {
-    {.name = "name", .required = true, .read = codec_read_text, .min = 1, .max = GAMES_NAME_MAX, AGENT(name)},
-    {.name = "goal", .read = codec_read_choice, .names = goal_names, AGENT(goal)},
+    {AT(agent_form, name), .required = true, .read = codec_read_text, .min = 1, .max = GAMES_NAME_MAX},
+    {AT(agent_form, goal), .read = codec_read_choice, .names = goal_names},
     KEPT(agent_form, actions),
-    {.name = "length_scale", .read = codec_read_number, .min = 1e-9, .max = 1e9, AGENT(length_scale)},
-    {.name = "mean", .read = codec_read_number, .min = -1e50, .max = 1e50, AGENT(mean)},
-    {.name = "level", .read = codec_read_integer, .min = 0, .max = GAME_LEVEL_MAX, AGENT(level)},
-    {.name = "lite", .read = codec_read_bool, AGENT(is_lite)},
-    {.name = "level0", .read = codec_read_choice, .names = strategy_names, AGENT(strategy)},
-    {.name = "beliefs", .read = codec_read_kept, AGENT(beliefs)},
+    {AT(agent_form, length_scale), .read = codec_read_number, .min = 1e-9, .max = 1e9},
+    {AT(agent_form, mean), .read = codec_read_number, .min = -1e50, .max = 1e50},
+    {AT(agent_form, level), .read = codec_read_integer, .min = 0, .max = GAME_LEVEL_MAX},
+    {AS(agent_form, is_lite, "lite"), .read = codec_read_bool},
+    {AS(agent_form, strategy, "level0"), .read = codec_read_choice, .names = strategy_names},
+    {AT(agent_form, beliefs), .read = codec_read_kept},
     {.name = NULL},
 };
 
@@ -326,7 +313,7 @@ static const struct member strategy_members[] = {
     STRATEGY(uniform_share, codec_read_number, 1e-6, 1, options.uniform_share),
     STRATEGY(features, codec_read_integer, 1, GAME_FEATURES_MAX, features),
     STRATEGY(samples, codec_read_integer, 1, 512, samples),
-    {.name = "bound", .read = codec_read_choice, .names = bound_names, .offset = offsetof(struct strategy_form, bound)},
+    {AT(strategy_form, bound), .read = codec_read_choice, .names = bound_names},
     STRATEGY(beta_scale, codec_read_number, 0, 1e6, options.beta_scale),
     STRATEGY(delta, codec_read_number, 1e-12, 1, options.delta),
     STRATEGY(initial_rounds, codec_read_integer, 1, 100, initial),
@@ -396,14 +383,13 @@ struct whole_form {
     int64_t       seed;
     const json_t *agents, *model, *strategy;
 };
-#define WHOLE(member) .offset = offsetof(struct whole_form, member)
 static const struct member whole_members[] = {
-    {.name = "payoffs", .read = codec_read_choice, .names = sum_names, WHOLE(sum)},
-    {.name = "total", .read = codec_read_number, .min = -1e100, .max = 1e100, WHOLE(total)},
+    {AS(whole_form, sum, "payoffs"), .read = codec_read_choice, .names = sum_names},
+    {AT(whole_form, total), .read = codec_read_number, .min = -1e100, .max = 1e100},
     KEPT(whole_form, agents),
-    {.name = "model", .read = codec_read_kept, WHOLE(model)},
-    {.name = "strategy", .read = codec_read_kept, WHOLE(strategy)},
-    {.name = "seed", .read = codec_read_integer, .min = 0, .max = seed_max, WHOLE(seed)},
+    {AT(whole_form, model), .read = codec_read_kept},
+    {AT(whole_form, strategy), .read = codec_read_kept},
+    {AT(whole_form, seed), .read = codec_read_integer, .min = 0, .max = seed_max},
     {.name = NULL},
 };
 
@@ -466,23 +452,14 @@ enum status codec_game_parse(const char *text, struct arena *arena, struct game_
 
 /* ---- writing ---- */
 
-/* A list from a function of an index; NULL when out of memory. */
-static json_t *append(json_t *list, json_t *item)
-{
-    if (list != NULL && json_array_append_new(list, item) == 0)
-        return list;
-    json_decref(list);
-    return NULL;
-}
-
 static json_t *rows_json(const struct space *space)
 {
     json_t *rows = json_array();
-    for (size_t i = 0; i < space->rows_len && rows != NULL; i++) {
+    for (size_t i = 0; i < space->rows_len; i++) {
         json_t *row = json_array();
-        for (size_t c = 0; c < space->columns && row != NULL; c++)
-            row = append(row, codec_number(space->rows[i * space->columns + c]));
-        rows = append(rows, row);
+        for (size_t c = 0; c < space->columns; c++)
+            codec_append(&row, codec_number(space->rows[i * space->columns + c]));
+        codec_append(&rows, row);
     }
     return rows;
 }
@@ -505,7 +482,7 @@ static json_t *beliefs_json(const struct game_spec *spec, const struct game_mind
             continue;
         const struct game_mind *other = mind->others[b];
         bool                    is_special = other->id > GAME_LEVEL_MAX;
-        list = append(list, json_pack("{s:s, s:i, s:s*, s:o*}", "agent", spec->names[b], "level", (int)other->level,
+        codec_append(&list, json_pack("{s:s, s:i, s:s*, s:o*}", "agent", spec->names[b], "level", (int)other->level,
                                       "level0", thinker == NULL ? NULL : strategy_names[thinker->level0[b]], "beliefs",
                                       is_special ? beliefs_json(spec, other, b, NULL) : NULL));
     }
@@ -541,16 +518,48 @@ static json_t *strategy_json(const struct game_options *options)
                      (json_int_t)options->initial);
 }
 
+/* To an agent nobody else's reasoning and no seed is shown; viewer agents_len sees everything. */
+static json_t *write_agents(const struct writing *out, const struct member *member)
+{
+    const struct game_spec *spec = out->from;
+    size_t                  len = spec->problem.agents_len;
+    json_t                 *agents = json_array();
+    (void)member;
+    for (size_t a = 0; a < len; a++)
+        codec_append(&agents, agent_json(spec, a, out->viewer == len || out->viewer == a));
+    return agents;
+}
+
+static json_t *write_model(const struct writing *out, const struct member *member)
+{
+    return model_json(codec_at(out, member));
+}
+
+static json_t *write_strategy(const struct writing *out, const struct member *member)
+{
+    return strategy_json(codec_at(out, member));
+}
+
+static json_t *write_seed(const struct writing *out, const struct member *member)
+{
+    const struct game_spec *spec = out->from;
+    (void)member;
+    return out->viewer < spec->problem.agents_len ? json_null() : json_integer((json_int_t)spec->problem.seed);
+}
+
+const struct member codec_game_members[] = {
+    {AS(game_spec, problem.sum, "payoffs"), .read = codec_read_choice, .names = sum_names},
+    {AT(game_spec, total), .read = codec_read_number, .optional = true},
+    {AT(game_spec, agents), .write = write_agents},
+    {AS(game_spec, problem.options, "model"), .write = write_model},
+    {AS(game_spec, problem.options, "strategy"), .write = write_strategy},
+    {AS(game_spec, problem.seed, "seed"), .read = codec_read_integer, .optional = true, .write = write_seed},
+    {.name = NULL},
+};
+
 json_t *codec_game_spec_json(const struct game_spec *spec, size_t viewer)
 {
-    json_t *agents = json_array();
-    size_t  len = spec->problem.agents_len;
-    for (size_t a = 0; a < len; a++)
-        agents = append(agents, agent_json(spec, a, viewer == len || viewer == a));
-    return json_pack("{s:s, s:o*, s:o, s:o, s:o, s:o*}", "payoffs", sum_names[spec->problem.sum], "total",
-                     isnan(spec->total) ? NULL : codec_number(spec->total), "agents", agents, "model",
-                     model_json(&spec->problem.options), "strategy", strategy_json(&spec->problem.options), "seed",
-                     viewer < len ? NULL : json_integer((json_int_t)spec->problem.seed));
+    return codec_write(codec_game_members, &(struct writing){.from = spec, .viewer = viewer});
 }
 
 /* ---- actions ---- */

@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_GAME_H
 #define GNOMON_SERVICE_CODEC_CODEC_GAME_H
 
+#include "service/codec/codec_read.h"
 #include "service/model/game_spec.h"
 
 #include <jansson.h>
@@ -16,6 +17,8 @@ MUST_CHECK enum status codec_game_parse(const char *text, struct arena *arena, s
 /* The inverse, everything filled in.  To an agent (viewer) nobody else's reasoning and no seed is shown; agents_len:
  * all.  A new reference; NULL when out of memory. */
 json_t *codec_game_spec_json(const struct game_spec *spec, size_t viewer);
+/* What is written of a struct game_spec to a viewer. */
+extern const struct member codec_game_members[];
 
 /* A row number, or an object of parameters. */
 MUST_CHECK enum status codec_game_action(const struct spec *set, const json_t *json, const char *where,

@@ -18,37 +18,34 @@ struct grid_form {
     double  spacing;
     int     moves;
 };
-#define AT(member) .offset = offsetof(struct grid_form, member)
 static const struct member grid_members[] = {
-    {.name = "width", .required = true, .read = codec_read_integer, AT(width), .min = 1, .max = GRAPH_SITES_MAX},
-    {.name = "height", .required = true, .read = codec_read_integer, AT(height), .min = 1, .max = GRAPH_SITES_MAX},
-    {.name = "spacing", .read = codec_read_number, AT(spacing), .min = 1e-300, .max = 1e100},
-    {.name = "moves", .required = true, .read = codec_read_choice, AT(moves), .names = move_names},
+    {AT(grid_form, width), .required = true, .read = codec_read_integer, .min = 1, .max = GRAPH_SITES_MAX},
+    {AT(grid_form, height), .required = true, .read = codec_read_integer, .min = 1, .max = GRAPH_SITES_MAX},
+    {AT(grid_form, spacing), .read = codec_read_number, .min = 1e-300, .max = 1e100},
+    {AT(grid_form, moves), .required = true, .read = codec_read_choice, .names = move_names},
     {.name = NULL},
 };
-#undef AT
 
 struct graph_form {
     const json_t *type, *sites, *site_ids, *grid, *edges, *macro_actions, *start, *observations;
     int64_t       length, per_site;
     bool          is_directed;
 };
-#define AT(member) .offset = offsetof(struct graph_form, member)
 static const struct member graph_members[] = {
-    {.name = "type", .required = true, .read = codec_read_kept, AT(type)},
-    {.name = "sites", .read = codec_read_kept, AT(sites)},
-    {.name = "site_ids", .read = codec_read_kept, AT(site_ids)},
-    {.name = "grid", .read = codec_read_kept, AT(grid)},
-    {.name = "edges", .read = codec_read_kept, AT(edges)},
-    {.name = "directed", .read = codec_read_bool, AT(is_directed)},
-    {.name = "macro_actions", .read = codec_read_kept, AT(macro_actions)},
-    {.name = "macro_action_length", .read = codec_read_integer, AT(length), .min = 1, .max = GRAPH_STEPS_MAX},
-    {.name = "macro_actions_per_site", .read = codec_read_integer, AT(per_site), .min = 1, .max = GRAPH_ACTIONS_MAX},
-    {.name = "start", .required = true, .read = codec_read_kept, AT(start)},
-    {.name = "observations", .read = codec_read_kept, AT(observations)},
+    {AT(graph_form, type), .required = true, .read = codec_read_kept},
+    {AT(graph_form, sites), .read = codec_read_kept},
+    {AT(graph_form, site_ids), .read = codec_read_kept},
+    {AT(graph_form, grid), .read = codec_read_kept},
+    {AT(graph_form, edges), .read = codec_read_kept},
+    {AS(graph_form, is_directed, "directed"), .read = codec_read_bool},
+    {AT(graph_form, macro_actions), .read = codec_read_kept},
+    {AS(graph_form, length, "macro_action_length"), .read = codec_read_integer, .min = 1, .max = GRAPH_STEPS_MAX},
+    {AS(graph_form, per_site, "macro_actions_per_site"), .read = codec_read_integer, .min = 1,
+     .max = GRAPH_ACTIONS_MAX},
+    {AT(graph_form, start), .required = true, .read = codec_read_kept},
+    {AT(graph_form, observations), .read = codec_read_kept},
     {.name = NULL},
 };
-#undef AT
 
 /* One space being read. */
 struct draft {
@@ -412,13 +409,8 @@ struct prior_form {
     double        value;
 };
 static const struct member prior_members[] = {
-    {.name = "site", .required = true, .read = codec_read_kept, .offset = offsetof(struct prior_form, site)},
-    {.name = "value",
-     .required = true,
-     .read = codec_read_number,
-     .offset = offsetof(struct prior_form, value),
-     .min = -INFINITY,
-     .max = INFINITY},
+    {AT(prior_form, site), .required = true, .read = codec_read_kept},
+    {AT(prior_form, value), .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {.name = NULL},
 };
 

@@ -11,21 +11,19 @@ struct image_form {
     double        bound;
     const json_t *type, *latent_sizes;
 };
-#define AT(member) .offset = offsetof(struct image_form, member)
-#define SIDE_MEMBER(member)                                                                                         \
-    {                                                                                                               \
-        .name = #member, .required = true, .read = codec_read_integer, AT(member), .min = 1, .max = SPACE_IMAGE_MAX \
+#define SIDE_MEMBER(member)                                                                                    \
+    {                                                                                                          \
+        AT(image_form, member), .required = true, .read = codec_read_integer, .min = 1, .max = SPACE_IMAGE_MAX \
     }
 static const struct member image_members[] = {
-    {.name = "type", .required = true, .read = codec_read_kept, AT(type)},
+    {AT(image_form, type), .required = true, .read = codec_read_kept},
     SIDE_MEMBER(height),
     SIDE_MEMBER(width),
-    {.name = "channels", .read = codec_read_integer, AT(channels), .min = 1, .max = SPACE_IMAGE_MAX},
-    {.name = "bound", .required = true, .read = codec_read_number, AT(bound), .min = -INFINITY, .max = INFINITY},
-    {.name = "latent_sizes", .required = true, .read = codec_read_kept, AT(latent_sizes)},
+    {AT(image_form, channels), .read = codec_read_integer, .min = 1, .max = SPACE_IMAGE_MAX},
+    {AT(image_form, bound), .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(image_form, latent_sizes), .required = true, .read = codec_read_kept},
     {.name = NULL},
 };
-#undef AT
 
 static enum status read_side(struct reading *in, const json_t *json, const char *where, size_t *out)
 {

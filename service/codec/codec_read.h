@@ -32,18 +32,26 @@ struct reading {
     struct problems   *problems; /* gets what is INVALID, and reading goes on; NULL: the first one ends it */
 };
 
+struct writing; /* codec_write.h, where what is written is said of each member */
 struct member {
     const char *name; /* NULL ends the table */
     bool        required;
-    bool        nullable; /* null leaves what is there */
+    bool        nullable;   /* null leaves what is there; in a reply: there may be none */
+    bool        optional;   /* in a reply: left out when there is none */
+    bool        is_pointer; /* written of a struct that is pointed to */
     enum status (*read)(struct reading *in, const struct member *member, const json_t *json, const char *where,
                         void *out);
+    json_t *(*write)(const struct writing *out, const struct member *member); /* NULL: as what is read */
     size_t               offset;   /* of what the reader fills, in the object's struct */
     double               min, max; /* inclusive: of a number, or of a string's length in characters */
     double               fallback; /* of a number, an integer or a bool that is absent; 0: it stays as it is */
     const char *const   *names;    /* of a choice, ended by NULL */
     const struct member *members;  /* of an object inside */
 };
+
+#define AT(type, member) .name = #member, .offset = offsetof(struct type, member)
+/* The same under another name. */
+#define AS(type, member, shown) .name = shown, .offset = offsetof(struct type, member)
 
 /* Reads in the order of the table; what an absent member fills stays as it was. */
 MUST_CHECK enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json,

@@ -194,8 +194,8 @@ struct prior_form {
     const json_t *normal, *beta;
 };
 static const struct member prior_members[] = {
-    {.name = "normal", .read = codec_read_kept, .offset = offsetof(struct prior_form, normal)},
-    {.name = "beta", .read = codec_read_kept, .offset = offsetof(struct prior_form, beta)},
+    {AT(prior_form, normal), .read = codec_read_kept},
+    {AT(prior_form, beta), .read = codec_read_kept},
     {.name = NULL},
 };
 
@@ -399,20 +399,9 @@ struct constraint_form {
     double        min, max;
 };
 static const struct member constraint_members[] = {
-    {.name = "coefficients",
-     .required = true,
-     .read = codec_read_kept,
-     .offset = offsetof(struct constraint_form, coefficients)},
-    {.name = "min",
-     .read = codec_read_number,
-     .min = -INFINITY,
-     .max = INFINITY,
-     .offset = offsetof(struct constraint_form, min)},
-    {.name = "max",
-     .read = codec_read_number,
-     .min = -INFINITY,
-     .max = INFINITY,
-     .offset = offsetof(struct constraint_form, max)},
+    {AT(constraint_form, coefficients), .required = true, .read = codec_read_kept},
+    {AT(constraint_form, min), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(constraint_form, max), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {.name = NULL},
 };
 

@@ -9,6 +9,7 @@
 #include "service/codec/codec_read.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_stopping.h"
+#include "service/codec/codec_write.h"
 #include "service/base/sign.h"
 #include "engine/registry.h"
 
@@ -27,27 +28,10 @@ static const char *const goal_names[] = {
 
 _Static_assert(sizeof(enum goal) == sizeof(int), "choices are ints");
 static const struct member metric_members[] = {
-    {.name = "name",
-     .required = true,
-     .read = codec_read_text,
-     .offset = offsetof(struct metric, name),
-     .min = 1,
-     .max = NAME_MAX_CHARACTERS},
-    {.name = "goal",
-     .required = true,
-     .read = codec_read_choice,
-     .offset = offsetof(struct metric, goal),
-     .names = goal_names},
-    {.name = "min",
-     .read = codec_read_number,
-     .offset = offsetof(struct metric, min),
-     .min = -INFINITY,
-     .max = INFINITY},
-    {.name = "max",
-     .read = codec_read_number,
-     .offset = offsetof(struct metric, max),
-     .min = -INFINITY,
-     .max = INFINITY},
+    {AT(metric, name), .required = true, .read = codec_read_text, .min = 1, .max = NAME_MAX_CHARACTERS},
+    {AT(metric, goal), .required = true, .read = codec_read_choice, .names = goal_names},
+    {AT(metric, min), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
+    {AT(metric, max), .optional = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {.name = NULL},
 };
 
@@ -116,34 +100,17 @@ struct space_form {
     const json_t *type, *parameters, *constraints;
 };
 static const struct member parameters_members[] = {
-    {.name = "type", .required = true, .read = codec_read_kept, .offset = offsetof(struct space_form, type)},
-    {.name = "parameters",
-     .required = true,
-     .read = codec_read_kept,
-     .offset = offsetof(struct space_form, parameters)},
-    {.name = "constraints", .read = codec_read_kept, .offset = offsetof(struct space_form, constraints)},
+    {AT(space_form, type), .required = true, .read = codec_read_kept},
+    {AT(space_form, parameters), .required = true, .read = codec_read_kept},
+    {AT(space_form, constraints), .read = codec_read_kept},
     {.name = NULL},
 };
 static const struct member candidates_members[] = {
-    {.name = "type", .required = true, .read = codec_read_kept, .offset = offsetof(struct space_form, type)},
-    {.name = "rows",
-     .required = true,
-     .read = codec_read_integer,
-     .offset = offsetof(struct space_form, rows),
-     .min = 1,
-     .max = SPACE_CANDIDATES_MAX},
-    {.name = "columns",
-     .required = true,
-     .read = codec_read_integer,
-     .offset = offsetof(struct space_form, columns),
-     .min = 1,
-     .max = SPACE_COLUMNS_MAX},
-    {.name = "private", .read = codec_read_bool, .offset = offsetof(struct space_form, is_private)},
-    {.name = "curator_key",
-     .read = codec_read_text,
-     .offset = offsetof(struct space_form, curator_key),
-     .min = SIGN_PUBLIC_CHARS - 1,
-     .max = SIGN_PUBLIC_CHARS - 1},
+    {AT(space_form, type), .required = true, .read = codec_read_kept},
+    {AT(space_form, rows), .required = true, .read = codec_read_integer, .min = 1, .max = SPACE_CANDIDATES_MAX},
+    {AT(space_form, columns), .required = true, .read = codec_read_integer, .min = 1, .max = SPACE_COLUMNS_MAX},
+    {AS(space_form, is_private, "private"), .read = codec_read_bool},
+    {AT(space_form, curator_key), .read = codec_read_text, .min = SIGN_PUBLIC_CHARS - 1, .max = SIGN_PUBLIC_CHARS - 1},
     {.name = NULL},
 };
 static const struct member *const space_members[] = {parameters_members, candidates_members};
@@ -335,16 +302,8 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
 
 /* ---- when it is done ---- */
 
-struct stop_form {
-    double better_than;
-};
 static const struct member stop_members[] = {
-    {.name = "better_than",
-     .required = true,
-     .read = codec_read_number,
-     .offset = offsetof(struct stop_form, better_than),
-     .min = -INFINITY,
-     .max = INFINITY},
+    {AT(spec, better_than), .required = true, .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {.name = NULL},
 };
 
@@ -353,76 +312,19 @@ static enum status read_stop(struct reading *in, const struct member *member, co
                              void *out)
 {
     (void)member;
-    struct spec     *spec = out;
-    struct stop_form form;
-    if (json_is_null(json))
-        return STATUS_OK;
-    TRY(codec_read_object(in, stop_members, json, where, &form));
+    struct spec *spec = out;
+    TRY(codec_read_object(in, stop_members, json, where, spec));
     if (spec->objectives > 1)
         return error_set(in->err, STATUS_INVALID, "not_supported", where, "is for studies of one objective");
-    spec->better_than = form.better_than;
     return STATUS_OK;
-}
-
-static json_t *stop_json(const struct spec *spec)
-{
-    return isnan(spec->better_than) ? json_null() : json_pack("{s:o}", "better_than", codec_number(spec->better_than));
-}
-
-/* ---- the whole ---- */
-
-struct spec_form {
-    struct spec   spec;
-    int64_t       seed, lease_s;
-    const json_t *algorithm, *stopping;
-};
-static const struct member spec_members[] = {
-    {.name = "metrics", .required = true, .read = read_metrics, .offset = offsetof(struct spec_form, spec)},
-    {.name = "space", .required = true, .read = read_space, .offset = offsetof(struct spec_form, spec)},
-    {.name = "algorithm", .read = codec_read_kept, .offset = offsetof(struct spec_form, algorithm)},
-    {.name = "stopping", .read = codec_read_kept, .offset = offsetof(struct spec_form, stopping)},
-    {.name = "stop_when", .read = read_stop, .offset = offsetof(struct spec_form, spec)},
-    {.name = "seed", .read = codec_read_integer, .offset = offsetof(struct spec_form, seed), .min = 0, .max = seed_max},
-    {.name = "lease_seconds",
-     .read = codec_read_integer,
-     .offset = offsetof(struct spec_form, lease_s),
-     .min = 1,
-     .max = LEASE_MAX_S},
-    {.name = "shareable", .read = codec_read_bool, .offset = offsetof(struct spec_form, spec.is_shareable)},
-    {.name = NULL},
-};
-
-enum status codec_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct spec *out,
-                       struct error *err)
-{
-    struct reading   in = {.arena = arena, .err = err};
-    struct spec_form form = {
-        .spec = {.better_than = NAN, .is_shareable = true}, .seed = (int64_t)default_seed, .lease_s = LEASE_DEFAULT_S};
-    TRY(codec_read_object(&in, spec_members, members, "", &form));
-    form.spec.seed = (uint64_t)form.seed;
-    form.spec.lease_ms = form.lease_s * 1000;
-    TRY(read_algorithm(&in, form.algorithm, &form.spec));
-    TRY(codec_stopping(&in, form.stopping, &form.spec));
-    *out = form.spec;
-    return STATUS_OK;
-}
-
-enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err)
-{
-    json_t     *json = NULL;
-    enum status status = codec_parse(text, strlen(text), &json, err);
-    if (status == STATUS_OK)
-        status = codec_spec(json, 0, arena, out, err);
-    json_decref(json);
-    if (status == STATUS_OK || status == STATUS_NO_MEMORY)
-        return status;
-    return error_set(err, STATUS_INTERNAL, "stored_spec", "", "the stored specification cannot be read");
 }
 
 /* ---- writing ---- */
 
-static json_t *space_json(const struct spec *spec)
+static json_t *write_space(const struct writing *out, const struct member *member)
 {
+    const struct spec *spec = out->from;
+    (void)member;
     if (spec->space.kind == SPACE_PARAMETERS)
         return codec_space_json(spec);
     if (spec->space.kind == SPACE_IMAGE)
@@ -445,38 +347,105 @@ static json_t *option_json(const struct option *option, double value)
     return option->kind == OPTION_INT ? json_integer((json_int_t)value) : codec_number(value);
 }
 
-static json_t *algorithm_json(const struct spec *spec)
+static json_t *write_algorithm(const struct writing *out, const struct member *member)
 {
+    const struct spec   *spec = out->from;
     json_t              *object = json_pack("{s:s, s:s*}", "name", spec->policy->name, "federation", spec->federation);
     const struct option *options = spec->policy->options;
-    for (size_t i = 0; options[i].name != NULL && object != NULL; i++)
-        if (json_object_set_new(object, options[i].name, option_json(&options[i], spec->options[i])) != 0)
-            json_decref(object), object = NULL;
-    if (object != NULL && spec->agent > 0 && json_object_set_new(object, "agent", json_integer(spec->agent)) != 0)
-        json_decref(object), object = NULL;
+    (void)member;
+    for (size_t i = 0; options[i].name != NULL; i++)
+        codec_put(&object, options[i].name, option_json(&options[i], spec->options[i]));
+    if (spec->agent > 0)
+        codec_put(&object, "agent", json_integer(spec->agent));
     if (object != NULL && codec_transfer_write(spec, object) != 0)
         json_decref(object), object = NULL;
     return object;
 }
 
-static json_t *metrics_json(const struct spec *spec)
+static json_t *write_metrics(const struct writing *out, const struct member *member)
 {
-    json_t *array = json_array();
-    for (size_t k = 0; k < spec->metrics_len && array != NULL; k++) {
-        const struct metric *metric = &spec->metrics[k];
-        json_t *object = json_pack("{s:s, s:s, s:o*, s:o*}", "name", metric->name, "goal", goal_names[metric->goal],
-                                   "min", isnan(metric->min) ? NULL : codec_number(metric->min), "max",
-                                   isnan(metric->max) ? NULL : codec_number(metric->max));
-        if (json_array_append_new(array, object) != 0)
-            json_decref(array), array = NULL;
-    }
-    return array;
+    const struct spec *spec = out->from;
+    (void)member;
+    return codec_write_list(metric_members, &(struct writing){.from = spec->metrics}, spec->metrics_len,
+                            sizeof spec->metrics[0]);
+}
+
+static json_t *write_stopping(const struct writing *out, const struct member *member)
+{
+    (void)member;
+    return codec_stopping_json(out->from);
+}
+
+static json_t *write_stop(const struct writing *out, const struct member *member)
+{
+    const struct spec *spec = out->from;
+    (void)member;
+    return isnan(spec->better_than) ? json_null() : codec_write(stop_members, out);
+}
+
+static json_t *write_lease(const struct writing *out, const struct member *member)
+{
+    return json_integer(*(const int64_t *)codec_at(out, member) / 1000);
+}
+
+/* ---- the whole ---- */
+
+static enum status read_lease(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    int64_t *lease_ms = out;
+    TRY(codec_read_integer(in, member, json, where, lease_ms));
+    *lease_ms *= 1000;
+    return STATUS_OK;
+}
+
+/* What is written is the specification alone: what is read last, when the rest is known, is kept behind it. */
+struct spec_form {
+    struct spec   spec;
+    const json_t *algorithm, *stopping;
+};
+_Static_assert(offsetof(struct spec_form, spec) == 0, "the same table reads the form and writes the specification");
+const struct member codec_spec_members[] = {
+    {AS(spec_form, spec, "metrics"), .required = true, .read = read_metrics, .write = write_metrics},
+    {AS(spec_form, spec, "space"), .required = true, .read = read_space, .write = write_space},
+    {AT(spec_form, algorithm), .read = codec_read_kept, .write = write_algorithm},
+    {AT(spec_form, stopping), .nullable = true, .read = codec_read_kept, .write = write_stopping},
+    {AS(spec_form, spec, "stop_when"), .nullable = true, .read = read_stop, .write = write_stop},
+    {AS(spec_form, spec.seed, "seed"), .read = codec_read_integer, .min = 0, .max = seed_max},
+    {AS(spec_form, spec.lease_ms, "lease_seconds"), .read = read_lease, .min = 1, .max = LEASE_MAX_S,
+     .write = write_lease},
+    {AS(spec_form, spec.is_shareable, "shareable"), .read = codec_read_bool},
+    {.name = NULL},
+};
+
+enum status codec_spec(const json_t *members, uint64_t default_seed, struct arena *arena, struct spec *out,
+                       struct error *err)
+{
+    struct reading   in = {.arena = arena, .err = err};
+    struct spec_form form = {.spec = {.better_than = NAN,
+                                      .is_shareable = true,
+                                      .seed = default_seed,
+                                      .lease_ms = LEASE_DEFAULT_S * INT64_C(1000)}};
+    TRY(codec_read_object(&in, codec_spec_members, members, "", &form));
+    TRY(read_algorithm(&in, form.algorithm, &form.spec));
+    TRY(codec_stopping(&in, form.stopping, &form.spec));
+    *out = form.spec;
+    return STATUS_OK;
+}
+
+enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err)
+{
+    json_t     *json = NULL;
+    enum status status = codec_parse(text, strlen(text), &json, err);
+    if (status == STATUS_OK)
+        status = codec_spec(json, 0, arena, out, err);
+    json_decref(json);
+    if (status == STATUS_OK || status == STATUS_NO_MEMORY)
+        return status;
+    return error_set(err, STATUS_INTERNAL, "stored_spec", "", "the stored specification cannot be read");
 }
 
 json_t *codec_spec_json(const struct spec *spec)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:b}", "metrics", metrics_json(spec), "space",
-                     space_json(spec), "algorithm", algorithm_json(spec), "stopping", codec_stopping_json(spec),
-                     "stop_when", stop_json(spec), "seed", (json_int_t)spec->seed, "lease_seconds",
-                     (json_int_t)(spec->lease_ms / 1000), "shareable", spec->is_shareable);
+    return codec_write(codec_spec_members, &(struct writing){.from = spec});
 }

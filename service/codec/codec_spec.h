@@ -2,7 +2,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_SPEC_H
 #define GNOMON_SERVICE_CODEC_CODEC_SPEC_H
 
-#include "service/model/spec.h"
+#include "service/codec/codec_read.h"
 
 #include <jansson.h>
 
@@ -13,6 +13,8 @@ MUST_CHECK enum status codec_spec(const json_t *members, uint64_t default_seed, 
                                   struct error *err);
 /* The stored text -> spec; the inverse of codec_spec_json. */
 MUST_CHECK enum status codec_spec_parse(const char *text, struct arena *arena, struct spec *out, struct error *err);
+/* What is written of a struct spec, and read of a client's. */
+extern const struct member codec_spec_members[];
 /* {"metrics","space","algorithm","seed","lease_seconds"}, resolved; a new reference, NULL when out of memory. */
 json_t *codec_spec_json(const struct spec *spec);
 

@@ -1,48 +1,73 @@
 /* See codec_study.h. */
 #include "service/codec/codec_study.h"
 
-#include "service/codec/codec.h"
 #include "service/codec/codec_spec.h"
+#include "service/codec/codec_write.h"
 
-static json_t *counts_json(const struct study *study)
-{
-    json_t *object = json_pack("{s:I}", "total", (json_int_t)study->trials_total);
-    for (size_t i = 0; i < TRIAL_STATE_COUNT && object != NULL; i++)
-        if (json_object_set_new(object, trial_state_names[i], json_integer(study->trials[i])) != 0)
-            json_decref(object), object = NULL;
-    if (object != NULL && json_object_set_new(object, "imported", json_integer(study->imported)) != 0)
-        json_decref(object), object = NULL;
-    return object;
-}
-
-static json_t *best_json(const struct study *study)
-{
-    if (study->best_trial == 0)
-        return json_null();
-    return json_pack("{s:I, s:o}", "trial", (json_int_t)study->best_trial, "value", codec_number(study->best_value));
-}
-
-static json_t *labels_json(const struct study *study)
-{
-    return study->labels == NULL ? json_object() : json_loads(study->labels, 0, NULL);
-}
+#define COUNT(state, shown)                                         \
+    {                                                               \
+        AS(study, trials[state], shown), .read = codec_read_integer \
+    }
+static const struct member counts_members[] = {
+    {AS(study, trials_total, "total"), .read = codec_read_integer},
+    COUNT(TRIAL_QUEUED, "queued"),
+    COUNT(TRIAL_RUNNING, "running"),
+    COUNT(TRIAL_COMPLETED, "completed"),
+    COUNT(TRIAL_FAILED, "failed"),
+    COUNT(TRIAL_INFEASIBLE, "infeasible"),
+    COUNT(TRIAL_ABANDONED, "abandoned"),
+    COUNT(TRIAL_STOPPED, "stopped"),
+    {AT(study, imported), .read = codec_read_integer},
+    {.name = NULL},
+};
+static const struct member best_members[] = {
+    {AS(study, best_trial, "trial"), .read = codec_read_integer},
+    {AS(study, best_value, "value"), .read = codec_read_number},
+    {.name = NULL},
+};
+static const struct member budget_members[] = {
+    {AS(study, budget_trials, "trials"), .read = codec_read_integer},
+    {.name = NULL},
+};
+#define NAME                                     \
+    {                                            \
+        AT(study, name), .read = codec_read_text \
+    }
+#define BUDGET                                                                                   \
+    {                                                                                            \
+        .name = "budget", .nullable = true, .read = codec_read_inside, .members = budget_members \
+    }
+#define LABELS                                       \
+    {                                                \
+        AT(study, labels), .write = codec_write_json \
+    }
+#define NOTES                                     \
+    {                                             \
+        AT(study, notes), .read = codec_read_text \
+    }
+#define SPEC                                               \
+    {                                                      \
+        AS(study, spec, ""), .members = codec_spec_members \
+    }
+const struct member codec_study_given_members[] = {NAME, LABELS, BUDGET, NOTES, SPEC, {.name = NULL}};
+const struct member codec_study_members[] = {
+    {AT(study, id), .write = codec_write_characters},
+    NAME,
+    {AT(study, state), .read = codec_read_choice, .names = study_state_names},
+    {AT(study, reason), .read = codec_read_text, .nullable = true},
+    {AT(study, revision), .read = codec_read_integer},
+    SPEC,
+    BUDGET,
+    LABELS,
+    NOTES,
+    {.name = "trials", .read = codec_read_inside, .members = counts_members},
+    {.name = "best", .nullable = true, .read = codec_read_inside, .members = best_members},
+    {AS(study, created_ms, "created_at"), .write = codec_write_time},
+    {AS(study, updated_ms, "updated_at"), .write = codec_write_time},
+    {.name = NULL},
+};
 
 json_t *codec_study_json(const struct study *study)
 {
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s?, s:I}", "id", study->id, "name", study->name, "state",
-                  study_state_names[study->state], "reason", study->reason, "revision", (json_int_t)study->revision);
-    json_t *spec = codec_spec_json(&study->spec);
-    json_t *rest = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "budget",
-                             study->budget_trials == 0 ? json_null()
-                                                       : json_pack("{s:I}", "trials", (json_int_t)study->budget_trials),
-                             "labels", labels_json(study), "notes", study->notes == NULL ? "" : study->notes, "trials",
-                             counts_json(study), "best", best_json(study), "created_at",
-                             codec_time_json(study->created_ms), "updated_at", codec_time_json(study->updated_ms));
-    if (object == NULL || spec == NULL || rest == NULL || json_object_update(object, spec) != 0 ||
-        json_object_update(object, rest) != 0)
-        json_decref(object), object = NULL;
-    json_decref(spec);
-    json_decref(rest);
-    return object;
+    return codec_write(codec_study_members, &(struct writing){.from = study});
 }

@@ -2,10 +2,13 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_STUDY_H
 #define GNOMON_SERVICE_CODEC_CODEC_STUDY_H
 
+#include "service/codec/codec_read.h"
 #include "service/model/study.h"
 
 #include <jansson.h>
 
-json_t *codec_study_json(const struct study *study); /* a new reference; NULL when out of memory */
+extern const struct member codec_study_members[];                       /* all that is shown of a struct study */
+extern const struct member codec_study_given_members[];                 /* what would make it again */
+json_t                    *codec_study_json(const struct study *study); /* a new reference; NULL when out of memory */
 
 #endif

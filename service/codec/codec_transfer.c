@@ -138,16 +138,8 @@ struct given_form {
     const json_t *observations;
 };
 static const struct member given_members[] = {
-    {.name = "name",
-     .required = true,
-     .read = codec_read_text,
-     .offset = offsetof(struct given_form, name),
-     .min = 1,
-     .max = NAME_MAX_CHARACTERS},
-    {.name = "observations",
-     .required = true,
-     .read = codec_read_kept,
-     .offset = offsetof(struct given_form, observations)},
+    {AT(given_form, name), .required = true, .read = codec_read_text, .min = 1, .max = NAME_MAX_CHARACTERS},
+    {AT(given_form, observations), .required = true, .read = codec_read_kept},
     {.name = NULL},
 };
 

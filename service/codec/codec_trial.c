@@ -112,27 +112,25 @@ struct observation_form {
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
 static const enum outcome outcomes[] = {OUTCOME_FAILED, OUTCOME_INFEASIBLE};
 
-#define AT(member) .offset = offsetof(struct observation_form, member)
 #define NUMBER(name_, least, most, with) \
-    {.name = #name_, .read = codec_read_number, AT(own.name_), .min = (least), .max = (most)},
+    {AS(observation_form, own.name_, #name_), .read = codec_read_number, .min = (least), .max = (most)},
 #define TEXT(name_, least, most, with) \
-    {.name = #name_, .read = codec_read_text, AT(own.name_), .min = (least), .max = (most)},
+    {AS(observation_form, own.name_, #name_), .read = codec_read_text, .min = (least), .max = (most)},
 // clang-format off
 const struct member codec_observation_members[] = {
-    {.name = "trial", .read = codec_read_integer, AT(own.trial), .min = 1, .max = trial_max},
-    {.name = "lease", .read = codec_read_integer, AT(own.lease), .min = 1, .max = trial_max},
-    {.name = "point", .read = codec_read_kept, AT(point)},
-    {.name = "sites", .read = codec_read_kept, AT(sites)},
-    {.name = "candidate", .read = codec_read_integer, AT(own.row), .min = 0, .max = SPACE_CANDIDATES_MAX - 1},
-    {.name = "values", .read = codec_read_kept, AT(values)},
-    {.name = "stddevs", .read = codec_read_kept, AT(stddevs)},
-    {.name = "state", .read = codec_read_choice, AT(state), .names = outcome_names},
+    {AS(observation_form, own.trial, "trial"), .read = codec_read_integer, .min = 1, .max = trial_max},
+    {AS(observation_form, own.lease, "lease"), .read = codec_read_integer, .min = 1, .max = trial_max},
+    {AT(observation_form, point), .read = codec_read_kept},
+    {AT(observation_form, sites), .read = codec_read_kept},
+    {AS(observation_form, own.row, "candidate"), .read = codec_read_integer, .min = 0, .max = SPACE_CANDIDATES_MAX - 1},
+    {AT(observation_form, values), .read = codec_read_kept},
+    {AT(observation_form, stddevs), .read = codec_read_kept},
+    {AT(observation_form, state), .read = codec_read_choice, .names = outcome_names},
     TRIAL_NUMBERS(NUMBER)
     TRIAL_TEXTS(TEXT)
     {.name = NULL},
 };
 // clang-format on
-#undef AT
 #undef NUMBER
 #undef TEXT
 

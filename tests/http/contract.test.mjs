@@ -80,6 +80,56 @@ test('the members of every body and query are those of the tables, with their ra
     assert.deepEqual(found, []);
 });
 
+// Of a reply: whether a member is always there and may be null, and its type or its words.
+function shown(schema, isRequired) {
+    const own = resolve(schema).object;
+    const parts = [own, ...(own.oneOf ?? own.anyOf ?? []).map((part) => resolve(part).object)];
+    const isNullable = parts.some((part) => [part.type].flat().includes('null') || part.enum?.includes(null));
+    const type = said(schema, isRequired).replace(/^!?=/, '').replace(/^(text|integer|number):.*/, '$1');
+    return `${isRequired ? '!' : ''}${isNullable ? '?' : ''}=${type}`;
+}
+
+// Each by its path from the reply's schema: "best/trial".
+function shownOf(schema, before = '') {
+    const whole = resolve(schema).object;
+    const parts = (whole.oneOf ?? whole.anyOf ?? []).filter((part) => part.type !== 'null');
+    const own = parts.length === 1 ? resolve(parts[0]).object : whole;
+    return Object.entries(own.properties ?? {}).flatMap(([name, member]) =>
+        [[before + name, shown(member, own.required?.includes(name))], ...shownOf(member, `${before}${name}/`)]);
+}
+
+test('the members of the replies that a table writes are those of their schemas', () => {
+    const found = [];
+    let count = 0;
+    for (const line of execFileSync(gnomon, ['routes'], { encoding: 'utf8' }).trim().split('\n')) {
+        const [method, path, , , , , reply] = line.trim().split(/\s+/);
+        if (reply === '-') continue;
+        const operation = operations.find((o) => o.method === method && o.path === path);
+        const status = Object.keys(operation.operation.responses).find((key) => key.startsWith('2'));
+        const [list, ...words] = reply.split(',');
+        const whole = resolve(replyOf(operation, Number(status)).content['application/json'].schema).object;
+        const known = new Map(shownOf(list === '' ? whole : whole.properties[list].items));
+        const inside = words.map((word) => word.split(/[!?=]/)[0]);
+        for (const word of words) {
+            const [, name, rest] = word.match(/^([\w/]+)(!?\??=.*)$/);
+            const wanted = known.get(name);
+            const [flags, type] = rest.split('=');
+            const [wantedFlags, wantedType] = (wanted ?? '').split('=');
+            const same = flags === wantedFlags && (type === '' || wantedType === '' || type === wantedType
+                || (type === 'text' && wantedType.startsWith('one:')));
+            if (!same) found.push(`${method} ${path}: ${name}${rest}, documented ${wanted}`);
+            known.delete(name);
+            count++;
+        }
+        // What is deeper than the table is known by the name of the whole.
+        for (const name of known.keys())
+            if (!name.includes('/') || inside.some((other) => other.startsWith(name.replace(/[^/]*$/, ''))))
+                found.push(`${method} ${path}: ${name} is documented, and not shown`);
+    }
+    assert.deepEqual(found, []);
+    assert.ok(count > 200, `only ${count} members`);
+});
+
 test('every body and every success has an example, and examples fit their schemas', () => {
     let count = 0;
     const check = (steps, content, where) => {

@@ -1,0 +1,41 @@
+/* Writing a JSON object by a table of its members: the same tables as codec_read.h has.
+ * A member is written as what its reader reads; one that may be none (nullable) is null for 0, NaN, NULL, and an object for
+ * a 0 that it begins with.  One whose name is "" stands for the members of the struct at its place, which are written
+ * here. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_WRITE_H
+#define GNOMON_SERVICE_CODEC_CODEC_WRITE_H
+
+#include "service/codec/codec.h"
+#include "service/codec/codec_read.h"
+
+struct writing {
+    const void        *from;      /* the struct */
+    const char *const *without;   /* members that are not shown here, ended by NULL; or NULL */
+    int64_t            shift_ms;  /* of steady_shift_ms, for what is on the steady clock */
+    size_t             viewer;    /* of a game: see struct game_row */
+    bool               for_store; /* what is written is kept: no secrets */
+};
+
+/* A new reference; NULL when out of memory. */
+json_t *codec_write(const struct member *members, const struct writing *out);
+/* Of structs of so many bytes, from out->from on. */
+json_t *codec_write_list(const struct member *members, const struct writing *out, size_t len, size_t bytes);
+
+bool codec_is_without(const char *const *without, const struct member *member);
+
+/* Where a member of what is written lies. */
+static inline const void *codec_at(const struct writing *out, const struct member *member)
+{
+    return (const char *)out->from + member->offset;
+}
+
+/* Writers of what no reader tells: int64_t milliseconds on the wall clock and on the steady one (0: null), an array of
+ * characters, one that is a secret, a number with a reader of its own, and a text that is JSON. */
+json_t *codec_write_time(const struct writing *out, const struct member *member);
+json_t *codec_write_steady(const struct writing *out, const struct member *member);
+json_t *codec_write_characters(const struct writing *out, const struct member *member);
+json_t *codec_write_secret(const struct writing *out, const struct member *member);
+json_t *codec_write_number(const struct writing *out, const struct member *member);
+json_t *codec_write_json(const struct writing *out, const struct member *member);
+
+#endif
