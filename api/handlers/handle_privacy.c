@@ -38,11 +38,16 @@ static json_t *statement_json(const struct release_manifest *release)
     return json_string(text);
 }
 
+static bool hides_any_change(const struct release_manifest *release)
+{
+    return release->mechanism.kind == MECHANISM_CELLS || release->mechanism.kind == MECHANISM_QUADTREE;
+}
+
 static json_t *neighbours_json(const struct release_manifest *release)
 {
     if (!release->differentially_private)
         return json_null();
-    if (release->mechanism.kind == MECHANISM_CELLS)
+    if (hides_any_change(release))
         return json_string("Tables with the same number of rows, of which one row is any other.");
     return json_string("Tables with the same number of rows, of which one row has moved by at most the protected "
                        "distance, after scaling and clipping with public numbers.");
@@ -53,7 +58,7 @@ static json_t *distance_raw_json(const struct release_manifest *release)
     char text[SENTENCE_BYTES];
     if (!release->differentially_private)
         return json_null();
-    if (release->mechanism.kind == MECHANISM_CELLS)
+    if (hides_any_change(release))
         return json_string("A row may change to any other row.");
     snprintf(text, sizeof text,
              "A row may move by %.6g in units of the columns' public length-scales: one column alone by %.6g of its "
@@ -74,14 +79,14 @@ static json_t *outcomes_json(const struct release_manifest *release)
 /* What no number of the manifest takes away. */
 static json_t *residual_json(const struct release_manifest *release)
 {
-    bool        is_private = release->differentially_private, is_cells = release->mechanism.kind == MECHANISM_CELLS;
+    bool        is_private = release->differentially_private, is_whole = hides_any_change(release);
     const char *sentences[] = {
         "What was released is released for ever; deleting the study does not take it back.",
         "The numbers of rows and columns of the release are known.",
         ("The server checks the curator's signature, the manifest's numbers and simple statistics of the matrix. It "
          "cannot see whether the noise was drawn as stated: that rests on the curator's program and machine."),
         is_private ? NULL : "Whoever knows as many rows as the table has columns can compute the map, and so the rest.",
-        !is_private || is_cells ? NULL
+        !is_private || is_whole ? NULL
                                 : "A row that moves farther than the protected distance is protected less: k times as "
                                   "far costs at least k times the epsilon. The guarantee hides a move of that size, "
                                   "not the whole row.",

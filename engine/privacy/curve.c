@@ -18,6 +18,8 @@ struct curve curve_of_release(const struct mechanism *m, const struct relation_s
         return (struct curve){.kind = CURVE_PURE, .value = rate * shift->s1};
     case MECHANISM_CELLS:
         return (struct curve){.kind = CURVE_PURE, .value = 2 * rate};
+    case MECHANISM_QUADTREE: /* its levels have rates of their own */
+        return (struct curve){.kind = CURVE_PURE, .value = m->epsilon};
     case MECHANISM_DISCRETE_GAUSSIAN:
         if (sigma > 2)
             return (struct curve){.kind = CURVE_GAUSSIAN, .value = shift->s2 / sqrt(sigma * sigma - 4)};

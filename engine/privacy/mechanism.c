@@ -142,6 +142,7 @@ static const char *const names[MECHANISM_KINDS] = {
     [MECHANISM_DISCRETE_GAUSSIAN] = "discrete-gaussian",
     [MECHANISM_PROJECTED_GAUSSIAN] = "projected-gaussian",
     [MECHANISM_CELLS] = "cells",
+    [MECHANISM_QUADTREE] = "quadtree",
 };
 
 const char *mechanism_name(enum mechanism_kind kind)
@@ -183,6 +184,12 @@ static double laplace_variance(uint64_t rate)
     return 1 / (2 * half * half);
 }
 
+/* Counts of cells are released, in the place of rows. */
+static bool is_counted(const struct mechanism *m)
+{
+    return m->kind == MECHANISM_CELLS || m->kind == MECHANISM_QUADTREE;
+}
+
 static enum status sizes_check(const struct mechanism *m, struct error *err)
 {
     static const double DISTANCE_MIN = MECHANISM_NORM * 0x1p-20;
@@ -191,7 +198,7 @@ static enum status sizes_check(const struct mechanism *m, struct error *err)
     if (m->rows == 0 || m->columns == 0 || m->columns > MECHANISM_COLUMNS_MAX)
         return error_set(err, STATUS_INVALID, "bad_size", "", "there must be rows, and 1 to %d columns",
                          MECHANISM_COLUMNS_MAX);
-    if (m->kind != MECHANISM_CELLS && !(m->distance >= DISTANCE_MIN && m->distance <= 2 * MECHANISM_NORM))
+    if (!is_counted(m) && !(m->distance >= DISTANCE_MIN && m->distance <= 2 * MECHANISM_NORM))
         return error_set(err, STATUS_INVALID, "bad_distance", "/distance",
                          "the protected distance must be between %g and %d, of a ball of radius %d", DISTANCE_MIN,
                          2 * MECHANISM_NORM, MECHANISM_NORM);
@@ -236,14 +243,13 @@ static enum status plan_laplace(struct mechanism *m, struct error *err)
 {
     enum { RATE_MIN = 256 }; /* so that rounding it down costs less than 0.4 % */
     double d = (double)m->columns, slack = 2 * sqrt(d) * mechanism_scaling_error(m->columns);
-    m->sensitivity = m->kind == MECHANISM_CELLS ? 2 : (distance_l1(m) + slack) / m->gamma + d;
+    m->sensitivity = is_counted(m) ? 2 : (distance_l1(m) + slack) / m->gamma + d;
     double rate = rate_of(m->epsilon, m->sensitivity);
     if (rate < RATE_MIN)
         return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon is too small for so many columns");
     m->rate = (uint64_t)rate;
     m->delta = 0;
-    m->variance =
-        m->kind == MECHANISM_CELLS ? NAN : laplace_variance(m->rate) * m->gamma * m->gamma * d / (double)m->dims;
+    m->variance = is_counted(m) ? 0 : laplace_variance(m->rate) * m->gamma * m->gamma * d / (double)m->dims;
     return STATUS_OK;
 }
 
@@ -273,8 +279,8 @@ enum status mechanism_plan(struct mechanism *m, struct error *err)
     if (m->dims == 0)
         m->dims = m->columns;
     m->rate = m->sigma = 0;
-    m->gamma = m->kind == MECHANISM_CELLS ? 1 : power_of_two_below(m->distance) * 0x1p-10;
-    bool laplace = m->kind == MECHANISM_DISCRETE_LAPLACE || m->kind == MECHANISM_CELLS;
+    m->gamma = is_counted(m) ? 1 : power_of_two_below(m->distance) * 0x1p-10;
+    bool laplace = m->kind == MECHANISM_DISCRETE_LAPLACE || is_counted(m);
     return laplace ? plan_laplace(m, err) : plan_gaussian(m, err);
 }
 
@@ -300,7 +306,7 @@ enum status mechanism_plan_outcome(struct mechanism_outcome *m, struct error *er
 
 struct mechanism_total mechanism_total_of(const struct mechanism *rows, const struct mechanism_outcome *outcomes)
 {
-    double answers = rows->kind == MECHANISM_CELLS ? 2 : 1;
+    double answers = is_counted(rows) ? 2 : 1;
     return (struct mechanism_total){
         .epsilon = rows->epsilon + (outcomes == NULL ? 0 : answers * outcomes->epsilon),
         .delta = rows->delta,

@@ -48,6 +48,7 @@ enum mechanism_kind {
     MECHANISM_DISCRETE_GAUSSIAN,
     MECHANISM_PROJECTED_GAUSSIAN,
     MECHANISM_CELLS,
+    MECHANISM_QUADTREE, /* its own numbers: quadtree.h */
     MECHANISM_KINDS
 };
 /* The wire name, and back; MECHANISM_KINDS when there is none. */
@@ -73,7 +74,7 @@ struct mechanism {
 };
 
 /* Fills the out part.  `slack` of the floating-point scaling is in the sensitivity: see release.h.
- * CELLS: the sensitivity of the counts is 2 (any change of a row), gamma is 1; variance is the caller's (h^2/12).
+ * CELLS, QUADTREE: the sensitivity of the counts is 2 (any change of a row), gamma is 1; variance is the caller's (h^2/12).
  * Errors: INVALID bad_epsilon, bad_delta (over 0.1/n, or 0 where a Gaussian needs it), bad_distance, bad_size, bad_dims. */
 MUST_CHECK enum status mechanism_plan(struct mechanism *m, struct error *err);
 
@@ -93,7 +94,8 @@ struct mechanism_outcome {
 MUST_CHECK enum status mechanism_plan_outcome(struct mechanism_outcome *m, struct error *err);
 
 /* Rows and outcomes together, whatever the number of queries and however they were chosen (parallel composition).  With
- * cells the outcomes count twice: a row that moves from one cell to another changes the answers of both. */
+ * cells or a quadtree the outcomes count twice: a row that moves from one cell to another changes the answers of both
+ * (quadtree.h). */
 struct mechanism_total {
     double epsilon, delta;
 };

@@ -206,7 +206,8 @@ enum status release_make(struct release *release, const double *rows, struct sam
 {
     struct mechanism *plan = &release->mechanism;
     release->clipped = 0;
-    if (plan->kind == MECHANISM_CELLS || (release->order == NULL && !release->is_plain))
+    if (plan->kind == MECHANISM_CELLS || plan->kind == MECHANISM_QUADTREE ||
+        (release->order == NULL && !release->is_plain))
         return error_set(err, STATUS_INVALID, "bad_mechanism", "/mechanism", "this mechanism has a release of its own");
     TRY(mechanism_plan(plan, err));
     TRY(release_scale_check(&release->scale, plan->columns, err));

@@ -258,6 +258,22 @@ enum status candidates_complete(struct db_conn *conn, const char *study, bool *i
     return find_complete(conn, study, is_complete, NULL, err);
 }
 
+/* How uncertain each row's place in its leaf is. */
+static enum status load_leaves(const struct quadtree *tree, struct space *space, struct arena *arena, struct error *err)
+{
+    double *variances = ARENA_NEW(arena, double, space->rows_len);
+    if (variances == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < space->rows_len; i++) {
+        int64_t index[QUADTREE_COLUMNS_MAX];
+        for (size_t c = 0; c < space->columns; c++)
+            index[c] = (int64_t)rint(space->rows[i * space->columns + c] / tree->gamma);
+        variances[i] = quadtree_variance(quadtree_level(tree, index));
+    }
+    space->row_variances = variances;
+    return STATUS_OK;
+}
+
 enum status candidates_load(struct db_conn *conn, const char *study, struct spec *spec, struct candidates_noise *noise,
                             struct arena *arena, struct error *err)
 {
@@ -276,6 +292,10 @@ enum status candidates_load(struct db_conn *conn, const char *study, struct spec
     if (matrix.got != count)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study's candidates are not whole");
     spec->space.rows = matrix.reals;
+    if (release.mechanism.kind == MECHANISM_QUADTREE) {
+        *noise = (struct candidates_noise){.variance = (double)NAN, .dims = (double)NAN};
+        return load_leaves(&release.tree, &spec->space, arena, err);
+    }
     *noise = (struct candidates_noise){.variance = is_noisy ? release.mechanism.variance : (double)NAN,
                                        .dims = is_noisy ? (double)release.mechanism.dims : (double)NAN};
     return STATUS_OK;
@@ -406,6 +426,10 @@ static enum status check_values(struct upload *up, struct error *err)
             &check->arena, err);
     if (plan->kind == MECHANISM_CELLS) // centres of a public grid: there is no noise to look for
         return STATUS_OK;
+    if (plan->kind == MECHANISM_QUADTREE)
+        return quadtree_is_partition(&check->release.tree, matrix->integers, n)
+                   ? STATUS_OK
+                   : refuse("not_a_release", "T1: the rows are not leaves of the tree that the manifest declares", err);
     return release_check_lattice(
         &(struct release_lattice){
             .K = matrix->integers, .n = n, .p = p, .noise_sd = sqrt(plan->variance) / plan->gamma},

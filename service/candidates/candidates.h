@@ -55,7 +55,7 @@ MUST_CHECK enum status candidates_unlock(struct db_conn *conn, const char *study
 MUST_CHECK enum status candidates_complete(struct db_conn *conn, const char *study, bool *is_complete,
                                            struct error *err);
 /* The complete matrix into spec->space.rows, for a session, and the noise in it as its manifest says (NaN: none, or not
- * known).  CONFLICT "awaiting_candidates". */
+ * known); of the leaves of a quadtree each has its own, in spec->space.row_variances.  CONFLICT "awaiting_candidates". */
 struct candidates_noise {
     double variance, dims;
 };

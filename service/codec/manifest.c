@@ -11,7 +11,18 @@
 
 enum { CANONICAL = JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17) };
 
-enum kind { KIND_TEXT, KIND_HEX, KIND_COUNT, KIND_SIZE, KIND_RATE, KIND_SIGMA, KIND_REAL, KIND_FLAG, KIND_SIDES };
+enum kind {
+    KIND_TEXT,
+    KIND_HEX,
+    KIND_COUNT,
+    KIND_SIZE,
+    KIND_RATE,
+    KIND_SIGMA,
+    KIND_REAL,
+    KIND_FLAG,
+    KIND_SIDES,
+    KIND_RATES
+};
 
 struct row {
     const char *name; /* NULL ends the table */
@@ -25,6 +36,7 @@ enum {
     LAPLACE = 1 << MECHANISM_DISCRETE_LAPLACE | 1 << MECHANISM_CELLS,
     GAUSSIAN = 1 << MECHANISM_DISCRETE_GAUSSIAN | 1 << MECHANISM_PROJECTED_GAUSSIAN,
     CELLS = 1 << MECHANISM_CELLS,
+    TREE = 1 << MECHANISM_QUADTREE,
 };
 #define AT(member)   offsetof(struct release_manifest, member)
 #define ROOM(member) .offset = AT(member), .room = sizeof((struct release_manifest *)0)->member
@@ -52,9 +64,11 @@ static const struct row guaranteed_rows[] = {
     {"sensitivity", KIND_REAL, .offset = AT(mechanism.sensitivity)},
     {"rate", KIND_RATE, .offset = AT(mechanism.rate), .mechanisms = LAPLACE},
     {"sigma", KIND_SIGMA, .offset = AT(mechanism.sigma), .mechanisms = GAUSSIAN},
-    {"variance", KIND_REAL, .offset = AT(mechanism.variance)},
+    {"variance", KIND_REAL, .offset = AT(mechanism.variance), .mechanisms = LAPLACE | GAUSSIAN},
     {"dims", KIND_SIZE, .offset = AT(mechanism.dims)},
     {"sides", KIND_SIDES, .offset = AT(sides), .mechanisms = CELLS},
+    {"data_rows", KIND_SIZE, .offset = AT(tree.rows), .mechanisms = TREE},
+    {"rates", KIND_RATES, .offset = AT(tree), .mechanisms = TREE},
     {.name = NULL},
 };
 static const struct row projection_rows[] = {
@@ -102,6 +116,14 @@ static json_t *sides_json(const struct release_manifest *manifest)
     return array;
 }
 
+static json_t *rates_json(const struct quadtree *tree)
+{
+    json_t *array = json_array();
+    for (size_t l = 0; l < tree->levels; l++)
+        json_array_append_new(array, json_integer((json_int_t)tree->rates[l]));
+    return array;
+}
+
 static json_t *value_json(const struct row *row, const struct release_manifest *manifest)
 {
     const void *at = (const char *)manifest + row->offset;
@@ -122,9 +144,11 @@ static json_t *value_json(const struct row *row, const struct release_manifest *
     case KIND_FLAG:
         return json_boolean(*(const bool *)at);
     case KIND_SIDES:
+        return sides_json(manifest);
+    case KIND_RATES:
         break;
     }
-    return sides_json(manifest);
+    return rates_json(at);
 }
 
 static json_t *object_json(const struct row *rows, const struct release_manifest *manifest)
@@ -215,6 +239,18 @@ static bool take_sides(const json_t *json, struct release_manifest *out)
     return true;
 }
 
+static bool take_rates(const json_t *json, struct quadtree *out)
+{
+    out->levels = json_array_size(json);
+    for (size_t l = 0; l < out->levels && l < QUADTREE_LEVELS_MAX; l++) {
+        json_int_t rate = json_integer_value(json_array_get(json, l));
+        if (rate < 1)
+            return false;
+        out->rates[l] = (uint64_t)rate;
+    }
+    return out->levels >= 1 && out->levels <= QUADTREE_LEVELS_MAX;
+}
+
 static bool take_value(const struct row *row, const json_t *json, struct release_manifest *out)
 {
     void      *at = (char *)out + row->offset;
@@ -243,9 +279,11 @@ static bool take_value(const struct row *row, const json_t *json, struct release
         *(bool *)at = json_is_true(json);
         return json_is_boolean(json);
     case KIND_SIDES:
+        return take_sides(json, out);
+    case KIND_RATES:
         break;
     }
-    return take_sides(json, out);
+    return take_rates(json, at);
 }
 
 /* Exactly the members of the table, and `more` others that the caller reads. */
@@ -318,6 +356,10 @@ static enum status read_document(const json_t *document, struct release_manifest
     if (out->created_at[strspn(out->created_at, "0123456789-:.TZ")] != '\0')
         return bad(err, "", "created_at", "is not a time");
     out->mechanism.rows = (size_t)out->rows;
+    out->tree.columns = out->mechanism.columns;
+    out->tree.epsilon = out->mechanism.epsilon;
+    out->tree.radius = out->radius;
+    out->tree.gamma = out->mechanism.gamma;
     out->projection.dims = (size_t)out->columns;
     return STATUS_OK;
 }
@@ -386,6 +428,25 @@ static double cells_variance(const struct release_manifest *m)
     return sum;
 }
 
+/* The depth and the noise of each level. */
+static enum status check_tree(const struct release_manifest *m, struct mechanism *plan, struct error *err)
+{
+    struct quadtree tree = {
+        .rows = m->tree.rows, .columns = m->mechanism.columns, .epsilon = m->mechanism.epsilon, .radius = m->radius};
+    if (quadtree_plan(&tree, err) != STATUS_OK)
+        return not_planned("/parameters", err);
+    if (m->rows > (int64_t)tree.rows)
+        return error_set(err, STATUS_INVALID, "not_a_release", "/rows",
+                         "the leaves have more cards than there are rows");
+    plan->gamma = tree.gamma;
+    bool is_good = tree.levels == m->tree.levels;
+    for (size_t l = 0; l < tree.levels && is_good; l++)
+        is_good = llabs((long long)(m->tree.rates[l] - tree.rates[l])) <= 1;
+    return is_good ? STATUS_OK
+                   : error_set(err, STATUS_INVALID, "not_a_release", "/parameters/rates",
+                               "the manifest's number rates is not the one that follows from the others");
+}
+
 static enum status check_mechanism(const struct release_manifest *m, struct error *err)
 {
     struct mechanism plan = {.kind = m->mechanism.kind,
@@ -397,14 +458,21 @@ static enum status check_mechanism(const struct release_manifest *m, struct erro
                              .dims = m->mechanism.dims};
     if (!(m->radius > 0))
         return error_set(err, STATUS_INVALID, "not_a_release", "/parameters/radius", "the radius is not positive");
-    bool is_cells = plan.kind == MECHANISM_CELLS;
+    bool is_cells = plan.kind == MECHANISM_CELLS, is_tree = plan.kind == MECHANISM_QUADTREE;
     if (mechanism_plan(&plan, err) != STATUS_OK)
         return not_planned("/parameters", err);
+    if (is_cells || is_tree) {
+        plan.distance = 2 * MECHANISM_NORM;
+        plan.dims = plan.columns;
+    }
     if (is_cells) {
         plan.gamma = 0x1p-10;
         plan.variance = cells_variance(m);
-        plan.distance = 2 * MECHANISM_NORM;
-        plan.dims = plan.columns;
+    }
+    if (is_tree) {
+        plan.rate = m->mechanism.rate;         /* not said */
+        plan.variance = m->mechanism.variance; /* of a leaf: its level says it */
+        TRY(check_tree(m, &plan, err));
     }
     const struct number numbers[] = {
         {"/parameters/distance", m->mechanism.distance, plan.distance, 0},
@@ -428,6 +496,8 @@ static enum status check_outcomes(const struct release_manifest *m, struct error
         return STATUS_OK;
     if (m->mechanism.kind == MECHANISM_CELLS)
         return error_set(err, STATUS_INVALID, "not_a_release", "/outcomes", "cells have no private outcomes");
+    if (m->mechanism.kind == MECHANISM_QUADTREE)
+        plan.sensitivity = plan.high - plan.low; /* any change of a row */
     if (mechanism_plan_outcome(&plan, err) != STATUS_OK)
         return not_planned("/outcomes", err);
     const struct number numbers[] = {

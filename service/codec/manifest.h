@@ -9,6 +9,7 @@
 
 #include "engine/privacy/mechanism.h"
 #include "engine/privacy/projection.h"
+#include "engine/privacy/quadtree.h"
 #include "engine/base/status.h"
 #include "service/base/npy.h"
 #include "service/base/sign.h"
@@ -25,7 +26,8 @@ struct release_manifest {
     struct mechanism         mechanism; /* of a guaranteed release; rows, columns (of the data) and dims included */
     double                   distance_raw, radius; /* guaranteed: Delta and the ball, in units of the length-scales */
     size_t                   sides[MANIFEST_SIDES_MAX]; /* cells: [mechanism.columns] cells for each column */
-    struct projection        projection;                /* projection-only */
+    struct quadtree          tree; /* quadtree: rows of the data, levels and rates; the rest follows from mechanism */
+    struct projection        projection; /* projection-only */
     bool                     has_outcomes;
     struct mechanism_outcome outcomes;
     struct mechanism_total   total;                /* guaranteed */

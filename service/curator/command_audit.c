@@ -63,21 +63,25 @@ static void judge(struct job *job, bool is_beyond)
 
 /* Likelihood ratios. */
 
-/* Neighbours of a cells release: a row went from one cell to another. */
+/* Neighbours of a release of counts: a row went from one cell to another, on each level of a tree. */
 struct cells_draw {
     struct sampler *sampler;
-    uint64_t        rate;
+    const uint64_t *rates; /* [levels] */
+    size_t          levels;
 };
 static enum status draw_cells(void *arg, int set, double *loss, struct error *err)
 {
     struct cells_draw *cells = arg;
-    int64_t            from = 0, to = 0;
-    TRY(sampler_laplace(cells->sampler, cells->rate, &from, err));
-    TRY(sampler_laplace(cells->sampler, cells->rate, &to, err));
-    from += set == 0 ? 1 : 0;
-    to += set == 0 ? 0 : 1;
-    double t = (double)cells->rate * 0x1p-32, a = (double)from, b = (double)to;
-    *loss = t * (fabs(a) + fabs(b - 1) - fabs(a - 1) - fabs(b)); /* set 0 has the row in the first cell */
+    *loss = 0;
+    for (size_t l = 0; l < cells->levels; l++) {
+        int64_t from = 0, to = 0;
+        TRY(sampler_laplace(cells->sampler, cells->rates[l], &from, err));
+        TRY(sampler_laplace(cells->sampler, cells->rates[l], &to, err));
+        from += set == 0 ? 1 : 0;
+        to += set == 0 ? 0 : 1;
+        double t = (double)cells->rates[l] * 0x1p-32, a = (double)from, b = (double)to;
+        *loss += t * (fabs(a) + fabs(b - 1) - fabs(a - 1) - fabs(b)); /* set 0 has the row in the first cell */
+    }
     return STATUS_OK;
 }
 
@@ -91,7 +95,7 @@ static enum status test_likelihood(struct job *job, const char *name, audit_draw
            "  right in %.2f %%; the guarantee allows %.2f %%. Epsilon is at least %.4g with 95 %% confidence; claimed "
            "%g\n",
            name, result.counts.trials, 100 * audit_success(&result.counts), 100 * bound_of(job), epsilon, m->epsilon);
-    bool is_pure = m->kind == MECHANISM_DISCRETE_LAPLACE || m->kind == MECHANISM_CELLS;
+    bool is_pure = m->delta == 0;
     if (is_pure)
         printf("  largest privacy loss of any draw: %.6g\n", result.loss_max);
     judge(job, epsilon > m->epsilon || (is_pure && result.loss_max > m->epsilon * (1 + 1e-9)));
@@ -102,9 +106,13 @@ static enum status attack_mechanism(struct job *job, struct sampler *sampler, st
 {
     const struct mechanism *m = &job->manifest.mechanism;
     size_t                  d = m->columns;
-    if (m->kind == MECHANISM_CELLS)
-        return test_likelihood(job, "to another cell", draw_cells,
-                               &(struct cells_draw){.sampler = sampler, .rate = m->rate}, err);
+    bool                    is_tree = m->kind == MECHANISM_QUADTREE;
+    const struct quadtree  *tree = &job->manifest.tree;
+    struct cells_draw       cells = {.sampler = sampler, .rates = &m->rate, .levels = 1};
+    if (is_tree)
+        cells = (struct cells_draw){.sampler = sampler, .rates = tree->rates, .levels = tree->levels};
+    if (m->kind == MECHANISM_CELLS || is_tree)
+        return test_likelihood(job, "to another cell", draw_cells, &cells, err);
     double              *shift = ARENA_NEW(&job->arena, double, d);
     struct audit_release release = {.plan = m,
                                     .shift = shift,
@@ -190,8 +198,9 @@ static enum status attack_known_rows(struct job *job, struct audit_matrix X, str
 
 static enum status attack_matrix(struct job *job, struct error *err)
 {
-    uint64_t seed = 0;
-    if (job->manifest.mechanism.kind == MECHANISM_CELLS)
+    uint64_t            seed = 0;
+    enum mechanism_kind kind = job->manifest.mechanism.kind;
+    if (kind == MECHANISM_CELLS || kind == MECHANISM_QUADTREE)
         return STATUS_OK; /* its rows are centres of public cells */
     TRY(random_bytes(&seed, sizeof seed, err));
     TRY(arrange_rows(job, err));

@@ -229,6 +229,7 @@ static void add(struct sum *sum, const struct ledger_entry *entry)
     }
     switch (mechanism_find(entry->mechanism)) {
     case MECHANISM_CELLS:
+    case MECHANISM_QUADTREE:
         sum->total.epsilon += entry->epsilon;
         return;
     case MECHANISM_DISCRETE_LAPLACE:
@@ -262,8 +263,9 @@ static double epsilon_of_rho(double rho, double delta)
 
 static double distance_of(const struct ledger_entry *entry)
 {
-    bool is_of_a_distance = entry->epsilon > 0 && strcmp(entry->mechanism, mechanism_name(MECHANISM_CELLS)) != 0;
-    return is_of_a_distance ? entry->distance : 0;
+    enum mechanism_kind kind = mechanism_find(entry->mechanism);
+    bool                is_of_cells = kind == MECHANISM_CELLS || kind == MECHANISM_QUADTREE;
+    return entry->epsilon > 0 && !is_of_cells ? entry->distance : 0;
 }
 
 struct ledger_total ledger_sum(const struct ledger *ledger, const struct ledger_entry *next)

@@ -37,8 +37,8 @@ struct project_job {
     char                          manifest_path[1024], secret_path[1024], ledger_path[1040];
     /* what was made: one of the two */
     int64_t *indices;
-    double  *values, *normals; /* [rows][columns]; M */
-    size_t   clipped, empty_cells;
+    double  *values, *normals;             /* [rows][columns]; M */
+    size_t   clipped, empty_cells, blanks; /* quadtree: cards that their own leaf had no row for */
 };
 
 /* Reads the options about the mechanism and plans it: the manifest's numbers, without randomness and without a look at a
@@ -48,6 +48,10 @@ MUST_CHECK enum status project_plan(struct project_job *job, struct error *err);
 MUST_CHECK enum status project_make(struct project_job *job, struct error *err);
 /* Overwrites what is private and lies in the arena. */
 void project_wipe(struct project_job *job);
+
+/* The same two for a quadtree, of which project_make.c knows no more. */
+MUST_CHECK enum status project_tree_plan(struct project_job *job, struct error *err);
+MUST_CHECK enum status project_tree_make(struct project_job *job, struct sampler *sampler, struct error *err);
 
 /* In plain words, on standard output; warnings on standard error. */
 void project_warn(const struct project_job *job);

@@ -76,6 +76,8 @@ static enum status plan_outcomes(struct project_job *job, struct error *err)
         return usage(err, "private outcomes need both --y-range and --y-epsilon");
     if (job->manifest.mechanism.kind == MECHANISM_CELLS)
         return usage(err, "there is no proof for private outcomes together with cells");
+    if (job->manifest.mechanism.kind == MECHANISM_QUADTREE)
+        return usage(err, "private outcomes of a quadtree need blank cards, which curate cannot answer for");
     TRY(release_io_numbers("y-range", options->y_range, 2, &job->arena, &range, err));
     *outcomes = (struct mechanism_outcome){.low = range[0], .high = range[1], .epsilon = options->y_epsilon};
     outcomes->sensitivity = options->y_sensitivity > 0 ? options->y_sensitivity : (double)NAN;
@@ -125,6 +127,8 @@ static enum status plan_guaranteed(struct project_job *job, size_t dims, struct 
         m->dims = d;
     if (m->kind == MECHANISM_CELLS)
         TRY(plan_cells(job, err));
+    if (m->kind == MECHANISM_QUADTREE)
+        TRY(project_tree_plan(job, err));
     TRY(mechanism_plan(m, err));
     job->manifest.radius = options->radius;
     job->manifest.distance_raw = m->distance * options->radius / MECHANISM_NORM;
@@ -283,8 +287,10 @@ static enum status make_guaranteed(struct project_job *job, struct error *err)
 {
     struct sampler sampler;
     sampler_init(&sampler, random_draw, NULL);
-    bool        is_cells = job->manifest.mechanism.kind == MECHANISM_CELLS;
-    enum status status = is_cells ? make_cells(job, &sampler, err) : make_noisy(job, &sampler, err);
+    enum mechanism_kind kind = job->manifest.mechanism.kind;
+    enum status         status = kind == MECHANISM_CELLS      ? make_cells(job, &sampler, err)
+                                 : kind == MECHANISM_QUADTREE ? project_tree_make(job, &sampler, err)
+                                                              : make_noisy(job, &sampler, err);
     sampler_wipe(&sampler);
     sign_wipe(&sampler, sizeof sampler);
     if (status != STATUS_OK)
@@ -381,7 +387,7 @@ static enum status make_projection(struct project_job *job, struct error *err)
 enum status project_make(struct project_job *job, struct error *err)
 {
     job->secret.data_rows = job->table.n;
-    job->secret.rows = ARENA_NEW(&job->arena, uint32_t, job->table.n);
+    job->secret.rows = ARENA_NEW(&job->arena, uint32_t, job->table.n); /* no release has more candidates */
     if (job->secret.rows == NULL)
         return error_no_memory(err);
     return job->manifest.differentially_private ? make_guaranteed(job, err) : make_projection(job, err);

@@ -56,6 +56,13 @@ static void report_distance(const struct project_job *job)
                "when\nits noisy count says that it is occupied.\n");
         return;
     }
+    if (m->kind == MECHANISM_QUADTREE) {
+        printf("Protected: any change of one row, however large. Counts of %zu levels of cells carry noise; a cell is "
+               "halved\nalong every column while its noisy count says that this is worth it, and has one candidate for "
+               "each row that the\ncount says it holds.\n",
+               job->manifest.tree.levels);
+        return;
+    }
     printf(
         "Protected: a change of one row by at most Delta = %g, where the public radius is %d. In raw units, one column "
         "alone\nmay move by:\n",
@@ -77,7 +84,9 @@ static void report_outcomes(const struct project_job *job)
     const struct mechanism_outcome *y = &job->manifest.outcomes;
     if (!job->manifest.has_outcomes) {
         printf("Outcomes: sent as they are measured, without noise. What an outcome says about its row is not "
-               "protected.\n");
+               "protected%s.\n",
+               job->manifest.mechanism.kind == MECHANISM_QUADTREE ? ": the guarantee is of the cells and counts alone"
+                                                                  : "");
         return;
     }
     printf("Outcomes: cut to %g .. %g and answered once for each row with noise of standard deviation %.4g\n"
@@ -102,8 +111,9 @@ static void report_guaranteed(const struct project_job *job)
         printf(", but for an event of probability %g", m->mechanism.delta);
     printf(".\n");
     report_distance(job);
-    printf("Noise: standard deviation %.4g for each released column, in units where the radius is %d.\n",
-           sqrt(m->mechanism.variance), MECHANISM_NORM);
+    if (m->mechanism.kind != MECHANISM_QUADTREE)
+        printf("Noise: standard deviation %.4g for each released column, in units where the radius is %d.\n",
+               sqrt(m->mechanism.variance), MECHANISM_NORM);
     report_outcomes(job);
     printf(
         "Total of this release: epsilon %g, delta %g. Total for this data by the ledger: epsilon %.6g, delta %g, of a "
@@ -116,6 +126,9 @@ static void report_guaranteed(const struct project_job *job)
     if (m->mechanism.kind == MECHANISM_CELLS)
         printf("For you alone: %zu of %zu released cells hold no row of their own and are answered by a near one.\n",
                job->empty_cells, job->secret.len);
+    else if (m->mechanism.kind == MECHANISM_QUADTREE)
+        printf("For you alone: for %zu of %zu candidates their own cell has no row, and a near one answers.\n",
+               job->blanks, job->secret.len);
     else
         printf(
             "For you alone, not to be passed on: %zu of %zu rows lie outside the public radius and were moved to its "

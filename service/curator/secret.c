@@ -22,7 +22,7 @@ static json_t *row_array(const struct secret *secret)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < secret->len; i++)
-        json_array_append_new(array, json_integer(secret->rows[i]));
+        json_array_append_new(array, secret->rows[i] == SECRET_BLANK ? json_null() : json_integer(secret->rows[i]));
     return array;
 }
 
@@ -58,7 +58,10 @@ static bool take_rows(const json_t *rows, struct secret *out)
     bool  is_good = out->rows != NULL && is_seen != NULL && out->len > 0;
     for (size_t i = 0; i < out->len && is_good; i++) {
         const json_t *row = json_array_get(rows, i);
-        json_int_t    value = json_integer_value(row);
+        out->rows[i] = SECRET_BLANK;
+        if (json_is_null(row))
+            continue;
+        json_int_t value = json_integer_value(row);
         is_good = json_is_integer(row) && value >= 0 && value < (json_int_t)out->data_rows && !is_seen[value];
         if (is_good) {
             is_seen[value] = true;

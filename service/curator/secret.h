@@ -10,12 +10,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define SECRET_BLANK UINT32_MAX /* a candidate that no row answers for */
 struct secret {
     char      id[17];                 /* random; names the curator to the server */
     char      data_sha256[65];        /* of the file that was released */
     char      matrix_sha256[65];      /* of the file that was made */
     char      key[SIGN_PUBLIC_CHARS]; /* public key of the one who signed the manifest */
-    uint32_t *rows;                   /* [len] candidate -> row of the data, from 0; no row twice */
+    uint32_t *rows;                   /* [len] candidate -> row of the data, from 0, no row twice; or SECRET_BLANK */
     size_t    len, data_rows;
     /* The transform.  25 (x_j - centre_j) / (length_scales_j radius) and noise; or, without a centre,
      * z = x M dims^-1/2 (without lifting), x centred, divided by the length-scales, times scale. */

@@ -38,6 +38,7 @@
     X(curve)             \
     X(sampler)           \
     X(release)           \
+    X(quadtree)          \
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \

@@ -122,9 +122,18 @@ static struct release_manifest manifest_of(const char *mechanism, const struct s
         m.mechanism.distance = 50;
         m.mechanism.gamma = 0x1p-10;
         m.mechanism.variance = (12.5 * 12.5 + 10 * 10 + 6.25 * 6.25) / 36;
-    } else {
+    }
+    if (m.mechanism.kind == MECHANISM_QUADTREE) {
+        m.tree = (struct quadtree){.rows = 1004, .columns = 3, .epsilon = 1.25, .radius = 3.5};
+        CU_ASSERT_EQUAL_FATAL(quadtree_plan(&m.tree, &err), STATUS_OK);
+        m.mechanism.distance = 50;
+        m.mechanism.gamma = m.tree.gamma;
+    }
+    if (m.mechanism.kind != MECHANISM_CELLS) {
+        bool is_tree = m.mechanism.kind == MECHANISM_QUADTREE;
         m.has_outcomes = true;
-        m.outcomes = (struct mechanism_outcome){.low = -2.5, .high = 4, .epsilon = 0.75, .sensitivity = 3};
+        m.outcomes =
+            (struct mechanism_outcome){.low = -2.5, .high = 4, .epsilon = 0.75, .sensitivity = is_tree ? 6.5 : 3};
         CU_ASSERT_EQUAL_FATAL(mechanism_plan_outcome(&m.outcomes, &err), STATUS_OK);
     }
     m.distance_raw = m.mechanism.distance * 3.5 / 25;
@@ -133,7 +142,7 @@ static struct release_manifest manifest_of(const char *mechanism, const struct s
 }
 
 static const char *const mechanisms[] = {"discrete-laplace", "discrete-gaussian", "projected-gaussian", "cells",
-                                         "projection-only"};
+                                         "quadtree",         "projection-only"};
 enum { MECHANISMS = sizeof mechanisms / sizeof mechanisms[0] };
 
 static char *text_of(const struct release_manifest *m)
@@ -301,6 +310,11 @@ static void test_numbers(void)
         {"projected-gaussian", NUMBER(mechanism.epsilon), "/parameters/sigma"},
         {"cells", NUMBER(mechanism.variance), "/parameters/variance"},
         {"cells", NUMBER(mechanism.distance), "/parameters/distance"},
+        {"quadtree", NUMBER(mechanism.epsilon), "/parameters/rates"},
+        {"quadtree", NUMBER(mechanism.gamma), "/parameters/gamma"},
+        {"quadtree", NUMBER(mechanism.distance), "/parameters/distance"},
+        {"quadtree", NUMBER(mechanism.sensitivity), "/parameters/sensitivity"},
+        {"quadtree", NUMBER(outcomes.sensitivity), "/outcomes/sensitivity"},
         {"projection-only", NUMBER(projection.omega), "/parameters/omega"},
     };
     struct sign_key *key = known_key();
@@ -326,6 +340,18 @@ static void test_whole_numbers(void)
     m.mechanism.rate += 2; /* less noise than epsilon needs */
     CU_ASSERT_EQUAL(manifest_check_numbers(&m, &err), STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(err.path, "/parameters/rate");
+    m = manifest_of("quadtree", key);
+    CHECK_NEAR(m.total.epsilon, 1.25 + 2 * 0.75, 1e-12);
+    m.tree.rates[1] += 2;
+    CU_ASSERT_EQUAL(manifest_check_numbers(&m, &err), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.path, "/parameters/rates");
+    m = manifest_of("quadtree", key);
+    m.tree.levels--; /* the others are right */
+    CU_ASSERT_EQUAL(manifest_check_numbers(&m, &err), STATUS_INVALID);
+    m = manifest_of("quadtree", key);
+    m.rows = 1005, m.bytes = 1005 * 3 * 4 + 128;
+    CU_ASSERT_EQUAL(manifest_check_numbers(&m, &err), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.path, "/rows");
     m = manifest_of("discrete-gaussian", key);
     m.rows = 1000001; /* delta is then above 1 / rows */
     m.bytes = m.rows * m.columns * 4 + 128;

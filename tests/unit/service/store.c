@@ -646,53 +646,96 @@ static enum status load_rows(struct db_conn *conn, void *arg, struct error *err)
     return candidates_load(conn, loaded->study, &loaded->spec, &loaded->noise, loaded->arena, err);
 }
 
+/* The rest of a release's manifest, and its matrix, sent to a study that waits for one. */
+static enum status upload_release(struct world *world, const struct study *study, struct release_manifest *release,
+                                  const int32_t *indices, struct candidates_status *status)
+{
+    static unsigned char file[2048];
+    size_t               length = npy_write_header(WORLD_ROWS, WORLD_COLUMNS, NPY_I4, file);
+    memcpy(file + length, indices, WORLD_ROWS * WORLD_COLUMNS * sizeof *indices);
+    length += WORLD_ROWS * WORLD_COLUMNS * sizeof *indices;
+    struct manifest manifest = {.rows = WORLD_ROWS, .columns = WORLD_COLUMNS, .bytes = (int64_t)length, .type = NPY_I4};
+    release->differentially_private = true;
+    release->rows = WORLD_ROWS;
+    release->columns = WORLD_COLUMNS;
+    release->bytes = (int64_t)length;
+    release->dtype = NPY_I4;
+    snprintf(release->tool, sizeof release->tool, "gnomon 0");
+    snprintf(release->created_at, sizeof release->created_at, "2026-03-01");
+    snprintf(release->key, sizeof release->key, WORLD_KEY);
+    snprintf(release->signature, sizeof release->signature, "unsigned");
+    sha256_hex(file, length, manifest.sha256);
+    memcpy(release->sha256, manifest.sha256, sizeof release->sha256);
+    memset(release->dataset_tag, 'a', 64);
+    memset(manifest.dataset_tag, 'a', 64);
+    char *text = NULL;
+    CU_ASSERT_EQUAL_FATAL(manifest_text(release, &text, &world->err), STATUS_OK);
+    manifest.text = text;
+    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study->id, &manifest, status, &world->err),
+                    STATUS_OK);
+    free(text);
+    return world_upload(world, study->id, file, length, 333, status);
+}
+
 /* What the model gets of a release: gamma times the index, and the noise of the manifest. */
 static void test_integers_become_rows_on_the_lattice(void)
 {
-    struct world        *world = world_new();
-    struct study         study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0);
-    static unsigned char file[2048];
-    size_t               length = npy_write_header(WORLD_ROWS, WORLD_COLUMNS, NPY_I4, file);
-    int32_t              indices[WORLD_ROWS * WORLD_COLUMNS];
+    struct world *world = world_new();
+    struct study  study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+    int32_t       indices[WORLD_ROWS * WORLD_COLUMNS];
     for (int64_t i = 0; i < WORLD_ROWS * WORLD_COLUMNS; i++)
         indices[i] = (int32_t)(i * i * 7919 * 104729 % 30011 - 15000);
-    memcpy(file + length, indices, sizeof indices);
-    length += sizeof indices;
-    struct release_manifest release = {.differentially_private = true,
-                                       .rows = WORLD_ROWS,
-                                       .columns = WORLD_COLUMNS,
-                                       .mechanism = {.kind = MECHANISM_DISCRETE_LAPLACE,
+    struct release_manifest release = {.mechanism = {.kind = MECHANISM_DISCRETE_LAPLACE,
                                                      .epsilon = 7.5,
                                                      .distance = 2.5,
                                                      .rows = WORLD_ROWS,
                                                      .columns = WORLD_COLUMNS},
-                                       .radius = 3,
-                                       .bytes = (int64_t)length,
-                                       .dtype = NPY_I4,
-                                       .tool = "gnomon 0",
-                                       .created_at = "2026-03-01",
-                                       .key = WORLD_KEY,
-                                       .signature = "unsigned"};
-    struct manifest manifest = {.rows = WORLD_ROWS, .columns = WORLD_COLUMNS, .bytes = (int64_t)length, .type = NPY_I4};
+                                       .radius = 3};
     CU_ASSERT_EQUAL_FATAL(mechanism_plan(&release.mechanism, &world->err), STATUS_OK);
-    sha256_hex(file, length, manifest.sha256);
-    memcpy(release.sha256, manifest.sha256, sizeof release.sha256);
-    memset(release.dataset_tag, 'a', 64);
-    memset(manifest.dataset_tag, 'a', 64);
-    char *text = NULL;
-    CU_ASSERT_EQUAL_FATAL(manifest_text(&release, &text, &world->err), STATUS_OK);
-    manifest.text = text;
     struct candidates_status status;
     struct loaded            loaded = {study.id, study.spec, {0, 0}, &world->arena};
-    CU_ASSERT_EQUAL(candidates_declare(world->app, &world->caller, study.id, &manifest, &status, &world->err),
-                    STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, file, length, 333, &status), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(upload_release(world, &study, &release, indices, &status), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(db_read(world->app->db, load_rows, &loaded, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(release.mechanism.gamma, 0x1p-9);
     for (int i = 0; i < WORLD_ROWS * WORLD_COLUMNS; i++)
         CU_ASSERT_EQUAL(loaded.spec.space.rows[i], indices[i] / 512.0);
     CU_ASSERT(loaded.noise.variance == release.mechanism.variance && loaded.noise.dims == WORLD_COLUMNS);
-    free(text);
+    CU_ASSERT_PTR_NULL(loaded.spec.space.row_variances);
+    world_end(world);
+}
+
+/* Of a quadtree: each card is a row at its leaf's centre, as uncertain as the leaf is wide.  Anything else is refused. */
+static void test_leaves_become_rows(void)
+{
+    struct world           *world = world_new();
+    struct release_manifest release = {
+        .mechanism = {.kind = MECHANISM_QUADTREE, .epsilon = 3.5, .rows = 2000, .columns = WORLD_COLUMNS},
+        .tree = {.rows = 2000, .columns = WORLD_COLUMNS, .epsilon = 3.5, .radius = 3},
+        .radius = 3};
+    CU_ASSERT_EQUAL_FATAL(mechanism_plan(&release.mechanism, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(quadtree_plan(&release.tree, &world->err), STATUS_OK);
+    int32_t half = 1 << (release.tree.levels - 1), indices[WORLD_ROWS * WORLD_COLUMNS];
+    release.mechanism.gamma = release.tree.gamma;
+    release.mechanism.dims = WORLD_COLUMNS;
+    for (int is_leaves = 0; is_leaves < 2; is_leaves++) {
+        struct study             study = world_study(world, world_rows, "{\"name\":\"po-gp-ucb\"}", 0);
+        struct candidates_status status;
+        for (int32_t i = 0; i < WORLD_ROWS * WORLD_COLUMNS; i++) /* cells of levels 1 and 2, apart or within */
+            indices[i] = i < WORLD_ROWS / 2 * WORLD_COLUMNS ? -half : is_leaves ? half + half / 2 : -half / 2;
+        enum status got = upload_release(world, &study, &release, indices, &status);
+        CU_ASSERT_EQUAL(got, is_leaves ? STATUS_OK : STATUS_INVALID);
+        if (!is_leaves) {
+            CU_ASSERT_STRING_EQUAL(world->err.code, "not_a_release");
+            CU_ASSERT_EQUAL(strncmp(world->err.text, "T1:", 3), 0);
+            continue;
+        }
+        struct loaded loaded = {study.id, study.spec, {0, 0}, &world->arena};
+        CU_ASSERT_EQUAL_FATAL(db_read(world->app->db, load_rows, &loaded, &world->err), STATUS_OK);
+        CU_ASSERT(loaded.spec.space.rows[0] == -12.5 && isnan(loaded.noise.variance));
+        CU_ASSERT_EQUAL(loaded.spec.space.rows[WORLD_ROWS * WORLD_COLUMNS - 1], 18.75);
+        CHECK_NEAR(loaded.spec.space.row_variances[0], 25.0 * 25 / 12, 1e-12);
+        CHECK_NEAR(loaded.spec.space.row_variances[WORLD_ROWS - 1], 12.5 * 12.5 / 12, 1e-12);
+    }
     world_end(world);
 }
 
@@ -715,6 +758,7 @@ CU_TestInfo suite_store[] = {
     {"only the declared matrix is accepted", test_only_the_declared_matrix_is_accepted},
     {"refused uploads lock the study", test_refused_uploads_lock_the_study},
     {"integers become rows on the lattice", test_integers_become_rows_on_the_lattice},
+    {"leaves become rows", test_leaves_become_rows},
     {"candidates are suggested once each", test_candidates_are_suggested_once_each},
     CU_TEST_INFO_NULL,
 };

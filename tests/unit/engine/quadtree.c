@@ -1,0 +1,246 @@
+/* The private tree: its plan, its geometry, the law of its decks, and an attack that its noise has to withstand. */
+#include "engine/privacy/quadtree.h"
+
+#include "engine/privacy/audit.h"
+#include "tests/unit/bits.h"
+#include "tests/unit/engine/suites.h"
+
+#include <string.h>
+
+enum { N = 1777, D = 2 };
+static const double               centre[D] = {3.1, -40}, length_scales[D] = {2.385, 11};
+static const struct release_scale scale = {.centre = centre, .length_scales = length_scales, .radius = 4.7};
+
+struct fixture {
+    struct arena   arena;
+    struct rng     rng;
+    struct sampler sampler;
+    double        *rows;
+};
+
+/* Two clusters, and some rows that lie outside of the box. */
+static void setup(struct fixture *f, uint64_t seed)
+{
+    struct rng data = rng_at(17, 3, RNG_TEST);
+    arena_init(&f->arena, 1 << 22);
+    f->rng = rng_at(seed, 4, RNG_TEST);
+    sampler_init(&f->sampler, bits_of_rng, &f->rng);
+    f->rows = ARENA_NEW(&f->arena, double, N *D);
+    CU_ASSERT_FATAL(f->rows != NULL);
+    for (size_t i = 0; i < N * D; i++)
+        f->rows[i] = centre[i % D] + length_scales[i % D] * (rng_normal(&data) + (i % (2 * D) < D ? -2.3 : 1.9));
+}
+
+static struct quadtree plan_of(double epsilon)
+{
+    return (struct quadtree){.rows = N, .columns = D, .epsilon = epsilon, .radius = scale.radius};
+}
+
+/* epsilon_l ~ 2^(l/3), rounded down; depth by rows and by length-scale. */
+static void test_plan(void)
+{
+    struct quadtree tree = plan_of(1.385);
+    CU_ASSERT_EQUAL_FATAL(quadtree_plan(&tree, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL(tree.levels, 4); /* log4(1777 * 1.385 / 8) = 4.13, log2(4 * 4.7) = 4.23 */
+    CHECK_NEAR(tree.gamma, 50.0 / 32, 0);
+    double sum = 0;
+    for (size_t l = 0; l < 4; l++)
+        sum += 2 * (double)tree.rates[l] * 0x1p-32;
+    CU_ASSERT(sum <= 1.385);
+    CHECK_NEAR(sum, 1.385, 1e-8);
+    CHECK_NEAR((double)tree.rates[3] / (double)tree.rates[0], 2, 1e-8);
+    tree.radius = 1.1;
+    CU_ASSERT(quadtree_plan(&tree, NULL) == STATUS_OK && tree.levels == 2);
+    tree.radius = 1000, tree.epsilon = 0.05;
+    CU_ASSERT(quadtree_plan(&tree, NULL) == STATUS_OK && tree.levels == 1);
+    static const struct {
+        struct quadtree tree;
+        const char     *code;
+    } refused[] = {
+        {{.rows = N, .columns = D, .epsilon = 0, .radius = 3}, "bad_epsilon"},
+        {{.rows = 0, .columns = D, .epsilon = 1, .radius = 3}, "bad_size"},
+        {{.rows = N, .columns = 11, .epsilon = 1, .radius = 3}, "bad_dims"},
+        {{.rows = N, .columns = D, .epsilon = 1, .radius = 0}, "bad_scale"},
+        {{.rows = 50, .columns = 1, .epsilon = 0.1, .radius = 3}, "too_few_rows"},
+        {{.rows = 300, .columns = 9, .epsilon = 1, .radius = 3}, "too_few_rows"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct error err = {.code = ""};
+        tree = refused[i].tree;
+        CU_ASSERT(quadtree_plan(&tree, &err) == STATUS_INVALID);
+        CU_ASSERT_STRING_EQUAL(err.code, refused[i].code);
+    }
+}
+
+/* All copies of all leaves, as a matrix. */
+static size_t cards_of(const struct quadtree_leaves *leaves, int64_t *K)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < leaves->len; i++)
+        for (size_t k = 0; k < leaves->leaves[i].deck; k++)
+            memcpy(K + D * n++, leaves->indices + D * i, D * sizeof *K);
+    return n;
+}
+
+/* Every row of a leaf lies in its cell, clamped to the box; with hardly any noise every deck is the count. */
+static void test_leaves(void)
+{
+    static const double epsilons[] = {0.7, 2.385, 900};
+    for (size_t e = 0; e < 3; e++) {
+        struct fixture         f;
+        struct quadtree        tree = plan_of(epsilons[e]);
+        struct quadtree_leaves leaves;
+        static int64_t         K[N * D];
+        size_t                 in_leaves = 0;
+        setup(&f, 71 + e);
+        CU_ASSERT_EQUAL_FATAL(quadtree_grow(&tree, &(struct quadtree_data){.scale = scale, .rows = f.rows}, &f.sampler,
+                                            &f.arena, &leaves, NULL),
+                              STATUS_OK);
+        CU_ASSERT_FATAL(leaves.cards <= N && cards_of(&leaves, K) == leaves.cards);
+        CU_ASSERT(quadtree_is_partition(&tree, K, leaves.cards));
+        for (size_t i = 0; i < leaves.len; i++) {
+            const struct quadtree_leaf *leaf = &leaves.leaves[i];
+            const int64_t              *index = leaves.indices + i * D;
+            double                      side = 50 / exp2((double)quadtree_level(&tree, index));
+            CHECK_NEAR(quadtree_variance(quadtree_level(&tree, index)), side * side / 12, 1e-12);
+            for (size_t k = 0; k < leaf->rows; k++)
+                for (size_t c = 0; c < D; c++) {
+                    double x = f.rows[leaves.order[leaf->first + k] * D + c];
+                    x = fmin(fmax((x - centre[c]) / (length_scales[c] * scale.radius) * 25, -25), 25);
+                    CU_ASSERT(fabs(x - (double)index[c] * tree.gamma) <= side / 2 * (1 + 1e-12));
+                }
+            CU_ASSERT(e < 2 || leaf->deck == leaf->rows);
+            in_leaves += leaf->rows;
+        }
+        CU_ASSERT(e < 2 || (in_leaves == N && leaves.cards == N));
+        CU_ASSERT(in_leaves > N * 3 / 4 && leaves.cards > N * 3 / 4);
+        arena_fini(&f.arena);
+    }
+}
+
+static void test_bad_rows(void)
+{
+    struct fixture         f;
+    struct quadtree        tree = plan_of(1);
+    struct quadtree_leaves leaves;
+    struct error           err = {.code = ""};
+    setup(&f, 75);
+    f.rows[7 * D + 1] = NAN;
+    CU_ASSERT(quadtree_grow(&tree, &(struct quadtree_data){.scale = scale, .rows = f.rows}, &f.sampler, &f.arena,
+                            &leaves, &err) == STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.code, "not_finite");
+    struct release_scale empty = {.centre = centre, .length_scales = (const double[]){2, 0}, .radius = 3};
+    CU_ASSERT(quadtree_grow(&tree, &(struct quadtree_data){.scale = empty, .rows = f.rows}, &f.sampler, &f.arena,
+                            &leaves, &err) == STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.code, "bad_scale");
+    struct arena small;
+    arena_init(&small, 1 << 14);
+    CU_ASSERT(quadtree_grow(&tree, &(struct quadtree_data){.scale = scale, .rows = f.rows}, &f.sampler, &small, &leaves,
+                            &err) == STATUS_NO_MEMORY);
+    arena_fini(&small);
+    arena_fini(&f.arena);
+}
+
+/* What is no set of leaves: other numbers, another order, a cell within a cell, a border too far. */
+static void test_partition(void)
+{
+    struct quadtree tree = {.rows = N, .columns = 2, .epsilon = 1, .radius = 4.7, .levels = 3};
+    static const struct {
+        int64_t K[3 * 2];
+        size_t  n;
+        bool    is_good;
+    } cases[] = {
+        {{-4, -4, -4, -4, 4, -4}, 3, true},
+        {{-7, -7, -5, -7, 4, 4}, 3, true},
+        {{4, -4, -4, -4}, 2, false},
+        {{-4, -4, 4, -4, -4, -4}, 3, false},
+        {{-4, -4, -7, -7}, 2, false},
+        {{-7, -7, -4, -4}, 2, false},
+        {{-4, -2}, 1, false},
+        {{0, 0}, 1, false},
+        {{-9, -9}, 1, false},
+        {{9, 7}, 1, false},
+        {{4, 12}, 1, false},
+        {{-4, -3}, 1, false},
+        {{6, 6, 7, 7}, 2, false},
+        {{-6, -6, 6, 6}, 2, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CU_ASSERT_EQUAL(quadtree_is_partition(&tree, cases[i].K, cases[i].n), cases[i].is_good);
+    CU_ASSERT(!quadtree_is_partition(&tree, cases[0].K, 0));
+}
+
+/* Three rows and two cards: each ordered pair in a sixth of the decks.  One row and three cards: any place for it. */
+static void test_deal(void)
+{
+    enum { DEALS = 30000 };
+    static const size_t order[] = {90, 91, 92, 93, 94};
+    struct fixture      f;
+    size_t              pairs[9] = {0}, places[3] = {0}, scratch[3], cards[3];
+    setup(&f, 76);
+    for (int i = 0; i < DEALS; i++) {
+        struct quadtree_leaf leaf = {.deck = 2, .first = 1, .rows = 3};
+        CU_ASSERT_FATAL(quadtree_deal(&leaf, order, &f.sampler, scratch, cards, NULL) == STATUS_OK);
+        CU_ASSERT_FATAL(cards[0] >= 91 && cards[0] <= 93 && cards[1] >= 91 && cards[1] <= 93);
+        pairs[(cards[0] - 91) * 3 + cards[1] - 91]++;
+        leaf = (struct quadtree_leaf){.deck = 3, .first = 4, .rows = 1};
+        CU_ASSERT_FATAL(quadtree_deal(&leaf, order, &f.sampler, scratch, cards, NULL) == STATUS_OK);
+        size_t blanks = 0;
+        for (size_t k = 0; k < 3; k++) {
+            places[k] += cards[k] == 94;
+            blanks += cards[k] == QUADTREE_BLANK;
+        }
+        CU_ASSERT_FATAL(blanks == 2);
+    }
+    for (size_t k = 0; k < 9; k++)
+        CHECK_NEAR((double)pairs[k] / DEALS, k % 4 == 0 ? 0 : 1.0 / 6, 4.5 * sqrt(5.0 / 36 / DEALS));
+    for (size_t k = 0; k < 3; k++)
+        CHECK_NEAR((double)places[k] / DEALS, 1.0 / 3, 4.5 * sqrt(2.0 / 9 / DEALS));
+    arena_fini(&f.arena);
+}
+
+/* Forty rows on a line in two halves, one of them on either side; the attacker names the side by the decks. */
+struct line {
+    struct fixture f;
+    double         factor; /* of the noise's rate: 1 is right */
+    double         row[2][40];
+};
+
+static enum status draw_line(void *arg, int set, double *loss, struct error *err)
+{
+    struct line           *line = arg;
+    struct quadtree        tree = {.rows = 40, .columns = 1, .epsilon = line->factor, .radius = 0.9};
+    struct quadtree_leaves leaves;
+    struct arena_mark      mark = arena_mark(&line->f.arena);
+    TRY(quadtree_grow(&tree, &(struct quadtree_data){.scale = scale, .rows = line->row[set]}, &line->f.sampler,
+                      &line->f.arena, &leaves, err));
+    double difference = 0;
+    for (size_t i = 0; i < leaves.len; i++)
+        difference += (leaves.indices[i] < 0 ? 1 : -1) * (double)leaves.leaves[i].deck;
+    *loss = difference - 1;
+    arena_release(&line->f.arena, mark);
+    return STATUS_OK;
+}
+
+/* At epsilon 1 no count of successes may rule out epsilon 1; noise of a third is caught. */
+static void test_attack(void)
+{
+    for (int broken = 0; broken < 2; broken++) {
+        struct audit_likelihood found;
+        struct error            err = {.text = ""};
+        struct line             line = {.factor = broken ? 3 : 1};
+        setup(&line.f, 77 + (uint64_t)broken);
+        for (size_t i = 0; i < 40; i++)
+            line.row[0][i] = line.row[1][i] = i < 20 ? 2.1 : 4.1;
+        line.row[1][0] = 4.1;
+        CU_ASSERT_EQUAL_FATAL(audit_likelihood_test(draw_line, &line, 20000, &found, &err), STATUS_OK);
+        double proved = audit_epsilon_bound(&found.counts, 0);
+        CU_ASSERT(broken ? proved > 1 : proved < 1 && proved > 0.3);
+        arena_fini(&line.f.arena);
+    }
+}
+
+CU_TestInfo suite_quadtree[] = {
+    {"plan", test_plan}, {"leaves", test_leaves}, {"bad rows", test_bad_rows}, {"partition", test_partition},
+    {"deal", test_deal}, {"attack", test_attack}, CU_TEST_INFO_NULL,
+};
