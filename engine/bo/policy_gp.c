@@ -65,8 +65,7 @@ static enum status check(const struct problem *problem, struct error *err)
                          "thompson is for parameter spaces; candidates have log-ei and ucb");
     if (problem->metrics_len > 1 && problem->options[ACQUISITION] != ACQ_LOG_EI)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition", "several metrics need log-ei");
-    TRY(several_check(problem, err));
-    return policy_check_repeat(problem, problem->options[REPEAT], err);
+    return several_check(problem, err);
 }
 
 /* --- candidates --- */
@@ -128,8 +127,10 @@ static void close_session(struct session *session)
     gp_study_close(&session->study);
 }
 
-static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
 {
+    (void)policy;
     struct gp_study *study;
     *out = NULL;
     TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));

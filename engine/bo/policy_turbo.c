@@ -33,8 +33,10 @@ static void close_session(struct session *session)
     gp_study_close((struct gp_study *)session);
 }
 
-static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
 {
+    (void)policy;
     struct gp_study *study;
     *out = NULL;
     TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));

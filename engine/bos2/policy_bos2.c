@@ -47,8 +47,10 @@ static void close_session(struct session *session)
     arena_fini(&kept);
 }
 
-static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
 {
+    (void)policy;
     const double *given = problem->options;
     struct arena  kept;
     *out = NULL;

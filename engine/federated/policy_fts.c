@@ -19,6 +19,8 @@
 enum { OWN_FEATURES = 100, OWN_SAMPLES = 600, RECEIVED_SAMPLES = 2000 };
 static const double NOISE_MIN = 1e-5; /* of the own posterior: below it the features' error dominates anyway */
 
+extern const struct policy policy_dp_fts_de; /* below */
+
 struct session {
     struct gp_study  study;
     struct gp_single single;
@@ -27,11 +29,6 @@ struct session {
     struct regions   regions;
     struct fts_inbox inbox;
 };
-
-static enum status check_fts(const struct problem *problem, struct error *err)
-{
-    return policy_check_repeat(problem, problem->options[REPEAT], err);
-}
 
 static enum status check_dp(const struct problem *problem, struct error *err)
 {
@@ -69,30 +66,20 @@ static void close_session(struct session *session)
     gp_study_close((struct gp_study *)session); /* which it starts with */
 }
 
-static enum status open_session(const struct problem *problem, bool is_broadcast, struct session **out,
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
                                 struct error *err)
 {
     struct gp_study *study;
     *out = NULL;
     TRY(gp_study_open(problem, sizeof **out, problem->options[REPEAT] == 1, &study, err));
     struct session *session = (struct session *)study;
-    session->is_broadcast = is_broadcast;
+    session->is_broadcast = policy == &policy_dp_fts_de;
     enum status status = open_parts(session, err);
     if (status != STATUS_OK)
         close_session(session);
     else
         *out = session;
     return status;
-}
-
-static enum status open_fts(const struct problem *problem, struct session **out, struct error *err)
-{
-    return open_session(problem, false, out, err);
-}
-
-static enum status open_dp(const struct problem *problem, struct session **out, struct error *err)
-{
-    return open_session(problem, true, out, err);
 }
 
 static size_t bytes(const struct session *session)
@@ -405,22 +392,18 @@ static enum status residuals(struct session *session, struct arena *arena, struc
     return status;
 }
 
+/* What the two have in common. */
+#define IN_COMMON                                                                                        \
+    .spaces = SPACE_PARAMETERS, .open = open_session, .tell = tell, .ask = ask_next, .predict = predict, \
+    .residuals = residuals, .message = message, .bytes = bytes, .close = close_session
+
 const struct policy policy_fts = {
     .name = "fts",
     .help =
         "federated Thompson sampling: at times the maximum of another agent's function in place of a draw of its own; "
         "for agents of a federation",
-    .spaces = SPACE_PARAMETERS,
     .options = fts_options,
-    .check = check_fts,
-    .open = open_fts,
-    .tell = tell,
-    .ask = ask_next,
-    .predict = predict,
-    .residuals = residuals,
-    .message = message,
-    .bytes = bytes,
-    .close = close_session,
+    IN_COMMON,
 };
 
 const struct policy policy_dp_fts_de = {
@@ -428,15 +411,7 @@ const struct policy policy_dp_fts_de = {
     .help =
         "federated Thompson sampling with distributed exploration: at times the maximum of the server's noisy average "
         "of the agents' functions in place of a draw of its own; for agents of a federation",
-    .spaces = SPACE_PARAMETERS,
     .options = dp_options,
     .check = check_dp,
-    .open = open_dp,
-    .tell = tell,
-    .ask = ask_next,
-    .predict = predict,
-    .residuals = residuals,
-    .message = message,
-    .bytes = bytes,
-    .close = close_session,
+    IN_COMMON,
 };

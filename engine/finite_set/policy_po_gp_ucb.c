@@ -48,8 +48,10 @@ static struct row_policy *row_policy_of(struct session *session)
     return (struct row_policy *)session;
 }
 
-static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
 {
+    (void)policy;
     size_t                 dims = (size_t)fmax(problem->options[RELEASE_DIMS], 0); /* fmax takes the number */
     struct row_policy_rule rule = {
         .kind = &kernel_se,

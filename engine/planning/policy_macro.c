@@ -83,6 +83,8 @@ static const struct option anytime_options[] = {
     {.name = NULL},
 };
 
+extern const struct policy policy_macro_bo_anytime; /* below */
+
 struct session {
     struct arena          kept, scratch;
     const struct problem *problem;
@@ -136,7 +138,8 @@ static void close_session(struct session *s)
     arena_fini(&kept);
 }
 
-static enum status session_open(const struct problem *problem, bool is_anytime, struct session **out, struct error *err)
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
 {
     double       theta[MACRO_THETA_MAX];
     struct arena kept;
@@ -145,7 +148,7 @@ static enum status session_open(const struct problem *problem, bool is_anytime, 
     struct session *s = ARENA_NEW(&kept, struct session, 1);
     if (s == NULL)
         return error_no_memory(err);
-    *s = (struct session){.kept = kept, .problem = problem, .is_anytime = is_anytime};
+    *s = (struct session){.kept = kept, .problem = problem, .is_anytime = policy == &policy_macro_bo_anytime};
     arena_init(&s->scratch, problem->memory_bytes - problem->memory_bytes / 4);
     const struct kernel_kind *kind = kernel_kinds[(size_t)problem->options[KERNEL]];
     read_theta(problem, theta);
@@ -158,16 +161,6 @@ static enum status session_open(const struct problem *problem, bool is_anytime, 
     macro_model_init(&s->model, problem->space, &s->kept, kind, theta);
     *out = s;
     return STATUS_OK;
-}
-
-static enum status open_sampled(const struct problem *problem, struct session **out, struct error *err)
-{
-    return session_open(problem, false, out, err);
-}
-
-static enum status open_anytime(const struct problem *problem, struct session **out, struct error *err)
-{
-    return session_open(problem, true, out, err);
 }
 
 static enum status tell(struct session *s, const struct event *event, struct error *err)
@@ -502,32 +495,21 @@ static size_t bytes(const struct session *s)
     return s->kept.taken_bytes + s->scratch.taken_bytes;
 }
 
+/* What the two have in common. */
+#define IN_COMMON                                                                                                    \
+    .spaces = SPACE_GRAPH, .plans_ahead = true, .check = check, .open = open_session, .tell = tell, .ask = ask_next, \
+    .predict = predict, .bytes = bytes, .close = close_session
+
 const struct policy policy_macro_bo = {
     .name = "macro-bo",
     .help = "nonmyopic planning with macro-actions over a graph by stochastic sampling (epsilon-Macro-BO)",
-    .spaces = SPACE_GRAPH,
-    .plans_ahead = true,
     .options = sampled_options,
-    .check = check,
-    .open = open_sampled,
-    .tell = tell,
-    .ask = ask_next,
-    .predict = predict,
-    .bytes = bytes,
-    .close = close_session,
+    IN_COMMON,
 };
 
 const struct policy policy_macro_bo_anytime = {
     .name = "macro-bo-anytime",
     .help = "the same by a search between bounds that may be stopped at any time",
-    .spaces = SPACE_GRAPH,
-    .plans_ahead = true,
     .options = anytime_options,
-    .check = check,
-    .open = open_anytime,
-    .tell = tell,
-    .ask = ask_next,
-    .predict = predict,
-    .bytes = bytes,
-    .close = close_session,
+    IN_COMMON,
 };

@@ -37,10 +37,11 @@ int policy_option(const struct policy *policy, const char *name)
     return -1;
 }
 
-enum status policy_check_repeat(const struct problem *problem, double repeat, struct error *err)
+enum status policy_check(const struct policy *policy, const struct problem *problem, struct error *err)
 {
-    if (repeat != 0 && problem->space->kind == SPACE_CANDIDATES)
+    int repeat = policy_option(policy, "repeat");
+    if (repeat >= 0 && problem->options[repeat] != 0 && problem->space->kind == SPACE_CANDIDATES)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/repeat",
                          "repeat is for parameter spaces; a row of candidates is suggested once");
-    return STATUS_OK;
+    return policy->check == NULL ? STATUS_OK : policy->check(problem, err);
 }

@@ -198,10 +198,11 @@ struct policy {
     bool                 plans_ahead;        /* a proposal may take minutes */
     bool                 only_draws;         /* there is no model: a proposal takes next to no time */
     const struct option *options;
+    const void *rule; /* what tells it from others with the same functions; for its own folder.  NULL: nothing */
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
     enum status (*check)(const struct problem *, struct error *);
-    /* *out is NULL on failure.  problem and what it points to outlive the session. */
-    enum status (*open)(const struct problem *, struct session **out, struct error *);
+    /* Of the record itself.  *out is NULL on failure.  problem and what it points to outlive the session. */
+    enum status (*open)(const struct policy *, const struct problem *, struct session **out, struct error *);
     /* An event that fails (NO_MEMORY) leaves the session good for nothing but close. */
     enum status (*tell)(struct session *, const struct event *, struct error *);
     /* CONFLICT "search_space_exhausted" when nothing is left to propose; otherwise fails only for memory. */
@@ -231,9 +232,10 @@ struct policy {
 
 /* CONFLICT "no_observations": what predict, residuals and message answer before the first value. */
 enum status policy_no_values(struct error *err);
-/* The option "repeat" of the algorithms that propose points of finite spaces: INVALID on candidates. */
+/* The option "repeat" of the algorithms that propose points of finite spaces. */
 #define POLICY_REPEAT_HELP "a finite space of parameters: the same point may be suggested again"
-MUST_CHECK enum status policy_check_repeat(const struct problem *problem, double repeat, struct error *err);
+/* INVALID when the options cannot be together on this space: "repeat" on candidates, and what the policy's check refuses. */
+MUST_CHECK enum status policy_check(const struct policy *policy, const struct problem *problem, struct error *err);
 /* The index of an option in the policy's table, or -1. */
 int policy_option(const struct policy *policy, const char *name);
 

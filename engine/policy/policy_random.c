@@ -11,6 +11,8 @@
 enum { REPEAT };
 enum { DRAWS = 32 }; /* before a walk to the next unused point */
 
+extern const struct policy policy_sobol; /* below */
+
 struct session {
     struct arena          arena;
     const struct problem *problem;
@@ -29,7 +31,8 @@ static void close_session(struct session *s)
     arena_fini(&arena);
 }
 
-static enum status session_open(const struct problem *problem, bool is_sobol, struct session **out, struct error *err)
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
 {
     const struct space *space = problem->space;
     struct arena        arena;
@@ -38,7 +41,7 @@ static enum status session_open(const struct problem *problem, bool is_sobol, st
     struct session *s = ARENA_NEW(&arena, struct session, 1);
     if (s == NULL)
         return error_no_memory(err);
-    *s = (struct session){.arena = arena, .problem = problem, .is_sobol = is_sobol};
+    *s = (struct session){.arena = arena, .problem = problem, .is_sobol = policy == &policy_sobol};
     used_points_init(&s->used, &s->arena, space, problem->options[REPEAT] == 1);
     s->taken = arena_zalloc(&s->arena, space->kind == SPACE_CANDIDATES ? space->rows_len : 0, 1);
     s->unit = ARENA_NEW(&s->arena, double, space->params_len + 1);
@@ -48,16 +51,6 @@ static enum status session_open(const struct problem *problem, bool is_sobol, st
     }
     *out = s;
     return STATUS_OK;
-}
-
-static enum status open_uniform(const struct problem *problem, struct session **out, struct error *err)
-{
-    return session_open(problem, false, out, err);
-}
-
-static enum status open_sobol(const struct problem *problem, struct session **out, struct error *err)
-{
-    return session_open(problem, true, out, err);
 }
 
 static enum status tell(struct session *s, const struct event *event, struct error *err)
@@ -145,39 +138,20 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
-static enum status check(const struct problem *problem, struct error *err)
-{
-    return policy_check_repeat(problem, problem->options[REPEAT], err);
-}
+/* What the two have in common. */
+#define IN_COMMON                                                                                           \
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,  \
+    .uses_each_row_once = true, .only_draws = true, .options = options, .open = open_session, .tell = tell, \
+    .ask = ask_next, .bytes = bytes, .close = close_session
 
 const struct policy policy_random = {
     .name = "random",
     .help = "uniformly random points",
-    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
-    .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,
-    .uses_each_row_once = true,
-    .only_draws = true,
-    .options = options,
-    .check = check,
-    .open = open_uniform,
-    .tell = tell,
-    .ask = ask_next,
-    .bytes = bytes,
-    .close = close_session,
+    IN_COMMON,
 };
 
 const struct policy policy_sobol = {
     .name = "sobol",
     .help = "scrambled Sobol points",
-    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES,
-    .several_metrics = SPACE_PARAMETERS | SPACE_CANDIDATES,
-    .uses_each_row_once = true,
-    .only_draws = true,
-    .options = options,
-    .check = check,
-    .open = open_sobol,
-    .tell = tell,
-    .ask = ask_next,
-    .bytes = bytes,
-    .close = close_session,
+    IN_COMMON,
 };

@@ -229,7 +229,7 @@ static enum status open_inner(struct session *session, size_t memory_bytes, stru
                                               .memory_bytes = memory_bytes,
                                               .metrics = problem->metrics,
                                               .metrics_len = problem->metrics_len};
-    return session->gp->open(&session->inner_problem, &session->inner, err);
+    return session->gp->open(session->gp, &session->inner_problem, &session->inner, err);
 }
 
 static enum status open_parts(struct session *session, struct error *err)
@@ -257,8 +257,10 @@ static void close_session(struct session *session)
     arena_fini(&kept);
 }
 
-static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
+static enum status open_session(const struct policy *policy, const struct problem *problem, struct session **out,
+                                struct error *err)
 {
+    (void)policy;
     struct arena kept;
     *out = NULL;
     arena_init(&kept, problem->memory_bytes / 4);

@@ -156,33 +156,15 @@ static enum status weigh_draws(struct transfer_view *view, struct error *err)
     return STATUS_OK;
 }
 
-static const struct transfer_rule rule_ucb = {
-    .options = options, .acquisition = "ucb", .weigh = weigh, .combine = combine};
-static const struct transfer_rule rule_ts = {
-    .options = options, .acquisition = "thompson", .weigh = weigh_draws, .combine = combine};
-
-static enum status check(const struct problem *problem, struct error *err)
-{
-    return transfer_check(problem, err);
-}
-
-static enum status open_ucb(const struct problem *problem, struct session **out, struct error *err)
-{
-    return transfer_open(problem, &rule_ucb, out, err);
-}
-
-static enum status open_ts(const struct problem *problem, struct session **out, struct error *err)
-{
-    return transfer_open(problem, &rule_ts, out, err);
-}
+static const struct transfer_rule rule_ucb = {.acquisition = "ucb", .weigh = weigh, .combine = combine};
+static const struct transfer_rule rule_ts = {.acquisition = "thompson", .weigh = weigh_draws, .combine = combine};
 
 const struct policy policy_rm_gp_ucb = {
     .name = "rm-gp-ucb",
     .help = "learns from earlier studies: a weighted combination of their upper confidence bounds and its own, robust "
             "against studies that do not resemble it",
     .options = options,
-    .check = check,
-    .open = open_ucb,
+    .rule = &rule_ucb,
     TRANSFER_POLICY,
 };
 
@@ -190,7 +172,6 @@ const struct policy policy_rm_gp_ts = {
     .name = "rm-gp-ts",
     .help = "learns from earlier studies: as rm-gp-ucb, with functions drawn from the models",
     .options = options,
-    .check = check,
-    .open = open_ts,
+    .rule = &rule_ts,
     TRANSFER_POLICY,
 };

@@ -71,24 +71,13 @@ static double combine(const struct transfer_view *view, const struct transfer_pa
 }
 
 static const struct transfer_rule rule = {
-    .options = options, .acquisition = "log-ei", .wants_points = true, .weigh = weigh, .combine = combine};
-
-static enum status check(const struct problem *problem, struct error *err)
-{
-    return transfer_check(problem, err);
-}
-
-static enum status open_session(const struct problem *problem, struct session **out, struct error *err)
-{
-    return transfer_open(problem, &rule, out, err);
-}
+    .acquisition = "log-ei", .wants_points = true, .weigh = weigh, .combine = combine};
 
 const struct policy policy_taf = {
     .name = "taf",
     .help = "learns from earlier studies: their predicted improvements beside its own expected improvement "
             "(for comparison)",
     .options = options,
-    .check = check,
-    .open = open_session,
+    .rule = &rule,
     TRANSFER_POLICY,
 };

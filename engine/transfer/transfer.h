@@ -60,30 +60,28 @@ struct transfer_parts {
 };
 
 struct transfer_rule {
-    const struct option *options;
-    const char          *acquisition;
-    bool                 wants_points; /* y, point_mean and point_sd */
+    const char *acquisition;
+    bool        wants_points; /* y, point_mean and point_sd */
     /* Sets the outputs of the view.  A task with a factor under 1e-9 is left out. */
     enum status (*weigh)(struct transfer_view *view, struct error *err);
     /* The acquisition, in the units in which tasks are compared. */
     double (*combine)(const struct transfer_view *view, const struct transfer_parts *parts);
 };
 
-/* The functions of such a record; open needs the rule, which outlives the session. */
-MUST_CHECK enum status transfer_check(const struct problem *problem, struct error *err);
-MUST_CHECK enum status transfer_open(const struct problem *problem, const struct transfer_rule *rule,
-                                     struct session **out, struct error *err);
-enum status            transfer_tell(struct session *s, const struct event *event, struct error *err);
-enum status            transfer_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err);
-enum status            transfer_predict(struct session *s, const struct prediction *wanted, struct error *err);
-enum status            transfer_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
-                                          struct error *err);
-bool                   transfer_read_note(const void *note, size_t note_bytes, struct transfer_state *out);
-size_t                 transfer_bytes(const struct session *s);
-void                   transfer_close(struct session *s);
-#define TRANSFER_POLICY                                                                               \
-    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .uses_each_row_once = true, .tell = transfer_tell, \
-    .ask = transfer_ask, .predict = transfer_predict, .residuals = transfer_residuals,                \
+/* The functions of such a record, which has the rule beside them. */
+enum status transfer_open(const struct policy *policy, const struct problem *problem, struct session **out,
+                          struct error *err);
+enum status transfer_tell(struct session *s, const struct event *event, struct error *err);
+enum status transfer_ask(struct session *s, const struct ask *ask, struct proposal *out, struct error *err);
+enum status transfer_predict(struct session *s, const struct prediction *wanted, struct error *err);
+enum status transfer_residuals(struct session *s, struct arena *arena, struct residual **out, size_t *len,
+                               struct error *err);
+bool        transfer_read_note(const void *note, size_t note_bytes, struct transfer_state *out);
+size_t      transfer_bytes(const struct session *s);
+void        transfer_close(struct session *s);
+#define TRANSFER_POLICY                                                                                       \
+    .spaces = SPACE_PARAMETERS | SPACE_CANDIDATES, .uses_each_row_once = true, .open = transfer_open,         \
+    .tell = transfer_tell, .ask = transfer_ask, .predict = transfer_predict, .residuals = transfer_residuals, \
     .read_transfer = transfer_read_note, .bytes = transfer_bytes, .close = transfer_close
 
 #endif

@@ -17,11 +17,6 @@ static bool is_given(const struct problem *problem)
     return !isnan(values[TRANSFER_LENGTH_SCALE]) && !isnan(values[TRANSFER_VARIANCE]) && !isnan(values[TRANSFER_NOISE]);
 }
 
-enum status transfer_check(const struct problem *problem, struct error *err)
-{
-    return policy_check_repeat(problem, problem->options[TRANSFER_REPEAT], err);
-}
-
 /* ---- units ---- */
 
 struct moments {
@@ -228,7 +223,7 @@ static enum status open_parts(struct session *s, struct error *err)
     return tasks_init(s, err);
 }
 
-enum status transfer_open(const struct problem *problem, const struct transfer_rule *rule, struct session **out,
+enum status transfer_open(const struct policy *policy, const struct problem *problem, struct session **out,
                           struct error *err)
 {
     struct arena kept;
@@ -239,7 +234,7 @@ enum status transfer_open(const struct problem *problem, const struct transfer_r
         return error_no_memory(err);
     bool on_rows = problem->space->kind == SPACE_CANDIDATES;
     *s = (struct session){.problem = problem,
-                          .rule = rule,
+                          .rule = policy->rule,
                           .kept = kept,
                           .dims = on_rows ? problem->space->columns : problem->space->dims,
                           .seen = GAP_NONE,

@@ -268,7 +268,7 @@ static enum status open_session(struct agent_log *log, struct error *err)
                                 .metrics_len = study->metrics_len,
                                 .memory_bytes = ARENA_BYTES,
                                 .is_minimized = spec_sign(study) < 0};
-    return study->policy->open(problem, &log->session, err);
+    return study->policy->open(study->policy, problem, &log->session, err);
 }
 
 struct reader {

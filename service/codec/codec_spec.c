@@ -297,7 +297,7 @@ static enum status read_algorithm(struct reading *in, const json_t *json, struct
                                     .memory_bytes = SIZE_MAX,
                                     .metrics = spec->kinds,
                                     .metrics_len = spec->metrics_len};
-    return spec->policy->check != NULL ? spec->policy->check(&problem, in->err) : STATUS_OK;
+    return policy_check(spec->policy, &problem, in->err);
 }
 
 /* ---- when it is done ---- */

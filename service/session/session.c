@@ -369,7 +369,7 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
         .earlier = earlier.studies,
         .earlier_len = earlier.len,
     };
-    return live->spec.policy->open(problem, &live->session, err);
+    return live->spec.policy->open(live->spec.policy, problem, &live->session, err);
 }
 
 struct catch_up {

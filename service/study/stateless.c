@@ -101,7 +101,7 @@ static enum status ask_one(struct work *work, uint64_t number, struct trial *out
 
 static enum status open_and_tell(struct work *work, const struct problem *problem, uint64_t *number, struct error *err)
 {
-    TRY(work->request->spec.policy->open(problem, &work->session, err));
+    TRY(work->request->spec.policy->open(work->request->spec.policy, problem, &work->session, err));
     return tell_all(work->request, work->session, number, err);
 }
 

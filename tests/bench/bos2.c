@@ -162,7 +162,7 @@ static size_t search(const struct run *run, const struct variant *variant, size_
     struct problem  problem = {.space = &space, .options = options, .seed = instance, .memory_bytes = (size_t)1 << 29};
     struct session *session;
     size_t          trial = 1;
-    if (policy->open(&problem, &session, NULL) != STATUS_OK)
+    if (policy->open(policy, &problem, &session, NULL) != STATUS_OK)
         exit(2);
     while (trial <= run->budget && query(run, policy, session, trial, instance) <= 0.0)
         trial++;

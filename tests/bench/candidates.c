@@ -73,7 +73,7 @@ int main(void)
     for (int i = 0; policy->options[i].name != NULL; i++)
         options[i] = policy->options[i].fallback;
     must(space_init(&space, &err), &err);
-    must(policy->open(&problem, &session, &err), &err);
+    must(policy->open(policy, &problem, &session, &err), &err);
     for (uint64_t trial = 1; trial <= LAST; trial++) {
         double start = now_ms();
         must(policy->ask(session, &(struct ask){.trial = trial}, &p, &err), &err);

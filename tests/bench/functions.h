@@ -344,7 +344,7 @@ static inline void study_open(struct study *study, const struct function *functi
     study->problem =
         (struct problem){.space = &study->space, .options = study->options, .seed = seed, .memory_bytes = 256 << 20};
     must(space_init(&study->space, &err), &err);
-    must(policy->open(&study->problem, &study->session, &err), &err);
+    must(policy->open(policy, &study->problem, &study->session, &err), &err);
 }
 
 static inline void study_close(struct study *study)

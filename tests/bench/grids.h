@@ -133,7 +133,7 @@ static inline double best_of_study(const struct problem *problem, const struct p
     struct rng             rng = rng_at(problem->seed, 3, RNG_TEST);
     double                 best = -INFINITY;
     static struct proposal p;
-    must(policy->open(problem, &session, &err), &err);
+    must(policy->open(policy, problem, &session, &err), &err);
     for (uint64_t trial = 1; trial <= INITIAL + QUERIES; trial++) {
         must(policy->ask(session, &(struct ask){.trial = trial}, &p, &err), &err);
         struct event event = {

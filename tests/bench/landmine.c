@@ -70,7 +70,7 @@ static void run(size_t field, uint64_t seed, double (*messages)[FEATURES], doubl
     set(options, "initial", INITIAL);
     struct problem problem = {
         .space = &space, .options = options, .seed = seed * 100 + field, .memory_bytes = 64 << 20};
-    must(policy->open(&problem, &session, NULL));
+    must(policy->open(policy, &problem, &session, NULL));
     for (size_t other = 0; other < FIELDS && messages != NULL; other++)
         if (other != field)
             must(policy->tell(

@@ -145,7 +145,7 @@ static void open_study(struct study *s, uint64_t seed)
     s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 200 << 20};
     s->proposal.point = s->point;
     must(space_init(&s->space, &err), &err);
-    must(s->policy->open(&s->problem, &s->session, &err), &err);
+    must(s->policy->open(s->policy, &s->problem, &s->session, &err), &err);
 }
 
 static void tell(struct study *s, uint64_t trial)

@@ -228,7 +228,7 @@ static void begin(struct search *search, const struct table *table, const struct
     curves_init(&search->curves, &search->arena);
     *problem =
         (struct problem){.space = &search->space, .options = search->options, .seed = seed, .memory_bytes = 256u << 20};
-    must(policy->open(problem, &search->session, &err), &err);
+    must(policy->open(policy, problem, &search->session, &err), &err);
 }
 
 static struct result run(const struct table *table, const struct method *method, uint64_t seed)

@@ -165,7 +165,7 @@ static double regret_after(size_t n, uint64_t seed)
     for (int i = 0; policy->options[i].name != NULL; i++)
         options[i] = policy->options[i].fallback;
     struct problem problem = {.space = &space, .options = options, .seed = seed, .memory_bytes = 256 << 20};
-    must(policy->open(&problem, &session, &err), &err);
+    must(policy->open(policy, &problem, &session, &err), &err);
     for (uint64_t trial = 1; trial <= n + FURTHER; trial++) {
         proposal.point = x;
         proposal.note_bytes = 0;

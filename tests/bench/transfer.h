@@ -72,7 +72,7 @@ static inline void transfer_run_study(struct transfer_run *run)
     double                 point[1];
     static struct proposal proposal;
     proposal = (struct proposal){.point = point};
-    must(run->policy->open(&run->problem, &session, &err), &err);
+    must(run->policy->open(run->policy, &run->problem, &session, &err), &err);
     run->places[0] = run->first;
     transfer_tell_place(run, session, 1, run->first, NULL, &rng);
     for (size_t t = 1; t <= run->queries; t++) {

@@ -97,7 +97,7 @@ static int run_row(size_t r)
                               .memory_bytes = 1 << 28,
                               .earlier = studies,
                               .earlier_len = STUDIES};
-    must(policy->open(&problem, &session, &err), &err);
+    must(policy->open(policy, &problem, &session, &err), &err);
     proposal = (struct proposal){.point = point};
     for (uint64_t trial = 1; trial <= VALUES_OWN; trial++) {
         double ms = ask_once(policy, session, trial, &proposal);

@@ -110,7 +110,7 @@ static inline void task_run(const struct task *task, const char *name, uint64_t 
     run->len = 0;
     run->seconds = 0.0;
     task_must(space_init(&space, NULL));
-    task_must(policy->open(&problem, &session, NULL));
+    task_must(policy->open(policy, &problem, &session, NULL));
     for (uint64_t trial = 1; trial <= trials; trial++) {
         proposal.point = point;
         double start = task_clock();

@@ -69,7 +69,7 @@ static void walk_run(const struct walker *walker, const struct graph *graph, con
                                     .seed = seed,
                                     .memory_bytes = walker->memory_bytes > 0 ? walker->memory_bytes : (size_t)1 << 29};
     *out = (struct walk){.best = -INFINITY};
-    if (policy->open(&problem, &session, NULL) != STATUS_OK)
+    if (policy->open(policy, &problem, &session, NULL) != STATUS_OK)
         abort();
     for (size_t t = 1; t <= iterations; t++) {
         struct diagnostics d = {.length_scales = scales};

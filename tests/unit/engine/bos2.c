@@ -48,7 +48,7 @@ static struct study *study_new(void)
 static struct session *session_open(const struct study *s)
 {
     struct session *session = NULL;
-    CU_ASSERT_EQUAL_FATAL(s->policy->open(&s->problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &session, NULL), STATUS_OK);
     return session;
 }
 

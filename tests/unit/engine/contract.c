@@ -261,7 +261,7 @@ static void memory_in(struct world *w)
         static double   points[TRIALS][PARAMS_MAX];
         small.problem.memory_bytes = bytes;
         small.problem.options = small.options;
-        enum status status = w->policy->open(&small.problem, &session, &err);
+        enum status status = w->policy->open(w->policy, &small.problem, &session, &err);
         CU_ASSERT((session == NULL) == (status != STATUS_OK));
         for (uint64_t trial = 1; trial < TRIALS && status == STATUS_OK; trial++) {
             static struct proposal p;

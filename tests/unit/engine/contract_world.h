@@ -100,7 +100,7 @@ static bool world_init(struct world *w, const struct policy *policy, size_t spac
     w->problem.earlier_len = policy->read_transfer == NULL ? 0 : EARLIER_STUDIES;
     world_shorten(w);
     bool accepts = ((metrics_len > 1 ? policy->several_metrics : policy->spaces) & spaces[space].kind) != 0;
-    return accepts && (policy->check == NULL || policy->check(&w->problem, NULL) == STATUS_OK);
+    return accepts && policy_check(policy, &w->problem, NULL) == STATUS_OK;
 }
 
 static int choices_count(const struct option *option)
@@ -190,7 +190,7 @@ struct study {
 static struct session *session_open(const struct world *w)
 {
     struct session *session = NULL;
-    CU_ASSERT_FATAL(w->policy->open(&w->problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(w->policy->open(w->policy, &w->problem, &session, NULL) == STATUS_OK);
     return session;
 }
 

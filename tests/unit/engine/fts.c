@@ -52,8 +52,8 @@ static void agent_init(struct agent *a, const char *policy, uint64_t seed)
 
 static void agent_open(struct agent *a)
 {
-    CU_ASSERT_FATAL(a->policy->check(&a->problem, NULL) == STATUS_OK);
-    CU_ASSERT_FATAL(a->policy->open(&a->problem, &a->session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(policy_check(a->policy, &a->problem, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(a->policy->open(a->policy, &a->problem, &a->session, NULL) == STATUS_OK);
 }
 
 static double objective(const double *point)
@@ -508,7 +508,7 @@ static void test_together(void)
 static void check_refused(struct agent *a, const char *code, const char *path)
 {
     struct error err = {0};
-    CU_ASSERT(a->policy->check(&a->problem, &err) == STATUS_INVALID);
+    CU_ASSERT(policy_check(a->policy, &a->problem, &err) == STATUS_INVALID);
     CU_ASSERT(strcmp(err.code, code) == 0 && strcmp(err.path, path) == 0);
 }
 

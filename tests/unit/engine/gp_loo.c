@@ -122,7 +122,7 @@ static struct session *session_without(const struct problem *problem, const doub
 {
     const struct policy *policy = policy_find("po-gp-ucb");
     struct session      *session;
-    CU_ASSERT_EQUAL_FATAL(policy->open(problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(policy->open(policy, problem, &session, NULL), STATUS_OK);
     for (size_t i = 0; i < SEEN; i++) {
         struct event event = {.kind = EVENT_SUGGESTED, .trial = 40 - i, .row = i % (SEEN - 1)};
         if (i == left_out)
@@ -193,7 +193,7 @@ static void residuals_in_unit(double unit, struct arena *arena, struct residual 
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
     for (size_t i = 0; policy->options[i].name != NULL; i++)
         options[i] = policy->options[i].fallback;
-    CU_ASSERT_EQUAL_FATAL(policy->open(&problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(policy->open(policy, &problem, &session, NULL), STATUS_OK);
     for (uint64_t trial = 1; trial <= 14; trial++) {
         double       x = -2.5 + 0.41 * (double)trial;
         struct event event = {.kind = EVENT_SUGGESTED, .trial = trial, .point = &x, .value = unit * sin(1.3 * x)};

@@ -18,7 +18,7 @@ struct study *study_new(const struct param *params, size_t len, const double *op
         s->options[i] = options == NULL ? gp()->options[i].fallback : options[i];
     s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 64 << 20};
     s->proposal.point = s->point;
-    CU_ASSERT_EQUAL_FATAL(gp()->open(&s->problem, &s->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &s->problem, &s->session, NULL), STATUS_OK);
     return s;
 }
 
@@ -69,7 +69,7 @@ void study_check_replay(struct study *s)
     struct ask             ask = {.trial = s->trials + 1};
     a.point = x;
     b.point = y;
-    CU_ASSERT_EQUAL_FATAL(gp()->open(&s->problem, &fresh, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &s->problem, &fresh, NULL), STATUS_OK);
     for (size_t i = 0; i < s->events_len; i++)
         CU_ASSERT_EQUAL_FATAL(gp()->tell(fresh, &s->events[i], NULL), STATUS_OK);
     CU_ASSERT_EQUAL(gp()->ask(s->session, &ask, &a, NULL), STATUS_OK);

@@ -53,7 +53,7 @@ static void world_end(struct world *w)
 static struct session *session_open(const struct world *w)
 {
     struct session *session = NULL;
-    CU_ASSERT_FATAL(w->policy->open(&w->problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(w->policy->open(w->policy, &w->problem, &session, NULL) == STATUS_OK);
     for (size_t i = 0; i < w->len; i++)
         CU_ASSERT(w->policy->tell(session, &w->events[i], NULL) == STATUS_OK);
     return session;

@@ -416,7 +416,7 @@ static double ask_once(const char *policy_name, const struct setting *settings, 
         options[policy_option(policy, settings->name)] = settings->value;
     *d = (struct diagnostics){.length_scales = scales};
     proposal.point = point;
-    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
     CU_ASSERT_FATAL(policy->ask(session, &(struct ask){.trial = 1, .diagnostics = d}, &proposal, NULL) == STATUS_OK);
     policy->close(session);
     return d->acquisition_value;

@@ -18,7 +18,7 @@ static double regret_after(const char *name, const struct param *params, size_t 
         options[i] = policy->options[i].fallback;
     proposal.point = point;
     CU_ASSERT_EQUAL_FATAL(space_init(&space, NULL), STATUS_OK);
-    CU_ASSERT_EQUAL_FATAL(policy->open(&problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(policy->open(policy, &problem, &session, NULL), STATUS_OK);
     for (int t = 1; t <= trials; t++) {
         struct ask ask = {.trial = (uint64_t)t};
         CU_ASSERT_EQUAL_FATAL(policy->ask(session, &ask, &proposal, NULL), STATUS_OK);
@@ -290,7 +290,7 @@ static void test_candidates(void)
         struct session        *session;
         memset(seen, 0, sizeof seen);
         found = -INFINITY;
-        CU_ASSERT_EQUAL_FATAL(gp()->open(&problem, &session, NULL), STATUS_OK);
+        CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &problem, &session, NULL), STATUS_OK);
         for (uint64_t t = 1; t <= 35; t++) {
             struct ask ask = {.trial = t};
             CU_ASSERT_EQUAL_FATAL(gp()->ask(session, &ask, &proposal, NULL), STATUS_OK);

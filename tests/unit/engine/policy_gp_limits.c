@@ -119,10 +119,10 @@ static void test_refusals(void)
         STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(err.code, "no_observations");
     s->problem.memory_bytes = 100;
-    CU_ASSERT_EQUAL(gp()->open(&s->problem, &none, &err), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(gp()->open(gp(), &s->problem, &none, &err), STATUS_NO_MEMORY);
     CU_ASSERT_PTR_NULL(none);
     s->problem.memory_bytes = 4096;
-    CU_ASSERT_EQUAL_FATAL(gp()->open(&s->problem, &none, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(gp()->open(gp(), &s->problem, &none, &err), STATUS_OK);
     enum status status = STATUS_OK;
     for (uint64_t t = 1; status == STATUS_OK && t < 1000; t++) {
         struct event event = {.kind = EVENT_SUGGESTED, .trial = t, .point = s->point};
@@ -133,10 +133,10 @@ static void test_refusals(void)
     struct space candidates = {.kind = SPACE_CANDIDATES};
     s->problem.space = &candidates;
     s->options[ACQUISITION] = 2;
-    CU_ASSERT_EQUAL(gp()->check(&s->problem, &err), STATUS_INVALID);
+    CU_ASSERT_EQUAL(policy_check(gp(), &s->problem, &err), STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(err.path, "/algorithm/acquisition");
     s->options[ACQUISITION] = 1;
-    CU_ASSERT_EQUAL(gp()->check(&s->problem, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(policy_check(gp(), &s->problem, &err), STATUS_OK);
     s->problem.space = &s->space;
     study_free(s);
 }

@@ -116,7 +116,7 @@ static void test_policy(void)
     options[policy_option(policy, "noise_variance")] = NOISE;
     options[policy_option(policy, "mean")] = MEAN;
     options[policy_option(policy, "release_noise")] = S2; /* release_dims: the columns */
-    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
     for (size_t i = 0; i < OBSERVED; i++)
         observe(policy, session, i + 1, at[i], y[i]);
     for (size_t j = 0; j < N; j++) {

@@ -170,7 +170,7 @@ static struct session *open_session(const struct policy *policy, const struct pr
     for (size_t o = 0; policy->options[o].name != NULL; o++)
         options[o] = policy->options[o].fallback;
     CU_ASSERT_FATAL(space_init(space, NULL) == STATUS_OK);
-    CU_ASSERT_FATAL(policy->open(problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(policy->open(policy, problem, &session, NULL) == STATUS_OK);
     return session;
 }
 

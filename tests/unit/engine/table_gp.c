@@ -341,7 +341,7 @@ static struct session *open_ucb(double *options, uint64_t seed, struct problem *
 {
     struct session *session = NULL;
     *problem = (struct problem){.space = &space, .options = options, .seed = seed, .memory_bytes = 1 << 26};
-    CU_ASSERT_FATAL(policy_find("po-gp-ucb")->open(problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(policy_find("po-gp-ucb")->open(policy_find("po-gp-ucb"), problem, &session, NULL) == STATUS_OK);
     return session;
 }
 
@@ -400,7 +400,7 @@ static void test_ucb_width(void)
             double          rho = exp(-0.5 * 1.3 * 1.3 / 4), sd = sqrt(1 - rho * rho / (1 + noise));
             double          beta = 2 * log(9.0 * (double)(t * t) * 9.869604401089358 / (6 * 0.04));
             double          crossing = -0.5 + (1 + noise) / rho * sqrt(beta) * 1.5 * (1 - sd);
-            CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+            CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
             tell(session, EVENT_OBSERVED, 1, 0, crossing + side * 1e-3);
             for (size_t k = 0; k + 2 < t; k++)
                 tell(session, EVENT_OBSERVED, k + 2, 8 - k, -0.5); /* far away, as expected: says nothing */
@@ -422,7 +422,7 @@ static void test_ucb_exhausts(void)
     struct proposal     *p = &(struct proposal){0};
     bool                 seen[20] = {false};
     size_t               lowest = 0;
-    CU_ASSERT_FATAL(policy->open(&problem, &session, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
     for (uint64_t trial = 1; trial <= 20; trial++) {
         CU_ASSERT(policy->ask(session, &(struct ask){.trial = trial}, p, NULL) == STATUS_OK);
         CU_ASSERT(p->row < 20 && !seen[p->row] && (trial == 1 || p->row == lowest));

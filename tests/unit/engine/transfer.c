@@ -101,7 +101,7 @@ static void set_options(const struct policy *policy, double *options)
 static struct session *open_session(const struct policy *policy, const struct problem *problem)
 {
     struct session *session = NULL;
-    CU_ASSERT_EQUAL_FATAL(policy->open(problem, &session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(policy->open(policy, problem, &session, NULL), STATUS_OK);
     return session;
 }
 
@@ -332,7 +332,7 @@ static void test_no_such_row(void)
     set_options(policy, options);
     struct problem problem = {
         .space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 24, .earlier = &beyond, .earlier_len = 1};
-    CU_ASSERT_EQUAL(policy->open(&problem, &session, &err), STATUS_INVALID);
+    CU_ASSERT_EQUAL(policy->open(policy, &problem, &session, &err), STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(err.code, "no_such_row");
     CU_ASSERT_PTR_NULL(session);
 }

@@ -31,7 +31,7 @@ static struct study *study_new(const char *name, const struct param *params, siz
         s->options[i] = s->policy->options[i].fallback;
     s->problem = (struct problem){.space = &s->space, .options = s->options, .seed = 2385, .memory_bytes = 128 << 20};
     s->proposal.point = s->point;
-    CU_ASSERT_EQUAL_FATAL(s->policy->open(&s->problem, &s->session, NULL), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(s->policy->open(s->policy, &s->problem, &s->session, NULL), STATUS_OK);
     return s;
 }
 
