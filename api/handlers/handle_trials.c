@@ -12,6 +12,7 @@
 #include "service/study/suggest.h"
 #include "service/study/trial_pareto.h"
 #include "service/study/trial_report.h"
+#include "service/study/insight.h"
 #include "service/study/trial.h"
 
 #include <float.h>
@@ -451,5 +452,5 @@ enum status handle_predict_post(struct call *call, struct error *err)
         indexes[i] = rows == NULL ? 0 : (size_t)rows[i];
     const struct predict_request request = {
         .points = points, .rows = rows == NULL ? NULL : indexes, .len = shown->len, .metric = input->metric};
-    return trial_predict(call->app, &call->caller, call->params[0], &request, &shown->reply, err);
+    return insight_predict(call->app, &call->caller, call->params[0], &request, &shown->reply, err);
 }

@@ -29,6 +29,14 @@ void proposal_clear(struct proposal *out)
     out->mean = out->sd = NAN;
 }
 
+size_t policy_options_len(const struct policy *policy)
+{
+    size_t len = 0;
+    while (policy->options[len].name != NULL)
+        len++;
+    return len;
+}
+
 int policy_option(const struct policy *policy, const char *name)
 {
     for (int i = 0; policy->options[i].name != NULL; i++)

@@ -236,6 +236,7 @@ enum status policy_no_values(struct error *err);
 #define POLICY_REPEAT_HELP "a finite space of parameters: the same point may be suggested again"
 /* INVALID when the options cannot be together on this space: "repeat" on candidates, and what the policy's check refuses. */
 MUST_CHECK enum status policy_check(const struct policy *policy, const struct problem *problem, struct error *err);
+size_t                 policy_options_len(const struct policy *policy);
 /* The index of an option in the policy's table, or -1. */
 int policy_option(const struct policy *policy, const char *name);
 

@@ -31,26 +31,14 @@ struct check {
 };
 
 struct upload {
-    struct app                    *app;
-    struct caller                 *caller;
-    const char                    *id;
-    const struct manifest         *manifest; /* declare */
-    const struct candidates_piece *piece;    /* append */
-    struct check                  *check;    /* append, the last piece */
-    struct study                   study;
+    struct task                    task;
+    const struct manifest         *manifest;                 /* declare */
+    const struct candidates_piece *piece;                    /* append */
+    struct check                  *check;                    /* append, the last piece */
     char                           sha256[SHA256_HEX_BYTES]; /* as declared; "": a file that declares itself */
     int64_t                        attempt; /* how often what was received was dropped; UNDECLARED without a manifest */
     struct candidates_status      *out;
-    int64_t                        now_ms;
 };
-
-static enum status check_study(const struct caller *caller, const struct study *study, struct error *err)
-{
-    TRY(caller_sees(caller, "study", study->id, err));
-    if (study->spec.space.kind != SPACE_CANDIDATES)
-        return error_set(err, STATUS_CONFLICT, "not_candidates", "", "the study's space is not a set of candidates");
-    return STATUS_OK;
-}
 
 /* Locked: the last REFUSALS_MAX refusals came within an hour. */
 static enum status load_lock(struct db_conn *conn, const char *study, bool *locked, struct error *err)
@@ -72,7 +60,7 @@ static enum status load_status(struct db_conn *conn, struct upload *up, struct e
     struct db_rows rows;
     *up->out = (struct candidates_status){0};
     up->attempt = UNDECLARED;
-    TRY(db_find(conn, up->caller->arena, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(up->id))));
+    TRY(db_find(conn, up->task.caller->arena, &rows, err, SQL_CANDIDATES_GET, BIND(TEXT(up->task.id))));
     const struct row_candidates *row = row_candidates(&rows);
     if (row != NULL) {
         *up->out = (struct candidates_status){.manifest = row->manifest,
@@ -82,23 +70,22 @@ static enum status load_status(struct db_conn *conn, struct upload *up, struct e
         snprintf(up->sha256, sizeof up->sha256, "%s", row->sha256);
         up->attempt = row->attempt;
     }
-    return load_lock(conn, up->id, &up->out->locked, err);
+    return load_lock(conn, up->task.id, &up->out->locked, err);
 }
 
 static enum status begin(struct db_conn *conn, struct upload *up, struct error *err)
 {
-    TRY(spec_cache_study(up->app, conn, up->id, up->caller->arena, &up->study, err));
-    TRY(check_study(up->caller, &up->study, err));
+    TRY(task_open(conn, &up->task, err));
+    if (up->task.study.spec.space.kind != SPACE_CANDIDATES)
+        return error_set(err, STATUS_CONFLICT, "not_candidates", "", "the study's space is not a set of candidates");
     return load_status(conn, up, err);
 }
 
 static enum status log_kind(struct db_conn *conn, struct upload *up, const char *kind, const char *detail,
                             struct error *err)
 {
-    struct change change = {
-        .kind = kind, .actor = up->caller->token_id, .detail = detail, .trial = 0, .at_ms = up->now_ms};
-    TRY(rows_log(conn, &up->study, &change, err));
-    return rows_study_save(conn, &up->study, up->now_ms, err);
+    TRY(task_log(conn, &up->task, kind, 0, detail, err));
+    return task_save(conn, &up->task, err);
 }
 
 static enum status check_lock(const struct upload *up, struct error *err)
@@ -138,10 +125,10 @@ static enum status check_release(struct db_conn *conn, const struct upload *up, 
                                  struct error *err)
 {
     struct db_rows rows;
-    if (!up->study.spec.is_private)
+    if (!up->task.study.spec.is_private)
         return STATUS_OK;
-    TRY(db_find(conn, up->caller->arena, &rows, err, SQL_CANDIDATES_RELEASE_GET,
-                BIND(TEXT(up->study.spec.curator_key), TEXT(tag))));
+    TRY(db_find(conn, up->task.caller->arena, &rows, err, SQL_CANDIDATES_RELEASE_GET,
+                BIND(TEXT(up->task.study.spec.curator_key), TEXT(tag))));
     const struct row_release *row = row_release(&rows);
     return row == NULL || strcmp(row->sha256, sha256_new) == 0
                ? STATUS_OK
@@ -152,7 +139,7 @@ static enum status check_release(struct db_conn *conn, const struct upload *up, 
 
 static enum status check_manifest(const struct upload *up, const struct manifest *manifest, struct error *err)
 {
-    const struct space *space = &up->study.spec.space;
+    const struct space *space = &up->task.study.spec.space;
     if ((size_t)manifest->rows != space->rows_len || (size_t)manifest->columns != space->columns)
         return error_set(err, STATUS_INVALID, "wrong_shape", "/rows",
                          "the study was created for %zu rows and %zu columns", space->rows_len, space->columns);
@@ -160,8 +147,8 @@ static enum status check_manifest(const struct upload *up, const struct manifest
     if (manifest->bytes <= least || manifest->bytes > least + MATRIX_HEADER_MAX)
         return error_set(err, STATUS_INVALID, "wrong_shape", "/bytes",
                          "a file of this shape has %lld bytes and a header", (long long)least);
-    if (up->study.state != STUDY_AWAITING_CANDIDATES)
-        return study_refuse(&up->study, err);
+    if (up->task.study.state != STUDY_AWAITING_CANDIDATES)
+        return study_refuse(&up->task.study, err);
     return check_lock(up, err);
 }
 
@@ -171,7 +158,7 @@ static enum status add_manifest(struct db_conn *conn, struct upload *up, const s
     TRY(check_manifest(up, manifest, err));
     TRY(check_release(conn, up, manifest->dataset_tag, manifest->sha256, err));
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_ADD,
-                BIND(TEXT(up->id), TEXT(manifest->text), TEXT(manifest->sha256), INT(manifest->bytes))));
+                BIND(TEXT(up->task.id), TEXT(manifest->text), TEXT(manifest->sha256), INT(manifest->bytes))));
     *up->out = (struct candidates_status){.manifest = manifest->text, .bytes = manifest->bytes};
     memcpy(up->sha256, manifest->sha256, SHA256_HEX_BYTES);
     return log_kind(conn, up, "candidates.declared", manifest->sha256, err);
@@ -180,9 +167,9 @@ static enum status add_manifest(struct db_conn *conn, struct upload *up, const s
 /* with_manifest: also what a manifest declared, not only what a file declared by its own header. */
 static enum status forget_pieces(struct db_conn *conn, struct upload *up, bool with_manifest, struct error *err)
 {
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_DROP, BIND(TEXT(up->id))));
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, BIND(TEXT(up->id), INT(with_manifest))));
-    return db_exec(conn, NULL, err, SQL_CANDIDATES_RESTART, BIND(TEXT(up->id)));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_DROP, BIND(TEXT(up->task.id))));
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_FORGET, BIND(TEXT(up->task.id), INT(with_manifest))));
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_RESTART, BIND(TEXT(up->task.id)));
 }
 
 static enum status declare(struct db_conn *conn, void *arg, struct error *err)
@@ -201,11 +188,8 @@ static enum status declare(struct db_conn *conn, void *arg, struct error *err)
 enum status candidates_declare(struct app *app, struct caller *caller, const char *study,
                                const struct manifest *manifest, struct candidates_status *out, struct error *err)
 {
-    struct upload up = {
-        .app = app, .caller = caller, .id = study, .manifest = manifest, .out = out, .now_ms = app->now_ms()};
-    TRY(app_transact(app, caller, declare, &up, err));
-    study_cache_forget(app, study);
-    return STATUS_OK;
+    struct upload up = {.task = task_of(app, caller, study), .manifest = manifest, .out = out};
+    return task_write(&up.task, declare, err);
 }
 
 static enum status read_status(struct db_conn *conn, void *arg, struct error *err)
@@ -216,8 +200,8 @@ static enum status read_status(struct db_conn *conn, void *arg, struct error *er
 enum status candidates_status(struct app *app, struct caller *caller, const char *study, struct candidates_status *out,
                               struct error *err)
 {
-    struct upload up = {.app = app, .caller = caller, .id = study, .out = out};
-    return db_read(app->db, read_status, &up, err);
+    struct upload up = {.task = task_of(app, caller, study), .out = out};
+    return task_read(&up.task, read_status, err);
 }
 
 enum status candidates_unlock(struct db_conn *conn, const char *study, bool *was_locked, struct error *err)
@@ -306,14 +290,15 @@ enum status candidates_load(struct db_conn *conn, const char *study, struct spec
 /* A whole file for an open study needs no manifest: it declares itself by its header. */
 static enum status describe_open(const struct upload *up, struct manifest *out, struct error *err)
 {
-    if (up->study.spec.is_private || up->piece->offset != 0)
+    if (up->task.study.spec.is_private || up->piece->offset != 0)
         return error_set(err, STATUS_CONFLICT, "manifest_required", "", "post the manifest first");
     struct npy npy;
     TRY(npy_header(up->piece->bytes, up->piece->length, &npy, err));
     *out = (struct manifest){
         .rows = (int64_t)npy.rows, .columns = (int64_t)npy.columns, .bytes = up->piece->total_bytes, .type = npy.type};
-    out->text = text_format(up->caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}",
-                            npy.rows, npy.columns, (long long)up->piece->total_bytes);
+    out->text =
+        text_format(up->task.caller->arena, "{\"mechanism\":\"none\",\"rows\":%zu,\"columns\":%zu,\"bytes\":%lld}",
+                    npy.rows, npy.columns, (long long)up->piece->total_bytes);
     return out->text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
@@ -339,11 +324,11 @@ static enum status check_piece(const struct upload *up, struct error *err)
 static enum status prepare_check(struct upload *up, struct error *err)
 {
     struct check *check = up->check;
-    size_t        count = up->study.spec.space.rows_len * up->study.spec.space.columns;
+    size_t        count = up->task.study.spec.space.rows_len * up->task.study.spec.space.columns;
     check->attempt = up->attempt;
-    check->revision = up->study.revision;
+    check->revision = up->task.study.revision;
     check->matrix = (struct matrix){.want = count, .scale = 1};
-    if (up->study.spec.is_private) {
+    if (up->task.study.spec.is_private) {
         TRY(manifest_read(up->out->manifest, strlen(up->out->manifest), &check->release, err));
         if (check->release.differentially_private)
             check->matrix.integers = ARENA_NEW(&check->arena, int64_t, count);
@@ -370,7 +355,7 @@ static enum status read_whole(struct db_conn *conn, void *arg, struct error *err
     }
     TRY(check_piece(up, err));
     TRY(prepare_check(up, err));
-    enum status status = read_pieces(conn, up->id, &check->matrix, err);
+    enum status status = read_pieces(conn, up->task.id, &check->matrix, err);
     if (status == STATUS_OK)
         status = matrix_take(&check->matrix, up->piece->bytes, up->piece->length, err);
     if (status == STATUS_OK)
@@ -389,7 +374,7 @@ static enum status refuse(const char *code, const char *text, struct error *err)
 static enum status check_file(struct upload *up, struct error *err)
 {
     const struct matrix *matrix = &up->check->matrix;
-    const struct space  *space = &up->study.spec.space;
+    const struct space  *space = &up->task.study.spec.space;
     if (up->sha256[0] != '\0' && strcmp(up->check->sha256, up->sha256) != 0)
         return refuse("digest_mismatch", "the file is not the one that the manifest declares", err);
     up->check->is_declared_file = true;
@@ -406,7 +391,7 @@ static enum status check_values(struct upload *up, struct error *err)
     struct check        *check = up->check;
     const struct matrix *matrix = &check->matrix;
     bool                 is_integer = matrix->npy.type == NPY_I4 || matrix->npy.type == NPY_I8;
-    if (!up->study.spec.is_private) {
+    if (!up->task.study.spec.is_private) {
         if (is_integer)
             return refuse("not_npy", "not an .npy file that is accepted: it has integers", err);
         return matrix->is_finite ? STATUS_OK : refuse("not_finite", "the file holds a number that is not finite", err);
@@ -439,15 +424,15 @@ static enum status check_values(struct upload *up, struct error *err)
 /* Sets check->is_refused when the file, not the request, is what is wrong. */
 static enum status check_whole(struct upload *up, struct error *err)
 {
-    TRY(slots_enter(up->app->compute, up->app, up->caller, err));
-    enum status status = db_read(up->app->db, read_whole, up, err);
+    TRY(slots_enter(up->task.app->compute, up->task.app, up->task.caller, err));
+    enum status status = db_read(up->task.app->db, read_whole, up, err);
     if (status == STATUS_OK) {
         status = check_file(up, err);
         if (status == STATUS_OK)
             status = check_values(up, err);
         up->check->is_refused = status == STATUS_INVALID;
     }
-    slots_leave(up->app->compute);
+    slots_leave(up->task.app->compute);
     return status;
 }
 
@@ -455,22 +440,22 @@ static enum status finish(struct db_conn *conn, struct upload *up, struct error 
 {
     const char *sha256_found = up->check->sha256;
     up->out->complete = true;
-    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, BIND(TEXT(up->id), INT(up->out->received_bytes), INT(1))));
-    if (up->study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
-        TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
-                    BIND(TEXT(up->id), TEXT(study_state_names[STUDY_ACTIVE]), TEXT(NULL), INT(up->now_ms))));
-    if (up->study.spec.is_private) {
+    TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED,
+                BIND(TEXT(up->task.id), INT(up->out->received_bytes), INT(1))));
+    if (up->task.study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
+        TRY(task_set_state(conn, &up->task, STUDY_ACTIVE, NULL, NULL, err));
+    if (up->task.study.spec.is_private) {
         const char *tag = up->check->release.dataset_tag;
         TRY(check_release(conn, up, tag, sha256_found, err));
         TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RELEASE_PUT,
-                    BIND(TEXT(up->study.spec.curator_key), TEXT(tag), TEXT(sha256_found))));
+                    BIND(TEXT(up->task.study.spec.curator_key), TEXT(tag), TEXT(sha256_found))));
     }
     return log_kind(conn, up, "candidates.received", sha256_found, err);
 }
 
 static bool is_as_checked(const struct upload *up)
 {
-    return up->attempt == up->check->attempt && up->study.revision == up->check->revision;
+    return up->attempt == up->check->attempt && up->task.study.revision == up->check->revision;
 }
 
 static enum status append(struct db_conn *conn, void *arg, struct error *err)
@@ -486,11 +471,12 @@ static enum status append(struct db_conn *conn, void *arg, struct error *err)
     }
     TRY(check_piece(up, err));
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_PIECE_ADD,
-                BIND(TEXT(up->id), INT(up->piece->offset), BLOB(up->piece->bytes, up->piece->length))));
+                BIND(TEXT(up->task.id), INT(up->piece->offset), BLOB(up->piece->bytes, up->piece->length))));
     up->out->received_bytes += (int64_t)up->piece->length;
     if (up->check != NULL)
         return finish(conn, up, err);
-    return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED, BIND(TEXT(up->id), INT(up->out->received_bytes), INT(0)));
+    return db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED,
+                   BIND(TEXT(up->task.id), INT(up->out->received_bytes), INT(0)));
 }
 
 /* What was received of the file whose end was refused, unless someone else has ended it well or begun another.  A
@@ -502,9 +488,9 @@ static enum status drop(struct db_conn *conn, void *arg, struct error *err)
     if (up->out->manifest == NULL || up->out->complete || up->attempt != up->check->attempt)
         return STATUS_OK;
     up->out->received_bytes = 0;
-    bool is_private = up->study.spec.is_private;
+    bool is_private = up->task.study.spec.is_private;
     if (is_private)
-        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_REFUSE, BIND(TEXT(up->id), INT(steady_ms(up->app)))));
+        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_REFUSE, BIND(TEXT(up->task.id), INT(steady_ms(up->task.app)))));
     return forget_pieces(conn, up, is_private && up->check->is_declared_file, err);
 }
 
@@ -513,13 +499,9 @@ enum status candidates_append(struct app *app, struct caller *caller, const char
 {
     struct check  check = {.is_refused = false};
     bool          is_last = piece->offset + (int64_t)piece->length == piece->total_bytes;
-    struct upload up = {.app = app,
-                        .caller = caller,
-                        .id = study,
-                        .piece = piece,
-                        .check = is_last ? &check : NULL,
-                        .out = out,
-                        .now_ms = app->now_ms()};
+    struct upload up = {
+        .task = task_of(app, caller, study), .piece = piece, .check = is_last ? &check : NULL, .out = out};
+    TRY(caller_sees(caller, "study", study, err));
     arena_init(&check.arena, app->options.session_bytes);
     enum status status = is_last ? check_whole(&up, err) : STATUS_OK;
     if (status == STATUS_OK)

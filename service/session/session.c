@@ -319,11 +319,9 @@ static enum status tell_log(struct db_conn *conn, struct live *live, struct erro
 static enum status fill_option(struct live *live, const char *name, double value, struct error *err)
 {
     int    option = policy_option(live->spec.policy, name);
-    size_t len = 0;
+    size_t len = policy_options_len(live->spec.policy);
     if (option < 0 || isnan(value) || !isnan(live->spec.options[option]))
         return STATUS_OK;
-    while (live->spec.policy->options[len].name != NULL)
-        len++;
     double *options = ARENA_NEW(&live->arena, double, len);
     if (options == NULL)
         return error_no_memory(err);

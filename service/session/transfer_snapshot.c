@@ -241,17 +241,18 @@ static enum status store_one(struct db_conn *conn, const char *study, const stru
                         BLOB(data->values, data->n * sizeof *data->values)));
 }
 
-enum status transfer_store(struct db_conn *conn, const struct study *study, const struct transfer_sources *sources,
-                           const struct change *change, struct error *err)
+enum status transfer_store(struct db_conn *conn, const struct task *task, const struct transfer_sources *sources,
+                           struct error *err)
 {
-    size_t width = study->spec.space.kind == SPACE_CANDIDATES ? 1 : study->spec.space.params_len;
+    const struct space *space = &task->study.spec.space;
+    size_t              width = space->kind == SPACE_CANDIDATES ? 1 : space->params_len;
     for (size_t i = 0; i < sources->len; i++) {
         const char *source = sources->sources[i].study;
-        TRY(store_one(conn, study->id, sources, i, width, err));
+        TRY(store_one(conn, task->study.id, sources, i, width, err));
         if (source != NULL)
             TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                        BIND(INT(change->at_ms), TEXT("study.shared"), TEXT(source), INT(0), INT(0),
-                             TEXT(change->actor), TEXT(study->id))));
+                        BIND(INT(task->now_ms), TEXT("study.shared"), TEXT(source), INT(0), INT(0),
+                             TEXT(task->caller->token_id), TEXT(task->study.id))));
     }
     return STATUS_OK;
 }
@@ -320,10 +321,7 @@ enum status transfer_load(struct db_conn *conn, const char *study, const struct 
 /* ---- for people ---- */
 
 struct look {
-    struct app           *app;
-    struct caller        *caller;
-    const char           *id;
-    const struct spec    *spec; /* NULL: the study's own */
+    struct task           task;
     struct transfer_page *out;
     int64_t               after, limit;
 };
@@ -333,14 +331,14 @@ static enum status add_item(const struct row_trial_note *row, struct look *work,
 {
     struct transfer_page *page = work->out;
     size_t                len = page->sources.len;
-    if (!work->spec->policy->read_transfer(row->note.bytes, row->note.length, state) || state->len != len)
+    if (!work->task.study.spec.policy->read_transfer(row->note.bytes, row->note.length, state) || state->len != len)
         return STATUS_OK;
     struct transfer_item *item = &page->items[page->len];
     *item = (struct transfer_item){.trial = row->number,
                                    .rounds = (int64_t)state->rounds,
                                    .nu = state->nu,
-                                   .weights = ARENA_NEW(work->caller->arena, double, len),
-                                   .gaps = ARENA_NEW(work->caller->arena, double, len)};
+                                   .weights = ARENA_NEW(work->task.caller->arena, double, len),
+                                   .gaps = ARENA_NEW(work->task.caller->arena, double, len)};
     if (item->weights == NULL || item->gaps == NULL)
         return error_no_memory(err);
     memcpy(item->weights, state->weights, len * sizeof *item->weights);
@@ -351,42 +349,40 @@ static enum status add_item(const struct row_trial_note *row, struct look *work,
 
 static enum status read_items(struct db_conn *conn, struct look *work, struct error *err)
 {
-    struct transfer_state *state = ARENA_NEW(work->caller->arena, struct transfer_state, 1);
+    struct transfer_state *state = ARENA_NEW(work->task.caller->arena, struct transfer_state, 1);
     struct transfer_page  *page = work->out;
     int64_t                seen = 0, last = work->after;
-    page->items = ARENA_NEW(work->caller->arena, struct transfer_item, (size_t)work->limit);
+    page->items = ARENA_NEW(work->task.caller->arena, struct transfer_item, (size_t)work->limit);
     if (state == NULL || page->items == NULL)
         return error_no_memory(err);
     struct db_rows rows =
-        db_query(conn, NULL, err, SQL_META_NOTES, BIND(TEXT(work->id), INT(work->after), INT(work->limit + 1)));
+        db_query(conn, NULL, err, SQL_META_NOTES, BIND(TEXT(work->task.id), INT(work->after), INT(work->limit + 1)));
     while (db_next(&rows) && seen++ < work->limit) {
         last = row_trial_note(&rows)->number;
         rows.status = add_item(row_trial_note(&rows), work, state, err);
     }
     if (rows.has_row)
-        rows.status = page_next(work->caller->arena, last, &page->next_cursor, err);
+        rows.status = page_next(work->task.caller->arena, last, &page->next_cursor, err);
     return db_done(&rows);
 }
 
 static enum status history(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct look *work = arg;
-    struct study study;
-    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &study, err));
-    if (study.spec.policy->read_transfer == NULL)
+    struct look       *work = arg;
+    const struct spec *spec = &work->task.study.spec;
+    TRY(task_open(conn, &work->task, err));
+    if (spec->policy->read_transfer == NULL)
         return error_set(err, STATUS_CONFLICT, "no_earlier_studies", "", "the algorithm %s learns from no other study",
-                         study.spec.policy->name);
-    work->spec = &study.spec;
-    TRY(read_all(conn, work->id, work->spec, work->caller->arena, &work->out->sources, err));
+                         spec->policy->name);
+    TRY(read_all(conn, work->task.id, spec, work->task.caller->arena, &work->out->sources, err));
     return read_items(conn, work, err);
 }
 
 enum status transfer_history(struct app *app, struct caller *caller, const char *study, const struct page *page,
                              struct transfer_page *out, struct error *err)
 {
-    struct look work = {.app = app, .caller = caller, .id = study, .out = out, .limit = page_limit(page->limit)};
+    struct look work = {.task = task_of(app, caller, study), .out = out, .limit = page_limit(page->limit)};
     *out = (struct transfer_page){0};
-    TRY(caller_sees(caller, "study", study, err));
     TRY(page_after(page->cursor, &work.after, err));
-    return db_read(app->db, history, &work, err);
+    return task_read(&work.task, history, err);
 }

@@ -7,6 +7,7 @@
 #include "service/base/page.h"
 #include "service/app/app.h"
 #include "service/model/study.h"
+#include "service/store/task.h"
 
 /* The snapshot of one earlier study. */
 struct transfer_source {
@@ -29,12 +30,9 @@ struct transfer_sources {
 MUST_CHECK enum status transfer_collect(struct app *app, struct caller *caller, const struct spec *new,
                                         struct transfer_sources *out, struct error *err);
 
-/* Within a transaction: stores the snapshot of a study, and logs with each earlier study who copied it (actor and time
- * of change). */
-struct change;
-MUST_CHECK enum status transfer_store(struct db_conn *conn, const struct study *study,
-                                      const struct transfer_sources *sources, const struct change *change,
-                                      struct error *err);
+/* Within a transaction: stores the snapshot of the task's study, and logs with each earlier study who copied it. */
+MUST_CHECK enum status transfer_store(struct db_conn *conn, const struct task *task,
+                                      const struct transfer_sources *sources, struct error *err);
 
 /* The snapshot, for a session; on candidates after the matrix, which must be the one that it is about.
  * Errors: CONFLICT "earlier_matrix_differs". */

@@ -2,10 +2,7 @@
 #include "service/store/rows.h"
 
 #include "service/codec/codec_spec.h"
-#include "service/codec/codec_trial.h"
-#include "service/base/log.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,15 +96,21 @@ enum status rows_trial(const struct row_trial *row, struct trial *out, struct er
     return STATUS_OK;
 }
 
-enum status rows_trial_get(struct db_conn *conn, const char *study, int64_t trial, struct arena *arena,
-                           struct trial *out, struct error *err)
+enum status rows_trial_get(struct db_conn *conn, const struct task *task, int64_t trial, struct trial *out,
+                           struct error *err)
 {
     struct db_rows rows;
-    TRY(db_find(conn, arena, &rows, err, SQL_TRIAL_GET, BIND(TEXT(study), INT(trial))));
+    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_TRIAL_GET, BIND(TEXT(task->id), INT(trial))));
     const struct row_trial *row = row_trial(&rows);
     return row != NULL ? rows_trial(row, out, err)
                        : error_set(err, STATUS_NOT_FOUND, "trial_not_found", "/trial", "there is no trial %lld",
                                    (long long)trial);
+}
+
+enum status rows_refuse(const struct trial *trial, const char *code, struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, code, "", "trial %lld is %s", (long long)trial->number,
+                     trial_state_names[trial->state]);
 }
 
 enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err)
@@ -150,73 +153,15 @@ enum status rows_trials(struct db_rows rows, struct trial **out, size_t *len, st
     return db_done(&rows);
 }
 
-static bool is_possible(const struct space *space, const struct trial *trial, const double *fixed)
-{
-    if (space->kind == SPACE_CANDIDATES)
-        return trial->point == NULL && trial->row >= 0 && trial->row < (int64_t)space->rows_len;
-    if (trial->point == NULL || !space_nearly_has(space, trial->point, CODEC_ROUNDING_SLACK))
-        return false;
-    for (size_t i = 0; fixed != NULL && i < space->params_len; i++)
-        if (!isnan(fixed[i]) && trial->point[i] != fixed[i])
-            return false;
-    return true;
-}
-
-enum status rows_impossible(struct app *app, const struct study *study, const struct trial *trial, struct error *err)
-{
-    atomic_fetch_add(&app->counters.impossible_points, 1);
-    log_event(LOG_ERROR, "impossible_point", "study=%s trial=%lld algorithm=%s", study->id, (long long)trial->number,
-              trial->model.policy == NULL ? "none" : trial->model.policy);
-    return error_set(err, STATUS_INTERNAL, "impossible_point", "",
-                     "trial %lld would not lie in the space: nothing was stored", (long long)trial->number);
-}
-
-enum status rows_trial_add(struct db_conn *conn, struct app *app, struct study *study, const struct new_trial *new,
-                           struct error *err)
-{
-    const struct space *space = &study->spec.space;
-    const struct trial *trial = new->trial;
-    bool                is_row = space->kind == SPACE_CANDIDATES;
-    if (!is_possible(space, trial, new->fixed))
-        return rows_impossible(app, study, trial, err);
-    size_t bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
-    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD,
-                BIND(TEXT(study->id), INT(trial->number), TEXT(trial_state_names[trial->state]),
-                     BLOB(trial->point, bytes), INT(is_row ? trial->row : (int64_t)-1), TEXT(trial->worker),
-                     INT(trial->lease_ms), TEXT(trial->external_id), TEXT(trial->model.policy),
-                     TEXT(trial->model.fallback), INT(trial->model.revision), INT(trial->model.observations),
-                     REAL(trial->model.mean), REAL(trial->model.sd), REAL(trial->model.milliseconds),
-                     BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics))));
-    rows_count(study, TRIAL_STATE_COUNT, trial->state);
-    return STATUS_OK;
-}
-
-enum status rows_trial_finish(struct db_conn *conn, const char *study, int64_t trial, const struct trial_end *end,
-                              struct error *err)
-{
-    const struct observation *item = end->item;
-#define BIND_D(name)           REAL(item->name),
-#define BIND_S(name)           TEXT(item->name),
-#define BIND_ONE(name, letter) BIND_##letter(name)
-    return db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
-                   BIND(TEXT(study), INT(trial), TEXT(trial_state_names[end->state]), TEXT(item->external_id),
-                        INT(end->at_ms), BLOB(item->values, item->values == NULL ? 0 : end->value_bytes),
-                        INT(end->is_feasible), TRIAL_RESULT(BIND_ONE)));
-#undef BIND_ONE
-#undef BIND_D
-#undef BIND_S
-}
-
-enum status rows_curve(struct db_conn *conn, const char *study, struct arena *arena, struct trial *trial,
-                       struct error *err)
+enum status rows_curve(struct db_conn *conn, const struct task *task, struct trial *trial, struct error *err)
 {
     void          *points = NULL;
     size_t         room = 0, *len = &trial->curve_len;
     struct db_rows rows =
-        db_query(conn, NULL, err, SQL_MEASUREMENT_LIST, BIND(TEXT(study), INT(trial->number), INT(trial->lease)));
+        db_query(conn, NULL, err, SQL_MEASUREMENT_LIST, BIND(TEXT(task->id), INT(trial->number), INT(trial->lease)));
     for (*len = 0; db_next(&rows); ++*len) {
         const struct row_measurement *row = row_measurement(&rows);
-        if (grow(arena, &points, *len, &room, sizeof(struct curve_point)))
+        if (grow(task->caller->arena, &points, *len, &room, sizeof(struct curve_point)))
             ((struct curve_point *)points)[*len] =
                 (struct curve_point){.step = row->step, .at_ms = row->at_ms, .value = row->value};
         else
@@ -237,54 +182,4 @@ enum status rows_check_row(struct db_conn *conn, const struct study *study, int6
     return taken == NULL ? STATUS_OK
                          : error_set(err, STATUS_CONFLICT, "row_taken", path, "row %lld already is trial %lld",
                                      (long long)row, (long long)taken->number);
-}
-
-enum status rows_log(struct db_conn *conn, struct study *study, const struct change *change, struct error *err)
-{
-    study->revision++;
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(change->at_ms), TEXT(change->kind), TEXT(study->id), INT(study->revision),
-                        INT(change->trial), TEXT(change->actor), TEXT(change->detail)));
-}
-
-void rows_count(struct study *study, enum trial_state from, enum trial_state to)
-{
-    if (from == TRIAL_STATE_COUNT)
-        study->trials_total++;
-    else
-        study->trials[from]--;
-    study->trials[to]++;
-}
-
-int64_t rows_allowance(const struct study *study)
-{
-    int64_t given_back = study->trials[TRIAL_FAILED] + study->trials[TRIAL_ABANDONED];
-    int64_t used = study->trials_total - given_back - study->imported;
-    return study->budget_trials == 0 ? INT64_MAX : used < study->budget_trials ? study->budget_trials - used : 0;
-}
-
-enum status rows_complete_if_spent(struct db_conn *conn, struct study *study, const char *actor, int64_t now_ms,
-                                   struct error *err)
-{
-    const int64_t *trials = study->trials;
-    int64_t finished = trials[TRIAL_COMPLETED] + trials[TRIAL_INFEASIBLE] + trials[TRIAL_STOPPED] - study->imported;
-    int64_t open = trials[TRIAL_QUEUED] + trials[TRIAL_RUNNING];
-    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
-        return STATUS_OK;
-    struct change change = {
-        .kind = "study.completed", .actor = actor, .detail = "budget_exhausted", .trial = 0, .at_ms = now_ms};
-    TRY(db_exec(
-        conn, NULL, err, SQL_STUDY_STATE,
-        BIND(TEXT(study->id), TEXT(study_state_names[STUDY_COMPLETED]), TEXT("budget_exhausted"), INT(now_ms))));
-    return rows_log(conn, study, &change, err);
-}
-
-enum status rows_study_save(struct db_conn *conn, const struct study *study, int64_t at_ms, struct error *err)
-{
-    const int64_t *trials = study->trials;
-    return db_exec(conn, NULL, err, SQL_STUDY_COUNT,
-                   BIND(TEXT(study->id), INT(study->revision), INT(study->trials_total), INT(trials[TRIAL_QUEUED]),
-                        INT(trials[TRIAL_RUNNING]), INT(trials[TRIAL_COMPLETED]), INT(trials[TRIAL_FAILED]),
-                        INT(trials[TRIAL_INFEASIBLE]), INT(trials[TRIAL_ABANDONED]), INT(trials[TRIAL_STOPPED]),
-                        INT(at_ms), INT(study->imported)));
 }

@@ -25,10 +25,11 @@ static enum status check_study(const struct federation *federation, const struct
     return STATUS_OK;
 }
 
-static enum status take_seat(struct db_conn *conn, const struct caller *caller, struct federation *federation,
-                             const struct study *study, int64_t *seat, struct error *err)
+static enum status take_seat(struct db_conn *conn, const struct task *task, struct federation *federation,
+                             int64_t *seat, struct error *err)
 {
-    int64_t changes = 0;
+    const struct study *study = &task->study;
+    int64_t             changes = 0;
     if (*seat > 0) {
         TRY(db_exec(conn, &changes, err, SQL_FEDERATION_AGENT_HOST,
                     BIND(TEXT(federation->id), INT(*seat), TEXT(study->id))));
@@ -37,32 +38,31 @@ static enum status take_seat(struct db_conn *conn, const struct caller *caller, 
                                         "seat %lld is not registered, or another study has it", (long long)*seat);
     }
     struct federation_agent agent = {.name = study->name, .token_id = "", .study = study->id};
-    TRY(federation_seat(conn, federation, &agent, caller->token_id, study->created_ms, err));
+    TRY(federation_seat(conn, federation, &agent, task->caller->token_id, task->now_ms, err));
     *seat = agent.seat;
     return STATUS_OK;
 }
 
-enum status federation_host(struct db_conn *conn, const struct caller *caller, const struct study_new *new,
-                            struct study *out, const char **spec_text, struct error *err)
+enum status federation_host(struct db_conn *conn, struct task *task, const struct study_new *new,
+                            const char **spec_text, struct error *err)
 {
+    struct spec      *spec = &task->study.spec;
+    struct arena     *arena = task->caller->arena;
     struct federation federation;
-    enum status       status = federation_get(conn, new->spec.federation, caller->arena, &federation, err);
+    enum status       status = federation_get(conn, new->spec.federation, arena, &federation, err);
     if (status == STATUS_NOT_FOUND)
         return error_set(err, STATUS_INVALID, "federation_not_found", "/algorithm/federation",
                          "there is no such federation");
     TRY(status);
     TRY(check_study(&federation, &new->spec, err));
-    size_t len = 0;
-    while (new->spec.policy->options[len].name != NULL)
-        len++;
-    double *options = ARENA_NEW(caller->arena, double, len);
+    double *options = ARENA_NEW(arena, double, policy_options_len(spec->policy));
     if (options == NULL)
         return error_no_memory(err);
-    out->spec.agent = new->spec.agent;
-    TRY(take_seat(conn, caller, &federation, out, &out->spec.agent, err));
-    federation_options(&federation.spec, out->spec.agent, options);
-    out->spec.options = options;
-    *spec_text = codec_federation_study_text(&out->spec, caller->arena);
+    spec->agent = new->spec.agent;
+    TRY(take_seat(conn, task, &federation, &spec->agent, err));
+    federation_options(&federation.spec, spec->agent, options);
+    spec->options = options;
+    *spec_text = codec_federation_study_text(spec, arena);
     return *spec_text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
@@ -118,15 +118,12 @@ static enum status send_open(struct sync *sync, struct error *err)
 static enum status log_received(struct db_conn *conn, void *arg, struct error *err)
 {
     struct sync *sync = arg;
-    struct study study;
+    struct task  task = task_of(sync->app, sync->caller, sync->live->study);
     char         detail[64];
-    int64_t      now_ms = sync->app->now_ms();
     snprintf(detail, sizeof detail, "%s %lld", sync->live->spec.federation, (long long)sync->federation.round - 1);
-    TRY(rows_study_get(conn, sync->live->study, sync->caller->arena, &study, err));
-    struct change change = {
-        .kind = "federation.received", .actor = sync->caller->token_id, .detail = detail, .trial = 0, .at_ms = now_ms};
-    TRY(rows_log(conn, &study, &change, err));
-    return rows_study_save(conn, &study, now_ms, err);
+    TRY(task_open(conn, &task, err));
+    TRY(task_log(conn, &task, "federation.received", 0, detail, err));
+    return task_save(conn, &task, err);
 }
 
 enum status federation_host_sync(struct app *app, struct caller *caller, struct live *live, struct error *err)

@@ -7,12 +7,13 @@
 #include "service/federation/federation.h"
 #include "service/model/study.h"
 #include "service/session/session.h"
+#include "service/store/task.h"
 
-/* Gives a new study its seat, inside the transaction that creates it: options, seat and text of the specification are
+/* Gives a new study, the task's, its seat, inside the transaction that creates it: options, seat and text of the specification are
  * those that the federation says.  INVALID "federation_not_found", "wrong_algorithm", "wrong_space",
  * "bad_combination"; CONFLICT "federation_full", "seat_taken". */
-MUST_CHECK enum status federation_host(struct db_conn *conn, const struct caller *caller, const struct study_new *new,
-                                       struct study *out, const char **spec_text, struct error *err);
+MUST_CHECK enum status federation_host(struct db_conn *conn, struct task *task, const struct study_new *new,
+                                       const char **spec_text, struct error *err);
 
 /* Before a proposal, with the session locked and caught up: sends for the open round, once, and takes the newest
  * broadcast into the study's log.  Waits for nobody.  A federation that is over or gone is no error. */

@@ -1,4 +1,4 @@
-/* Importances, slices and residuals: each takes the study's session alone, as a prediction does. */
+/* Predictions, importances, slices and residuals: each takes the study's session alone. */
 #include "service/study/insight.h"
 
 #include "service/app/slots.h"
@@ -7,6 +7,7 @@
 #include "service/study/study.h"
 #include "service/study/trial.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,13 +23,16 @@ struct work {
     size_t metric;
 };
 
+static enum status run_residuals(struct work *work, struct error *err);
+
 static enum status run_locked(struct work *work, struct error *err)
 {
     TRY(session_catch_up(work->app, work->caller, work->app->compute, work->live, err));
     const struct policy *policy = work->live->spec.policy;
-    if (policy->predict == NULL || policy->residuals == NULL)
+    const struct graph  *graph = work->live->spec.space.graph; // may have prior observations
+    if (policy->predict == NULL || (policy->residuals == NULL && work->run == run_residuals))
         return error_set(err, STATUS_CONFLICT, "no_model", "", "the algorithm %s has no model", policy->name);
-    if (work->live->observations == 0)
+    if (work->live->observations == 0 && (graph == NULL || graph->prior_len == 0))
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
     TRY(slots_enter(work->app->compute, work->app, work->caller, err));
     if (policy->show != NULL)
@@ -46,6 +50,53 @@ static enum status run(struct work *work, const char *id, struct error *err)
     enum status status = run_locked(work, err);
     session_unlock(work->app, work->live);
     return status;
+}
+
+/* ---- predictions ---- */
+
+struct predicting {
+    const struct predict_request *request;
+    struct predict_reply         *reply;
+};
+
+/* The model is of what is modelled: slacks of constraints, larger is better. */
+static enum status run_prediction(struct work *work, struct error *err)
+{
+    const struct predicting      *predicting = work->out;
+    const struct predict_request *request = predicting->request;
+    struct predict_reply         *out = predicting->reply;
+    const struct spec            *spec = &work->live->spec;
+    TRY(spec->policy->predict(
+        work->live->session,
+        &(struct prediction){
+            .points = request->points, .rows = request->rows, .m = request->len, .mean = out->mean, .sd = out->sd},
+        err));
+    for (size_t i = 0; i < request->len; i++) {
+        if (out->feasible != NULL)
+            out->feasible[i] = 0.5 * erfc(-out->mean[i] / (sqrt(2) * fmax(out->sd[i], DBL_MIN)));
+        out->mean[i] = spec_shown(spec, work->metric, out->mean[i]);
+    }
+    out->revision = work->live->revision;
+    out->observations = work->live->observations;
+    return STATUS_OK;
+}
+
+enum status insight_predict(struct app *app, struct caller *caller, const char *id,
+                            const struct predict_request *request, struct predict_reply *out, struct error *err)
+{
+    struct predicting predicting = {.request = request, .reply = out};
+    struct work       work = {.app = app, .caller = caller, .run = run_prediction, .out = &predicting};
+    struct study      study;
+    TRY(study_find(app, caller, id, &study, err));
+    *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, request->len),
+                                  .sd = ARENA_NEW(caller->arena, double, request->len)};
+    TRY(spec_find_metric(&study.spec, request->metric, &work.metric, err));
+    bool is_constraint = study.spec.kinds[work.metric] == METRIC_CONSTRAINT;
+    out->metric = work.metric;
+    out->feasible = is_constraint ? ARENA_NEW(caller->arena, double, request->len) : NULL;
+    if (out->mean == NULL || out->sd == NULL || (is_constraint && out->feasible == NULL))
+        return error_no_memory(err);
+    return run(&work, id, err);
 }
 
 static enum status check_parameters(const struct study *study, struct error *err)

@@ -56,4 +56,22 @@ struct residuals {
 MUST_CHECK enum status insight_residuals(struct app *app, struct caller *caller, const char *id, const char *metric,
                                          struct residuals *out, struct error *err);
 
+struct predict_request {
+    const double *points;
+    const size_t *rows; /* or NULL */
+    size_t        len;
+    const char   *metric; /* NULL: the first objective */
+};
+struct predict_reply {
+    double *mean, *sd;
+    double *feasible; /* constraints: the probability that the metric is within its bounds; otherwise NULL */
+    size_t  metric;
+    int64_t revision, observations;
+};
+/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
+ * CONFLICT "no_model", "no_observations"; INVALID "unknown_metric". */
+MUST_CHECK enum status insight_predict(struct app *app, struct caller *caller, const char *study,
+                                       const struct predict_request *request, struct predict_reply *out,
+                                       struct error *err);
+
 #endif

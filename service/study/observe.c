@@ -22,13 +22,9 @@
 enum { ERRORS_MAX = 100 };
 
 struct batch {
-    struct app                   *app;
-    struct caller                *caller;
-    const char                   *id;
+    struct task                   task;
     const struct observe_request *request;
     struct observe_reply         *out;
-    struct study                  study;
-    int64_t                       now_ms;
     bool                          has_reached; /* a value of this batch is what the study was to stop at */
 };
 
@@ -70,7 +66,7 @@ static bool same_place(const struct batch *batch, const struct trial *trial, con
         return trial->number == item->trial;
     if (item->point == NULL)
         return trial->row == item->row;
-    size_t bytes = space_point_len(&batch->study.spec.space) * sizeof *item->point;
+    size_t bytes = space_point_len(&batch->task.study.spec.space) * sizeof *item->point;
     return trial->point != NULL && memcmp(trial->point, item->point, bytes) == 0;
 }
 
@@ -87,8 +83,8 @@ static enum status find_external(struct db_conn *conn, const struct batch *batch
     if (item->external_id == NULL)
         return STATUS_OK;
     struct db_rows rows;
-    TRY(db_find(conn, batch->caller->arena, &rows, err, SQL_TRIAL_BY_EXTERNAL_ID,
-                BIND(TEXT(batch->id), TEXT(item->external_id))));
+    TRY(db_find(conn, batch->task.caller->arena, &rows, err, SQL_TRIAL_BY_EXTERNAL_ID,
+                BIND(TEXT(batch->task.id), TEXT(item->external_id))));
     *found = row_trial(&rows) != NULL;
     return *found ? rows_trial(row_trial(&rows), trial, err) : STATUS_OK;
 }
@@ -96,25 +92,17 @@ static enum status find_external(struct db_conn *conn, const struct batch *batch
 static enum status check_place(struct db_conn *conn, struct batch *batch, const struct observation *item,
                                struct error *err)
 {
-    const struct spec *spec = &batch->study.spec;
+    const struct spec *spec = &batch->task.study.spec;
     if (spec->is_private && item->trial == 0)
         return error_set(err, STATUS_INVALID, "private_study", item->point != NULL ? "/point" : "/candidate",
                          "a private study takes results by trial number only");
     if (item->trial > 0)
         return STATUS_OK;
     if (item->point != NULL)
-        return visits_check(conn, &batch->study, item->point, "/sites", batch->caller->arena, err);
-    if (batch->study.state == STUDY_AWAITING_CANDIDATES)
-        return study_refuse(&batch->study, err);
-    return rows_check_row(conn, &batch->study, item->row, "/candidate", err);
-}
-
-static enum status log_trial(struct db_conn *conn, struct batch *batch, const char *kind, int64_t trial,
-                             const char *detail, struct error *err)
-{
-    struct change change = {
-        .kind = kind, .actor = batch->caller->token_id, .detail = detail, .trial = trial, .at_ms = batch->now_ms};
-    return rows_log(conn, &batch->study, &change, err);
+        return visits_check(conn, &batch->task, item->point, "/sites", err);
+    if (batch->task.study.state == STUDY_AWAITING_CANDIDATES)
+        return study_refuse(&batch->task.study, err);
+    return rows_check_row(conn, &batch->task.study, item->row, "/candidate", err);
 }
 
 /* A point of the user's own becomes a trial: running, its end follows, or queued. */
@@ -123,21 +111,21 @@ static enum status add_trial(struct db_conn *conn, struct batch *batch, const st
 {
     bool is_queued = item->outcome == OUTCOME_QUEUED;
     *trial = trial_none();
-    trial->number = batch->study.trials_total + 1;
+    trial->number = batch->task.study.trials_total + 1;
     trial->state = is_queued ? TRIAL_QUEUED : TRIAL_RUNNING;
     trial->point = item->point;
     trial->row = item->row;
     trial->worker = is_queued || item->worker == NULL ? "" : item->worker;
     trial->external_id = item->external_id;
-    trial->created_ms = batch->now_ms;
-    TRY(rows_trial_add(conn, batch->app, &batch->study, &(struct new_trial){.trial = trial}, err));
-    return log_trial(conn, batch, is_queued ? "trial.queued" : "trial.reported", trial->number, NULL, err);
+    trial->created_ms = batch->task.now_ms;
+    const struct new_trial new = {.trial = trial, .kind = is_queued ? "trial.queued" : "trial.reported"};
+    return task_add_trial(conn, &batch->task, &new, err);
 }
 
 /* One objective: the best of the feasible trials. */
 static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t trial, double value, struct error *err)
 {
-    struct study *study = &batch->study;
+    struct study *study = &batch->task.study;
     double        sign = spec_sign(&study->spec);
     if (study->spec.objectives > 1)
         return STATUS_OK;
@@ -151,17 +139,13 @@ static enum status keep_best(struct db_conn *conn, struct batch *batch, int64_t 
 static enum status finish(struct db_conn *conn, struct batch *batch, const struct observation *item,
                           const struct trial *trial, struct error *err)
 {
-    enum trial_state       to = outcomes[item->outcome].state;
-    const struct spec     *spec = &batch->study.spec;
+    const struct spec     *spec = &batch->task.study.spec;
     bool                   is_feasible = item->outcome == OUTCOME_VALUE && spec_is_feasible(spec, item->values);
     const struct trial_end end = {.item = item,
-                                  .state = to,
-                                  .value_bytes = spec_values_len(spec) * sizeof *item->values,
-                                  .is_feasible = is_feasible,
-                                  .at_ms = batch->now_ms};
-    TRY(rows_trial_finish(conn, batch->id, trial->number, &end, err));
-    rows_count(&batch->study, trial->state, to);
-    TRY(log_trial(conn, batch, outcomes[item->outcome].kind, trial->number, item->reason, err));
+                                  .state = outcomes[item->outcome].state,
+                                  .kind = outcomes[item->outcome].kind,
+                                  .is_feasible = is_feasible};
+    TRY(task_finish_trial(conn, &batch->task, trial, &end, err));
     if (!is_feasible)
         return STATUS_OK;
     double sign = spec_sign(spec);
@@ -178,27 +162,27 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
     bool is_again =
         is_known && trial.number == item->trial && is_open(&trial); // it bears the id of what is tried again
     is_known = is_known && !is_again;
-    if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&batch->study.spec, &trial, item)))
+    if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&batch->task.study.spec, &trial, item)))
         return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
                          "trial %lld has this external_id and another result", (long long)trial.number);
     if (!is_known && item->trial > 0)
-        TRY(rows_trial_get(conn, batch->id, item->trial, batch->caller->arena, &trial, err));
+        TRY(rows_trial_get(conn, &batch->task, item->trial, &trial, err));
     if (item->trial > 0) {
         bool says_of_worker = item->outcome == OUTCOME_FAILED && is_open(&trial);
         TRY(rows_check_lease(&trial, item->lease, says_of_worker, err));
     }
-    if (is_known || (item->trial > 0 && same_outcome(&batch->study.spec, &trial, item))) {
+    if (is_known || (item->trial > 0 && same_outcome(&batch->task.study.spec, &trial, item))) {
         batch->out->duplicates++;
         return STATUS_OK;
     }
-    bool extends = item->trial > 0 && visits_extends(&batch->study.spec, &trial, item->values);
+    bool extends = item->trial > 0 && visits_extends(&batch->task.study.spec, &trial, item->values);
     if (!extends && item->trial > 0 && (trial.state == TRIAL_COMPLETED || trial.state == TRIAL_INFEASIBLE))
         return error_set(err, STATUS_CONFLICT, "trial_finished", "/trial", "trial %lld is %s with another result",
                          (long long)trial.number, trial_state_names[trial.state]);
     TRY(check_place(conn, batch, item, err));
     if (item->trial == 0)
         TRY(add_trial(conn, batch, item, &trial, err));
-    TRY(visits_check_values(conn, &batch->study, &trial, item->values, batch->caller->arena, err));
+    TRY(visits_check_values(conn, &batch->task, &trial, item->values, err));
     batch->out->accepted++;
     return finish(conn, batch, item, &trial, err);
 }
@@ -211,13 +195,13 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
 static enum status find_imported(struct db_conn *conn, struct batch *batch, const struct observation *item,
                                  struct trial *trial, bool *found, struct error *err)
 {
-    const char *source = batch->caller->import_source;
-    bool        is_own = strcmp(source, batch->id) == 0;
+    const char *source = batch->task.caller->import_source;
+    bool        is_own = strcmp(source, batch->task.id) == 0;
     TRY(find_external(conn, batch, item, trial, found, err));
-    if (*found || item->number < 1 || item->number > batch->study.trials_total || (!is_own && source[0] != '\0'))
+    if (*found || item->number < 1 || item->number > batch->task.study.trials_total || (!is_own && source[0] != '\0'))
         return STATUS_OK;
-    TRY(rows_trial_get(conn, batch->id, item->number, batch->caller->arena, trial, err));
-    *found = is_own || (same_place(batch, trial, item) && same_outcome(&batch->study.spec, trial, item));
+    TRY(rows_trial_get(conn, &batch->task, item->number, trial, err));
+    *found = is_own || (same_place(batch, trial, item) && same_outcome(&batch->task.study.spec, trial, item));
     return STATUS_OK;
 }
 
@@ -242,15 +226,15 @@ static enum status import_known(struct db_conn *conn, struct batch *batch, const
  * nothing more. */
 static bool is_left_out(const struct batch *batch, const struct observation *item)
 {
-    bool has_epochs = batch->study.spec.stopping.kind != STOP_RULE_OFF;
+    bool has_epochs = batch->task.study.spec.stopping.kind != STOP_RULE_OFF;
     return (item->outcome == OUTCOME_STOPPED && (!has_epochs || item->curve_len == 0)) ||
-           (item->outcome == OUTCOME_QUEUED && batch->study.state == STUDY_COMPLETED);
+           (item->outcome == OUTCOME_QUEUED && batch->task.study.state == STUDY_COMPLETED);
 }
 
 static enum status import_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
                               struct error *err)
 {
-    struct study *study = &batch->study;
+    struct study *study = &batch->task.study;
     struct trial  trial;
     bool          is_known;
     TRY(find_imported(conn, batch, item, &trial, &is_known, err));
@@ -267,11 +251,9 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
     batch->out->queued += item->outcome == OUTCOME_QUEUED;
     if (item->outcome == OUTCOME_QUEUED)
         return STATUS_OK;
-    struct change change = {
-        .kind = NULL, .actor = batch->caller->token_id, .detail = NULL, .trial = trial.number, .at_ms = batch->now_ms};
     if (study->spec.stopping.kind != STOP_RULE_OFF)
-        TRY(study_document_curve(conn, study, &change, item, err));
-    TRY(visits_check_values(conn, study, &trial, item->values, batch->caller->arena, err));
+        TRY(study_document_curve(conn, &batch->task, trial.number, item, err));
+    TRY(visits_check_values(conn, &batch->task, &trial, item->values, err));
     study->imported += item->outcome != OUTCOME_FAILED && item->outcome != OUTCOME_ABANDONED;
     return finish(conn, batch, item, &trial, err);
 }
@@ -288,7 +270,7 @@ static void keep_error(struct batch *batch, size_t item, const struct error *own
 {
     struct observe_reply *out = batch->out;
     if (out->errors == NULL)
-        out->errors = ARENA_NEW(batch->caller->arena, struct item_error, ERRORS_MAX);
+        out->errors = ARENA_NEW(batch->task.caller->arena, struct item_error, ERRORS_MAX);
     if (out->errors != NULL && out->errors_len < ERRORS_MAX)
         out->errors[out->errors_len++] = (struct item_error){.item = item, .error = *own};
 }
@@ -298,11 +280,11 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
     enum status first = STATUS_OK;
     for (size_t i = 0; i < batch->request->len; i++) {
         struct error      own;
-        struct arena_mark mark = arena_mark(batch->caller->arena);
-        bool              is_import = batch->caller->import_source != NULL && batch->request->items[i].trial == 0;
+        struct arena_mark mark = arena_mark(batch->task.caller->arena);
+        bool              is_import = batch->task.caller->import_source != NULL && batch->request->items[i].trial == 0;
         enum status       status = is_import ? import_one(conn, batch, &batch->request->items[i], &own)
                                              : observe_one(conn, batch, &batch->request->items[i], &own);
-        arena_release(batch->caller->arena, mark);
+        arena_release(batch->task.caller->arena, mark);
         if (status == STATUS_OK)
             continue;
         if (!is_refusal(status) && err != NULL)
@@ -322,14 +304,10 @@ static enum status observe_all(struct db_conn *conn, struct batch *batch, struct
 
 static enum status complete_if_reached(struct db_conn *conn, struct batch *batch, struct error *err)
 {
-    struct study *study = &batch->study;
+    const struct study *study = &batch->task.study;
     if (!batch->has_reached || (study->state != STUDY_ACTIVE && study->state != STUDY_PAUSED))
         return STATUS_OK;
-    study->state = STUDY_COMPLETED;
-    TRY(db_exec(
-        conn, NULL, err, SQL_STUDY_STATE,
-        BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT("target_reached"), INT(batch->now_ms))));
-    return log_trial(conn, batch, "study.completed", 0, "target_reached", err);
+    return task_set_state(conn, &batch->task, STUDY_COMPLETED, "target_reached", "study.completed", err);
 }
 
 static enum status observe(struct db_conn *conn, void *arg, struct error *err)
@@ -338,18 +316,18 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     struct observe_reply *out = batch->out;
     *out = (struct observe_reply){0};
     batch->has_reached = false; // a transaction may run twice
-    TRY(spec_cache_study(batch->app, conn, batch->id, batch->caller->arena, &batch->study, err));
+    TRY(task_open(conn, &batch->task, err));
     TRY(observe_all(conn, batch, err));
     if (out->accepted > 0) {
-        if (batch->caller->import_source != NULL)
-            TRY(log_trial(conn, batch, "study.imported", 0, NULL, err));
+        if (batch->task.caller->import_source != NULL)
+            TRY(task_log(conn, &batch->task, "study.imported", 0, NULL, err));
         TRY(complete_if_reached(conn, batch, err));
-        TRY(rows_complete_if_spent(conn, &batch->study, batch->caller->token_id, batch->now_ms, err));
-        TRY(rows_study_save(conn, &batch->study, batch->now_ms, err));
+        TRY(task_complete_if_spent(conn, &batch->task, err));
+        TRY(task_save(conn, &batch->task, err));
     }
-    out->revision = batch->study.revision;
-    out->best_trial = batch->study.best_trial;
-    out->best_value = batch->study.best_value;
+    out->revision = batch->task.study.revision;
+    out->best_trial = batch->task.study.best_trial;
+    out->best_value = batch->task.study.best_value;
     return STATUS_OK;
 }
 
@@ -358,27 +336,24 @@ static enum status transact(struct batch *batch, bool creates, struct error *err
 {
     struct live *live = NULL;
     if (creates)
-        TRY(session_lock(batch->app, batch->id, SESSION_SHARED, &live, err));
-    enum status status = app_transact(batch->app, batch->caller, observe, batch, err);
+        TRY(session_lock(batch->task.app, batch->task.id, SESSION_SHARED, &live, err));
+    enum status status = task_write(&batch->task, observe, err);
     if (creates)
-        session_unlock(batch->app, live);
+        session_unlock(batch->task.app, live);
     return status;
 }
 
 enum status trial_observe(struct app *app, struct caller *caller, const char *id, const struct observe_request *request,
                           struct observe_reply *out, struct error *err)
 {
-    struct batch batch = {
-        .app = app, .caller = caller, .id = id, .request = request, .out = out, .now_ms = app->now_ms()};
+    struct batch batch = {.task = task_of(app, caller, id), .request = request, .out = out};
     *out = (struct observe_reply){0};
-    TRY(caller_sees(caller, "study", id, err));
     bool creates = false;
     for (size_t i = 0; i < request->len; i++)
         creates = creates || request->items[i].trial == 0;
     if (creates) // no entry of the cache for what is not there
-        TRY(study_find(app, caller, id, &batch.study, err));
+        TRY(study_find(app, caller, id, &batch.task.study, err));
     TRY(transact(&batch, creates, err));
     atomic_fetch_add(&app->counters.observations, (uint64_t)out->accepted);
-    study_cache_forget(app, id);
     return STATUS_OK;
 }

@@ -7,7 +7,6 @@
 #include "service/base/log.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
-#include "service/store/spec_cache.h"
 #include "service/base/workers.h"
 
 #include <math.h>
@@ -243,15 +242,23 @@ static enum status submit(struct app *app, struct job *job, bool will_wait, stru
 
 /* ---- rows ---- */
 
-/* What the transactions here share. */
-struct task {
-    struct app                   *app;
-    struct caller                *caller;
-    const char                   *study;
+/* What the transactions here share; in the arena, because the operation that is shown points to its study. */
+struct work {
+    struct task                   task;
+    char                          id[24]; /* of the operation */
     const struct suggest_request *request;
     struct operation             *out;
     bool                          is_new;
 };
+
+static struct work *work_new(struct app *app, struct caller *caller, const char *study, struct operation *out)
+{
+    struct work *work = ARENA_NEW(caller->arena, struct work, 1);
+    *out = (struct operation){0};
+    if (work != NULL)
+        *work = (struct work){.task = task_of(app, caller, study), .out = out};
+    return work;
+}
 
 /* Without its trials. */
 static enum status read_row(const struct row_operation *row, struct operation *out, const int64_t **numbers,
@@ -273,37 +280,28 @@ static enum status read_row(const struct row_operation *row, struct operation *o
     return STATUS_OK;
 }
 
-static enum status find_row(struct db_conn *conn, struct task *task, const char *id, const int64_t **numbers,
-                            struct error *err)
-{
-    struct db_rows rows;
-    struct error   hidden;
-    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_GET, BIND(TEXT(id))));
-    const struct row_operation *row = row_operation(&rows);
-    if (row == NULL || caller_sees(task->caller, "study", row->study, &hidden) != STATUS_OK)
-        return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
-    return read_row(row, task->out, numbers, err);
-}
-
 /* With its trials. */
 static enum status load(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct task   *task = arg;
-    struct arena  *arena = task->caller->arena;
-    const int64_t *numbers;
-    struct study  *study = ARENA_NEW(arena, struct study, 1);
-    char           id[24];
-    if (study == NULL)
+    struct work      *work = arg;
+    struct operation *out = work->out;
+    struct arena     *arena = work->task.caller->arena;
+    const int64_t    *numbers;
+    struct db_rows    rows;
+    struct error      hidden;
+    TRY(db_find(conn, arena, &rows, err, SQL_OPERATION_GET, BIND(TEXT(work->id))));
+    const struct row_operation *row = row_operation(&rows);
+    if (row == NULL || caller_sees(work->task.caller, "study", row->study, &hidden) != STATUS_OK)
+        return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
+    TRY(read_row(row, out, &numbers, err));
+    work->task.id = out->study;
+    TRY(task_open(conn, &work->task, err));
+    out->spec = &work->task.study.spec;
+    out->trials = ARENA_NEW(arena, struct trial, out->len + 1);
+    if (out->trials == NULL)
         return error_no_memory(err);
-    memcpy(id, task->out->id, sizeof id);
-    TRY(find_row(conn, task, id, &numbers, err));
-    TRY(spec_cache_study(task->app, conn, task->out->study, arena, study, err));
-    task->out->spec = &study->spec;
-    task->out->trials = ARENA_NEW(arena, struct trial, task->out->len + 1);
-    if (task->out->trials == NULL)
-        return error_no_memory(err);
-    for (size_t i = 0; i < task->out->len; i++)
-        TRY(rows_trial_get(conn, task->out->study, numbers[i], arena, &task->out->trials[i], err));
+    for (size_t i = 0; i < out->len; i++)
+        TRY(rows_trial_get(conn, &work->task, numbers[i], &out->trials[i], err));
     return STATUS_OK;
 }
 
@@ -317,27 +315,31 @@ static void add_progress(struct app *app, struct operation *out)
     pthread_mutex_unlock(&operations->lock);
 }
 
+static enum status find(struct work *work, struct error *err)
+{
+    TRY(db_read(work->task.app->db, load, work, err));
+    if (work->out->state == OPERATION_RUNNING)
+        add_progress(work->task.app, work->out);
+    return STATUS_OK;
+}
+
 enum status operation_find(struct app *app, struct caller *caller, const char *id, struct operation *out,
                            struct error *err)
 {
-    struct task task = {.app = app, .caller = caller, .out = out};
-    *out = (struct operation){0};
-    if (strlen(id) >= sizeof out->id)
-        return error_set(err, STATUS_NOT_FOUND, "operation_not_found", "", "there is no such operation");
-    snprintf(out->id, sizeof out->id, "%s", id);
-    TRY(db_read(app->db, load, &task, err));
-    if (out->state == OPERATION_RUNNING)
-        add_progress(app, out);
-    return STATUS_OK;
+    struct work *work = work_new(app, caller, "", out);
+    if (work == NULL)
+        return error_no_memory(err);
+    snprintf(work->id, sizeof work->id, "%s", id);
+    return find(work, err);
 }
 
 /* ---- begin ---- */
 
-static enum status log_operation(struct db_conn *conn, const struct task *task, const char *kind, struct error *err)
+static enum status log_operation(struct db_conn *conn, const struct work *work, const char *kind, struct error *err)
 {
     return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(task->app->now_ms()), TEXT(kind), TEXT(task->out->study), INT(0), INT(0),
-                        TEXT(task->caller->token_id), TEXT(task->out->id)));
+                   BIND(INT(work->task.now_ms), TEXT(kind), TEXT(work->out->study), INT(0), INT(0),
+                        TEXT(work->task.caller->token_id), TEXT(work->id)));
 }
 
 static size_t fixed_bytes(const struct space *space, const struct suggest_request *request)
@@ -349,37 +351,38 @@ static size_t fixed_bytes(const struct space *space, const struct suggest_reques
  * worker a second trial. */
 static enum status add(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct task                  *task = arg;
-    const struct suggest_request *request = task->request;
-    struct operation             *out = task->out;
-    struct db_rows                rows;
-    struct study                 *study = ARENA_NEW(task->caller->arena, struct study, 1);
+    struct work                  *work = arg;
+    const struct task            *task = &work->task;
+    const struct suggest_request *request = work->request;
+    struct operation             *out = work->out;
     const int64_t                *numbers;
-    if (study == NULL)
-        return error_no_memory(err);
-    TRY(spec_cache_study(task->app, conn, task->study, task->caller->arena, study, err));
+    struct db_rows                rows;
+    TRY(task_open(conn, &work->task, err));
+    size_t bytes = fixed_bytes(&task->study.spec.space, request);
     TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_OF_WORKER,
-                BIND(TEXT(task->study), TEXT(request->worker),
-                     BLOB(request->fixed, fixed_bytes(&study->spec.space, request)))));
+                BIND(TEXT(task->id), TEXT(request->worker), BLOB(request->fixed, bytes))));
     const struct row_operation *row = row_operation(&rows);
-    task->is_new = row == NULL || row->is_same == 0;
-    if (row != NULL && task->is_new && request->worker[0] != '\0')
+    work->is_new = row == NULL || row->is_same == 0;
+    if (row != NULL && work->is_new && request->worker[0] != '\0')
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "operation %.23s of this worker still runs, with other values", row->id);
-    if (!task->is_new) {
+    *out = (struct operation){.created_ms = task->now_ms};
+    if (!work->is_new) {
         TRY(read_row(row, out, &numbers, err));
-        out->spec = &study->spec;
-        return STATUS_OK;
+    } else {
+        TRY(trial_may_be_given(&task->study, err));
+        snprintf(out->study, sizeof out->study, "%s", task->id);
+        TRY(random_id(out->id, sizeof out->id, "op_", 16, err));
     }
-    TRY(trial_may_be_given(study, err));
-    *out = (struct operation){.created_ms = task->app->now_ms(), .spec = &study->spec};
-    snprintf(out->study, sizeof out->study, "%s", task->study);
-    TRY(random_id(out->id, sizeof out->id, "op_", 16, err));
+    memcpy(work->id, out->id, sizeof work->id);
+    out->spec = &task->study.spec;
+    if (!work->is_new)
+        return STATUS_OK;
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
                 BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
-                     TEXT(request->worker), BLOB(request->fixed, fixed_bytes(&study->spec.space, request)),
-                     INT(request->deadline_ms), INT(out->created_ms))));
-    return log_operation(conn, task, "operation.created", err);
+                     TEXT(request->worker), BLOB(request->fixed, bytes), INT(request->deadline_ms),
+                     INT(out->created_ms))));
+    return log_operation(conn, work, "operation.created", err);
 }
 
 /* Until the job is over, the time is up, or the service stops. */
@@ -414,94 +417,100 @@ static struct job *join(struct operations *operations, const char *id)
 }
 
 /* Starts the job of a new row; a row whose job cannot start is ended at once. */
-static enum status start(struct task *task, struct job **out, struct error *err)
+static enum status start(struct work *work, struct job **out, struct error *err)
 {
-    struct operation *row = task->out;
-    struct job        failed = {.app = task->app};
-    struct job       *job = job_new(task->app, row->id, row->study, task->caller->token_id, task->request,
-                                    fixed_bytes(&row->spec->space, task->request));
-    enum status status = job == NULL ? error_no_memory(&failed.error) : submit(task->app, job, true, &failed.error);
+    struct app *app = work->task.app;
+    struct job  failed = {.app = app};
+    struct job *job = job_new(app, work->id, work->task.id, work->task.caller->token_id, work->request,
+                              fixed_bytes(&work->task.study.spec.space, work->request));
+    enum status status = job == NULL ? error_no_memory(&failed.error) : submit(app, job, true, &failed.error);
     *out = status == STATUS_OK ? job : NULL;
     if (status == STATUS_OK || strcmp(failed.error.code, "draining") == 0) // which a restart takes up
         return STATUS_OK;
-    memcpy(failed.id, row->id, sizeof failed.id);
-    TRY(db_transact(task->app->db, end_badly, &failed, err));
-    return error_set(err, failed.error.status, failed.error.code, "", "%s", failed.error.text);
+    memcpy(failed.id, work->id, sizeof failed.id);
+    TRY(db_transact(app->db, end_badly, &failed, err));
+    *err = failed.error;
+    return failed.error.status;
+}
+
+/* Waits for the job, and lets it go. */
+static enum status await(struct operations *operations, struct job *job, int64_t wait_ms, struct error *err)
+{
+    enum status status = STATUS_OK;
+    pthread_mutex_lock(&operations->lock);
+    wait_for(operations, job, wait_ms);
+    if (job->is_over && job->status != STATUS_OK && !job->is_cancelled && !operations->is_stopping) {
+        status = job->status;
+        *err = job->error;
+    }
+    job_leave(job);
+    pthread_mutex_unlock(&operations->lock);
+    return status;
 }
 
 enum status operation_begin(struct app *app, struct caller *caller, const char *study, const struct operation_new *new,
                             struct operation *out, struct error *err)
 {
-    struct operations *operations = app->operations;
-    struct task        task = {.app = app, .caller = caller, .study = study, .request = new->request, .out = out};
-    struct job        *job = NULL;
-    *out = (struct operation){0};
+    struct work *work = work_new(app, caller, study, out);
+    struct job  *job = NULL;
+    if (work == NULL)
+        return error_no_memory(err);
+    work->request = new->request;
     TRY(caller_sees(caller, "study", study, err));
-    TRY(app_transact(app, caller, add, &task, err));
+    TRY(app_transact(app, caller, add, work, err));
     if (caller->idempotency.replayed)
         return STATUS_OK;
-    if (task.is_new)
-        TRY(start(&task, &job, err));
+    if (work->is_new)
+        TRY(start(work, &job, err));
     else
-        job = join(operations, out->id);
-    enum status status = STATUS_OK;
-    if (job != NULL) {
-        pthread_mutex_lock(&operations->lock);
-        wait_for(operations, job, new->wait_ms);
-        if (job->is_over && job->status != STATUS_OK && !job->is_cancelled && !operations->is_stopping) {
-            status = job->status;
-            *err = job->error;
-        }
-        job_leave(job);
-        pthread_mutex_unlock(&operations->lock);
-    }
-    TRY(status);
-    char id[24];
-    memcpy(id, out->id, sizeof id);
-    return operation_find(app, caller, id, out, err);
+        job = join(app->operations, work->id);
+    if (job != NULL)
+        TRY(await(app->operations, job, new->wait_ms, err));
+    return find(work, err);
 }
 
 /* ---- cancel ---- */
 
 static enum status cancel(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct task *task = arg;
+    struct work *work = arg;
     int64_t      changes;
-    TRY(load(conn, task, err));
+    TRY(load(conn, work, err));
     TRY(db_exec(conn, &changes, err, SQL_OPERATION_END,
-                BIND(TEXT(task->out->id), TEXT(operation_state_names[OPERATION_CANCELLED]), BLOB(NULL, 0), INT(0),
-                     TEXT(NULL), TEXT(NULL), INT(task->app->now_ms()), INT(0))));
+                BIND(TEXT(work->id), TEXT(operation_state_names[OPERATION_CANCELLED]), BLOB(NULL, 0), INT(0),
+                     TEXT(NULL), TEXT(NULL), INT(work->task.now_ms), INT(0))));
     if (changes == 0)
         return error_set(err, STATUS_CONFLICT, "operation_finished", "", "the operation has ended: %s",
-                         operation_state_names[task->out->state]);
-    return log_operation(conn, task, "operation.cancelled", err);
+                         operation_state_names[work->out->state]);
+    return log_operation(conn, work, "operation.cancelled", err);
+}
+
+/* Stops the work on one operation, or on those of a study; the other is NULL. */
+static void cancel_jobs(struct operations *operations, const char *id, const char *study)
+{
+    pthread_mutex_lock(&operations->lock);
+    for (struct job *job = operations->jobs; job != NULL; job = job->next)
+        job->is_cancelled |= id != NULL ? strcmp(job->id, id) == 0 : strcmp(job->study, study) == 0;
+    pthread_mutex_unlock(&operations->lock);
 }
 
 enum status operation_cancel(struct app *app, struct caller *caller, const char *id, struct operation *out,
                              struct error *err)
 {
-    struct operations *operations = app->operations;
-    TRY(operation_find(app, caller, id, out, err));
-    struct task task = {.app = app, .caller = caller, .out = out};
-    TRY(app_transact(app, caller, cancel, &task, err));
-    pthread_mutex_lock(&operations->lock);
-    for (struct job *job = operations->jobs; job != NULL; job = job->next)
-        if (strcmp(job->id, id) == 0)
-            job->is_cancelled = true;
-    pthread_mutex_unlock(&operations->lock);
-    return operation_find(app, caller, id, out, err);
+    struct work *work = work_new(app, caller, "", out);
+    if (work == NULL)
+        return error_no_memory(err);
+    snprintf(work->id, sizeof work->id, "%s", id);
+    TRY(find(work, err));
+    TRY(app_transact(app, caller, cancel, work, err));
+    cancel_jobs(app->operations, work->id, NULL);
+    return find(work, err);
 }
 
 void operations_forget(struct app *app, const char *study)
 {
-    struct operations *operations = app->operations;
-    if (operations == NULL)
-        return;
-    pthread_mutex_lock(&operations->lock);
-    for (struct job *job = operations->jobs; job != NULL; job = job->next)
-        if (strcmp(job->study, study) == 0)
-            job->is_cancelled = true;
-    pthread_mutex_unlock(&operations->lock);
+    if (app->operations != NULL)
+        cancel_jobs(app->operations, NULL, study);
 }
 
 /* ---- resume ---- */

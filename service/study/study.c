@@ -21,9 +21,9 @@
 
 /* ---- create ---- */
 
+/* In all of these the answer may be rendered, to be kept for a repeat, before the transaction ends. */
 struct create {
-    struct app    *app;
-    struct caller *caller;
+    struct task task; /* its study is the new one */
     const struct study_new *new;
     struct transfer_sources earlier;
     struct study           *out;
@@ -33,19 +33,19 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct create *work = arg;
     const struct study_new *new = work->new;
-    struct study *out = work->out;
-    const char   *spec_text = new->spec_text;
+    const struct study *study = &work->task.study;
+    const char         *spec_text = new->spec_text;
     if (new->spec.federation != NULL)
-        TRY(federation_host(conn, work->caller, new, out, &spec_text, err));
+        TRY(federation_host(conn, &work->task, new, &spec_text, err));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD,
-                BIND(TEXT(out->id), TEXT(new->name), TEXT(study_state_names[out->state]), TEXT(out->labels),
-                     TEXT(out->notes), INT(new->budget_trials), INT(out->created_ms), INT(out->created_ms))));
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_SPEC_ADD, BIND(TEXT(out->id), TEXT(spec_text))));
+                BIND(TEXT(study->id), TEXT(new->name), TEXT(study_state_names[study->state]), TEXT(study->labels),
+                     TEXT(study->notes), INT(new->budget_trials), INT(study->created_ms), INT(study->created_ms))));
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_SPEC_ADD, BIND(TEXT(study->id), TEXT(spec_text))));
     TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                BIND(INT(out->created_ms), TEXT("study.created"), TEXT(out->id), INT(0), INT(0),
-                     TEXT(work->caller->token_id), TEXT(NULL))));
-    const struct change change = {.actor = work->caller->token_id, .at_ms = out->created_ms};
-    return transfer_store(conn, out, &work->earlier, &change, err);
+                BIND(INT(study->created_ms), TEXT("study.created"), TEXT(study->id), INT(0), INT(0),
+                     TEXT(work->task.caller->token_id), TEXT(NULL))));
+    *work->out = *study;
+    return transfer_store(conn, &work->task, &work->earlier, err);
 }
 
 enum status study_create(struct app *app, struct caller *caller, const struct study_new *new, struct study *out,
@@ -53,8 +53,8 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
 {
     if (caller->resource[0] != '\0')
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
-    int64_t now = app->now_ms();
-    *out = (struct study){
+    struct create work = {.task = task_of(app, caller, ""), .new = new, .out = out};
+    work.task.study = (struct study){
         .name = new->name,
         .labels = new->labels == NULL ? "{}" : new->labels,
         .notes = new->notes == NULL ? "" : new->notes,
@@ -62,35 +62,27 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
         .spec = new->spec,
         .budget_trials = new->budget_trials,
         .version = 1,
-        .created_ms = now,
-        .updated_ms = now,
+        .created_ms = work.task.now_ms,
+        .updated_ms = work.task.now_ms,
     };
-    TRY(random_id(out->id, sizeof out->id, "std_", 16, err));
-    struct create work = {.app = app, .caller = caller, .new = new, .out = out};
+    TRY(random_id(work.task.study.id, sizeof work.task.study.id, "std_", 16, err));
     TRY(transfer_collect(app, caller, &new->spec, &work.earlier, err));
     return app_transact(app, caller, create, &work, err);
 }
 
 /* ---- find, list ---- */
 
-struct find {
-    struct app    *app;
-    struct caller *caller;
-    const char    *id;
-    struct study  *out;
-};
-
 static enum status find(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct find *work = arg;
-    return spec_cache_study(work->app, conn, work->id, work->caller->arena, work->out, err);
+    return task_open(conn, arg, err);
 }
 
 enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out, struct error *err)
 {
-    TRY(caller_sees(caller, "study", id, err));
-    struct find work = {.app = app, .caller = caller, .id = id, .out = out};
-    return db_read(app->db, find, &work, err);
+    struct task task = task_of(app, caller, id);
+    TRY(task_read(&task, find, err));
+    *out = task.study;
+    return STATUS_OK;
 }
 
 struct list {
@@ -149,23 +141,18 @@ enum status study_list(struct app *app, struct caller *caller, const struct stud
 
 /* ---- change ---- */
 
-/* What an edit, a change of state or a deletion has in common. */
-struct alter {
-    struct app              *app;
-    struct caller           *caller;
-    const char              *id;
-    const struct study_edit *edit; /* patch */
-    enum study_verb          verb; /* move */
+struct patch {
+    struct task              task;
+    const struct study_edit *edit;
     struct study            *out;
 };
 
 static enum status patch(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct alter            *work = arg;
+    struct patch            *work = arg;
     const struct study_edit *edit = work->edit;
-    struct study            *study = work->out;
-    int64_t                  now = work->app->now_ms();
-    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, study, err));
+    struct study            *study = &work->task.study;
+    TRY(task_open(conn, &work->task, err));
     if (study->version != edit->version)
         return error_set(err, STATUS_STALE, "stale_version", "", "the study is at version %lld",
                          (long long)study->version);
@@ -178,32 +165,20 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
     if (edit->budget_trials >= 0)
         study->budget_trials = edit->budget_trials;
     study->version++;
-    study->updated_ms = now;
+    study->updated_ms = work->task.now_ms;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_EDIT,
                 BIND(TEXT(study->id), TEXT(study->name), TEXT(study->labels), INT(study->budget_trials),
-                     TEXT(study->notes), INT(now))));
-    TRY(rows_log(
-        conn, study,
-        &(struct change){
-            .kind = "study.updated", .actor = work->caller->token_id, .detail = NULL, .trial = 0, .at_ms = now},
-        err));
-    return rows_study_save(conn, study, now, err);
-}
-
-/* Runs one change of a study and makes it visible. */
-static enum status alter(struct app *app, struct caller *caller, db_fn fn, struct alter *work, struct error *err)
-{
-    TRY(caller_sees(caller, "study", work->id, err));
-    TRY(app_transact(app, caller, fn, work, err));
-    study_cache_forget(app, work->id);
-    return STATUS_OK;
+                     TEXT(study->notes), INT(study->updated_ms))));
+    TRY(task_log(conn, &work->task, "study.updated", 0, NULL, err));
+    *work->out = *study;
+    return task_save(conn, &work->task, err);
 }
 
 enum status study_patch(struct app *app, struct caller *caller, const char *id, const struct study_edit *edit,
                         struct study *out, struct error *err)
 {
-    struct alter work = {.app = app, .caller = caller, .id = id, .edit = edit, .out = out};
-    return alter(app, caller, patch, &work, err);
+    struct patch work = {.task = task_of(app, caller, id), .edit = edit, .out = out};
+    return task_write(&work.task, patch, err);
 }
 
 static const struct {
@@ -232,56 +207,50 @@ static enum status state_after(struct db_conn *conn, const struct study *study, 
     return STATUS_OK;
 }
 
+struct move {
+    struct task     task;
+    enum study_verb verb;
+    struct study   *out;
+};
+
 static enum status move(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct alter *work = arg;
-    struct study *study = work->out;
-    int64_t       now = work->app->now_ms();
-    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, study, err));
-    bool was_locked = false;
-    if (work->verb == STUDY_RESUME && study->state == STUDY_AWAITING_CANDIDATES)
-        TRY(candidates_unlock(conn, work->id, &was_locked, err));
-    if (!was_locked && (moves[work->verb].from >> study->state & 1u) == 0)
-        return study_refuse(study, err);
+    struct move     *work = arg;
+    struct task     *task = &work->task;
+    enum study_state state;
+    bool             was_locked = false;
+    TRY(task_open(conn, task, err));
+    state = task->study.state;
+    if (work->verb == STUDY_RESUME && state == STUDY_AWAITING_CANDIDATES)
+        TRY(candidates_unlock(conn, task->id, &was_locked, err));
+    if (!was_locked && (moves[work->verb].from >> state & 1u) == 0)
+        return study_refuse(&task->study, err);
     if (!was_locked) // a study that waits goes on waiting, and takes uploads again
-        TRY(state_after(conn, study, work->verb, &study->state, err));
-    study->reason = moves[work->verb].reason;
-    study->version++;
-    study->updated_ms = now;
-    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
-                BIND(TEXT(study->id), TEXT(study_state_names[study->state]), TEXT(study->reason), INT(now))));
-    TRY(rows_log(conn, study,
-                 &(struct change){.kind = moves[work->verb].kind,
-                                  .actor = work->caller->token_id,
-                                  .detail = study->reason,
-                                  .trial = 0,
-                                  .at_ms = now},
-                 err));
-    return rows_study_save(conn, study, now, err);
+        TRY(state_after(conn, &task->study, work->verb, &state, err));
+    TRY(task_set_state(conn, task, state, moves[work->verb].reason, moves[work->verb].kind, err));
+    *work->out = task->study;
+    return task_save(conn, task, err);
 }
 
 enum status study_move(struct app *app, struct caller *caller, const char *id, enum study_verb verb, struct study *out,
                        struct error *err)
 {
-    struct alter work = {.app = app, .caller = caller, .id = id, .verb = verb, .out = out};
-    return alter(app, caller, move, &work, err);
+    struct move work = {.task = task_of(app, caller, id), .verb = verb, .out = out};
+    return task_write(&work.task, move, err);
 }
 
-static enum status delete (struct db_conn *conn, void *arg, struct error *err) {
-    struct alter *work = arg; struct study study; int64_t now = work->app->now_ms();
-    TRY(rows_study_get(conn, work->id, work->caller->arena, &study, err));
-    TRY(rows_log(
-        conn, &study,
-        &(struct change){
-            .kind = "study.deleted", .actor = work->caller->token_id, .detail = NULL, .trial = 0, .at_ms = now},
-        err));
-    return db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(work->id)));
+static enum status erase(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct task *task = arg;
+    TRY(rows_study_get(conn, task->id, task->caller->arena, &task->study, err));
+    TRY(task_log(conn, task, "study.deleted", 0, NULL, err));
+    return db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(task->id)));
 }
 
 enum status study_delete(struct app *app, struct caller *caller, const char *id, struct error *err)
 {
-    struct alter work = {.app = app, .caller = caller, .id = id};
-    TRY(alter(app, caller, delete, &work, err));
+    struct task task = task_of(app, caller, id);
+    TRY(task_write(&task, erase, err));
     operations_forget(app, id);
     session_drop(app, id);
     spec_cache_drop(app, id);

@@ -16,9 +16,7 @@ enum { IMAGE_NUMBERS_MAX = 1 << 21, ID_BYTES = 32 };
 /* ---- export ---- */
 
 struct work {
-    struct app            *app;
-    struct caller         *caller;
-    const char            *id;
+    struct task            task;
     struct study_document *out;
 };
 
@@ -27,29 +25,30 @@ static enum status read_all(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work           *work = arg;
     struct study_document *out = work->out;
-    struct arena          *arena = work->caller->arena;
-    TRY(spec_cache_study(work->app, conn, work->id, arena, &out->study, err));
+    struct arena          *arena = work->task.caller->arena;
+    TRY(task_open(conn, &work->task, err));
+    out->study = work->task.study;
     const struct spec *spec = &out->study.spec;
     size_t             total = (size_t)out->study.trials_total;
     if (spec->space.kind == SPACE_IMAGE && total > IMAGE_NUMBERS_MAX / space_point_len(&spec->space))
         return error_set(err, STATUS_TOO_LARGE, "export_too_large", "",
                          "%zu images are too much for one document: read the trials page by page", total);
-    TRY(transfer_snapshot(conn, work->id, spec, arena, &out->earlier, err));
-    TRY(event_read(conn, work->id, arena, &out->events, err));
-    TRY(rows_trials(db_query(conn, arena, err, SQL_TRIAL_LIST, BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))),
-                    &out->trials, &out->len, err));
+    TRY(transfer_snapshot(conn, work->task.id, spec, arena, &out->earlier, err));
+    TRY(event_read(conn, work->task.id, arena, &out->events, err));
+    TRY(rows_trials(
+        db_query(conn, arena, err, SQL_TRIAL_LIST, BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(INT64_MAX))),
+        &out->trials, &out->len, err));
     for (size_t i = 0; i < out->len && spec->stopping.kind != STOP_RULE_OFF; i++)
-        TRY(rows_curve(conn, work->id, arena, &out->trials[i], err));
+        TRY(rows_curve(conn, &work->task, &out->trials[i], err));
     return STATUS_OK;
 }
 
 enum status study_document_read(struct app *app, struct caller *caller, const char *study, struct study_document *out,
                                 struct error *err)
 {
-    struct work work = {.app = app, .caller = caller, .id = study, .out = out};
-    TRY(caller_sees(caller, "study", study, err));
+    struct work work = {.task = task_of(app, caller, study), .out = out};
     *out = (struct study_document){0};
-    return db_read(app->db, read_all, &work, err);
+    return task_read(&work.task, read_all, err);
 }
 
 /* ---- import ---- */
@@ -131,25 +130,22 @@ enum status study_document_identify(const struct spec *spec, const char *source,
     return name_rows(names, names_len, items, arena, err);
 }
 
-enum status study_document_curve(struct db_conn *conn, struct study *study, const struct change *change,
-                                 const struct observation *item, struct error *err)
+enum status study_document_curve(struct db_conn *conn, struct task *task, int64_t trial, const struct observation *item,
+                                 struct error *err)
 {
+    size_t epochs = task->study.spec.stopping.epochs;
     for (size_t i = 0; i < item->curve_len; i++) {
         const struct curve_point *point = &item->curve[i];
         char                      path[48], detail[32];
         bool                      is_last = item->outcome == OUTCOME_STOPPED && i + 1 == item->curve_len;
-        struct change             measured = *change;
         snprintf(path, sizeof path, "/curve/%zu/step", i);
-        if (point->step > (int64_t)study->spec.stopping.epochs)
-            return error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [1, %zu]",
-                             study->spec.stopping.epochs);
+        if (point->step > (int64_t)epochs)
+            return error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [1, %zu]", epochs);
         snprintf(detail, sizeof detail, "step %lld", (long long)point->step);
-        measured.kind = "trial.measured";
-        measured.detail = detail;
-        TRY(rows_log(conn, study, &measured, err));
+        TRY(task_log(conn, task, "trial.measured", trial, detail, err));
         TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
-                    BIND(TEXT(study->id), INT(change->trial), INT(0), INT(point->step), REAL(point->value),
-                         INT(study->revision), INT(change->at_ms), INT(is_last), TEXT("no_rule"), INT(0),
+                    BIND(TEXT(task->id), INT(trial), INT(0), INT(point->step), REAL(point->value),
+                         INT(task->study.revision), INT(task->now_ms), INT(is_last), TEXT("no_rule"), INT(0),
                          BLOB(NULL, 0))));
     }
     return STATUS_OK;

@@ -29,8 +29,7 @@ MUST_CHECK enum status study_document_identify(const struct spec *spec, const ch
 
 /* Within a transaction: what was measured of a trial while it ran elsewhere, as reports that nobody judged.
  * INVALID "out_of_range" (path "/curve/<i>/step") beyond the study's epochs. */
-struct change;
-MUST_CHECK enum status study_document_curve(struct db_conn *conn, struct study *study, const struct change *change,
+MUST_CHECK enum status study_document_curve(struct db_conn *conn, struct task *task, int64_t trial,
                                             const struct observation *item, struct error *err);
 
 #endif

@@ -20,15 +20,12 @@
 #include <time.h>
 
 struct plan {
-    struct app                   *app;
-    struct caller                *caller;
-    const char                   *id;
+    struct task                   task;
     const struct suggest_request *request;
     struct suggest_reply         *out;
-    struct study                  study;
-    int64_t                       now_ms, steady_ms; /* of events; of leases */
-    int64_t                       waiting;           /* queued, or their leases are over */
-    int64_t                       unfit; /* one of them that has other values than the request fixes; 0: none */
+    int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
+    int64_t                       waiting;   /* queued, or their leases are over */
+    int64_t                       unfit;     /* one of them that has other values than the request fixes; 0: none */
     struct live                  *live;
     struct trial                 *fresh; /* proposals, not yet in the log */
     const void                  **notes;
@@ -58,8 +55,8 @@ enum status trial_may_be_given(const struct study *study, struct error *err)
 static enum status load_curves(struct db_conn *conn, const struct plan *plan, struct trial *trials, size_t len,
                                struct error *err)
 {
-    for (size_t i = 0; i < len && plan->study.spec.stopping.kind != STOP_RULE_OFF; i++)
-        TRY(rows_curve(conn, plan->id, plan->caller->arena, &trials[i], err));
+    for (size_t i = 0; i < len && plan->task.study.spec.stopping.kind != STOP_RULE_OFF; i++)
+        TRY(rows_curve(conn, &plan->task, &trials[i], err));
     return STATUS_OK;
 }
 
@@ -73,7 +70,7 @@ static int64_t missing(const struct plan *plan)
 static bool fits(const struct plan *plan, const double *point)
 {
     const double *fixed = plan->request->fixed;
-    for (size_t i = 0; fixed != NULL && i < plan->study.spec.space.params_len; i++)
+    for (size_t i = 0; fixed != NULL && i < plan->task.study.spec.space.params_len; i++)
         if (!isnan(fixed[i]) && fixed[i] != point[i])
             return false;
     return true;
@@ -111,20 +108,12 @@ static enum status take_own(struct db_conn *conn, struct plan *plan, struct erro
         return STATUS_OK;
     size_t  before = plan->out->len;
     int64_t other;
-    TRY(claim(db_query(conn, plan->caller->arena, err, SQL_TRIAL_OF_WORKER,
-                       BIND(TEXT(plan->id), TEXT(plan->request->worker), INT(plan->steady_ms))),
+    TRY(claim(db_query(conn, plan->task.caller->arena, err, SQL_TRIAL_OF_WORKER,
+                       BIND(TEXT(plan->task.id), TEXT(plan->request->worker), INT(plan->steady_ms))),
               plan, &other, err));
     if (other > 0 && missing(plan) > 0)
         return fixed_conflict(err, other, "is still this worker's and");
     return load_curves(conn, plan, plan->out->trials + before, plan->out->len - before, err);
-}
-
-static enum status log_trial(struct db_conn *conn, struct plan *plan, const char *kind, int64_t trial,
-                             struct error *err)
-{
-    struct change change = {
-        .kind = kind, .actor = plan->caller->token_id, .detail = NULL, .trial = trial, .at_ms = plan->now_ms};
-    return rows_log(conn, &plan->study, &change, err);
 }
 
 /* A worker that comes back has its lease again; anybody else begins anew, with a new one. */
@@ -134,31 +123,31 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     bool        is_back = trial->lease > 0 && worker[0] != '\0' && strcmp(worker, trial->holder) == 0;
     bool        is_expired = trial->state == TRIAL_RUNNING, is_taken = is_expired && !is_back;
     if (is_expired)
-        TRY(log_trial(conn, plan, "trial.expired", trial->number, err));
+        TRY(task_log(conn, &plan->task, "trial.expired", trial->number, NULL, err));
     else
-        rows_count(&plan->study, TRIAL_QUEUED, TRIAL_RUNNING);
+        task_count(&plan->task, TRIAL_QUEUED, TRIAL_RUNNING);
     trial->state = TRIAL_RUNNING;
     trial->worker = trial->holder = worker;
     trial->lease += !is_back;
     trial->is_taken_over |= is_taken;
-    trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
+    trial->lease_ms = plan->steady_ms + plan->task.study.spec.lease_ms;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_START,
-                BIND(TEXT(plan->id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->lease),
+                BIND(TEXT(plan->task.id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->lease),
                      INT(trial->is_taken_over))));
-    return log_trial(conn, plan, is_taken ? "trial.handed_over" : "trial.started", trial->number, err);
+    return task_log(conn, &plan->task, is_taken ? "trial.handed_over" : "trial.started", trial->number, NULL, err);
 }
 
 /* A trial whose lease is over stays with its worker until it is handed on here; who comes back gets its own first. */
 static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    struct arena *arena = plan->caller->arena;
+    struct arena *arena = plan->task.caller->arena;
     struct trial *trials = plan->out->trials + plan->out->len;
     size_t        before = plan->out->len;
     int64_t       expired, queued;
     TRY(claim(db_query(conn, arena, err, SQL_TRIAL_EXPIRED,
-                       BIND(TEXT(plan->id), INT(plan->steady_ms), TEXT(plan->request->worker))),
+                       BIND(TEXT(plan->task.id), INT(plan->steady_ms), TEXT(plan->request->worker))),
               plan, &expired, err));
-    TRY(claim(db_query(conn, arena, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->id))), plan, &queued, err));
+    TRY(claim(db_query(conn, arena, err, SQL_TRIAL_QUEUED, BIND(TEXT(plan->task.id))), plan, &queued, err));
     plan->unfit = expired > 0 ? expired : queued;
     size_t len = plan->out->len - before;
     for (size_t i = 0; i < len; i++)
@@ -170,9 +159,9 @@ static enum status take_waiting(struct db_conn *conn, struct plan *plan, struct 
 static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct error *err)
 {
     bool counts = plan->request->fixed == NULL;
-    plan->waiting = counts ? plan->study.trials[TRIAL_QUEUED] : 0;
+    plan->waiting = counts ? plan->task.study.trials[TRIAL_QUEUED] : 0;
     struct db_rows rows = db_query(conn, NULL, err, counts ? SQL_TRIAL_COUNT_EXPIRED : SQL_TRIAL_WAITING,
-                                   BIND(TEXT(plan->id), INT(plan->steady_ms)));
+                                   BIND(TEXT(plan->task.id), INT(plan->steady_ms)));
     while (db_next(&rows))
         plan->waiting += counts ? row_count(&rows)->count : fits(plan, row_trial_point(&rows)->point.bytes);
     return db_done(&rows);
@@ -182,13 +171,14 @@ static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
-    plan->now_ms = plan->app->now_ms();
-    plan->steady_ms = steady_ms(plan->app);
-    TRY(spec_cache_study(plan->app, conn, plan->id, plan->caller->arena, &plan->study, err));
-    TRY(trial_may_be_given(&plan->study, err));
-    if ((size_t)plan->request->count > trial_points_max(&plan->study.spec.space))
+    plan->task.now_ms = plan->task.app->now_ms();
+    plan->steady_ms = steady_ms(plan->task.app);
+    TRY(task_open(conn, &plan->task, err));
+    TRY(trial_may_be_given(&plan->task.study, err));
+    if ((size_t)plan->request->count > trial_points_max(&plan->task.study.spec.space))
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
-                         "at most %zu points of this size go into a reply", trial_points_max(&plan->study.spec.space));
+                         "at most %zu points of this size go into a reply",
+                         trial_points_max(&plan->task.study.spec.space));
     TRY(count_waiting(conn, plan, err));
     return take_own(conn, plan, err);
 }
@@ -199,9 +189,9 @@ static bool is_late(void *arg)
 {
     struct plan *plan = arg;
     struct error why;
-    plan->is_cut = plan->is_cut || app_go_on(plan->app, plan->caller, &why) != STATUS_OK;
+    plan->is_cut = plan->is_cut || app_go_on(plan->task.app, plan->task.caller, &why) != STATUS_OK;
     plan->is_late =
-        plan->is_late || plan->is_cut || (plan->deadline_ms > 0 && plan->app->monotonic_ms() >= plan->deadline_ms);
+        plan->is_late || plan->is_cut || (plan->deadline_ms > 0 && plan->task.app->monotonic_ms() >= plan->deadline_ms);
     return plan->is_late;
 }
 
@@ -217,7 +207,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
 {
     const struct spec *spec = &plan->live->spec;
     bool               on_rows = spec->space.kind == SPACE_CANDIDATES;
-    unsigned char     *note = arena_alloc(plan->caller->arena, proposal->note_bytes + 1, 1);
+    unsigned char     *note = arena_alloc(plan->task.caller->arena, proposal->note_bytes + 1, 1);
     if (note == NULL)
         return error_no_memory(err);
     memcpy(note, proposal->note, proposal->note_bytes);
@@ -244,7 +234,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
                                 .note = note,
                                 .note_bytes = proposal->note_bytes};
     plan->live->told = trial->number;
-    TRY(codec_diagnostics(spec, diagnostics, plan->caller->arena, &trial->model.diagnostics, err));
+    TRY(codec_diagnostics(spec, diagnostics, plan->task.caller->arena, &trial->model.diagnostics, err));
     return spec->policy->tell(plan->live->session, &event, err);
 }
 
@@ -258,20 +248,20 @@ static double clock_ms(void)
 /* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
 static uint64_t remaining(const struct plan *plan)
 {
-    int64_t left = rows_allowance(&plan->study);
+    int64_t left = task_allowance(&plan->task);
     return left == INT64_MAX ? 0 : (uint64_t)(left - (int64_t)plan->fresh_len);
 }
 
 /* As a policy is told: 0 without a deadline. */
 static double time_left(const struct plan *plan)
 {
-    return plan->deadline_ms > 0 ? fmax((double)(plan->deadline_ms - plan->app->monotonic_ms()), 1) : 0;
+    return plan->deadline_ms > 0 ? fmax((double)(plan->deadline_ms - plan->task.app->monotonic_ms()), 1) : 0;
 }
 
 static enum status ask_one(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct spec *spec = &plan->live->spec;
-    double            *point = ARENA_NEW(plan->caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
+    double            *point = ARENA_NEW(plan->task.caller->arena, double, 2 * (space_point_len(&spec->space) + 1));
     if (point == NULL)
         return error_no_memory(err);
     struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
@@ -288,7 +278,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     double           start = clock_ms();
     TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
     if (proposal->fallback != NULL)
-        atomic_fetch_add(&plan->app->counters.fallbacks, 1);
+        atomic_fetch_add(&plan->task.app->counters.fallbacks, 1);
     return keep_proposal(plan, proposal, clock_ms() - start, &diagnostics, err);
 }
 
@@ -298,11 +288,11 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
 static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, struct error *err)
 {
     const struct policy *policy = plan->live->spec.policy;
-    struct app          *app = plan->app;
+    struct app          *app = plan->task.app;
     struct slots        *slots = slots_of(app, policy);
     if (policy->plans_ahead && plan->request->watch != NULL)
         return ask_one(plan, proposal, err);
-    TRY(slots_enter(slots, app, plan->caller, err));
+    TRY(slots_enter(slots, app, plan->task.caller, err));
     enum status status = ask_one(plan, proposal, err);
     slots_leave(slots);
     return status;
@@ -312,7 +302,7 @@ static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, str
  * an error only if the list is then empty.  What was being made when the time ended is not a proposal. */
 static enum status propose(struct plan *plan, int64_t count, struct error *err)
 {
-    struct arena *arena = plan->caller->arena;
+    struct arena *arena = plan->task.caller->arena;
     plan->fresh = ARENA_NEW(arena, struct trial, (size_t)count);
     plan->notes = ARENA_NEW(arena, const void *, (size_t)count);
     plan->note_bytes = ARENA_NEW(arena, size_t, (size_t)count);
@@ -326,7 +316,7 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
         whole += status == STATUS_OK && !plan->is_cut;
     }
     if (plan->is_cut)
-        status = app_go_on(plan->app, plan->caller, err);
+        status = app_go_on(plan->task.app, plan->task.caller, err);
     bool is_short = status == STATUS_BUSY && strcmp(err->code, "deadline_exceeded") == 0 && whole > 0;
     if (status == STATUS_CONFLICT && strcmp(err->code, "search_space_exhausted") == 0)
         plan->exhausted = "search_space_exhausted";
@@ -340,38 +330,35 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
 static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, struct error *err)
 {
     struct trial *trial = &plan->fresh[i];
-    trial->created_ms = plan->now_ms;
-    trial->lease_ms = plan->steady_ms + plan->study.spec.lease_ms;
+    trial->created_ms = plan->task.now_ms;
+    trial->lease_ms = plan->steady_ms + plan->task.study.spec.lease_ms;
     trial->lease = 1;
-    const struct new_trial new = {
-        .trial = trial, .fixed = plan->request->fixed, .note = plan->notes[i], .note_bytes = plan->note_bytes[i]};
-    enum status status = visits_check(conn, &plan->study, trial->point, "", plan->caller->arena, err);
+    const struct new_trial new = {.trial = trial,
+                                  .kind = "trial.suggested",
+                                  .fixed = plan->request->fixed,
+                                  .note = plan->notes[i],
+                                  .note_bytes = plan->note_bytes[i]};
+    enum status status = visits_check(conn, &plan->task, trial->point, "", err);
     if (status == STATUS_INVALID)
-        return rows_impossible(plan->app, &plan->study, trial, err);
+        return task_impossible(&plan->task, trial, err);
     TRY(status);
-    TRY(rows_trial_add(conn, plan->app, &plan->study, &new, err));
-    struct change change = {.kind = "trial.suggested",
-                            .actor = plan->caller->token_id,
-                            .detail = NULL,
-                            .trial = trial->number,
-                            .at_ms = plan->now_ms};
-    return rows_log(conn, &plan->study, &change, err);
+    return task_add_trial(conn, &plan->task, &new, err);
 }
 
 /* What is handed out may come back: it fails, is given up, or its lease ends. */
 static enum status all_handed_out(struct db_conn *conn, const struct plan *plan, struct error *err)
 {
     struct db_rows rows;
-    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(plan->id))));
+    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(plan->task.id))));
     const struct row_trial_lease *row = row_trial_lease(&rows);
     int64_t                       trial = row == NULL ? 0 : row->number, ends = row == NULL ? 0 : row->lease_ms;
     (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
                     "every trial is handed out: %lld running, the lease of trial %lld expires first",
-                    (long long)plan->study.trials[TRIAL_RUNNING], (long long)trial);
+                    (long long)plan->task.study.trials[TRIAL_RUNNING], (long long)trial);
     if (err != NULL) {
         int64_t seconds = (ends - plan->steady_ms + 999) / 1000;
         err->retry_after_s = seconds < 1 ? 1 : seconds > ASK_AGAIN_MAX_S ? ASK_AGAIN_MAX_S : (int)seconds;
-        err->lease_ends_ms = ends + steady_shift_ms(plan->app);
+        err->lease_ends_ms = ends + steady_shift_ms(plan->task.app);
     }
     return STATUS_CONFLICT;
 }
@@ -379,7 +366,7 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
 /* Results come in while the policy thinks: they may spend the budget, or take what was queued. */
 static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct error *err)
 {
-    bool is_spent = rows_allowance(&plan->study) == 0;
+    bool is_spent = task_allowance(&plan->task) == 0;
     if (is_spent)
         plan->exhausted = "budget_exhausted";
     if (plan->exhausted == NULL)
@@ -389,7 +376,7 @@ static enum status nothing_left(struct db_conn *conn, struct plan *plan, struct 
     if (!is_spent && plan->request->fixed != NULL)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "every point with these values has been used");
-    if (plan->study.trials[TRIAL_RUNNING] > 0)
+    if (plan->task.study.trials[TRIAL_RUNNING] > 0)
         return all_handed_out(conn, plan, err);
     plan->is_over = true;
     return error_set(err, STATUS_BUSY, "busy", "", "the study is about to be completed: ask again");
@@ -399,80 +386,70 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
     plan->out->len = 0;
-    plan->now_ms = plan->app->now_ms();
-    plan->steady_ms = steady_ms(plan->app); // leases begin when trials are given, not when they were asked for
-    TRY(spec_cache_study(plan->app, conn, plan->id, plan->caller->arena, &plan->study, err));
-    TRY(trial_may_be_given(&plan->study, err));
-    int64_t before = plan->study.revision;
+    plan->task.now_ms = plan->task.app->now_ms();
+    plan->steady_ms = steady_ms(plan->task.app); // leases begin when trials are given, not when they were asked for
+    TRY(task_open(conn, &plan->task, err));
+    TRY(trial_may_be_given(&plan->task.study, err));
+    int64_t before = plan->task.study.revision;
     bool    may_move =
-        plan->study.spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
+        plan->task.study.spec.space.kind == SPACE_GRAPH; // the agent may stand elsewhere than the plan took it to
     if (plan->fresh_len > 0 && may_move && before != plan->live->revision)
         return error_set(err, STATUS_BUSY, "busy", "", "results came in while the plan was made: ask again");
     TRY(take_own(conn, plan, err));
     TRY(take_waiting(conn, plan, err));
-    if (plan->fresh_len > 0 && plan->fresh[0].number != plan->study.trials_total + 1)
+    if (plan->fresh_len > 0 && plan->fresh[0].number != plan->task.study.trials_total + 1)
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
-    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && rows_allowance(&plan->study) > 0; i++) {
+    for (size_t i = 0; i < plan->fresh_len && missing(plan) > 0 && task_allowance(&plan->task) > 0; i++) {
         TRY(add_trial(conn, plan, i, err));
         plan->out->trials[plan->out->len++] = plan->fresh[i];
     }
     if (plan->out->len == 0)
         return nothing_left(conn, plan, err);
-    plan->out->revision = plan->study.revision;
+    plan->out->revision = plan->task.study.revision;
     if (plan->request->watch != NULL)
         TRY(plan->request->watch->end(conn, plan->request->watch->arg, plan->out, err));
-    return plan->study.revision == before ? STATUS_OK : rows_study_save(conn, &plan->study, plan->now_ms, err);
+    return plan->task.study.revision == before ? STATUS_OK : task_save(conn, &plan->task, err);
 }
 
 /* No trial is left to give and none is open: the study is over, unless something has happened to it since. */
 static enum status complete(struct db_conn *conn, void *arg, struct error *err)
 {
-    struct plan  *plan = arg;
-    struct study *study = &plan->study;
-    TRY(rows_study_get(conn, plan->id, plan->caller->arena, study, err));
-    bool is_spent = rows_allowance(study) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
+    struct plan        *plan = arg;
+    const struct study *study = &plan->task.study;
+    TRY(task_open(conn, &plan->task, err));
+    bool is_spent = task_allowance(&plan->task) == 0 || strcmp(plan->exhausted, "budget_exhausted") != 0;
     if (!is_spent || study->state != STUDY_ACTIVE || study->trials[TRIAL_QUEUED] + study->trials[TRIAL_RUNNING] > 0)
         return STATUS_OK;
-    TRY(db_exec(
-        conn, NULL, err, SQL_STUDY_STATE,
-        BIND(TEXT(study->id), TEXT(study_state_names[STUDY_COMPLETED]), TEXT(plan->exhausted), INT(plan->now_ms))));
-    struct change change = {.kind = "study.completed",
-                            .actor = plan->caller->token_id,
-                            .detail = plan->exhausted,
-                            .trial = 0,
-                            .at_ms = plan->now_ms};
-    study->state = STUDY_COMPLETED;
-    study->reason = plan->exhausted;
-    TRY(rows_log(conn, study, &change, err));
-    return rows_study_save(conn, study, plan->now_ms, err);
+    TRY(task_set_state(conn, &plan->task, STUDY_COMPLETED, plan->exhausted, "study.completed", err));
+    return task_save(conn, &plan->task, err);
 }
 
 /* How many the policy is to be asked for. */
 static int64_t wanted(const struct plan *plan)
 {
-    int64_t count = missing(plan) - plan->waiting, most = rows_allowance(&plan->study);
+    int64_t count = missing(plan) - plan->waiting, most = task_allowance(&plan->task);
     return count < most ? count : most;
 }
 
 static enum status give(struct plan *plan, struct error *err)
 {
-    int64_t before = plan->study.trials_total;
-    TRY(app_transact(plan->app, plan->caller, write, plan, err));
-    atomic_fetch_add(&plan->app->counters.suggestions, (uint64_t)(plan->study.trials_total - before));
+    int64_t before = plan->task.study.trials_total;
+    TRY(app_transact(plan->task.app, plan->task.caller, write, plan, err));
+    atomic_fetch_add(&plan->task.app->counters.suggestions, (uint64_t)(plan->task.study.trials_total - before));
     return STATUS_OK;
 }
 
 /* Under the session's lock. */
 static enum status suggest_locked(struct plan *plan, struct error *err)
 {
-    struct app *app = plan->app;
+    struct app *app = plan->task.app;
     plan->out->len = 0;
     TRY(db_read(app->db, look, plan, err)); // again: the lock may have been long in coming
-    bool only_draws = plan->study.spec.policy->only_draws;
-    TRY(session_catch_up(app, plan->caller, only_draws ? app->draws : app->compute, plan->live, err));
+    bool only_draws = plan->task.study.spec.policy->only_draws;
+    TRY(session_catch_up(app, plan->task.caller, only_draws ? app->draws : app->compute, plan->live, err));
     int64_t count = wanted(plan);
     if (count > 0 && plan->live->spec.federation != NULL)
-        TRY(federation_host_sync(app, plan->caller, plan->live, err));
+        TRY(federation_host_sync(app, plan->task.caller, plan->live, err));
     if (count > 0)
         TRY(propose(plan, count, err));
     return give(plan, err);
@@ -480,54 +457,55 @@ static enum status suggest_locked(struct plan *plan, struct error *err)
 
 static enum status ask_model(struct plan *plan, struct error *err)
 {
-    bool             plans = plan->study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
+    bool             plans = plan->task.study.spec.policy->plans_ahead, is_behind = plan->request->watch != NULL;
     enum session_use use = !plans ? SESSION_ALONE : is_behind ? SESSION_QUEUE : SESSION_PLAN;
-    TRY(session_lock(plan->app, plan->id, use, &plan->live, err));
+    TRY(session_lock(plan->task.app, plan->task.id, use, &plan->live, err));
     enum status status = suggest_locked(plan, err);
-    bool        is_logged =
-        status == STATUS_OK && !plan->caller->idempotency.replayed && plan->study.trials_total == plan->live->told;
+    bool        is_logged = status == STATUS_OK && !plan->task.caller->idempotency.replayed &&
+                     plan->task.study.trials_total == plan->live->told;
     if (plan->fresh_len > 0 && !is_logged) // it was told of proposals that the log does not have
         session_forget(plan->live);
-    session_unlock(plan->app, plan->live);
+    session_unlock(plan->task.app, plan->live);
     return status;
 }
 
 /* A plan ahead within a request has a time limit of its own; an asynchronous one takes as long as it needs. */
 static void set_deadlines(struct plan *plan)
 {
-    const struct app *app = plan->app;
+    const struct app *app = plan->task.app;
     bool              is_behind = plan->request->watch != NULL;
     int64_t           now_ms = app->monotonic_ms(), own_ms = plan->request->deadline_ms;
-    if (own_ms == 0 && plan->study.spec.policy->plans_ahead && !is_behind)
+    if (own_ms == 0 && plan->task.study.spec.policy->plans_ahead && !is_behind)
         own_ms = SUGGEST_PLAN_MS;
     if (own_ms > 0)
         plan->deadline_ms = now_ms + own_ms;
-    if (plan->study.spec.policy->plans_ahead)
-        plan->caller->until_ms = is_behind ? 0 : app_until(app, plan->deadline_ms);
+    if (plan->task.study.spec.policy->plans_ahead)
+        plan->task.caller->until_ms = is_behind ? 0 : app_until(app, plan->deadline_ms);
     else if (is_behind)
-        plan->caller->until_ms = app_until(app, now_ms);
+        plan->task.caller->until_ms = app_until(app, now_ms);
 }
 
 static enum status begin(struct plan *plan, struct error *err)
 {
     struct suggest_reply *out = plan->out;
-    *out = (struct suggest_reply){.trials = ARENA_NEW(plan->caller->arena, struct trial, (size_t)plan->request->count)};
+    *out = (struct suggest_reply){.trials =
+                                      ARENA_NEW(plan->task.caller->arena, struct trial, (size_t)plan->request->count)};
     if (out->trials == NULL)
         return error_no_memory(err);
-    TRY(caller_sees(plan->caller, "study", plan->id, err));
-    TRY(app_replay(plan->app, plan->caller, err));
-    if (plan->caller->idempotency.replayed)
+    TRY(caller_sees(plan->task.caller, "study", plan->task.id, err));
+    TRY(app_replay(plan->task.app, plan->task.caller, err));
+    if (plan->task.caller->idempotency.replayed)
         return STATUS_OK;
-    TRY(db_read(plan->app->db, look, plan, err));
-    out->spec = plan->study.spec;
-    out->revision = plan->study.revision;
+    TRY(db_read(plan->task.app->db, look, plan, err));
+    out->spec = plan->task.study.spec;
+    out->revision = plan->task.study.revision;
     return STATUS_OK;
 }
 
 enum status trial_suggest(struct app *app, struct caller *caller, const char *id, const struct suggest_request *request,
                           struct suggest_reply *out, struct error *err)
 {
-    struct plan plan = {.app = app, .caller = caller, .id = id, .request = request, .out = out};
+    struct plan plan = {.task = task_of(app, caller, id), .request = request, .out = out};
     TRY(begin(&plan, err));
     bool has_key = caller->idempotency.key != NULL || request->watch != NULL;
     if (caller->idempotency.replayed || (!has_key && missing(&plan) == 0))
@@ -538,8 +516,8 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
         status = ask_model(&plan, err);
     if (status != STATUS_OK && plan.is_over) {
         TRY(db_transact(app->db, complete, &plan, err));
-        if (plan.study.state == STUDY_COMPLETED)
-            status = study_refuse(&plan.study, err);
+        if (plan.task.study.state == STUDY_COMPLETED)
+            status = study_refuse(&plan.task.study, err);
     }
     study_cache_forget(app, id);
     return status;

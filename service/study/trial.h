@@ -1,4 +1,4 @@
-/* What surrounds suggest and observe: trials found, listed, queued, kept alive, abandoned; history and prediction. */
+/* What surrounds suggest and observe: trials found, listed, queued, kept alive, abandoned; history. */
 #ifndef GNOMON_SERVICE_STUDY_TRIAL_H
 #define GNOMON_SERVICE_STUDY_TRIAL_H
 
@@ -54,23 +54,5 @@ struct history_page {
 /* Completed trials in the order in which their values came. */
 MUST_CHECK enum status trial_history(struct app *app, struct caller *caller, const char *study, const struct page *page,
                                      struct history_page *out, struct error *err);
-
-struct predict_request {
-    const double *points;
-    const size_t *rows; /* or NULL */
-    size_t        len;
-    const char   *metric; /* NULL: the first objective */
-};
-struct predict_reply {
-    double *mean, *sd;
-    double *feasible; /* constraints: the probability that the metric is within its bounds; otherwise NULL */
-    size_t  metric;
-    int64_t revision, observations;
-};
-/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
- * CONFLICT "no_model", "no_observations"; INVALID "unknown_metric". */
-MUST_CHECK enum status trial_predict(struct app *app, struct caller *caller, const char *study,
-                                     const struct predict_request *request, struct predict_reply *out,
-                                     struct error *err);
 
 #endif

@@ -497,20 +497,17 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
 
 struct export
 {
-    struct app    *app;
-    struct caller *caller;
-    const char    *id;
-    struct study   study;
-    struct trial  *trials;
-    size_t         len;
+    struct task   task;
+    struct trial *trials;
+    size_t        len;
 };
 
 static enum status read_export(struct db_conn *conn, void *arg, struct error *err)
 {
     struct export *work = arg;
-    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &work->study, err));
-    return rows_trials(db_query(conn, work->caller->arena, err, SQL_TRIAL_LIST,
-                                BIND(TEXT(work->id), INT(0), TEXT(""), INT(INT64_MAX))),
+    TRY(task_open(conn, &work->task, err));
+    return rows_trials(db_query(conn, work->task.caller->arena, err, SQL_TRIAL_LIST,
+                                BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(INT64_MAX))),
                        &work->trials, &work->len, err);
 }
 
@@ -520,9 +517,9 @@ static char *write_export(const struct export *work, size_t *length)
     FILE *out = open_memstream(&text, length);
     if (out == NULL)
         return NULL;
-    write_header(out, &work->study.spec);
+    write_header(out, &work->task.study.spec);
     for (size_t i = 0; i < work->len; i++)
-        write_trial(out, &work->study.spec, &work->trials[i]);
+        write_trial(out, &work->task.study.spec, &work->trials[i]);
     bool failed = ferror(out) != 0;
     if (fclose(out) == 0 && !failed)
         return text;
@@ -533,10 +530,9 @@ static char *write_export(const struct export *work, size_t *length)
 enum status export_csv(struct app *app, struct caller *caller, const char *study, const char **text, size_t *length,
                        struct error *err)
 {
-    struct export work = {.app = app, .caller = caller, .id = study};
-    TRY(caller_sees(caller, "study", study, err));
-    TRY(db_read(app->db, read_export, &work, err));
-    if (work.study.spec.space.kind == SPACE_IMAGE)
+    struct export work = {.task = task_of(app, caller, study)};
+    TRY(task_read(&work.task, read_export, err));
+    if (work.task.study.spec.space.kind == SPACE_IMAGE)
         return error_set(err, STATUS_CONFLICT, "wrong_space", "", "images are exported as JSON, not as CSV");
     char *written = write_export(&work, length);
     *text = written == NULL ? NULL : arena_strndup(caller->arena, written, *length);

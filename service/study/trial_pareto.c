@@ -12,9 +12,7 @@
 static const size_t volume_max[OBJECTIVES_MAX + 1] = {0, 100000, 100000, 2000, 300};
 
 struct work {
-    struct app          *app;
-    struct caller       *caller;
-    const char          *id;
+    struct task          task;
     struct pareto_reply *out;
 };
 
@@ -22,9 +20,10 @@ static enum status read_feasible(struct db_conn *conn, void *arg, struct error *
 {
     struct work         *work = arg;
     struct pareto_reply *out = work->out;
-    TRY(spec_cache_study(work->app, conn, work->id, work->caller->arena, &out->study, err));
-    return rows_trials(db_query(conn, work->caller->arena, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(work->id))), &out->trials,
-                       &out->len, err);
+    TRY(task_open(conn, &work->task, err));
+    out->study = work->task.study;
+    return rows_trials(db_query(conn, work->task.caller->arena, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(work->task.id))),
+                       &out->trials, &out->len, err);
 }
 
 /* out [objectives], larger is better. */
@@ -78,11 +77,11 @@ static enum status reduce(struct pareto_reply *out, double *values, size_t m, st
                                     &out->hypervolume, arena, err);
 }
 
-static enum status find_front(struct app *app, struct work *work, struct error *err)
+static enum status find_front(struct work *work, struct error *err)
 {
     struct pareto_reply *out = work->out;
-    struct arena        *arena = work->caller->arena;
-    TRY(db_read(app->db, read_feasible, work, err));
+    struct arena        *arena = work->task.caller->arena;
+    TRY(task_read(&work->task, read_feasible, err));
     size_t  m = out->study.spec.objectives;
     double *values = ARENA_NEW(arena, double, (out->len + 1) * m);
     if (values == NULL)
@@ -96,11 +95,10 @@ static enum status find_front(struct app *app, struct work *work, struct error *
 enum status trial_pareto(struct app *app, struct caller *caller, const char *id, struct pareto_reply *out,
                          struct error *err)
 {
-    struct work work = {.app = app, .caller = caller, .id = id, .out = out};
+    struct work work = {.task = task_of(app, caller, id), .out = out};
     *out = (struct pareto_reply){.hypervolume = NAN};
-    TRY(caller_sees(caller, "study", id, err));
     TRY(slots_enter(app->compute, app, caller, err));
-    enum status status = find_front(app, &work, err);
+    enum status status = find_front(&work, err);
     slots_leave(app->compute);
     return status;
 }

@@ -13,14 +13,13 @@
 #include "service/study/trial_report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ATTEMPTS = 5 };
 
 struct report {
-    struct app                  *app;
-    struct caller               *caller;
-    const char                  *id;
+    struct task                  task;
     const struct report_request *request;
     struct report_reply         *out;
     struct live                 *live;
@@ -28,7 +27,6 @@ struct report {
     int64_t                      last;      /* step that was reported before, 0: none */
     bool                         is_repeat; /* out is the answer that was given */
     struct verdict              *verdict;
-    int64_t                      now_ms;
 };
 
 /* ---- before the judgement ---- */
@@ -37,8 +35,8 @@ static enum status find_repeat(struct db_conn *conn, struct report *work, struct
 {
     const struct report_request *request = work->request;
     struct db_rows               rows;
-    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_MEASUREMENT_GET,
-                BIND(TEXT(work->id), INT(request->held.number), INT(work->trial.lease), INT(request->step))));
+    TRY(db_find(conn, work->task.caller->arena, &rows, err, SQL_MEASUREMENT_GET,
+                BIND(TEXT(work->task.id), INT(request->held.number), INT(work->trial.lease), INT(request->step))));
     const struct row_verdict *row = row_verdict(&rows);
     work->is_repeat = row != NULL && row->value == request->value;
     if (row != NULL && !work->is_repeat)
@@ -53,24 +51,21 @@ static enum status find_last(struct db_conn *conn, struct report *work, int64_t 
 {
     struct db_rows rows;
     TRY(db_find(conn, NULL, &rows, err, SQL_MEASUREMENT_LAST,
-                BIND(TEXT(work->id), INT(work->trial.number), INT(work->trial.lease))));
+                BIND(TEXT(work->task.id), INT(work->trial.number), INT(work->trial.lease))));
     *last = row_step(&rows)->step;
     return STATUS_OK;
 }
 
 static enum status check_running(const struct trial *trial, struct error *err)
 {
-    if (trial->state == TRIAL_RUNNING)
-        return STATUS_OK;
-    return error_set(err, STATUS_CONFLICT, "trial_not_running", "", "trial %lld is %s", (long long)trial->number,
-                     trial_state_names[trial->state]);
+    return trial->state == TRIAL_RUNNING ? STATUS_OK : rows_refuse(trial, "trial_not_running", err);
 }
 
 /* A repeat of the report that stopped the trial is answered: its first answer may have been lost. */
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct report *work = arg;
-    TRY(rows_trial_get(conn, work->id, work->request->held.number, work->caller->arena, &work->trial, err));
+    TRY(rows_trial_get(conn, &work->task, work->request->held.number, &work->trial, err));
     TRY(rows_check_lease(&work->trial, work->request->held.lease, true, err));
     if (work->trial.state != TRIAL_STOPPED)
         TRY(check_running(&work->trial, err));
@@ -101,12 +96,12 @@ static enum status judge(struct report *work, struct error *err)
     const struct measurement measurement = {.trial = (uint64_t)work->request->held.number,
                                             .step = (size_t)work->request->step,
                                             .value = spec_sign(spec) * work->request->value};
-    TRY(slots_enter(work->app->compute, work->app, work->caller, err));
+    TRY(slots_enter(work->task.app->compute, work->task.app, work->task.caller, err));
     enum status status = spec->stopping.kind == STOP_RULE_OWN
                              ? spec->policy->judge(work->live->session, &measurement, work->verdict, err)
                              : stop_rule_judge(&spec->stopping, &work->live->curves, &measurement, work->verdict,
-                                               work->caller->arena, err);
-    slots_leave(work->app->compute);
+                                               work->task.caller->arena, err);
+    slots_leave(work->task.app->compute);
     *work->out = (struct report_reply){
         .stop = work->verdict->stop, .reason = work->verdict->reason, .next_step = (int64_t)work->verdict->next_step};
     return status;
@@ -114,64 +109,48 @@ static enum status judge(struct report *work, struct error *err)
 
 /* ---- the transaction ---- */
 
-static enum status log_report(struct db_conn *conn, struct report *work, struct study *study, const char *kind,
-                              const char *detail, struct error *err)
-{
-    struct change change = {.kind = kind,
-                            .actor = work->caller->token_id,
-                            .detail = detail,
-                            .trial = work->request->held.number,
-                            .at_ms = work->now_ms};
-    return rows_log(conn, study, &change, err);
-}
-
-static enum status add_measurement(struct db_conn *conn, struct report *work, struct study *study, struct error *err)
+static enum status add_measurement(struct db_conn *conn, struct report *work, struct error *err)
 {
     const struct report_request *request = work->request;
     const struct verdict        *verdict = work->verdict;
-    const char                  *detail = text_format(work->caller->arena, "step %lld", (long long)request->step);
-    if (detail == NULL)
-        return error_no_memory(err);
-    TRY(log_report(conn, work, study, "trial.measured", detail, err));
+    char                         detail[32];
+    snprintf(detail, sizeof detail, "step %lld", (long long)request->step);
+    TRY(task_log(conn, &work->task, "trial.measured", request->held.number, detail, err));
     return db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
-                   BIND(TEXT(work->id), INT(request->held.number), INT(work->trial.lease), INT(request->step),
-                        REAL(request->value), INT(study->revision), INT(work->now_ms), INT(verdict->stop),
-                        TEXT(verdict->reason), INT((int64_t)verdict->next_step),
+                   BIND(TEXT(work->task.id), INT(request->held.number), INT(work->trial.lease), INT(request->step),
+                        REAL(request->value), INT(work->task.study.revision), INT(work->task.now_ms),
+                        INT(verdict->stop), TEXT(verdict->reason), INT((int64_t)verdict->next_step),
                         BLOB(verdict->note_bytes == 0 ? NULL : verdict->note, verdict->note_bytes)));
 }
 
-static enum status stop(struct db_conn *conn, struct report *work, struct study *study, struct error *err)
+static enum status stop(struct db_conn *conn, struct report *work, const struct trial *trial, struct error *err)
 {
-    const char        *reason = work->verdict->reason;
     struct observation last = observation_none();
     last.value = work->request->value;
-    last.reason = reason;
-    const struct trial_end end = {.item = &last, .state = TRIAL_STOPPED, .at_ms = work->now_ms};
-    TRY(rows_trial_finish(conn, work->id, work->request->held.number, &end, err));
-    rows_count(study, TRIAL_RUNNING, TRIAL_STOPPED);
-    TRY(log_report(conn, work, study, "trial.stopped", reason, err));
-    return rows_complete_if_spent(conn, study, work->caller->token_id, work->now_ms, err);
+    last.reason = work->verdict->reason;
+    const struct trial_end end = {.item = &last, .state = TRIAL_STOPPED, .kind = "trial.stopped"};
+    TRY(task_finish_trial(conn, &work->task, trial, &end, err));
+    return task_complete_if_spent(conn, &work->task, err);
 }
 
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct report *work = arg;
-    struct study   study;
     struct trial   trial;
     int64_t        last;
-    TRY(rows_study_get(conn, work->id, work->caller->arena, &study, err));
-    TRY(rows_trial_get(conn, work->id, work->request->held.number, work->caller->arena, &trial, err));
+    TRY(task_open(conn, &work->task, err));
+    TRY(rows_trial_get(conn, &work->task, work->request->held.number, &trial, err));
     TRY(find_last(conn, work, &last, err));
     if (trial.state != TRIAL_RUNNING || trial.lease != work->trial.lease || last != work->last)
         return error_set(err, STATUS_BUSY, "busy", "", "the trial changes: report again");
-    TRY(add_measurement(conn, work, &study, err));
+    TRY(add_measurement(conn, work, err));
     if (work->verdict->stop)
-        TRY(stop(conn, work, &study, err));
+        TRY(stop(conn, work, &trial, err));
     else
-        TRY(db_exec(conn, NULL, err, SQL_TRIAL_LEASE,
-                    BIND(TEXT(work->id), INT(work->request->held.number),
-                         INT(steady_ms(work->app) + work->live->spec.lease_ms))));
-    return rows_study_save(conn, &study, work->now_ms, err);
+        TRY(db_exec(
+            conn, NULL, err, SQL_TRIAL_LEASE,
+            BIND(TEXT(work->task.id), INT(trial.number), INT(steady_ms(work->task.app) + work->live->spec.lease_ms))));
+    return task_save(conn, &work->task, err);
 }
 
 /* What a repeat with an idempotency key stores. */
@@ -184,27 +163,26 @@ static enum status write_nothing(struct db_conn *conn, void *arg, struct error *
 /* Under the session's lock. */
 static enum status report_once(struct report *work, struct error *err)
 {
-    TRY(session_catch_up(work->app, work->caller, work->app->compute, work->live, err));
+    TRY(session_catch_up(work->task.app, work->task.caller, work->task.app->compute, work->live, err));
     TRY(check_step(work->live, work->request, err));
-    TRY(db_read(work->app->db, look, work, err));
+    TRY(db_read(work->task.app->db, look, work, err));
     if (work->is_repeat)
-        return app_transact(work->app, work->caller, write_nothing, work, err);
+        return app_transact(work->task.app, work->task.caller, write_nothing, work, err);
     TRY(judge(work, err));
-    work->now_ms = work->app->now_ms();
-    return app_transact(work->app, work->caller, write, work, err);
+    work->task.now_ms = work->task.app->now_ms();
+    return app_transact(work->task.app, work->task.caller, write, work, err);
 }
 
 enum status trial_report(struct app *app, struct caller *caller, const char *id, const struct report_request *request,
                          struct report_reply *out, struct error *err)
 {
-    struct report work = {.app = app, .caller = caller, .id = id, .request = request, .out = out};
-    struct study  study;
+    struct report work = {.task = task_of(app, caller, id), .request = request, .out = out};
     *out = (struct report_reply){.reason = ""};
     TRY(caller_sees(caller, "study", id, err));
     TRY(app_replay(app, caller, err));
     if (caller->idempotency.replayed)
         return STATUS_OK;
-    TRY(study_find(app, caller, id, &study, err)); // no entry of the cache for what is not there
+    TRY(study_find(app, caller, id, &work.task.study, err)); // no entry of the cache for what is not there
     work.verdict = ARENA_NEW(caller->arena, struct verdict, 1);
     if (work.verdict == NULL)
         return error_no_memory(err);

@@ -4,12 +4,11 @@
 #include <math.h>
 
 /* The newest trial that moved the agent, or will; number 0: none. */
-static enum status newest(struct db_conn *conn, const struct study *study, struct arena *arena, struct trial *out,
-                          struct error *err)
+static enum status newest(struct db_conn *conn, const struct task *task, struct trial *out, struct error *err)
 {
     struct db_rows rows;
     *out = trial_none();
-    TRY(db_find(conn, arena, &rows, err, SQL_TRIAL_NEWEST_VISIT, BIND(TEXT(study->id))));
+    TRY(db_find(conn, task->caller->arena, &rows, err, SQL_TRIAL_NEWEST_VISIT, BIND(TEXT(task->id))));
     return row_trial(&rows) == NULL ? STATUS_OK : rows_trial(row_trial(&rows), out, err);
 }
 
@@ -27,14 +26,14 @@ static size_t end_of(const struct spec *spec, const struct trial *trial)
     return (size_t)trial->point[(steps > 0 ? steps : steps_of(spec, trial->point)) - 1];
 }
 
-enum status visits_check(struct db_conn *conn, const struct study *study, const double *point, const char *path,
-                         struct arena *arena, struct error *err)
+enum status visits_check(struct db_conn *conn, const struct task *task, const double *point, const char *path,
+                         struct error *err)
 {
-    const struct spec *spec = &study->spec;
+    const struct spec *spec = &task->study.spec;
     struct trial       last;
     if (spec->space.kind != SPACE_GRAPH)
         return STATUS_OK;
-    TRY(newest(conn, study, arena, &last, err));
+    TRY(newest(conn, task, &last, err));
     size_t place = end_of(spec, &last);
     if (graph_allows(spec->space.graph, place, point, steps_of(spec, point)))
         return STATUS_OK;
@@ -43,17 +42,17 @@ enum status visits_check(struct db_conn *conn, const struct study *study, const 
                      (long long)spec_site_id(spec, place));
 }
 
-enum status visits_check_values(struct db_conn *conn, const struct study *study, const struct trial *trial,
-                                const double *values, struct arena *arena, struct error *err)
+enum status visits_check_values(struct db_conn *conn, const struct task *task, const struct trial *trial,
+                                const double *values, struct error *err)
 {
-    const struct spec *spec = &study->spec;
+    const struct spec *spec = &task->study.spec;
     size_t             measured = steps_of(spec, values), steps = steps_of(spec, trial->point);
     struct trial       last;
     if (spec->space.kind != SPACE_GRAPH || measured == steps || values == NULL)
         return STATUS_OK;
     if (measured > steps)
         return error_set(err, STATUS_INVALID, "wrong_length", "/values", "the macro-action has %zu sites", steps);
-    TRY(newest(conn, study, arena, &last, err));
+    TRY(newest(conn, task, &last, err));
     if (last.number <= trial->number)
         return STATUS_OK;
     return error_set(err, STATUS_CONFLICT, "agent_moved_on", "/values",

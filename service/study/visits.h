@@ -8,13 +8,13 @@
 #include "service/store/rows.h"
 
 /* The trials's macro-action can follow: INVALID "wrong_place" at path.  Of other spaces: nothing is checked. */
-MUST_CHECK enum status visits_check(struct db_conn *conn, const struct study *study, const double *point,
-                                    const char *path, struct arena *arena, struct error *err);
+MUST_CHECK enum status visits_check(struct db_conn *conn, const struct task *task, const double *point,
+                                    const char *path, struct error *err);
 
 /* Values for a trial: not more than sites (INVALID "wrong_length"), and fewer only while the agent has not moved on
  * (CONFLICT "agent_moved_on"). */
-MUST_CHECK enum status visits_check_values(struct db_conn *conn, const struct study *study, const struct trial *trial,
-                                           const double *values, struct arena *arena, struct error *err);
+MUST_CHECK enum status visits_check_values(struct db_conn *conn, const struct task *task, const struct trial *trial,
+                                           const double *values, struct error *err);
 
 /* True if values only add to what was measured of a macro-action that was cut short. */
 bool visits_extends(const struct spec *spec, const struct trial *trial, const double *values);

@@ -1,6 +1,7 @@
 /* The corners of the use cases: what fails half way, comes late, comes twice or is closed meanwhile. */
 #include "db/conn.h"
 #include "service/study/events.h"
+#include "service/study/insight.h"
 #include "service/main/app_open.h"
 #include "service/session/session.h"
 #include "service/study/study.h"
@@ -476,8 +477,8 @@ static void test_a_study_without_its_matrix_predicts_nothing(void)
     struct study         study = world_study(world, open_rows, "{\"name\":\"po-gp-ucb\"}", 0);
     static const size_t  rows[] = {3};
     struct predict_reply reply;
-    CU_ASSERT_EQUAL(trial_predict(world->app, &world->caller, study.id,
-                                  &(struct predict_request){.rows = rows, .len = 1}, &reply, &world->err),
+    CU_ASSERT_EQUAL(insight_predict(world->app, &world->caller, study.id,
+                                    &(struct predict_request){.rows = rows, .len = 1}, &reply, &world->err),
                     STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "awaiting_candidates");
     struct session_stats stats;

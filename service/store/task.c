@@ -1,0 +1,154 @@
+/* See task.h. */
+#include "service/store/task.h"
+
+#include "service/app/app_transact.h"
+#include "service/app/study_cache.h"
+#include "service/base/log.h"
+#include "service/codec/codec_trial.h"
+#include "service/store/spec_cache.h"
+
+#include <math.h>
+
+struct task task_of(struct app *app, struct caller *caller, const char *study)
+{
+    return (struct task){.app = app, .caller = caller, .id = study, .now_ms = app->now_ms()};
+}
+
+enum status task_read(struct task *task, db_fn fn, struct error *err)
+{
+    TRY(caller_sees(task->caller, "study", task->id, err));
+    return db_read(task->app->db, fn, task, err);
+}
+
+enum status task_write(struct task *task, db_fn fn, struct error *err)
+{
+    TRY(caller_sees(task->caller, "study", task->id, err));
+    TRY(app_transact(task->app, task->caller, fn, task, err));
+    study_cache_forget(task->app, task->id);
+    return STATUS_OK;
+}
+
+enum status task_open(struct db_conn *conn, struct task *task, struct error *err)
+{
+    return spec_cache_study(task->app, conn, task->id, task->caller->arena, &task->study, err);
+}
+
+enum status task_log(struct db_conn *conn, struct task *task, const char *kind, int64_t trial, const char *detail,
+                     struct error *err)
+{
+    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
+                   BIND(INT(task->now_ms), TEXT(kind), TEXT(task->study.id), INT(++task->study.revision), INT(trial),
+                        TEXT(task->caller->token_id), TEXT(detail)));
+}
+
+enum status task_set_state(struct db_conn *conn, struct task *task, enum study_state state, const char *reason,
+                           const char *kind, struct error *err)
+{
+    struct study *study = &task->study;
+    study->state = state;
+    study->reason = reason;
+    study->version++;
+    study->updated_ms = task->now_ms;
+    TRY(db_exec(conn, NULL, err, SQL_STUDY_STATE,
+                BIND(TEXT(study->id), TEXT(study_state_names[state]), TEXT(reason), INT(task->now_ms))));
+    return kind == NULL ? STATUS_OK : task_log(conn, task, kind, 0, reason, err);
+}
+
+void task_count(struct task *task, enum trial_state from, enum trial_state to)
+{
+    if (from == TRIAL_STATE_COUNT)
+        task->study.trials_total++;
+    else
+        task->study.trials[from]--;
+    task->study.trials[to]++;
+}
+
+int64_t task_allowance(const struct task *task)
+{
+    const struct study *study = &task->study;
+    int64_t             given_back = study->trials[TRIAL_FAILED] + study->trials[TRIAL_ABANDONED];
+    int64_t             used = study->trials_total - given_back - study->imported;
+    return study->budget_trials == 0 ? INT64_MAX : used < study->budget_trials ? study->budget_trials - used : 0;
+}
+
+enum status task_complete_if_spent(struct db_conn *conn, struct task *task, struct error *err)
+{
+    const struct study *study = &task->study;
+    const int64_t      *trials = study->trials;
+    int64_t finished = trials[TRIAL_COMPLETED] + trials[TRIAL_INFEASIBLE] + trials[TRIAL_STOPPED] - study->imported;
+    int64_t open = trials[TRIAL_QUEUED] + trials[TRIAL_RUNNING];
+    if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
+        return STATUS_OK;
+    return task_set_state(conn, task, STUDY_COMPLETED, "budget_exhausted", "study.completed", err);
+}
+
+enum status task_save(struct db_conn *conn, const struct task *task, struct error *err)
+{
+    const struct study *study = &task->study;
+    const int64_t      *trials = study->trials;
+    return db_exec(conn, NULL, err, SQL_STUDY_COUNT,
+                   BIND(TEXT(study->id), INT(study->revision), INT(study->trials_total), INT(trials[TRIAL_QUEUED]),
+                        INT(trials[TRIAL_RUNNING]), INT(trials[TRIAL_COMPLETED]), INT(trials[TRIAL_FAILED]),
+                        INT(trials[TRIAL_INFEASIBLE]), INT(trials[TRIAL_ABANDONED]), INT(trials[TRIAL_STOPPED]),
+                        INT(task->now_ms), INT(study->imported)));
+}
+
+/* ---- its trials ---- */
+
+static bool is_possible(const struct space *space, const struct trial *trial, const double *fixed)
+{
+    if (space->kind == SPACE_CANDIDATES)
+        return trial->point == NULL && trial->row >= 0 && trial->row < (int64_t)space->rows_len;
+    if (trial->point == NULL || !space_nearly_has(space, trial->point, CODEC_ROUNDING_SLACK))
+        return false;
+    for (size_t i = 0; fixed != NULL && i < space->params_len; i++)
+        if (!isnan(fixed[i]) && trial->point[i] != fixed[i])
+            return false;
+    return true;
+}
+
+enum status task_impossible(const struct task *task, const struct trial *trial, struct error *err)
+{
+    atomic_fetch_add(&task->app->counters.impossible_points, 1);
+    log_event(LOG_ERROR, "impossible_point", "study=%s trial=%lld algorithm=%s", task->id, (long long)trial->number,
+              trial->model.policy == NULL ? "none" : trial->model.policy);
+    return error_set(err, STATUS_INTERNAL, "impossible_point", "",
+                     "trial %lld would not lie in the space: nothing was stored", (long long)trial->number);
+}
+
+enum status task_add_trial(struct db_conn *conn, struct task *task, const struct new_trial *new, struct error *err)
+{
+    const struct space *space = &task->study.spec.space;
+    const struct trial *trial = new->trial;
+    bool                is_row = space->kind == SPACE_CANDIDATES;
+    if (!is_possible(space, trial, new->fixed))
+        return task_impossible(task, trial, err);
+    size_t bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD,
+                BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[trial->state]),
+                     BLOB(trial->point, bytes), INT(is_row ? trial->row : (int64_t)-1), TEXT(trial->worker),
+                     INT(trial->lease_ms), TEXT(trial->external_id), TEXT(trial->model.policy),
+                     TEXT(trial->model.fallback), INT(trial->model.revision), INT(trial->model.observations),
+                     REAL(trial->model.mean), REAL(trial->model.sd), REAL(trial->model.milliseconds),
+                     BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics))));
+    task_count(task, TRIAL_STATE_COUNT, trial->state);
+    return task_log(conn, task, new->kind, trial->number, NULL, err);
+}
+
+enum status task_finish_trial(struct db_conn *conn, struct task *task, const struct trial *trial,
+                              const struct trial_end *end, struct error *err)
+{
+    const struct observation *item = end->item;
+    size_t bytes = item->values == NULL ? 0 : spec_values_len(&task->study.spec) * sizeof *item->values;
+#define BIND_D(name)           REAL(item->name),
+#define BIND_S(name)           TEXT(item->name),
+#define BIND_ONE(name, letter) BIND_##letter(name)
+    TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
+                BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[end->state]), TEXT(item->external_id),
+                     INT(task->now_ms), BLOB(item->values, bytes), INT(end->is_feasible), TRIAL_RESULT(BIND_ONE))));
+#undef BIND_ONE
+#undef BIND_D
+#undef BIND_S
+    task_count(task, trial->state, end->state);
+    return task_log(conn, task, end->kind, trial->number, item->reason, err);
+}

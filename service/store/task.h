@@ -1,0 +1,70 @@
+/* One piece of work on a study: who does what to which, and when.  The struct of a use case begins with its task, and is
+ * what the task's transaction gets.
+ * What changes a study is a line in its log, written by task_log, and at the end of the transaction task_save. */
+#ifndef GNOMON_SERVICE_STORE_TASK_H
+#define GNOMON_SERVICE_STORE_TASK_H
+
+#include "db/db.h"
+#include "service/app/app.h"
+#include "service/model/trial.h"
+
+struct task {
+    struct app    *app;
+    struct caller *caller;
+    const char    *id;
+    int64_t        now_ms;
+    struct study   study; /* after task_open; its specification is shared, and stays as long as the caller's arena */
+};
+struct task task_of(struct app *app, struct caller *caller, const char *study);
+
+/* fn's arg is the task.  NOT_FOUND "study_not_found" when the caller may not see the study. */
+MUST_CHECK enum status task_read(struct task *task, db_fn fn, struct error *err);
+/* The same for what changes what is shown of the study: see app_transact. */
+MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
+
+/* Within a transaction, all of these.  NOT_FOUND "study_not_found". */
+MUST_CHECK enum status task_open(struct db_conn *conn, struct task *task, struct error *err);
+/* The next revision of the study, and its line in the log.  trial 0: none.  detail may be NULL. */
+MUST_CHECK enum status task_log(struct db_conn *conn, struct task *task, const char *kind, int64_t trial,
+                                const char *detail, struct error *err);
+/* Logs kind, with the reason, unless it is NULL. */
+MUST_CHECK enum status task_set_state(struct db_conn *conn, struct task *task, enum study_state state,
+                                      const char *reason, const char *kind, struct error *err);
+/* Moves a trial between the study's counters; from TRIAL_STATE_COUNT: a new trial. */
+void task_count(struct task *task, enum trial_state from, enum trial_state to);
+/* How many more trials the budget allows; failed and abandoned ones do not count. */
+int64_t task_allowance(const struct task *task);
+/* An active study whose budget of trials is spent, and of which none is open, is completed. */
+MUST_CHECK enum status task_complete_if_spent(struct db_conn *conn, struct task *task, struct error *err);
+/* Writes revision and counters back: once, at the end of a transaction that used task_log. */
+MUST_CHECK enum status task_save(struct db_conn *conn, const struct task *task, struct error *err);
+
+/* ---- its trials ---- */
+
+/* A trial that is not there yet. */
+struct new_trial {
+    const struct trial *trial;
+    const char         *kind;  /* of its line in the log */
+    const double       *fixed; /* [params_len] the values it was to have, NaN where free; or NULL */
+    const void         *note;  /* of the policy, or NULL */
+    size_t              note_bytes;
+};
+/* Writes, counts and logs it.  This is the last look at a point that stays for good, whoever made it: INTERNAL
+ * "impossible_point", logged and counted, when it does not lie in the study's space or has not what was fixed. */
+MUST_CHECK enum status task_add_trial(struct db_conn *conn, struct task *task, const struct new_trial *new,
+                                      struct error *err);
+/* That error. */
+enum status task_impossible(const struct task *task, const struct trial *trial, struct error *err);
+
+/* How a trial ends, and the kind of its line in the log. */
+struct trial_end {
+    const struct observation *item;
+    enum trial_state          state;
+    const char               *kind;
+    bool                      is_feasible;
+};
+/* Writes, counts and logs the end of a trial, which is as it was before. */
+MUST_CHECK enum status task_finish_trial(struct db_conn *conn, struct task *task, const struct trial *trial,
+                                         const struct trial_end *end, struct error *err);
+
+#endif
