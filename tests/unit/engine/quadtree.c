@@ -5,6 +5,7 @@
 #include "tests/unit/bits.h"
 #include "tests/unit/engine/suites.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { N = 1777, D = 2 };
@@ -199,6 +200,93 @@ static void test_deal(void)
     arena_fini(&f.arena);
 }
 
+/* ---- what the answers of a deck tell ---- */
+
+enum { CARDS_MAX = 3, ROWS_MAX = 4, OUTPUTS = 1 << CARDS_MAX };
+
+/* Chosen draws in the place of random bits: whatever bound one is below of, it is the next of these. */
+struct script {
+    uint32_t words[2 * CARDS_MAX];
+};
+static enum status bits_of_script(void *arg, void *out, size_t length, struct error *err)
+{
+    (void)err;
+    memset(out, 0, length);
+    memcpy(out, arg, sizeof(struct script));
+    return STATUS_OK;
+}
+
+/* 2^32 + low is the 64 bits that are drawn: what is left of it by bound is the choice. */
+static void script_choice(struct script *script, size_t i, uint64_t bound, uint64_t choice)
+{
+    uint64_t left = (UINT64_C(1) << 32) % bound;
+    script->words[2 * i] = 1;
+    script->words[2 * i + 1] = (uint32_t)((choice + bound - left) % bound);
+}
+
+/* Where outcomes are bits, and an answer is the outcome's with odds e to 1, as for epsilon 1: the law of all answers of a
+ * deck, over every way in which it can be dealt.  values: of the leaf's rows, then the blank's. */
+static void law_of(size_t deck, size_t rows, const int *values, int blank, double law[OUTPUTS])
+{
+    static const size_t  order[ROWS_MAX] = {0, 1, 2, 3};
+    struct quadtree_leaf leaf = {.deck = deck, .rows = rows};
+    size_t               slots = deck > rows ? deck : rows, ways = 1, scratch[ROWS_MAX], cards[CARDS_MAX];
+    double               hit = 1 / (1 + exp(-1));
+    for (size_t i = 0; i < deck; i++)
+        ways *= slots - i;
+    for (size_t o = 0; o < OUTPUTS; o++)
+        law[o] = 0;
+    for (size_t way = 0; way < ways; way++) {
+        struct script  script = {{0}};
+        struct sampler sampler;
+        size_t         left = way;
+        for (size_t i = 0; i < deck; left /= slots - i, i++)
+            script_choice(&script, i, slots - i, left % (slots - i));
+        sampler_init(&sampler, bits_of_script, &script);
+        CU_ASSERT_FATAL(quadtree_deal(&leaf, order, &sampler, scratch, cards, NULL) == STATUS_OK);
+        for (size_t o = 0; o < (size_t)1 << deck; o++) {
+            double p = 1.0 / (double)ways;
+            for (size_t i = 0; i < deck; i++)
+                p *= (int)(o >> i & 1) == (cards[i] == QUADTREE_BLANK ? blank : values[cards[i]]) ? hit : 1 - hit;
+            law[o] += p;
+        }
+    }
+}
+
+static double largest_loss(size_t deck, const double one[OUTPUTS], const double other[OUTPUTS])
+{
+    double most = 0;
+    for (size_t o = 0; o < (size_t)1 << deck; o++)
+        most = fmax(most, fabs(log(one[o] / other[o])));
+    return most;
+}
+
+/* Decks of one to three cards, leaves of none to three rows and one more, every outcome, both blanks: one row more or
+ * less, or another outcome of one, costs exactly what one answer costs, and never more. */
+static void test_deck_loss(void)
+{
+    double most_added = 0, most_changed = 0;
+    for (size_t deck = 1; deck <= CARDS_MAX; deck++)
+        for (size_t rows = 0; rows < ROWS_MAX; rows++)
+            for (int word = 0; word < 1 << (rows + 2); word++) {
+                int    values[ROWS_MAX], blank = word >> (rows + 1) & 1;
+                double without[OUTPUTS], with[OUTPUTS], changed[OUTPUTS], sum = 0;
+                for (size_t i = 0; i <= rows; i++)
+                    values[i] = word >> i & 1;
+                law_of(deck, rows, values, blank, without);
+                law_of(deck, rows + 1, values, blank, with);
+                values[rows] = !values[rows];
+                law_of(deck, rows + 1, values, blank, changed);
+                for (size_t o = 0; o < (size_t)1 << deck; o++)
+                    sum += with[o];
+                CHECK_NEAR(sum, 1, 1e-12);
+                most_added = fmax(most_added, largest_loss(deck, with, without));
+                most_changed = fmax(most_changed, largest_loss(deck, with, changed));
+            }
+    CHECK_NEAR(most_added, 1, 1e-9);
+    CHECK_NEAR(most_changed, 1, 1e-9);
+}
+
 /* Forty rows on a line in two halves, one of them on either side; the attacker names the side by the decks. */
 struct line {
     struct fixture f;
@@ -241,6 +329,7 @@ static void test_attack(void)
 }
 
 CU_TestInfo suite_quadtree[] = {
-    {"plan", test_plan}, {"leaves", test_leaves}, {"bad rows", test_bad_rows}, {"partition", test_partition},
-    {"deal", test_deal}, {"attack", test_attack}, CU_TEST_INFO_NULL,
+    {"plan", test_plan},           {"leaves", test_leaves}, {"bad rows", test_bad_rows},
+    {"partition", test_partition}, {"deal", test_deal},     {"what a deck tells", test_deck_loss},
+    {"attack", test_attack},       CU_TEST_INFO_NULL,
 };
