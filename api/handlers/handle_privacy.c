@@ -38,16 +38,11 @@ static json_t *statement_json(const struct release_manifest *release)
     return json_string(text);
 }
 
-static bool hides_any_change(const struct release_manifest *release)
-{
-    return release->mechanism.kind == MECHANISM_CELLS || release->mechanism.kind == MECHANISM_QUADTREE;
-}
-
 static json_t *neighbours_json(const struct release_manifest *release)
 {
     if (!release->differentially_private)
         return json_null();
-    if (hides_any_change(release))
+    if (mechanism_is_partition(release->mechanism.kind))
         return json_string("Tables with the same number of rows, of which one row is any other.");
     return json_string("Tables with the same number of rows, of which one row has moved by at most the protected "
                        "distance, after scaling and clipping with public numbers.");
@@ -58,7 +53,7 @@ static json_t *distance_raw_json(const struct release_manifest *release)
     char text[SENTENCE_BYTES];
     if (!release->differentially_private)
         return json_null();
-    if (hides_any_change(release))
+    if (mechanism_is_partition(release->mechanism.kind))
         return json_string("A row may change to any other row.");
     snprintf(text, sizeof text,
              "A row may move by %.6g in units of the columns' public length-scales: one column alone by %.6g of its "
@@ -72,14 +67,15 @@ static json_t *outcomes_json(const struct release_manifest *release)
     const struct mechanism_outcome *outcomes = &release->outcomes;
     if (!release->has_outcomes)
         return json_null();
-    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "low", outcomes->low, "high", outcomes->high, "epsilon",
+    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "name", release->outcome_name, "default",
+                     release->outcome_default, "low", outcomes->low, "high", outcomes->high, "epsilon",
                      outcomes->epsilon, "sensitivity", outcomes->sensitivity, "variance", outcomes->variance);
 }
 
 /* What no number of the manifest takes away. */
 static json_t *residual_json(const struct release_manifest *release)
 {
-    bool        is_private = release->differentially_private, is_whole = hides_any_change(release);
+    bool is_private = release->differentially_private, is_whole = mechanism_is_partition(release->mechanism.kind);
     const char *sentences[] = {
         "What was released is released for ever; deleting the study does not take it back.",
         "The numbers of rows and columns of the release are known.",
@@ -90,10 +86,24 @@ static json_t *residual_json(const struct release_manifest *release)
                                 : "A row that moves farther than the protected distance is protected less: k times as "
                                   "far costs at least k times the epsilon. The guarantee hides a move of that size, "
                                   "not the whole row.",
-        release->has_outcomes ? "Outcomes have noise of their own: each row is answered once, and the same answer is "
-                                "repeated."
-                              : "Outcomes are reported without noise: each says something about its row, and no "
-                                "guarantee covers it.",
+        release->has_outcomes
+            ? "Outcomes have noise of their own, a function of the curator's key and of the row: a row "
+              "has one answer, the same in every study, and one that cannot be measured is answered by "
+              "the default with the same noise. The noise is pseudo-random: the guarantee is against "
+              "whoever has not the key and cannot break HMAC-SHA-256."
+            : "Outcomes are reported without noise, and so is which rows cannot be measured: each "
+              "says something about its row, and no guarantee covers it.",
+        release->has_outcomes && is_whole ? "A row that moves to another cell changes answers of both: outcomes count "
+                                            "twice in the total."
+                                          : NULL,
+        release->has_outcomes && release->outcomes.sensitivity < release->outcomes.high - release->outcomes.low
+            ? "The epsilon of outcomes is for tables whose outcomes differ by at most the sensitivity: that a "
+              "protected "
+              "change of a row moves its outcome no farther is the curator's assumption, not proven."
+            : NULL,
+        "When answers come, and how long each took unless the curator's program was told to answer at fixed intervals, "
+        "can "
+        "be seen, and is outside of every guarantee; so is whether that program runs.",
     };
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
@@ -112,7 +122,7 @@ static json_t *release_json(const struct release_manifest *release)
     bool         is_private = release->differentially_private;
     struct error ignored;
     bool         is_signed = manifest_check_signature(release, &ignored) == STATUS_OK;
-    json_t      *total = is_private
+    json_t      *total = is_private && release->has_outcomes
                              ? json_pack("{s:f, s:f}", "epsilon", release->total.epsilon, "delta", release->total.delta)
                              : json_null();
     return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b}", "mechanism",

@@ -184,10 +184,9 @@ static double laplace_variance(uint64_t rate)
     return 1 / (2 * half * half);
 }
 
-/* Counts of cells are released, in the place of rows. */
-static bool is_counted(const struct mechanism *m)
+bool mechanism_is_partition(enum mechanism_kind kind)
 {
-    return m->kind == MECHANISM_CELLS || m->kind == MECHANISM_QUADTREE;
+    return kind == MECHANISM_CELLS || kind == MECHANISM_QUADTREE;
 }
 
 static enum status sizes_check(const struct mechanism *m, struct error *err)
@@ -198,7 +197,7 @@ static enum status sizes_check(const struct mechanism *m, struct error *err)
     if (m->rows == 0 || m->columns == 0 || m->columns > MECHANISM_COLUMNS_MAX)
         return error_set(err, STATUS_INVALID, "bad_size", "", "there must be rows, and 1 to %d columns",
                          MECHANISM_COLUMNS_MAX);
-    if (!is_counted(m) && !(m->distance >= DISTANCE_MIN && m->distance <= 2 * MECHANISM_NORM))
+    if (!mechanism_is_partition(m->kind) && !(m->distance >= DISTANCE_MIN && m->distance <= 2 * MECHANISM_NORM))
         return error_set(err, STATUS_INVALID, "bad_distance", "/distance",
                          "the protected distance must be between %g and %d, of a ball of radius %d", DISTANCE_MIN,
                          2 * MECHANISM_NORM, MECHANISM_NORM);
@@ -243,13 +242,14 @@ static enum status plan_laplace(struct mechanism *m, struct error *err)
 {
     enum { RATE_MIN = 256 }; /* so that rounding it down costs less than 0.4 % */
     double d = (double)m->columns, slack = 2 * sqrt(d) * mechanism_scaling_error(m->columns);
-    m->sensitivity = is_counted(m) ? 2 : (distance_l1(m) + slack) / m->gamma + d;
+    m->sensitivity = mechanism_is_partition(m->kind) ? 2 : (distance_l1(m) + slack) / m->gamma + d;
     double rate = rate_of(m->epsilon, m->sensitivity);
     if (rate < RATE_MIN)
         return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon is too small for so many columns");
     m->rate = (uint64_t)rate;
     m->delta = 0;
-    m->variance = is_counted(m) ? 0 : laplace_variance(m->rate) * m->gamma * m->gamma * d / (double)m->dims;
+    m->variance =
+        mechanism_is_partition(m->kind) ? 0 : laplace_variance(m->rate) * m->gamma * m->gamma * d / (double)m->dims;
     return STATUS_OK;
 }
 
@@ -279,8 +279,8 @@ enum status mechanism_plan(struct mechanism *m, struct error *err)
     if (m->dims == 0)
         m->dims = m->columns;
     m->rate = m->sigma = 0;
-    m->gamma = is_counted(m) ? 1 : power_of_two_below(m->distance) * 0x1p-10;
-    bool laplace = m->kind == MECHANISM_DISCRETE_LAPLACE || is_counted(m);
+    m->gamma = mechanism_is_partition(m->kind) ? 1 : power_of_two_below(m->distance) * 0x1p-10;
+    bool laplace = m->kind == MECHANISM_DISCRETE_LAPLACE || mechanism_is_partition(m->kind);
     return laplace ? plan_laplace(m, err) : plan_gaussian(m, err);
 }
 
@@ -306,7 +306,7 @@ enum status mechanism_plan_outcome(struct mechanism_outcome *m, struct error *er
 
 struct mechanism_total mechanism_total_of(const struct mechanism *rows, const struct mechanism_outcome *outcomes)
 {
-    double answers = is_counted(rows) ? 2 : 1;
+    double answers = mechanism_is_partition(rows->kind) ? 2 : 1;
     return (struct mechanism_total){
         .epsilon = rows->epsilon + (outcomes == NULL ? 0 : answers * outcomes->epsilon),
         .delta = rows->delta,

@@ -11,6 +11,7 @@
 
 #include "engine/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,9 @@ enum mechanism_kind {
     MECHANISM_QUADTREE, /* its own numbers: quadtree.h */
     MECHANISM_KINDS
 };
+/* Counts of public cells are released in the place of rows: any change of a row is protected, and a candidate is a place in
+ * a cell. */
+bool mechanism_is_partition(enum mechanism_kind kind);
 /* The wire name, and back; MECHANISM_KINDS when there is none. */
 const char         *mechanism_name(enum mechanism_kind kind);
 enum mechanism_kind mechanism_find(const char *name);

@@ -337,8 +337,8 @@ enum status release_cells(struct release *release, struct release_grid *grid, co
     return STATUS_OK;
 }
 
-enum status release_outcome_steps(const struct mechanism_outcome *plan, double value, struct sampler *sampler,
-                                  int64_t *steps, struct error *err)
+enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler, int64_t *steps,
+                            struct error *err)
 {
     int64_t noise = 0;
     if (!isfinite(value))
@@ -351,13 +351,4 @@ enum status release_outcome_steps(const struct mechanism_outcome *plan, double v
 double release_outcome_value(const struct mechanism_outcome *plan, int64_t steps)
 {
     return plan->low + (double)steps * plan->gamma;
-}
-
-enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler, double *out,
-                            struct error *err)
-{
-    int64_t steps = 0;
-    TRY(release_outcome_steps(plan, value, sampler, &steps, err));
-    *out = release_outcome_value(plan, steps);
-    return STATUS_OK;
 }

@@ -90,11 +90,8 @@ MUST_CHECK enum status release_cells(struct release *release, struct release_gri
 
 /* One outcome: clipped to [low, high], in steps of gamma from low, plus noise.  To be called once a row.
  * Errors: INVALID not_finite; what the source of bits returns. */
-MUST_CHECK enum status release_outcome_steps(const struct mechanism_outcome *plan, double value,
-                                             struct sampler *sampler, int64_t *steps, struct error *err);
-double                 release_outcome_value(const struct mechanism_outcome *plan, int64_t steps);
-/* Both. */
 MUST_CHECK enum status release_outcome(const struct mechanism_outcome *plan, double value, struct sampler *sampler,
-                                       double *out, struct error *err);
+                                       int64_t *steps, struct error *err);
+double                 release_outcome_value(const struct mechanism_outcome *plan, int64_t steps);
 
 #endif

@@ -188,9 +188,10 @@ static enum status join(struct agent *a, struct error *err)
 /* *value NaN: the command says that the point cannot be measured. */
 static enum status measure(struct agent *a, double *value, struct error *err)
 {
-    json_t     *json = codec_point_json(&a->spec.study, a->log.point);
-    char       *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    enum status status = text == NULL ? error_no_memory(err) : measure_run(a->options->measure, text, value, err);
+    struct measure how = {.command = a->options->measure};
+    json_t        *json = codec_point_json(&a->spec.study, a->log.point);
+    char          *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    enum status    status = text == NULL ? error_no_memory(err) : measure_run(&how, text, value, err);
     json_decref(json);
     free(text);
     return status;

@@ -21,7 +21,7 @@ static bool is_one_number(const char *output, double *value)
     return is_number && *end == '\0';
 }
 
-static enum status broken(int code, struct error *err)
+static enum status broken(int code, bool fails_all, struct error *err)
 {
     char what[64];
     if (code == 0)
@@ -34,22 +34,33 @@ static enum status broken(int code, struct error *err)
         snprintf(what, sizeof what, "was ended by signal %d", code - CODE_SIGNAL);
     else
         snprintf(what, sizeof what, "ended with exit code %d, which is none of 1 to 125", code);
-    return error_set(err, STATUS_INVALID, "measure_broken", "",
-                     "the measure command %s: nothing was reported, and what was to be measured comes again", what);
+    return error_set(err, STATUS_INVALID, "measure_broken", "", "the measure command %s%s", what,
+                     fails_all ? "" : ": nothing was reported, and what was to be measured comes again");
 }
 
-enum status measure_run(const char *command, const char *input, double *value, struct error *err)
+enum status measure_run(const struct measure *how, const char *input, double *value, struct error *err)
 {
-    char output[OUTPUT_BYTES];
-    int  code = 0;
-    for (int i = 0; i < ATTEMPTS && code < CODE_BROKEN; i++) {
-        TRY(process_run_shell(command, input, output, sizeof output, &code, err));
-        if (code == 0 && is_one_number(output, value))
+    char                 output[OUTPUT_BYTES];
+    struct process_shell shell = {.command = how->command,
+                                  .input = input,
+                                  .deadline_ms = how->deadline_ms,
+                                  .output = output,
+                                  .output_bytes = sizeof output};
+    for (int i = 0; i < ATTEMPTS && shell.code >= 0 && shell.code < CODE_BROKEN; i++) {
+        TRY(process_run_shell(&shell, err));
+        if (shell.code == 0 && is_one_number(output, value))
             return STATUS_OK;
         TRY(process_check_stopped(err));
-        if (code > 0 && code < CODE_BROKEN)
-            fprintf(stderr, "gnomon: the measure command failed (exit code %d)\n", code);
+        if (shell.code == PROCESS_LATE)
+            fputs("gnomon: the measure command took too long and was ended\n", stderr);
+        else if (shell.code > 0 && shell.code < CODE_BROKEN)
+            fprintf(stderr, "gnomon: the measure command failed (exit code %d)\n", shell.code);
     }
     *value = (double)NAN;
-    return code > 0 && code < CODE_BROKEN ? STATUS_OK : broken(code, err);
+    if (shell.code == PROCESS_LATE || (shell.code > 0 && shell.code < CODE_BROKEN))
+        return STATUS_OK;
+    enum status status = broken(shell.code, how->fails_all, err);
+    if (how->fails_all)
+        fprintf(stderr, "gnomon: %s\n", err->text);
+    return how->fails_all ? STATUS_OK : status;
 }

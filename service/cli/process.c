@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -50,6 +51,20 @@ void process_sleep_ms(long milliseconds)
 {
     struct timespec pause = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000};
     nanosleep(&pause, NULL);
+}
+
+int64_t process_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void process_sleep_until(int64_t clock_ms)
+{
+    int64_t left = 0;
+    while (!process_is_stopped() && (left = clock_ms - process_clock_ms()) > 0)
+        process_sleep_ms(left < 1000 ? (long)left : 1000);
 }
 
 static void close_pipe(const int ends[2])
@@ -124,45 +139,78 @@ int process_wait(const struct process *process)
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 
-/* A command that does not read its input is fine: EPIPE is no error. */
-static void write_all(int fd, const char *text)
+static bool is_late(const struct process_shell *shell)
 {
-    size_t left = strlen(text);
-    while (left > 0) {
-        ssize_t written = write(fd, text, left);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return;
-        text += written;
-        left -= (size_t)written;
-    }
+    return shell->deadline_ms > 0 && (process_is_stopped() || process_clock_ms() >= shell->deadline_ms);
 }
 
-static void read_all(int fd, char *output, size_t output_bytes)
+/* Until one of the two can go on; a second at a time, so that a signal that came just before is not slept through. */
+static bool wait_ready(const struct process_shell *shell, struct pollfd ends[2])
 {
-    char    piece[512];
-    size_t  length = 0;
-    ssize_t got = 0;
-    while ((got = read(fd, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR)) {
-        size_t taken = got < 0 ? 0 : (size_t)got < output_bytes - 1 - length ? (size_t)got : output_bytes - 1 - length;
-        memcpy(output + length, piece, taken);
+    enum { ROUND_MS = 1000 };
+    int64_t left = shell->deadline_ms > 0 ? shell->deadline_ms - process_clock_ms() : ROUND_MS;
+    poll(ends, 2, left < 0 ? 0 : left > ROUND_MS ? ROUND_MS : (int)left);
+    return !is_late(shell);
+}
+
+/* Gives it its input and takes its output, both as they go, until it closes its output.  A command that does not read its
+ * input is fine: EPIPE is no error. */
+static void talk(struct process_shell *shell, struct process *process)
+{
+    char          piece[512];
+    size_t        left = strlen(shell->input), length = 0;
+    struct pollfd ends[2] = {{.fd = process->input, .events = POLLOUT}, {.fd = process->output, .events = POLLIN}};
+    ssize_t       got = 1;
+    fcntl(process->input, F_SETFL, O_NONBLOCK);
+    while (got != 0 && wait_ready(shell, ends)) {
+        ssize_t given = ends[0].revents != 0 ? write(ends[0].fd, shell->input + strlen(shell->input) - left, left) : 0;
+        left -= given > 0 ? (size_t)given : 0;
+        if (ends[0].fd >= 0 && (left == 0 || (given < 0 && errno != EINTR && errno != EAGAIN))) {
+            close(ends[0].fd);
+            ends[0].fd = -1;
+        }
+        if (ends[1].revents == 0)
+            continue;
+        got = read(ends[1].fd, piece, sizeof piece);
+        if (got < 0 && errno != EINTR)
+            break;
+        size_t room = shell->output_bytes - 1 - length, taken = got < 0 ? 0 : (size_t)got < room ? (size_t)got : room;
+        memcpy(shell->output + length, piece, taken);
         length += taken;
     }
-    output[length] = '\0';
+    if (ends[0].fd >= 0)
+        close(ends[0].fd);
+    close(process->output);
+    shell->output[length] = '\0';
 }
 
-enum status process_run_shell(const char *command, const char *input, char *output, size_t output_bytes, int *code,
-                              struct error *err)
+/* It may close its output and go on. */
+static bool has_ended(const struct process_shell *shell, const struct process *process)
 {
-    const char    *arguments[] = {"/bin/sh", "-c", command, NULL};
+    enum { ROUND_MS = 5 };
+    siginfo_t about = {.si_pid = 0};
+    while (waitid(P_PID, (id_t)process->pid, &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == 0) {
+        if (is_late(shell))
+            return false;
+        process_sleep_ms(ROUND_MS);
+    }
+    return true;
+}
+
+enum status process_run_shell(struct process_shell *shell, struct error *err)
+{
+    const char    *arguments[] = {"/bin/sh", "-c", shell->command, NULL};
+    bool           has_limit = shell->deadline_ms > 0;
     struct process process;
-    TRY(process_start(&(struct process_options){.arguments = arguments, .pipe_input = true, .pipe_output = true},
-                      &process, err));
-    write_all(process.input, input);
-    close(process.input);
-    read_all(process.output, output, output_bytes);
-    close(process.output);
-    *code = process_wait(&process);
+    TRY(process_start(
+        &(struct process_options){
+            .arguments = arguments, .pipe_input = true, .pipe_output = true, .own_group = has_limit},
+        &process, err));
+    talk(shell, &process);
+    bool is_killed = has_limit && !has_ended(shell, &process);
+    if (is_killed)
+        kill(-process.pid, SIGKILL);
+    int code = process_wait(&process);
+    shell->code = is_killed ? PROCESS_LATE : code;
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct process {
@@ -23,10 +24,17 @@ MUST_CHECK enum status process_start(const struct process_options *options, stru
 /* Waits for its end: the exit code, or 128 + the signal that ended it. */
 int process_wait(const struct process *process);
 
-/* Runs "/bin/sh -c command" with input on its standard input; output receives what it printed, NUL-terminated, cut at
- * output_bytes - 1.  *code as process_wait.  SIGPIPE must be ignored.  Errors: only when it cannot be started. */
-MUST_CHECK enum status process_run_shell(const char *command, const char *input, char *output, size_t output_bytes,
-                                         int *code, struct error *err);
+/* "/bin/sh -c command" with input on its standard input, until it ends; SIGPIPE must be ignored. */
+struct process_shell {
+    const char *command, *input;
+    int64_t     deadline_ms; /* of process_clock_ms; 0: none */
+    char       *output;      /* what it printed, NUL-terminated, cut at output_bytes - 1 */
+    size_t      output_bytes;
+    int code; /* out, as process_wait; PROCESS_LATE: it was killed at the deadline, with all that it had started */
+};
+enum { PROCESS_LATE = -1 };
+/* Errors: only when it cannot be started. */
+MUST_CHECK enum status process_run_shell(struct process_shell *shell, struct error *err);
 
 /* From now on SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP only set the flag that process_is_stopped reads,
  * and SIGPIPE is ignored; system calls are interrupted.  Children start with the defaults. */
@@ -36,5 +44,9 @@ bool process_is_stopped(void);
 MUST_CHECK enum status process_check_stopped(struct error *err);
 /* Sleeps, but not past a signal. */
 void process_sleep_ms(long milliseconds);
+/* Until then, or until process_is_stopped. */
+void process_sleep_until(int64_t clock_ms);
+/* Of a clock that nobody sets. */
+int64_t process_clock_ms(void);
 
 #endif

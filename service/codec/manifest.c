@@ -82,6 +82,8 @@ static const struct row projection_rows[] = {
     {.name = NULL},
 };
 static const struct row outcome_rows[] = {
+    {"name", KIND_TEXT, ROOM(outcome_name)},
+    {"default", KIND_REAL, .offset = AT(outcome_default)},
     {"low", KIND_REAL, .offset = AT(outcomes.low)},
     {"high", KIND_REAL, .offset = AT(outcomes.high)},
     {"epsilon", KIND_REAL, .offset = AT(outcomes.epsilon)},
@@ -104,6 +106,13 @@ static bool has_row(const struct row *row, const struct release_manifest *manife
 const char *manifest_mechanism(const struct release_manifest *manifest)
 {
     return manifest->differentially_private ? mechanism_name(manifest->mechanism.kind) : MANIFEST_PROJECTION_ONLY;
+}
+
+bool manifest_is_outcome_name(const char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    return name[0] != '\0' && strlen(name) < sizeof((struct release_manifest *)0)->outcome_name &&
+           name[strspn(name, allowed)] == '\0';
 }
 
 /* Writing. */
@@ -343,6 +352,8 @@ static enum status read_document(const json_t *document, struct release_manifest
         return bad(err, "", "outcomes", "must be null without a guarantee");
     if (out->has_outcomes)
         TRY(read_object(outcomes, outcome_rows, 0, "/outcomes", out, err));
+    if (out->has_outcomes && !manifest_is_outcome_name(out->outcome_name))
+        return bad(err, "/outcomes", "name", "is not one of letters, digits, _ and -");
     if (is_private)
         TRY(read_object(total, total_rows, 0, "/total", out, err));
     else if (!json_is_null(total))
@@ -494,9 +505,10 @@ static enum status check_outcomes(const struct release_manifest *m, struct error
     struct mechanism_outcome plan = m->outcomes;
     if (!m->has_outcomes)
         return STATUS_OK;
-    if (m->mechanism.kind == MECHANISM_CELLS)
-        return error_set(err, STATUS_INVALID, "not_a_release", "/outcomes", "cells have no private outcomes");
-    if (m->mechanism.kind == MECHANISM_QUADTREE)
+    if (!(m->outcome_default >= plan.low && m->outcome_default <= plan.high))
+        return error_set(err, STATUS_INVALID, "not_a_release", "/outcomes/default",
+                         "the default of an outcome is outside of its range");
+    if (mechanism_is_partition(m->mechanism.kind))
         plan.sensitivity = plan.high - plan.low; /* any change of a row */
     if (mechanism_plan_outcome(&plan, err) != STATUS_OK)
         return not_planned("/outcomes", err);

@@ -30,14 +30,19 @@ struct release_manifest {
     struct projection        projection; /* projection-only */
     bool                     has_outcomes;
     struct mechanism_outcome outcomes;
-    struct mechanism_total   total;                /* guaranteed */
-    int64_t                  rows, columns, bytes; /* of the matrix */
-    enum npy_type            dtype;
+    char   outcome_name[33];      /* what is measured, letters, digits, '_' and '-': another one is another charge */
+    double outcome_default;       /* the answer of a row that cannot be measured, before its noise */
+    struct mechanism_total total; /* guaranteed */
+    int64_t                rows, columns, bytes; /* of the matrix */
+    enum npy_type          dtype;
     char sha256[65], dataset_tag[65], tool[64], created_at[32], key[SIGN_PUBLIC_CHARS], signature[SIGN_CHARS];
 };
 
 /* "discrete-laplace", ..., "projection-only". */
 const char *manifest_mechanism(const struct release_manifest *manifest);
+
+/* As outcome_name has to be: nothing that is private fits in. */
+bool manifest_is_outcome_name(const char *name);
 
 /* Fills key, total and signature.  Errors: NO_MEMORY; as sign_make. */
 MUST_CHECK enum status manifest_sign(struct release_manifest *manifest, const struct sign_key *key, struct error *err);

@@ -4,18 +4,17 @@
  *
  * Invariants: nothing is sent to a study that is not private and this curator's, nor more answers than were agreed to,
  * whatever the server says later; a value is in the journal, durable, before it is sent; a row with a value in the
- * journal is never measured again; nothing that a command prints leaves but that one number.  Private outcomes: noise is
- * drawn once for a row, before a journal sees the value, what was measured is written nowhere, and a row that cannot be
- * measured ends the run without a word to the server: which rows fail would be told without noise. */
-#include "engine/privacy/release.h"
+ * journal is never measured again; nothing that a command prints leaves but that one number.  Private outcomes: that
+ * number leaves as outcomes.h makes it, a measurement that fails too, and what was measured is written nowhere; nothing
+ * that a row does ends the run. */
 #include "service/cli/client.h"
 #include "service/cli/command.h"
 #include "service/base/csv.h"
 #include "service/base/file.h"
 #include "service/curator/journal.h"
+#include "service/curator/outcomes.h"
 #include "service/cli/measure.h"
 #include "service/cli/process.h"
-#include "service/base/random.h"
 #include "service/curator/release_io.h"
 #include "service/curator/secret.h"
 #include "service/cli/upload.h"
@@ -29,8 +28,8 @@ enum { FAILURES_MAX = 5, POLL_MS = 2000, ROWS_SHOWN = 20 };
 
 struct curate_options {
     struct command_server at;
-    const char           *study, *secret, *data, *matrix, *manifest, *measure;
-    int64_t               patience_seconds, max_answers;
+    const char           *study, *secret, *data, *key, *matrix, *manifest, *measure;
+    int64_t               patience_seconds, max_answers, answer_every;
     bool                  yes, best, retry_failed;
 };
 
@@ -41,12 +40,18 @@ static const struct options_row options_table[] = {
     {OPTION("secret", "FILE", secret), .is_required = true,
      .help = "the secret file of gnomon project; the journal of measured rows is kept beside it"},
     {OPTION("data", "FILE", data), .is_required = true, .help = "the raw rows that were projected, CSV"},
+    {OPTION("key", "FILE", key),
+     .help = "private outcomes: the key that signed the release; the record of answers is kept beside it"},
     {OPTION("measure", "CMD", measure),
      .help =
          "run by /bin/sh; gets the raw row as a JSON object on standard input and its number in GNOMON_ROW (the first "
          "row of data is 1), prints one number; exit codes 1 to 125 say that this row cannot be measured"},
     {OPTION("max-answers", "N", max_answers), .kind = OPTIONS_INT, .min = 1, .max = 1e9,
      .help = "most answers that may be sent for this study, over all runs; by default what it asks for when first run"},
+    {OPTION("answer-every", "SECONDS", answer_every), .kind = OPTIONS_INT, .min = 1, .max = 1e6,
+     .help =
+         "each answer leaves this long after it was asked for, however long CMD took; what has not ended after nine "
+         "tenths of it could not be measured"},
     {OPTION("yes", NULL, yes), .kind = OPTIONS_SWITCH, .help = "do not ask whether that many answers may be sent"},
     {OPTION("best", NULL, best), .kind = OPTIONS_SWITCH,
      .help = "only say which row is the best so far; needs no server"},
@@ -64,7 +69,10 @@ struct curator {
     struct patience              patience;
     struct secret                secret;
     struct csv_table             table;
-    struct journal               journal, noisy; /* of the study; private outcomes: of the release, for every study */
+    struct journal               journal;
+    struct outcomes              outcomes; /* private ones */
+    bool                         is_tried; /* the command has measured a row */
+    int64_t                      due_ms;   /* when the next answer may leave */
     char                         worker[40];
     char                         matrix_path[1024], manifest_path[1024], *manifest_text;
     size_t                       measured, answered, retried, failures_in_a_row;
@@ -119,16 +127,9 @@ static enum status row_json(const struct csv_table *table, size_t row, char **ou
     return status;
 }
 
-/* What may be known of a measured value: itself, or itself with the manifest's noise. */
-static enum status protect(const struct curator *c, double *value, struct error *err)
+static bool has_row(const struct curator *c, size_t candidate)
 {
-    struct sampler sampler;
-    if (!c->manifest.has_outcomes)
-        return STATUS_OK;
-    sampler_init(&sampler, random_draw, NULL);
-    enum status status = release_outcome(&c->manifest.outcomes, *value, &sampler, value, err);
-    sampler_wipe(&sampler);
-    return status;
+    return c->secret.rows[candidate] != SECRET_BLANK;
 }
 
 static unsigned long row_number(const struct curator *c, size_t candidate)
@@ -136,27 +137,44 @@ static unsigned long row_number(const struct curator *c, size_t candidate)
     return (unsigned long)c->secret.rows[candidate] + 1;
 }
 
-/* *value NaN: the command says that the row cannot be measured. */
+/* *value NaN: the row cannot be measured. */
 static enum status measure(struct curator *c, size_t candidate, double *value, struct error *err)
 {
-    char number[24], *json = NULL;
+    struct measure how = {.command = c->options->measure, .fails_all = c->manifest.has_outcomes};
+    char           number[24], *json = NULL;
+    if (c->options->answer_every > 0)
+        how.deadline_ms = process_clock_ms() + c->options->answer_every * 900;
     snprintf(number, sizeof number, "%lu", row_number(c, candidate));
     enum status status = row_json(&c->table, c->secret.rows[candidate], &json, err);
     if (status == STATUS_OK && setenv("GNOMON_ROW", number, 1) != 0)
         status = error_no_memory(err);
     if (status == STATUS_OK)
-        status = measure_run(c->options->measure, json, value, err);
+        status = measure_run(&how, json, value, err);
     free(json);
     return status;
 }
 
+/* The candidate with a row that has the best value; SIZE_MAX: none has one. */
+static size_t best_of(const struct curator *c)
+{
+    const double *values = c->journal.values;
+    size_t        best = SIZE_MAX;
+    double        sign = c->journal.is_minimized ? -1 : 1;
+    for (size_t k = 0; k < c->journal.len; k++)
+        if (isfinite(values[k]) && has_row(c, k) && (best == SIZE_MAX || sign * values[k] > sign * values[best]))
+            best = k;
+    return best;
+}
+
 static void show_progress(struct curator *c, double value)
 {
-    size_t best = journal_best(&c->journal);
+    size_t best = best_of(c);
     bool   is_terminal = isatty(STDERR_FILENO) == 1;
-    fprintf(stderr, "%sgnomon: %zu of %zu answered, value %.6g, best %.6g (row %lu)%s", is_terminal ? "\r" : "",
-            c->journal.answers, c->journal.limit, value, c->journal.values[best], row_number(c, best),
-            is_terminal ? "   " : "\n");
+    fprintf(stderr, "%sgnomon: %zu of %zu answered, value %.6g", is_terminal ? "\r" : "", c->journal.answers,
+            c->journal.limit, value);
+    if (best != SIZE_MAX)
+        fprintf(stderr, ", best %.6g (row %lu)", c->journal.values[best], row_number(c, best));
+    fputs(is_terminal ? "   " : "\n", stderr);
 }
 
 static enum status report(struct curator *c, const struct trial *trial, double value, struct error *err)
@@ -175,14 +193,6 @@ static enum status report(struct curator *c, const struct trial *trial, double v
 
 static enum status report_failure(struct curator *c, const struct trial *trial, struct error *err)
 {
-    size_t candidate = (size_t)trial->candidate;
-    if (c->manifest.has_outcomes)
-        return error_set(
-            err, STATUS_INVALID, "measure_failed", "",
-            "row %lu cannot be measured. Outcomes are private, and that it fails would be told without noise: "
-            "nothing was reported. Let the command print a number for every row",
-            row_number(c, candidate));
-    TRY(journal_append(&c->journal, candidate, (double)INFINITY, err));
     TRY(patience_call(&c->patience, "POST", "/observe",
                       json_pack("{s:I, s:I, s:s, s:s}", "trial", trial->number, "lease", trial->lease, "state",
                                 "failed", "reason", "the measurement failed"),
@@ -193,18 +203,75 @@ static enum status report_failure(struct curator *c, const struct trial *trial, 
                      FAILURES_MAX);
 }
 
-/* The value that may be sent: measured, or noised, for the first time only; NaN: it cannot be. */
+static void begin_answer(struct curator *c)
+{
+    c->due_ms = process_clock_ms() + c->options->answer_every * 1000;
+}
+
+static enum status wait_answer(const struct curator *c, struct error *err)
+{
+    if (c->options->answer_every > 0)
+        process_sleep_until(c->due_ms);
+    return process_check_stopped(err);
+}
+
+/* Once a row fails it is answered for good, so that a command which is wrong, and not its rows, must be known before.
+ * Rows are tried that nobody asked for: what they do says nothing of the one that is asked for.  The first that can be
+ * measured is answered, if ever it is asked for. */
+static enum status try_command(struct curator *c, struct error *err)
+{
+    size_t tries = 0;
+    double value = 0, told = 0;
+    c->due_ms = process_clock_ms() + c->options->answer_every * 1000 * FAILURES_MAX; // however many fail
+    for (size_t k = 0; k < c->secret.len && tries < FAILURES_MAX && !c->is_tried; k++) {
+        if (!has_row(c, k) || outcomes_find(&c->outcomes, k, &told))
+            continue;
+        tries++;
+        TRY(measure(c, k, &value, err));
+        c->is_tried = !isnan(value);
+        if (c->is_tried)
+            TRY(outcomes_settle(&c->outcomes, k, value, &told, err));
+    }
+    if (!c->is_tried && tries > 0)
+        return error_set(
+            err, STATUS_INVALID, "measure_failed", "",
+            "the measure command was tried on %zu rows and failed each time: nothing was told. With private "
+            "outcomes a row that fails is answered for good, so that it must work first",
+            tries);
+    c->is_tried = true;
+    c->measured += tries > 0;
+    TRY(wait_answer(c, err));
+    begin_answer(c);
+    return STATUS_OK;
+}
+
+static enum status find_private(struct curator *c, size_t candidate, double *value, struct error *err)
+{
+    double measured = (double)NAN;
+    if (outcomes_find(&c->outcomes, candidate, value))
+        return STATUS_OK;
+    if (!c->is_tried)
+        TRY(try_command(c, err));
+    if (outcomes_find(&c->outcomes, candidate, value))
+        return STATUS_OK;
+    if (has_row(c, candidate))
+        TRY(measure(c, candidate, &measured, err));
+    if (!isnan(measured))
+        c->measured++;
+    else if (has_row(c, candidate))
+        fprintf(stderr, "gnomon: row %lu cannot be measured: it is answered as %g, with noise\n",
+                row_number(c, candidate), c->manifest.outcome_default);
+    return outcomes_settle(&c->outcomes, candidate, measured, value, err);
+}
+
+/* The value that may be sent, found for the first time only; NaN: it cannot be. */
 static enum status find_value(struct curator *c, size_t candidate, double *value, struct error *err)
 {
-    *value = c->manifest.has_outcomes ? c->noisy.values[candidate] : (double)NAN;
-    if (!isnan(*value))
-        return STATUS_OK;
+    if (c->manifest.has_outcomes)
+        return find_private(c, candidate, value, err);
     TRY(measure(c, candidate, value, err));
-    if (isnan(*value))
-        return STATUS_OK;
-    c->measured++;
-    TRY(protect(c, value, err));
-    return c->manifest.has_outcomes ? journal_append(&c->noisy, candidate, *value, err) : STATUS_OK;
+    c->measured += isnan(*value) ? 0 : 1;
+    return STATUS_OK;
 }
 
 static enum status answer(struct curator *c, const struct trial *trial, struct error *err)
@@ -214,18 +281,20 @@ static enum status answer(struct curator *c, const struct trial *trial, struct e
                          (long long)trial->candidate, c->secret.len);
     size_t candidate = (size_t)trial->candidate;
     double value = c->journal.values[candidate];
-    if (isfinite(value)) // it was sent before, or was about to be
+    begin_answer(c);
+    if (isfinite(value)) { // it was sent before, or was about to be
+        TRY(wait_answer(c, err));
         return report(c, trial, value, err);
+    }
     if (c->journal.answers >= c->journal.limit)
         return error_set(
             err, STATUS_CONFLICT, "answers_spent", "",
             "%zu rows' values were sent, as agreed, and the study asks for more: --max-answers N allows it",
             c->journal.answers);
     TRY(find_value(c, candidate, &value, err));
-    if (isnan(value))
-        return report_failure(c, trial, err);
-    TRY(journal_append(&c->journal, candidate, value, err));
-    return report(c, trial, value, err);
+    TRY(journal_append(&c->journal, candidate, isnan(value) ? (double)INFINITY : value, err));
+    TRY(wait_answer(c, err));
+    return isnan(value) ? report_failure(c, trial, err) : report(c, trial, value, err);
 }
 
 static enum status ask(struct curator *c, struct trial *trial, bool *is_done, struct error *err)
@@ -282,6 +351,10 @@ static enum status check_release(struct curator *c, struct error *err)
     if (strcmp(c->manifest.sha256, c->secret.matrix_sha256) != 0 || strcmp(c->manifest.key, c->secret.key) != 0)
         return error_set(err, STATUS_INVALID, "wrong_matrix", "",
                          "%.80s, its manifest and the secret file are not of the same release", c->matrix_path);
+    bool may_be_blank = c->manifest.has_outcomes && mechanism_is_partition(c->manifest.mechanism.kind);
+    for (size_t k = 0; k < c->secret.len && !may_be_blank; k++)
+        if (!has_row(c, k))
+            return error_set(err, STATUS_INVALID, "bad_secret", "", "the secret file has no row for candidate %zu", k);
     return c->manifest.has_outcomes ? mechanism_plan_outcome(&c->manifest.outcomes, err) : STATUS_OK;
 }
 
@@ -300,18 +373,35 @@ static enum status check_data(struct curator *c, struct error *err)
                      c->secret.data_rows);
 }
 
-/* One answer for a row is one charge: the noise is the release's, whatever the study. */
 static enum status open_journals(struct curator *c, bool may_create, struct error *err)
 {
     char              path[1200];
     struct journal_of of = {.path = path, .secret_id = c->secret.id, .study = c->options->study, .len = c->secret.len};
     snprintf(path, sizeof path, "%.1000s.%.40s.journal", c->options->secret, c->options->study);
     TRY(journal_open(&of, may_create, &c->journal, err));
-    if (!c->manifest.has_outcomes)
+    return STATUS_OK;
+}
+
+/* What was sent is in the record of answers: it was there first. */
+static enum status open_outcomes(struct curator *c, struct error *err)
+{
+    double told = 0;
+    if (!c->manifest.has_outcomes || c->options->best)
         return STATUS_OK;
-    snprintf(path, sizeof path, "%.1000s.journal", c->options->secret);
-    of.study = JOURNAL_ALL_STUDIES;
-    return journal_open(&of, may_create, &c->noisy, err);
+    if (c->options->key == NULL)
+        return error_set(err, STATUS_INVALID, "usage", "",
+                         "--key is missing: outcomes are private, and their noise comes from the key");
+    TRY(outcomes_open(
+        &(struct outcomes_of){
+            .key_path = c->options->key, .manifest = &c->manifest, .secret = &c->secret, .table = &c->table},
+        &c->outcomes, err));
+    for (size_t k = 0; k < c->journal.len; k++)
+        if (isfinite(c->journal.values[k]) && !(outcomes_find(&c->outcomes, k, &told) && told == c->journal.values[k]))
+            return error_set(
+                err, STATUS_CONFLICT, "answers_lost", "",
+                "the record of answers beside the key lacks one that this study was told: it is of an earlier "
+                "day. Restore it from a copy");
+    return STATUS_OK;
 }
 
 /* Everything that can be wrong on this side is found before the server is asked. */
@@ -324,6 +414,7 @@ static enum status prepare(struct curator *c, struct error *err)
     TRY(check_data(c, err));
     TRY(check_release(c, err));
     TRY(open_journals(c, !c->options->best, err));
+    TRY(open_outcomes(c, err));
     snprintf(c->worker, sizeof c->worker, "curator-%s", c->secret.id);
     return STATUS_OK;
 }
@@ -466,7 +557,7 @@ static void tell_failures(const struct curator *c)
 /* To standard output: the best row of those that were answered, and what it is. */
 static enum status tell_best(const struct curator *c, struct error *err)
 {
-    size_t best = journal_best(&c->journal);
+    size_t best = best_of(c);
     char  *json = NULL;
     if (best == SIZE_MAX) {
         puts("best: no row has a value yet");
@@ -491,6 +582,11 @@ static enum status curate(struct curator *c, struct error *err)
     json_decref(study);
     TRY(status);
     TRY(check_manifest(c, err));
+    if (c->manifest.has_outcomes && asked.is_minimized && c->manifest.outcome_default <= c->manifest.outcomes.low)
+        fputs("gnomon: the study minimises, and a row that cannot be measured is answered as the least there is: a "
+              "release "
+              "with --y-default=HIGH would not look for such rows\n",
+              stderr);
     TRY(agree(c, &asked, err));
     TRY(upload_run(
         &(struct upload){.patience = &c->patience, .matrix_path = c->matrix_path, .manifest = c->manifest_text}, err));
@@ -538,7 +634,7 @@ static enum status run(struct command_call *call, struct error *err)
     if (status == STATUS_OK)
         status = options->best ? tell_best(&c, err) : work(&c, err);
     journal_close(&c.journal);
-    journal_close(&c.noisy);
+    outcomes_close(&c.outcomes);
     csv_table_free(&c.table);
     secret_free(&c.secret);
     free(c.manifest_text);

@@ -48,6 +48,12 @@ static const struct options_row options_table[] = {
      .help = "public limits of the outcomes, for private outcomes; --y-range=LOW,HIGH when LOW is negative"},
     {OPTION("y-epsilon", "E", y_epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1000,
      .help = "private outcomes: the epsilon of each answer"},
+    {OPTION("y-default", "Y", y_default),
+     .help =
+         "private outcomes: public, the answer of a row that cannot be measured, before its noise; by default LOW, for "
+         "a study that maximises"},
+    {OPTION("y-name", "NAME", y_name), .fallback = "y",
+     .help = "private outcomes: public, what is measured; a row is answered once for each name, and each is charged"},
     {OPTION("y-sensitivity", "S", y_sensitivity), .kind = OPTIONS_REAL, .min = 0, .max = 1e300,
      .help = "private outcomes: how far a protected change of a row may move its outcome; by default the whole range"},
     {OPTION("out", "FILE.npy", out), .is_required = true, .help = "the matrix that may be uploaded"},
@@ -123,7 +129,8 @@ static void fill_entry(struct project_job *job)
     entry->epsilon = is_private ? manifest->mechanism.epsilon : (double)NAN;
     entry->delta = manifest->mechanism.delta;
     entry->distance = manifest->mechanism.distance;
-    entry->outcome_epsilon = manifest->has_outcomes ? manifest->outcomes.epsilon : 0;
+    double answers = mechanism_is_partition(manifest->mechanism.kind) ? 2 : 1; // a moved row changes those of two cells
+    entry->outcome_epsilon = manifest->has_outcomes ? answers * manifest->outcomes.epsilon : 0;
     entry->scale = job->scale;
 }
 

@@ -70,8 +70,7 @@ enum status journal_open(const struct journal_of *of, bool may_create, struct jo
                                             .arg = &reader,
                                             .code = "other_journal",
                                             .complaint = "is not of this secret and study: look for the journal that "
-                                                         "is. Without it rows are measured, and private outcomes "
-                                                         "charged, a second time"},
+                                                         "is. Without it rows are measured a second time"},
                     &out->file, err));
     return append_is_new(out->file) && may_create ? append_line(out->file, reader.head, err) : STATUS_OK;
 }
@@ -96,17 +95,6 @@ enum status journal_agree(struct journal *journal, size_t limit, bool is_minimiz
     journal->limit = limit;
     journal->is_minimized = is_minimized;
     return STATUS_OK;
-}
-
-size_t journal_best(const struct journal *journal)
-{
-    size_t best = SIZE_MAX;
-    double sign = journal->is_minimized ? -1 : 1;
-    for (size_t i = 0; i < journal->len; i++)
-        if (isfinite(journal->values[i]) &&
-            (best == SIZE_MAX || sign * journal->values[i] > sign * journal->values[best]))
-            best = i;
-    return best;
 }
 
 size_t journal_failures(const struct journal *journal)

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define JOURNAL_ALL_STUDIES "-"
-
 struct journal {
     struct append_file *file;
     double             *values;       /* [len] by candidate; NaN: not measured, INFINITY: the measurement failed */
@@ -19,10 +17,9 @@ struct journal {
     bool                is_minimized; /* the study, when that was agreed to */
 };
 
-/* Opens for len candidates; may_create: for appending too, made with mode 0600 when it is not there.  study: or
- * JOURNAL_ALL_STUDIES, for outcomes with private noise: a row gets one noise, whoever asks, because a second one would be
- * a second charge.  Errors: CONFLICT "other_journal" (another secret or study, or a line that makes no sense); BUSY
- * "locked" (another curate uses it); NOT_FOUND or INVALID "file"; NO_MEMORY.  journal_close in every case. */
+/* Opens for len candidates; may_create: for appending too, made with mode 0600 when it is not there.  Errors: CONFLICT
+ * "other_journal" (another secret or study, or a line that makes no sense); BUSY "locked" (another curate uses it);
+ * NOT_FOUND or INVALID "file"; NO_MEMORY.  journal_close in every case. */
 struct journal_of {
     const char *path, *secret_id, *study;
     size_t      len;
@@ -33,9 +30,7 @@ MUST_CHECK enum status journal_open(const struct journal_of *of, bool may_create
 MUST_CHECK enum status journal_append(struct journal *journal, size_t candidate, double value, struct error *err);
 /* How many answers the curator allows, and what the study is after. */
 MUST_CHECK enum status journal_agree(struct journal *journal, size_t limit, bool is_minimized, struct error *err);
-/* The best value's candidate; SIZE_MAX: there is none. */
-size_t journal_best(const struct journal *journal);
-size_t journal_failures(const struct journal *journal);
-void   journal_close(struct journal *journal);
+size_t                 journal_failures(const struct journal *journal);
+void                   journal_close(struct journal *journal);
 
 #endif

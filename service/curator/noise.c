@@ -115,7 +115,7 @@ enum status noise_answer(const struct mechanism_outcome *plan, struct noise_stre
 {
     struct sampler sampler;
     sampler_init(&sampler, noise_stream_bits, stream);
-    enum status status = release_outcome_steps(plan, value, &sampler, steps, err);
+    enum status status = release_outcome(plan, value, &sampler, steps, err);
     sampler_wipe(&sampler);
     return status;
 }

@@ -51,7 +51,7 @@ void                   noise_stream_open(const struct noise_key *key, const unsi
                                          const struct noise_tag *tag, struct noise_stream *out);
 MUST_CHECK enum status noise_stream_bits(void *arg, void *out, size_t length, struct error *err);
 
-/* release_outcome_steps with that stream.  Errors: its. */
+/* release_outcome with that stream.  Errors: its. */
 MUST_CHECK enum status noise_answer(const struct mechanism_outcome *plan, struct noise_stream *stream, double value,
                                     int64_t *steps, struct error *err);
 

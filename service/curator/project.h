@@ -17,7 +17,7 @@
 
 struct project_options {
     const char *in, *columns, *key, *mechanism, *centre, *length_scales, *dims, *sides, *out, *manifest, *secret,
-        *ledger, *y_range;
+        *ledger, *y_range, *y_default, *y_name;
     double radius, distance, epsilon, delta, y_epsilon, y_sensitivity, budget_epsilon, budget_delta;
     bool   no_guarantee, allow_clipping, force;
 };
@@ -37,8 +37,8 @@ struct project_job {
     char                          manifest_path[1024], secret_path[1024], ledger_path[1040];
     /* what was made: one of the two */
     int64_t *indices;
-    double  *values, *normals;             /* [rows][columns]; M */
-    size_t   clipped, empty_cells, blanks; /* quadtree: cards that their own leaf had no row for */
+    double  *values, *normals; /* [rows][columns]; M */
+    size_t   clipped, blanks;  /* of cells and trees: candidates that no row of their own cell answers for */
 };
 
 /* Reads the options about the mechanism and plans it: the manifest's numbers, without randomness and without a look at a

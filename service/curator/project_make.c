@@ -64,6 +64,24 @@ static enum status check_public(const struct project_job *job, struct error *err
                      missing);
 }
 
+/* What a row that cannot be measured is answered: the worst that there is, for a study that maximises. */
+static enum status plan_default(struct project_job *job, struct error *err)
+{
+    const struct project_options   *options = job->options;
+    const struct mechanism_outcome *outcomes = &job->manifest.outcomes;
+    double                         *value = NULL;
+    job->manifest.outcome_default = outcomes->low;
+    if (!manifest_is_outcome_name(options->y_name))
+        return usage(err, "--y-name takes 1 to 32 letters, digits, _ and -");
+    snprintf(job->manifest.outcome_name, sizeof job->manifest.outcome_name, "%s", options->y_name);
+    if (options->y_default == NULL)
+        return STATUS_OK;
+    TRY(release_io_numbers("y-default", options->y_default, 1, &job->arena, &value, err));
+    job->manifest.outcome_default = *value;
+    return *value >= outcomes->low && *value <= outcomes->high ? STATUS_OK
+                                                               : usage(err, "--y-default is outside of --y-range");
+}
+
 static enum status plan_outcomes(struct project_job *job, struct error *err)
 {
     const struct project_options *options = job->options;
@@ -74,15 +92,14 @@ static enum status plan_outcomes(struct project_job *job, struct error *err)
         return STATUS_OK;
     if (!has_epsilon || !has_range)
         return usage(err, "private outcomes need both --y-range and --y-epsilon");
-    if (job->manifest.mechanism.kind == MECHANISM_CELLS)
-        return usage(err, "there is no proof for private outcomes together with cells");
-    if (job->manifest.mechanism.kind == MECHANISM_QUADTREE)
-        return usage(err, "private outcomes of a quadtree need blank cards, which curate cannot answer for");
     TRY(release_io_numbers("y-range", options->y_range, 2, &job->arena, &range, err));
     *outcomes = (struct mechanism_outcome){.low = range[0], .high = range[1], .epsilon = options->y_epsilon};
     outcomes->sensitivity = options->y_sensitivity > 0 ? options->y_sensitivity : (double)NAN;
+    if (mechanism_is_partition(job->manifest.mechanism.kind) && options->y_sensitivity > 0)
+        return usage(err, "--y-sensitivity is for a change of a row that is limited, and cells protect any");
     job->manifest.has_outcomes = true;
-    return mechanism_plan_outcome(outcomes, err);
+    TRY(mechanism_plan_outcome(outcomes, err));
+    return plan_default(job, err);
 }
 
 static enum status plan_cells(struct project_job *job, struct error *err)
@@ -214,7 +231,8 @@ static size_t nearest_row(const struct project_job *job, const int64_t *cell, co
     return best;
 }
 
-/* A uniformly random row of each kept cell answers for it; for a cell that only noise kept, the nearest unused one. */
+/* A uniformly random row of each kept cell answers for it.  For a cell that only noise kept nobody does, if outcomes are
+ * private (a deck of one card: quadtree.h); else the nearest unused row: outcomes without noise say whose they are. */
 static enum status choose_rows(struct project_job *job, const struct release_grid *grid, struct error *err)
 {
     size_t    n = job->table.n, cells = release_cells_count(grid->sides, job->table.d);
@@ -227,22 +245,24 @@ static enum status choose_rows(struct project_job *job, const struct release_gri
         candidate_of[k] = UINT32_MAX;
     for (size_t k = 0; k < grid->kept_len; k++) {
         candidate_of[grid->kept[k]] = (uint32_t)k;
-        job->secret.rows[k] = UINT32_MAX;
+        job->secret.rows[k] = SECRET_BLANK;
     }
     for (size_t i = 0; i < n; i++) {
         uint32_t candidate = candidate_of[grid->cell_of_row[order[i]]];
-        if (candidate == UINT32_MAX || job->secret.rows[candidate] != UINT32_MAX)
+        if (candidate == UINT32_MAX || job->secret.rows[candidate] != SECRET_BLANK)
             continue;
         job->secret.rows[candidate] = order[i];
         is_used[order[i]] = true;
     }
     for (size_t k = 0; k < grid->kept_len; k++) {
-        if (job->secret.rows[k] != UINT32_MAX)
+        if (job->secret.rows[k] != SECRET_BLANK)
+            continue;
+        job->blanks++;
+        if (job->manifest.has_outcomes)
             continue;
         size_t row = nearest_row(job, grid->indices + k * job->table.d, is_used);
         job->secret.rows[k] = (uint32_t)row;
         is_used[row] = true;
-        job->empty_cells++;
     }
     return STATUS_OK;
 }

@@ -82,16 +82,21 @@ static void report_distance(const struct project_job *job)
 static void report_outcomes(const struct project_job *job)
 {
     const struct mechanism_outcome *y = &job->manifest.outcomes;
+    bool                            is_partition = mechanism_is_partition(job->manifest.mechanism.kind);
     if (!job->manifest.has_outcomes) {
         printf("Outcomes: sent as they are measured, without noise. What an outcome says about its row is not "
                "protected%s.\n",
-               job->manifest.mechanism.kind == MECHANISM_QUADTREE ? ": the guarantee is of the cells and counts alone"
-                                                                  : "");
+               is_partition ? ": the guarantee is of the cells and counts alone" : "");
         return;
     }
-    printf("Outcomes: cut to %g .. %g and answered once for each row with noise of standard deviation %.4g\n"
-           "(epsilon %g for a change of an outcome by at most %g).\n",
-           y->low, y->high, sqrt(y->variance), y->epsilon, y->sensitivity);
+    printf("Outcomes (\"%s\"): cut to %g .. %g and answered once for each %s with noise of standard deviation %.4g\n"
+           "(epsilon %g for a change of an outcome by at most %g). What cannot be measured is answered as %g, with the "
+           "same "
+           "noise.\n",
+           job->manifest.outcome_name, y->low, y->high, is_partition ? "candidate" : "row", sqrt(y->variance),
+           y->epsilon, y->sensitivity, job->manifest.outcome_default);
+    if (is_partition)
+        printf("A row that moves to another cell changes answers of both: outcomes are charged twice.\n");
 }
 
 static void report_guaranteed(const struct project_job *job)
@@ -123,12 +128,9 @@ static void report_guaranteed(const struct project_job *job)
     if (job->total.unguaranteed > 0)
         printf("The ledger has %zu releases WITHOUT a guarantee: for whoever has seen one of them, no total holds.\n",
                job->total.unguaranteed);
-    if (m->mechanism.kind == MECHANISM_CELLS)
-        printf("For you alone: %zu of %zu released cells hold no row of their own and are answered by a near one.\n",
-               job->empty_cells, job->secret.len);
-    else if (m->mechanism.kind == MECHANISM_QUADTREE)
-        printf("For you alone: for %zu of %zu candidates their own cell has no row, and a near one answers.\n",
-               job->blanks, job->secret.len);
+    if (mechanism_is_partition(m->mechanism.kind))
+        printf("For you alone: for %zu of %zu candidates their own cell has no row, and %s answers.\n", job->blanks,
+               job->secret.len, m->has_outcomes ? "the public default" : "a near one");
     else
         printf(
             "For you alone, not to be passed on: %zu of %zu rows lie outside the public radius and were moved to its "

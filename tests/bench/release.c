@@ -243,10 +243,11 @@ static double answer(void *arg, double value)
 {
     struct curator *curator = arg;
     struct error    err = {0};
-    double          out = value;
-    if (curator->releases_outcomes)
-        must(release_outcome(&curator->outcome, value, &curator->sampler, &out, &err), &err);
-    return out;
+    int64_t         steps = 0;
+    if (!curator->releases_outcomes)
+        return value;
+    must(release_outcome(&curator->outcome, value, &curator->sampler, &steps, &err), &err);
+    return release_outcome_value(&curator->outcome, steps);
 }
 
 /* What the modeller knows of the rows' noise.  The bound on the regret counts cells, not their copies. */

@@ -252,7 +252,7 @@ export function manifestOf(file, rows, columns, dtype = '<f8') {
 
 // The text that is signed: compact, keys sorted, reals as printf's %.17g with a point or an exponent.
 const realNames = new Set(['epsilon', 'delta', 'distance', 'distance_raw', 'radius', 'gamma', 'sensitivity', 'variance', 'low',
-    'high', 'threshold_epsilon', 'threshold_delta', 'omega', 'sigma_min']);
+    'high', 'default', 'threshold_epsilon', 'threshold_delta', 'omega', 'sigma_min']);
 
 export function real(value) {
     if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';

@@ -81,7 +81,7 @@ test('the model is told the noise of the manifest, unless the modeller says anot
 
 test('an edited manifest is refused, with or without its signature renewed', async () => {
     const study = await waiting();
-    const { manifest } = fresh({ outcomes: { low: -1, high: 3, epsilon: 0.5, sensitivity: 4, gamma: 2 ** -8, variance: 0 } });
+    const { manifest } = fresh({ outcomes: { name: 'y', default: -1, low: -1, high: 3, epsilon: 0.5, sensitivity: 4, gamma: 2 ** -8, variance: 0 } });
     const half = Math.sinh(Math.floor(0.5 / (4 * 2 ** 8 + 1 + 2 ** -20) * 2 ** 32 * (1 - 2 ** -50)) * 2 ** -33);
     const outcomes = { ...manifest.outcomes, variance: 2 ** -16 / (2 * half * half) };
     const good = curator.sign({ ...manifest, outcomes });
@@ -91,7 +91,7 @@ test('an edited manifest is refused, with or without its signature renewed', asy
         { parameters: { ...good.parameters, dims: 2 } }, { parameters: { ...good.parameters, distance: 0.9 } }, { parameters: { ...good.parameters, delta: 1e-6 } },
         { parameters: laplace(1.25, 4) }, { total: { epsilon: 1.25, delta: 0 } }, { total: { epsilon: 1.75, delta: 1e-9 } },
         { outcomes: { ...outcomes, variance: outcomes.variance / 2 } }, { outcomes: { ...outcomes, epsilon: 0.25 } },
-        { outcomes: { ...outcomes, high: 2 } }, { bytes: 9 }, { dtype: '<i8' }];
+        { outcomes: { ...outcomes, high: 2 } }, { outcomes: { ...outcomes, default: 3.1 } }, { bytes: 9 }, { dtype: '<i8' }];
     for (const edit of edits) {
         await api.refused(study.id, [422, 'bad_signature'], 'POST', at(study), { json: { ...good, ...edit } });
         const problem = await api.refused(study.id, [422, 'not_a_release'], 'POST', at(study), { json: curator.sign({ ...good, ...edit }) });
@@ -103,7 +103,7 @@ test('an edited manifest is refused, with or without its signature renewed', asy
         curator.sign({ ...good, mechanism: 'lattice' }), curator.sign({ ...good, mechanism: 'none' }), curator.sign({ ...good, mechanism: 'auto' }),
         curator.sign({ ...good, mechanism: 'projection-only' }), curator.sign({ ...good, differentially_private: false }),
         curator.sign({ ...good, tool: 'other 1' }), curator.sign({ ...good, rows: '240' }), curator.sign({ ...good, sha256: good.sha256.toUpperCase() }),
-        curator.sign({ ...good, parameters: { ...good.parameters, name: 'income' } }), curator.sign({ ...good, created_at: 'income' }),
+        curator.sign({ ...good, parameters: { ...good.parameters, name: 'income' } }), curator.sign({ ...good, created_at: 'income' }), curator.sign({ ...good, outcomes: { ...outcomes, name: 'ward 7' } }),
         { ...good, key: 'x' }];
     for (const bad of malformed)
         await api.refused(study.id, [422, 'bad_manifest'], 'POST', at(study), { json: bad });
@@ -117,7 +117,7 @@ test('an edited manifest is refused, with or without its signature renewed', asy
     await api.post(at(study), good, 201);
     const privacy = await privacyOf(study);
     assert.deepEqual(privacy.total, { epsilon: 1.75, delta: 0 });
-    assert.deepEqual([privacy.outcomes.low, privacy.outcomes.high, privacy.outcomes.epsilon], [-1, 3, 0.5]);
+    assert.deepEqual([privacy.outcomes.name, privacy.outcomes.default, privacy.outcomes.high, privacy.outcomes.epsilon], ['y', -1, 3, 0.5]);
 });
 
 test('a projection\'s numbers are computed again too', async () => {
@@ -225,7 +225,7 @@ test('three refused files within an hour lock the uploads, until the owner resum
 test('the privacy statement claims what the manifest proves, and no more', async () => {
     const release = fresh(), sure = await privacyOf(await privateCandidates(api, curator, release));
     assert.deepEqual([sure.mechanism, sure.differentially_private, sure.epsilon, sure.delta, sure.distance], ['discrete-laplace', true, 1.25, 0, 1]);
-    assert.deepEqual([sure.total, sure.outcomes, sure.manifest_signature_valid], [{ epsilon: 1.25, delta: 0 }, null, true]);
+    assert.deepEqual([sure.total, sure.epsilon, sure.outcomes, sure.manifest_signature_valid], [null, 1.25, null, true]);
     assert.match(sure.statement, /1\.25-differentially private/);
     assert.match(sure.residual.join(' '), /Outcomes are reported without noise/);
     const bare = await privacyOf(await privateCandidates(api, curator, curator.projection(N, D, { seed: ++releases })));

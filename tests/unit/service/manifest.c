@@ -129,12 +129,14 @@ static struct release_manifest manifest_of(const char *mechanism, const struct s
         m.mechanism.distance = 50;
         m.mechanism.gamma = m.tree.gamma;
     }
-    if (m.mechanism.kind != MECHANISM_CELLS) {
-        bool is_tree = m.mechanism.kind == MECHANISM_QUADTREE;
+    if (m.mechanism.kind != MECHANISM_DISCRETE_GAUSSIAN) {
+        bool is_tree = mechanism_is_partition(m.mechanism.kind);
         m.has_outcomes = true;
         m.outcomes =
             (struct mechanism_outcome){.low = -2.5, .high = 4, .epsilon = 0.75, .sensitivity = is_tree ? 6.5 : 3};
         CU_ASSERT_EQUAL_FATAL(mechanism_plan_outcome(&m.outcomes, &err), STATUS_OK);
+        snprintf(m.outcome_name, sizeof m.outcome_name, "y-%s", is_tree ? "tree" : "rows");
+        m.outcome_default = 4;
     }
     m.distance_raw = m.mechanism.distance * 3.5 / 25;
     CU_ASSERT_EQUAL_FATAL(manifest_sign(&m, key, &err), STATUS_OK);
@@ -305,6 +307,8 @@ static void test_numbers(void)
         {"discrete-laplace", NUMBER(outcomes.sensitivity), "/outcomes/variance"},
         {"discrete-laplace", NUMBER(outcomes.gamma), "/outcomes/gamma"},
         {"discrete-laplace", NUMBER(outcomes.epsilon), "/outcomes/variance"},
+        {"discrete-laplace", NUMBER(outcome_default), "/outcomes/default"},
+        {"cells", NUMBER(outcomes.sensitivity), "/outcomes/sensitivity"},
         {"discrete-gaussian", NUMBER(mechanism.epsilon), "/parameters/sigma"},
         {"discrete-gaussian", NUMBER(mechanism.variance), "/parameters/variance"},
         {"projected-gaussian", NUMBER(mechanism.epsilon), "/parameters/sigma"},

@@ -9,6 +9,7 @@
 
 #define SERVICE_SUITES(X) \
     X(agent_log)          \
+    X(answers)            \
     X(cases)              \
     X(codec)              \
     X(codec_trial)        \
