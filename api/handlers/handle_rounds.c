@@ -151,7 +151,7 @@ enum status handle_broadcast_get(struct call *call, struct error *err)
 
 struct privacy_of_rounds {
     struct federation_round_page *page;
-    double                        cost_next, estimate; /* privacy: with one more broadcast; NaN: none */
+    double                        cost_next; /* privacy: with one more broadcast */
 };
 
 static const struct member round_members[] = {
@@ -203,8 +203,8 @@ static json_t *guarantee_json(const struct privacy_of_rounds *shown)
         return json_null();
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:s}", "epsilon_spent", federation->epsilon, "epsilon_left", left,
                      "epsilon_budget", spec->epsilon, "epsilon_next", shown->cost_next, "delta", spec->delta, "method",
-                     "Renyi divergence of the Poisson-subsampled discrete Gaussian at integer orders, improved "
-                     "conversion. This is what is promised, and what the budget is held against.");
+                     "Privacy-loss distribution of the Poisson-subsampled discrete Gaussian, discretised from above: "
+                     "never below the exact loss. This is what the budget is held against.");
 }
 
 static json_t *parameters_json(const struct federation_spec *spec)
@@ -248,8 +248,8 @@ static json_t *render_privacy(struct call *call, const void *result)
     const struct federation_spec   *spec = &shown->page->federation.spec;
     bool                            is_private = spec->is_private;
     return json_pack(
-        "{s:s, s:b, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o, s:s?}", "mechanism",
-        is_private ? "discrete-gaussian" : "none", "differentially_private", is_private, "statement",
+        "{s:s, s:b, s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:s?}", "mechanism", is_private ? "discrete-gaussian" : "none",
+        "differentially_private", is_private, "statement",
         is_private
             ? "In each round the server draws each agent with the same probability, clips and weighs the vectors "
               "of those that were drawn, and adds discrete Gaussian noise before anything leaves. The sum is "
@@ -265,11 +265,8 @@ static json_t *render_privacy(struct call *call, const void *result)
         is_private
             ? "Central: the server is trusted with the vectors that it receives and with the noise that it draws."
             : "The server and all agents of the federation are trusted with the vectors.",
-        "parameters", parameters_json(spec), "guarantee", guarantee_json(shown), "estimate",
-        is_private ? json_pack("{s:o, s:s}", "epsilon", codec_number(shown->estimate), "method",
-                               "Privacy loss distribution of the continuous Gaussian: information, not a promise.")
-                   : json_null(),
-        "limits", list_of(is_private ? private_limits : open_limits), "rounds", rounds_json(shown->page), "next_cursor",
+        "parameters", parameters_json(spec), "guarantee", guarantee_json(shown), "limits",
+        list_of(is_private ? private_limits : open_limits), "rounds", rounds_json(shown->page), "next_cursor",
         shown->page->next_cursor);
 }
 
@@ -278,6 +275,5 @@ enum status handle_federation_privacy_get(struct call *call, struct error *err)
     struct privacy_of_rounds *shown = CALL_RESULT(call, struct privacy_of_rounds, 200, render_privacy);
     TRY(read_rounds(call, shown, err));
     const struct federation *federation = &shown->page->federation;
-    TRY(federation_cost(&federation->spec, federation->round, &shown->cost_next, err));
-    return federation_estimate(call->app, &call->caller, federation, &shown->estimate, err);
+    return federation_cost(&federation->spec, federation->round, &shown->cost_next, &call->arena, err);
 }

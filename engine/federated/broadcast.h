@@ -14,9 +14,8 @@
  *     below 2^20 agents x 2^16 x 2^20 = 2^56, so nothing overflows.
  *  4. Every coordinate gets exact discrete Gaussian noise (sampler.h) with the integer sd sigma >= z D.
  *  5. n is in the sum with probability q' <= q, by a coin of its own, and nobody learns how it fell.  Given the other
- *     coins, the two outcomes are shifts of one discrete Gaussian by 0 and by the integers d: at integer orders the
- *     divergence is exactly accountant.h's at (q', sigma / |d|), which grows with q' and |d|.  x -> d - x exchanges the
- *     two, so that the other direction is not larger (Mironov, Talwar & Zhang 2019, theorem 5).
+ *     coins, the two outcomes are shifts of one discrete Gaussian by 0 and by the integers d: accountant.h, for both
+ *     directions.  It relies on sigma >= 2^22 z.
  *  6. Scaling to doubles comes after the noise.
  * BROADCAST_JOINT takes D as above: a standard deviation of z S / sqrt(P) max_n |phi_n| / q.  BROADCAST_WORST takes
  * sqrt(P) max_n,i W_n^(i) K for it, which is the thesis' z phi_max S / q and never less.

@@ -1,204 +1,121 @@
-/* See accountant.h.  The sums over binomials and the integral are taken in log space: their terms reach exp(10^5). */
+/* See accountant.h. */
 #include "engine/privacy/accountant.h"
 
-#include "engine/base/numbers.h"
+#include "engine/privacy/mechanism.h"
+#include "engine/privacy/pld.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-static const double Z_MAX = 1e6;
+static const double Z_MAX = 1e6, DRAWN = 1 - 0x1p-33; /* z of what is drawn over z that was asked for */
 
-/* A sum of exponentials that cannot overflow. */
-struct log_sum {
-    double largest, sum; /* sum of exp(term - largest) */
-};
-
-static void log_sum_add(struct log_sum *s, double term)
+static enum status check_run(const struct accountant_run *run, struct error *err)
 {
-    if (term <= s->largest) {
-        s->sum += exp(term - s->largest);
-    } else {
-        s->sum = s->sum * exp(s->largest - term) + 1.0;
-        s->largest = term;
-    }
-}
-
-static double log_moment_integer(double q, double z, double order)
-{
-    struct log_sum sum = {.largest = order * log1p(-q), .sum = 1.0};
-    double         log_binomial = 0.0;
-    for (double i = 1.0; i <= order; i++) {
-        log_binomial += log((order - i + 1.0) / i);
-        log_sum_add(&sum, log_binomial + i * log(q) + (order - i) * log1p(-q) + i * (i - 1.0) / (2.0 * z * z));
-    }
-    return sum.largest + log(sum.sum);
-}
-
-double accountant_log_ratio(double q, double z, double x)
-{
-    double t = (2.0 * x - 1.0) / (2.0 * z * z);
-    if (q == 1.0)
-        return t;
-    return t > 0.0 ? t + log(q + (1.0 - q) * exp(-t)) : log1p(q * expm1(t));
-}
-
-/* The integrand is analytic but for |imaginary part| >= pi z^2: the rule errs by about exp(-2 pi^2 z^2 / step). */
-static double log_moment_fraction(double q, double z, double order)
-{
-    enum { SDS = 14 };
-    struct log_sum sum = {.largest = -HUGE_VAL};
-    double         step = fmin(z / 16.0, z * z / 2.0), low = -SDS * z, steps = ceil((order + 2.0 * SDS * z) / step);
-    for (double i = 0.0; i <= steps; i++) {
-        double x = low + i * step;
-        log_sum_add(&sum, order * accountant_log_ratio(q, z, x) - x * x / (2.0 * z * z));
-    }
-    return sum.largest + log(sum.sum) + log(step / z) - HALF_LOG_2PI;
-}
-
-double accountant_log_moment(double q, double z, double order)
-{
-    if (q == 1.0)
-        return order * (order - 1.0) / (2.0 * z * z);
-    return order == floor(order) ? log_moment_integer(q, z, order) : log_moment_fraction(q, z, order);
-}
-
-/* --- curves --- */
-
-/* Orders from, from + step, ... up to. */
-struct range {
-    double from, step, last;
-};
-
-// clang-format off
-static const struct range ranges[][6] = {
-    [ACCOUNTANT_INTEGER] = {{2, 1, 64}, {80, 16, 96}, {128, 32, 192}, {256, 64, 512}},
-    [ACCOUNTANT_FINE] = {{1.1, 0.1, 10.9}, {11, 1, 64}, {128, 128, 256}, {512, 512, 1024}},
-    [ACCOUNTANT_MOMENTS] = {{2, 1, 33}},
-};
-// clang-format on
-
-void accountant_init(struct accountant *accountant, enum accountant_orders kind)
-{
-    *accountant = (struct accountant){.kind = kind};
-    for (const struct range *r = ranges[kind]; r->step > 0.0; r++)
-        for (size_t i = 0; r->from + (double)i * r->step < r->last + 0.5 * r->step; i++) {
-            double order = r->from + (double)i * r->step;
-            accountant->order[accountant->len++] = r->step < 1.0 ? rint(10.0 * order) / 10.0 : order;
-        }
-}
-
-static enum status check_rate(double q, struct error *err)
-{
-    if (!(q > 0.0 && q <= 1.0))
+    if (!(run->q > 0 && run->q <= 1))
         return error_set(err, STATUS_INVALID, "bad_sampling_rate", "/q", "q must be in (0, 1]");
-    return STATUS_OK;
-}
-
-static enum status check_release(double q, double z, uint64_t releases, struct error *err)
-{
-    TRY(check_rate(q, err));
-    if (!(z >= ACCOUNTANT_Z_MIN && z <= Z_MAX))
+    if (!(run->z >= ACCOUNTANT_Z_MIN && run->z <= Z_MAX))
         return error_set(err, STATUS_INVALID, "bad_noise_multiplier", "/z", "z must be from %g to %g", ACCOUNTANT_Z_MIN,
                          Z_MAX);
-    if (releases > ACCOUNTANT_RELEASES_MAX)
+    if (run->releases > ACCOUNTANT_RELEASES_MAX)
         return error_set(err, STATUS_INVALID, "bad_releases", "/releases", "at most %d releases",
                          ACCOUNTANT_RELEASES_MAX);
     return STATUS_OK;
 }
 
-static enum status check_delta(double delta, struct error *err)
+static double step_for(const struct accountant_run *run)
 {
-    if (!(delta > 0.0 && delta < 1.0))
+    int exponent;
+    frexp(0.2 * fmin(1, run->q * sqrt(expm1(1 / (run->z * run->z)))), &exponent);
+    return ldexp(1, exponent - 2);
+}
+
+struct plan {
+    const struct accountant_run *runs;
+    size_t                       n;
+    double                       delta, mu, step, cut;
+};
+
+static enum status plan_make(struct plan *plan, struct error *err)
+{
+    double squares = 0, releases = 0;
+    plan->step = 1;
+    if (!(plan->delta > 0 && plan->delta < 1))
         return error_set(err, STATUS_INVALID, "bad_delta", "/delta", "delta must be between 0 and 1");
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct accountant_run *run = &plan->runs[i];
+        double                       mu = 1 / (run->z * DRAWN);
+        TRY(check_run(run, err));
+        if (run->q == 1)
+            squares += (double)run->releases * mu * mu;
+        else
+            plan->step = fmin(plan->step, step_for(run));
+        releases += (double)run->releases;
+    }
+    plan->mu = sqrt(squares);
+    plan->cut = pld_cut(plan->delta, releases);
     return STATUS_OK;
 }
 
-static enum status check_epsilon(double epsilon, struct error *err)
+static enum status side_epsilon(const struct plan *plan, enum pld_side side, double *epsilon, struct arena *scratch,
+                                struct error *err)
 {
-    if (!(epsilon > 0.0 && isfinite(epsilon)))
+    struct pld all, run;
+    double     slack = 0;
+    TRY(pld_nothing(&all, plan->step, scratch, err));
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct pld_gaussian gaussian = {plan->runs[i].q, plan->runs[i].z * DRAWN, side};
+        if (plan->runs[i].q == 1 || plan->runs[i].releases == 0)
+            continue;
+        TRY(pld_subsampled(&run, &gaussian, step_for(&plan->runs[i]), plan->cut, scratch, err));
+        TRY(pld_power(&run, plan->runs[i].releases, plan->cut, scratch, err));
+        TRY(pld_compose(&all, &run, plan->cut, scratch, err));
+        slack += (double)plan->runs[i].releases * PLD_ROUNDING;
+    }
+    *epsilon = pld_epsilon(&all, plan->mu, plan->delta) + slack;
+    return STATUS_OK;
+}
+
+enum status accountant_promise(const struct accountant_run *runs, size_t n, double delta, double *epsilon,
+                               struct arena *scratch, struct error *err)
+{
+    struct plan       plan = {.runs = runs, .n = n, .delta = delta};
+    struct arena_mark mark = arena_mark(scratch);
+    double            sides[2] = {0, 0};
+    TRY(plan_make(&plan, err));
+    enum status status = side_epsilon(&plan, PLD_REMOVE, &sides[0], scratch, err);
+    if (status == STATUS_OK)
+        status = side_epsilon(&plan, PLD_ADD, &sides[1], scratch, err);
+    arena_release(scratch, mark);
+    *epsilon = fmax(sides[0], sides[1]);
+    if (status == STATUS_OK && !isfinite(*epsilon))
+        return error_set(err, STATUS_NUMERIC, "not_finite", "", "no finite epsilon is found for this delta");
+    return status;
+}
+
+enum status accountant_multiplier(struct accountant_run *run, double delta, double epsilon, struct arena *scratch,
+                                  struct error *err)
+{
+    static const double unit = 1e4; /* steps of z per 1 */
+    const uint64_t      least = (uint64_t)(ACCOUNTANT_Z_MIN * unit), most = (uint64_t)(Z_MAX * unit);
+    uint64_t            low = least - 1, high = most + 1, trial = (uint64_t)unit;
+    if (!(epsilon > 0 && isfinite(epsilon)))
         return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon must be positive");
-    return STATUS_OK;
-}
-
-enum status accountant_spend(struct accountant *accountant, double q, double z, uint64_t releases, struct error *err)
-{
-    TRY(check_release(q, z, releases, err));
-    for (size_t i = 0; i < accountant->len && releases > 0; i++) {
-        double order = accountant->order[i];
-        accountant->rdp[i] += (double)releases * (accountant_log_moment(q, z, order) / (order - 1.0));
-    }
-    return STATUS_OK;
-}
-
-/* The best order's epsilon when every divergence is factor times what was spent. */
-static double best_epsilon(const struct accountant *accountant, double factor, enum accountant_conversion conversion,
-                           double delta, double *order)
-{
-    double best = HUGE_VAL;
-    bool   is_spent = false;
-    *order = NAN;
-    for (size_t i = 0; i < accountant->len; i++) {
-        double a = accountant->order[i], rdp = factor * accountant->rdp[i];
-        double epsilon = conversion == ACCOUNTANT_CLASSIC ? rdp - log(delta) / (a - 1.0)
-                                                          : rdp + log1p(-1.0 / a) - log(delta * a) / (a - 1.0);
-        is_spent |= rdp > 0.0;
-        if (epsilon < best) {
-            best = epsilon;
-            *order = a;
-        }
-    }
-    return is_spent ? fmax(best, 0.0) : 0.0;
-}
-
-enum status accountant_epsilon(const struct accountant *accountant, enum accountant_conversion conversion, double delta,
-                               double *epsilon, double *order, struct error *err)
-{
-    double at;
-    TRY(check_delta(delta, err));
-    *epsilon = best_epsilon(accountant, 1.0, conversion, delta, &at);
-    if (order != NULL)
-        *order = at;
-    if (!isfinite(*epsilon))
-        return error_set(err, STATUS_NUMERIC, "not_finite", "", "the privacy loss is not finite");
-    return STATUS_OK;
-}
-
-/* --- runs --- */
-
-static enum status run_epsilon(const struct accountant_run *run, enum accountant_orders kind,
-                               enum accountant_conversion conversion, double *epsilon, struct error *err)
-{
-    struct accountant spent;
-    accountant_init(&spent, kind);
-    TRY(accountant_spend(&spent, run->q, run->z, run->releases, err));
-    return accountant_epsilon(&spent, conversion, run->delta, epsilon, NULL, err);
-}
-
-enum status accountant_promise(const struct accountant_run *run, double *epsilon, struct error *err)
-{
-    return run_epsilon(run, ACCOUNTANT_INTEGER, ACCOUNTANT_IMPROVED, epsilon, err);
-}
-
-enum status accountant_multiplier(const struct accountant_run *run, double epsilon, enum accountant_orders kind,
-                                  double *z, struct error *err)
-{
-    static const double   unit = 1e4; /* steps of z per 1 */
-    struct accountant_run trial = *run;
-    TRY(check_epsilon(epsilon, err));
-    TRY(check_delta(run->delta, err));
-    TRY(check_release(run->q, 1.0, run->releases, err));
-    uint64_t low = (uint64_t)(ACCOUNTANT_Z_MIN * unit) - 1, high = (uint64_t)(Z_MAX * unit) + 1;
     while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        double   spent = HUGE_VAL;
-        trial.z = (double)middle / unit;
-        enum status status = run_epsilon(&trial, kind, ACCOUNTANT_IMPROVED, &spent, err);
+        double spent = INFINITY;
+        run->z = (double)trial / unit;
+        enum status status = accountant_promise(run, 1, delta, &spent, scratch, err);
         if (status != STATUS_OK && status != STATUS_NUMERIC)
             return status;
-        *(status == STATUS_OK && spent <= epsilon ? &high : &low) = middle;
+        *(status == STATUS_OK && spent <= epsilon ? &high : &low) = trial;
+        if (high > most && 2 * low <= most) /* none will do so far: twice the noise, half, then the middle */
+            trial = 2 * low;
+        else if (low < least && high / 2 > low)
+            trial = high / 2;
+        else
+            trial = low + (high - low) / 2;
     }
-    *z = (double)high / unit;
-    if (*z > Z_MAX)
+    run->z = (double)high / unit;
+    if (high > most)
         return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon",
                          "no noise multiplier up to %g keeps epsilon %g", Z_MAX, epsilon);
     return STATUS_OK;

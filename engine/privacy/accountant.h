@@ -1,20 +1,17 @@
-/* The privacy loss of many releases of the Poisson-subsampled Gaussian: sampling rate q, noise multiplier z (standard
- * deviation over sensitivity), T releases.  Neighbours: one agent's vector is there, or zero in its place.
+/* What runs of the Poisson-subsampled Gaussian cost: sampling rate q, noise multiplier z (standard deviation over
+ * sensitivity), T releases.  Neighbours: one agent's vector is there, or zero in its place.
  * Knows nothing of vectors, rounds or ledgers.
  *
- *   P = (1 - q) N(0, z^2) + q N(1, z^2),  Q = N(0, z^2)
- *   log A(a) = log E_Q[(P/Q)^a],  the Renyi divergence of order a > 1 is log A(a) / (a - 1)      Mironov et al. 2019
- *   integer a:  log sum_i C(a, i) (1 - q)^(a - i) q^i exp((i^2 - i) / (2 z^2))
- *   other a:    the integral, by the trapezoidal rule in log space
- * The divergence of Q from P is never larger (there), so one direction will do; the exact estimate takes the larger.
- * T releases cost T log A(a) / (a - 1) at each order, and curves of several runs on the same agents add up.
- *   classic     epsilon = min_a  rdp(a) + log(1/delta) / (a - 1)                                  Mironov 2017
- *   improved    epsilon = min_a  rdp(a) + log(1 - 1/a) - log(delta a) / (a - 1), at least 0       Balle et al. 2020
- * The moments accountant of the thesis (6.3.4; Abadi et al. 2016) is classic with the orders lambda + 1, lambda = 1..32.
- *
- * What may be promised: improved with INTEGER orders.  For these the divergence of the exact discrete Gaussian that
- * broadcast.h draws is given by the same formula: E_Q[(N_d/N_0)^i] = exp((i^2 - i) |d|^2 / (2 sigma^2)) for a shift d of
- * integers, as sum_k exp(-(k - i d)^2 / (2 sigma^2)) does not depend on the integer i d. */
+ * What is drawn is broadcast.h's: integers with discrete Gaussian noise of sd sigma, shifted by an integer vector d with
+ * |d| <= D for one agent, a share q' <= q of the time.  By the lemma of curve.h the continuous pair of sd
+ * sqrt(sigma^2 - 4) is as bad.  Its delta is convex in the share and that of the pair (Q, Q) is the least of all, so it
+ * grows with q'; a larger shift simulates a smaller one, so it grows with |d|; and only the component along d matters:
+ *   remove   P = (1 - q) N(0, z^2) + q N(1, z^2) against Q = N(0, z^2);   add   Q against P
+ * with z = sqrt(sigma^2 - 4) / D.  As sigma >= 2^22 z0 for the z0 asked for (weights of 2^16, 64 steps of clip or more),
+ * z > z0 (1 - 2^-33).  The losses of either direction are composed by pld.h, remove with remove, add with add, and the
+ * larger epsilon is the promise: rigorous for a plan that was fixed before its first output.
+ * Step of the lattice: half the power of two below 0.2 min(1, sqrt(q^2 (e^(1/z^2) - 1))), a tenth of the standard deviation
+ * of one loss, whatever T: the promise grows with T, and is at most 0.5 % over the truth (measured). */
 #ifndef GNOMON_ENGINE_ACCOUNTANT_H
 #define GNOMON_ENGINE_ACCOUNTANT_H
 
@@ -24,59 +21,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum accountant_orders {
-    ACCOUNTANT_INTEGER, /* 2..64, then up to 512: what may be promised */
-    ACCOUNTANT_FINE,    /* 1.1, 1.2 .. 10.9, 11..64, then up to 1024: tighter, for the continuous Gaussian */
-    ACCOUNTANT_MOMENTS  /* 2..33: the thesis' */
-};
-enum accountant_conversion { ACCOUNTANT_CLASSIC, ACCOUNTANT_IMPROVED };
-enum { ACCOUNTANT_ORDERS_MAX = 160, ACCOUNTANT_RELEASES_MAX = 1000000000 };
-
-/* log A(order); order > 1, 0 < q <= 1, z >= ACCOUNTANT_Z_MIN.  O(order), or about 30 (16 + order) terms when
- * the order is no integer. */
 #define ACCOUNTANT_Z_MIN 0.1
-double accountant_log_moment(double q, double z, double order);
-
-/* log(P/Q) at x, for any x. */
-double accountant_log_ratio(double q, double z, double x);
-
-/* What has been spent, at every order. */
-struct accountant {
-    enum accountant_orders kind;
-    size_t                 len;
-    double                 order[ACCOUNTANT_ORDERS_MAX], rdp[ACCOUNTANT_ORDERS_MAX];
-};
-/* Nothing spent. */
-void accountant_init(struct accountant *accountant, enum accountant_orders kind);
-/* Adds releases of one kind; 0 of them change nothing.
- * Errors: INVALID bad_sampling_rate (not in (0, 1]), bad_noise_multiplier (below ACCOUNTANT_Z_MIN or over 1e6),
- * bad_releases.  Some 0.2 ms for integers, 3 ms for the others. */
-MUST_CHECK enum status accountant_spend(struct accountant *accountant, double q, double z, uint64_t releases,
-                                        struct error *err);
-/* The epsilon for what was spent; 0 when nothing was.  order NULL or out: the best one.  Errors: INVALID bad_delta (not
- * in (0, 1)); NUMERIC when it is not finite. */
-MUST_CHECK enum status accountant_epsilon(const struct accountant *accountant, enum accountant_conversion conversion,
-                                          double delta, double *epsilon, double *order, struct error *err);
+enum { ACCOUNTANT_RELEASES_MAX = 1000000000 };
 
 /* One run: q and z as they were in every release. */
 struct accountant_run {
-    double   q, z, delta;
+    double   q, z;
     uint64_t releases;
 };
-/* What may be promised after run->releases: improved, integer orders.  Grows with releases.  Errors: as the two above. */
-MUST_CHECK enum status accountant_promise(const struct accountant_run *run, double *epsilon, struct error *err);
 
-/* The least z, rounded up to 1e-4, with which run->releases keep the promise of epsilon; run->z is not read.
- * kind ACCOUNTANT_INTEGER for a promise; ACCOUNTANT_FINE for the continuous Gaussian.
- * Errors: as accountant_promise; INVALID bad_epsilon (not positive, or no z up to 1e6 will do). */
-MUST_CHECK enum status accountant_multiplier(const struct accountant_run *run, double epsilon,
-                                             enum accountant_orders kind, double *z, struct error *err);
+/* The epsilon that runs on the same agents may promise together at this delta; 0 when nothing was released.
+ * Errors: INVALID bad_sampling_rate (not in (0, 1]), bad_noise_multiplier (below ACCOUNTANT_Z_MIN or over 1e6),
+ * bad_releases, bad_delta (not in (0, 1)); NO_MEMORY (0.3 MiB); NUMERIC when no finite epsilon is found (a delta below
+ * 1e-12 or so).  2 ms for 40 releases, 0.1 s for 10^6. */
+MUST_CHECK enum status accountant_promise(const struct accountant_run *runs, size_t n, double delta, double *epsilon,
+                                          struct arena *scratch, struct error *err);
 
-/* The exact epsilon of the continuous Gaussian: never below it but for 1e-5, and within 3e-4 for up to 10^4 releases.  By
- * the privacy loss distribution: both directions, each discretised so that it dominates (Doroshenko et al. 2022, connect
- * the dots), composed by FFT.  Information, not a promise.  Errors: INVALID as above; NO_MEMORY (about 3 MiB); NUMERIC
- * "out_of_range" (delta below 1e-12, or losses that do not fit on the grid).  50 ms. */
-MUST_CHECK enum status accountant_estimate(const struct accountant_run *run, double *epsilon, struct arena *scratch,
-                                           struct error *err);
+/* The least z found, a multiple of 1e-4, with which run->releases keep the promise of epsilon; in: run without z.
+ * Errors: as above; INVALID bad_epsilon (not positive, or no z up to 1e6 will do).  Some 20 promises. */
+MUST_CHECK enum status accountant_multiplier(struct accountant_run *run, double delta, double epsilon,
+                                             struct arena *scratch, struct error *err);
 
 #endif

@@ -19,7 +19,8 @@
  *
  * delta of a pair at epsilon: sup over events E of P(E) - e^epsilon Q(E).  Composition: pure adds; mu^2 adds; Renyi adds at
  * each order, where pure epsilon has log(p e^((a-1) epsilon) + q e^(-(a-1) epsilon)), p = 1/(1 + e^-epsilon) = 1 - q, and
- * delta = exp((a - 1)(R - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath & Steinke 2020). */
+ * delta = exp((a - 1)(R - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath & Steinke 2020).  Pure curves and Gaussians
+ * also compose as privacy-loss distributions (pld.h), which is tighter; a projected Gaussian has Renyi divergences only. */
 #ifndef GNOMON_ENGINE_CURVE_H
 #define GNOMON_ENGINE_CURVE_H
 
@@ -50,7 +51,7 @@ struct curve curve_of_outcomes(const struct mechanism_outcome *m, bool are_of_ce
 
 /* The least epsilon >= 0 found so that curves fixed beforehand are (epsilon, delta)-DP together: 0 for none of them, their
  * sum when all are pure, INFINITY where delta is 0 and they are not.
- * Errors: INVALID bad_delta (not in [0, 1)), no_bound (a curve is CURVE_NONE); NO_MEMORY (1 MiB). */
+ * Errors: INVALID bad_delta (not in [0, 1)), no_bound (a curve is CURVE_NONE); NO_MEMORY (0.3 MiB).  O(n), or some 50 ms when pure curves meet Gaussians. */
 MUST_CHECK enum status curves_epsilon(const struct curve *curves, size_t n, double delta, double *epsilon,
                                       struct arena *scratch, struct error *err);
 

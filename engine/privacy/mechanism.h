@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum { MECHANISM_NORM = 25, MECHANISM_COLUMNS_MAX = 1024, MECHANISM_PROJECTION_SCALE = 64 };
-/* delta times the number of rows is at most this: a mechanism that publishes each row with probability delta is
+/* delta times the number of rows (or agents) is at most this: a mechanism that publishes each row with probability delta is
  * (0, delta)-DP, and should rarely publish one. */
 #define MECHANISM_DELTA_ROWS 0.1
 

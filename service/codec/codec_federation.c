@@ -3,6 +3,7 @@
 #include "service/codec/codec_federation.h"
 
 #include "engine/privacy/accountant.h"
+#include "engine/privacy/mechanism.h"
 #include "service/codec/codec.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_read.h"
@@ -237,10 +238,15 @@ static enum status read_private(struct reading *in, const struct form *form, str
     };
     TRY(codec_read_object(in, privacy_members, form->privacy, "/privacy", out));
     TRY(read_weights(in, form->weights, &broadcast->schedule));
-    const struct accountant_run run = {.q = broadcast->q, .delta = out->delta, .releases = (uint64_t)out->rounds};
-    if (broadcast->z == 0 &&
-        accountant_multiplier(&run, out->epsilon, ACCOUNTANT_INTEGER, &broadcast->z, in->err) != STATUS_OK)
-        return repoint(in->err);
+    if (!form->is_stored && !(out->delta >= 1e-30 && out->delta * (double)out->seats <= MECHANISM_DELTA_ROWS))
+        return error_set(in->err, STATUS_INVALID, "bad_delta", "/privacy/delta",
+                         "delta must be at least 1e-30 and at most %g / seats", MECHANISM_DELTA_ROWS);
+    struct accountant_run run = {.q = broadcast->q, .releases = (uint64_t)out->rounds};
+    if (broadcast->z == 0) {
+        if (accountant_multiplier(&run, out->delta, out->epsilon, in->arena, in->err) != STATUS_OK)
+            return repoint(in->err);
+        broadcast->z = run.z;
+    }
     return form->is_stored ? STATUS_OK : check_plan(in, out);
 }
 

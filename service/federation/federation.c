@@ -2,7 +2,6 @@
 #include "service/federation/federation.h"
 
 #include "engine/federated/fts.h"
-#include "engine/privacy/accountant.h"
 #include "engine/space/region.h"
 #include "service/app/app_transact.h"
 #include "service/app/slots.h"
@@ -19,28 +18,6 @@
 #include <string.h>
 
 enum { NPY_HEADER_MAX = 128 };
-
-enum status federation_estimate(struct app *app, struct caller *caller, const struct federation *federation,
-                                double *epsilon, struct error *err)
-{
-    const struct federation_spec *spec = &federation->spec;
-    const struct accountant_run   run = {.q = spec->broadcast.q,
-                                         .z = spec->broadcast.z,
-                                         .delta = spec->delta,
-                                         .releases = (uint64_t)(federation->round - 1)};
-    struct arena_mark             mark = arena_mark(caller->arena);
-    enum status                   status = STATUS_OK;
-    *epsilon = spec->is_private ? 0 : (double)NAN;
-    if (spec->is_private && run.releases > 0) {
-        TRY(slots_enter(app->compute, app, caller, err));
-        status = accountant_estimate(&run, epsilon, caller->arena, err);
-        slots_leave(app->compute);
-    }
-    arena_release(caller->arena, mark);
-    if (status == STATUS_NUMERIC) // too large for its grid: the guarantee alone is shown
-        *epsilon = (double)NAN;
-    return status == STATUS_NUMERIC ? STATUS_OK : status;
-}
 
 /* ---- create ---- */
 
@@ -104,7 +81,7 @@ enum status federation_create(struct app *app, struct caller *caller, const stru
     struct work            work = {
                    .app = app, .caller = caller, .new = new, .federation = out, .file = &file, .now_ms = app->now_ms()};
     double epsilon;
-    TRY(federation_cost(&new->spec, 1, &epsilon, err));
+    TRY(federation_cost(&new->spec, 1, &epsilon, caller->arena, err));
     if (new->spec.is_private && epsilon > new->spec.epsilon)
         return error_set(err, STATUS_INVALID, "budget_too_small", "/privacy/epsilon", "one broadcast alone costs %.6g",
                          epsilon);

@@ -155,9 +155,6 @@ MUST_CHECK enum status federation_close_round(struct db_conn *conn, struct app *
 void federation_count_round(struct app *app, const struct federation *federation);
 /* What the first so many broadcasts cost together; 0 for none. */
 MUST_CHECK enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon,
-                                       struct error *err);
-/* The accountant's exact figure for the continuous Gaussian, for information; NaN when there is none. */
-MUST_CHECK enum status federation_estimate(struct app *app, struct caller *caller, const struct federation *federation,
-                                           double *epsilon, struct error *err);
+                                       struct arena *scratch, struct error *err);
 
 #endif

@@ -185,7 +185,7 @@ static enum status go_on(struct closing *closing, struct error *err)
     if (federation->round > federation->spec.rounds)
         return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "rounds_completed",
                                     &(struct federation_by){.actor = closer, .at_ms = closing->now_ms}, err);
-    TRY(federation_cost(&federation->spec, federation->round, &next, err));
+    TRY(federation_cost(&federation->spec, federation->round, &next, closing->arena, err));
     if (!federation->spec.is_private || next <= federation->spec.epsilon)
         return STATUS_OK;
     return federation_set_state(closing->conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted",
@@ -198,7 +198,8 @@ enum status federation_close_round(struct db_conn *conn, struct app *app, struct
     struct closing    closing = {.conn = conn, .federation = federation, .arena = arena, .now_ms = app->now_ms()};
     struct arena_mark mark = arena_mark(arena);
     double            total = 0;
-    TRY(federation_cost(&federation->spec, federation->round, &total, err));
+    TRY(federation_cost(&federation->spec, federation->round, &total, arena, err));
+    total = fmax(total, federation->epsilon); // what was once promised for fewer rounds does not become less
     if (federation->spec.is_private && total > federation->spec.epsilon) // never: go_on has asked before
         return federation_set_state(conn, federation, FEDERATION_COMPLETED, "privacy_budget_exhausted",
                                     &(struct federation_by){.actor = closer, .at_ms = closing.now_ms}, err);

@@ -42,14 +42,15 @@ enum status federation_get(struct db_conn *conn, const char *id, struct arena *a
     return row != NULL ? federation_read(row, arena, out, err) : caller_no_such("federation", err);
 }
 
-enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon, struct error *err)
+enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon,
+                            struct arena *scratch, struct error *err)
 {
     *epsilon = 0;
     if (!spec->is_private || broadcasts == 0)
         return STATUS_OK;
     const struct accountant_run run = {
-        .q = spec->broadcast.q, .z = spec->broadcast.z, .delta = spec->delta, .releases = (uint64_t)broadcasts};
-    return accountant_promise(&run, epsilon, err);
+        .q = spec->broadcast.q, .z = spec->broadcast.z, .releases = (uint64_t)broadcasts};
+    return accountant_promise(&run, 1, spec->delta, epsilon, scratch, err);
 }
 
 enum status federation_log(struct db_conn *conn, const char *kind, const char *id, int64_t number,

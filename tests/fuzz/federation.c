@@ -27,7 +27,7 @@ static void check_round_trip(const struct federation_spec *spec, struct arena *a
     char *second = dump(&again);
     assert(strcmp(first, second) == 0);
     assert(spec->seats >= 2 && spec->minimum <= spec->seats && spec->features > 0);
-    assert(federation_cost(spec, 1, &epsilon, &err) == STATUS_OK && epsilon >= 0);
+    assert(federation_cost(spec, 1, &epsilon, arena, &err) == STATUS_OK && epsilon >= 0);
     free(first);
     free(second);
 }

@@ -274,24 +274,46 @@ static void test_composition(void)
     static const struct {
         double epsilon;
         size_t n;
-        double renyi;
-    } cases[] = {{1, 2, 2},
-                 {1, 4, 4},
-                 {0.5, 10, 4.998854120507531},
-                 {0.1, 30, 2.229393182622192},
-                 {0.1, 100, 4.615230117174139}};
+        double pld, renyi;
+    } cases[] = {
+        {1, 2, 1.9999812887162516, 2},
+        {1, 4, 3.9999649895182907, 4},
+        {0.5, 10, 4.998854120363982, 4.998854120507531},
+        {0.1, 30, 2.110154422366019, 2.229393182622192},
+        {0.1, 100, 4.30679137256304, 4.615230117174139},
+    };
     struct curve curves[100];
     double       filtered = NAN;
     for (size_t i = 0; i < COUNT(cases); i++) {
+        double sum = cases[i].epsilon * (double)cases[i].n;
         for (size_t k = 0; k < cases[i].n; k++)
             curves[k] = (struct curve){.kind = CURVE_PURE, .value = cases[i].epsilon};
-        double together = epsilon_of(curves, cases[i].n, 1e-5);
-        CU_ASSERT(together <= cases[i].renyi * (1 + 1e-5));
-        CHECK_RATIO(epsilon_of(curves, cases[i].n, 0), cases[i].epsilon * (double)cases[i].n, 1e-11);
+        CHECK_RATIO(epsilon_of(curves, cases[i].n, 1e-5), cases[i].pld, 1e-5);
+        CHECK_RATIO(epsilon_of(curves, cases[i].n, 0), sum, 1e-11);
         CU_ASSERT(curves_filter(curves, cases[i].n, 1e-5, curves_filter_order(4, 1e-5), &filtered, NULL) == STATUS_OK);
-        CU_ASSERT(filtered >= together && filtered <= cases[i].epsilon * (double)cases[i].n * (1 + 1e-11));
+        CU_ASSERT(filtered >= cases[i].renyi * (1 - 1e-9) && filtered <= sum * (1 + 1e-11));
+        /* With a projected Gaussian that costs next to nothing, everything goes to Renyi. */
+        struct curve with[101] = {{.kind = CURVE_PROJECTED, .value = 1e-18, .dims = 3}};
+        memcpy(with + 1, curves, cases[i].n * sizeof *curves);
+        CU_ASSERT(epsilon_of(with, cases[i].n + 1, 1e-5) <= cases[i].renyi * (1 + 1e-5));
+        CU_ASSERT(epsilon_of(with, cases[i].n + 1, 1e-5) >= cases[i].pld * (1 - 1e-9));
     }
     CU_ASSERT(epsilon_of(NULL, 0, 0) == 0 && epsilon_of(NULL, 0, 1e-5) == 0);
+    /* A Laplace and a Gaussian: less than the sum of their epsilons. */
+    curves[0] = (struct curve){.kind = CURVE_PURE, .value = 1};
+    curves[1] = (struct curve){.kind = CURVE_GAUSSIAN, .value = 0.24720692689389961};
+    CHECK_RATIO(epsilon_of(curves, 2, 1e-5), 1.895642678198887, 1e-5);
+    struct curve with[3] = {curves[0], curves[1], {.kind = CURVE_PROJECTED, .value = 1e-18, .dims = 3}};
+    CHECK_RATIO(epsilon_of(with, 3, 1e-5), 1.9811833787073707, 1e-5);
+    /* Epsilons that do not fall on one lattice, from above. */
+    for (size_t k = 0; k < 30; k++)
+        curves[k].kind = CURVE_PURE, curves[k].value = k % 2 == 0 ? 0.1 : 0.1 * (1 - 1e-9);
+    CHECK_RATIO(epsilon_of(curves, 30, 1e-5), 2.110154422366019 * (1 + 2e-4), 2e-4);
+    /* Twenty thousand small ones: sqrt(2 n log(1/delta)) epsilon, about. */
+    static struct curve many[20000];
+    for (size_t k = 0; k < COUNT(many); k++)
+        many[k] = (struct curve){.kind = CURVE_PURE, .value = 0.001};
+    CHECK_NEAR(epsilon_of(many, COUNT(many), 1e-5), mechanism_gaussian_epsilon(sqrt(COUNT(many)) * 0.001, 1e-5), 0.01);
 }
 
 /* A budget is spent when it is, and one more Gaussian does not fit. */
@@ -315,13 +337,15 @@ static void test_refused(void)
     struct error err;
     double       epsilon;
     struct arena arena;
-    struct curve none = {.kind = CURVE_NONE}, pure_one = {.kind = CURVE_PURE, .value = 1}, bad = {CURVE_PURE, NAN, 0};
+    struct curve none = {.kind = CURVE_NONE}, pure_one = {.kind = CURVE_PURE, .value = 1}, bad = {CURVE_PURE, NAN, 0},
+                 endless = {CURVE_PURE, INFINITY, 0};
     const double deltas[] = {-1e-9, 1, NAN};
     arena_init(&arena, 1 << 20);
     CU_ASSERT(curves_epsilon(&none, 1, 1e-5, &epsilon, &arena, &err) == STATUS_INVALID &&
               strcmp(err.code, "no_bound") == 0);
     CU_ASSERT(curves_epsilon(&bad, 1, 1e-5, &epsilon, &arena, &err) == STATUS_INVALID &&
               strcmp(err.code, "no_bound") == 0);
+    CU_ASSERT(curves_epsilon(&endless, 1, 1e-5, &epsilon, &arena, &err) == STATUS_INVALID);
     CU_ASSERT(curves_filter(&none, 1, 1e-5, 5, &epsilon, &err) == STATUS_INVALID && strcmp(err.code, "no_bound") == 0);
     for (size_t i = 0; i < COUNT(deltas); i++)
         CU_ASSERT(curves_epsilon(&pure_one, 1, deltas[i], &epsilon, &arena, &err) == STATUS_INVALID &&

@@ -143,11 +143,11 @@ static void test_cost(void)
     struct federation federation = made(world, "100");
     double            total = 0, before = 0;
     for (int64_t round = 1; round <= 5; round++) {
-        const struct accountant_run run = {0.385, 0.93, 0.0137, (uint64_t)round};
+        const struct accountant_run run = {0.385, 0.93, (uint64_t)round};
         double                      promised;
         for (int64_t seat = 1; seat <= SEATS; seat++)
             CU_ASSERT_EQUAL_FATAL(send(world, &federation, round, seat, false, &world->err), STATUS_OK);
-        CU_ASSERT_EQUAL(accountant_promise(&run, &promised, &world->err), STATUS_OK);
+        CU_ASSERT_EQUAL(accountant_promise(&run, 1, 0.0137, &promised, &world->arena, &world->err), STATUS_OK);
         total = found(world, federation.id).epsilon;
         CU_ASSERT_EQUAL(total, promised);
         CU_ASSERT_TRUE(total > before);
@@ -262,7 +262,7 @@ static void test_budget(void)
     CU_ASSERT_EQUAL_FATAL(read_spec(world, "0.5", &new), STATUS_OK);
     CU_ASSERT_EQUAL(federation_create(world->app, &world->caller, &new, &federation, &world->err), STATUS_INVALID);
     CU_ASSERT_STRING_EQUAL(world->err.code, "budget_too_small");
-    federation = made(world, "4");
+    federation = made(world, "2.5");
     int64_t round = 1;
     for (; found(world, federation.id).state == FEDERATION_ACTIVE; round++)
         for (int64_t seat = 1; seat <= SEATS; seat++)
@@ -270,9 +270,9 @@ static void test_budget(void)
     struct federation after = found(world, federation.id);
     double            next;
     CU_ASSERT_STRING_EQUAL(after.reason, "privacy_budget_exhausted");
-    CU_ASSERT_TRUE(after.epsilon <= 4);
-    CU_ASSERT_EQUAL(federation_cost(&after.spec, round, &next, &world->err), STATUS_OK);
-    CU_ASSERT_TRUE(next > 4);
+    CU_ASSERT_TRUE(after.epsilon <= 2.5);
+    CU_ASSERT_EQUAL(federation_cost(&after.spec, round, &next, &world->arena, &world->err), STATUS_OK);
+    CU_ASSERT_TRUE(next > 2.5);
     CU_ASSERT_EQUAL(send(world, &federation, round, 1, false, &world->err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "federation_completed");
     CU_ASSERT_STRING_EQUAL(world->err.reason, "privacy_budget_exhausted");
