@@ -132,21 +132,6 @@ static bool lite_column(void *statement, int column, struct db_value *value)
     }
 }
 
-static int lite_columns(void *statement)
-{
-    return sqlite3_column_count(statement);
-}
-
-static const char *lite_column_name(void *statement, int column)
-{
-    return sqlite3_column_name(statement, column);
-}
-
-static int lite_parameters(void *statement)
-{
-    return sqlite3_bind_parameter_count(statement);
-}
-
 static int64_t lite_changes(void *handle)
 {
     return sqlite3_changes64(handle);
@@ -199,9 +184,6 @@ const struct driver driver_sqlite = {
     .step = lite_step,
     .reset = lite_reset,
     .column = lite_column,
-    .columns = lite_columns,
-    .column_name = lite_column_name,
-    .parameters = lite_parameters,
     .changes = lite_changes,
     .in_transaction = lite_in_transaction,
     .journal_watch = lite_journal_watch,

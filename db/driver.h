@@ -48,9 +48,6 @@ struct driver {
     void (*reset)(void *statement);
     /* Columns from 0, read as the value's letter says.  False: a text is there but cannot be had, for lack of memory. */
     bool (*column)(void *statement, int column, struct db_value *value);
-    int (*columns)(void *statement);
-    const char *(*column_name)(void *statement, int column);
-    int (*parameters)(void *statement);
     int64_t (*changes)(void *handle);
     bool (*in_transaction)(void *handle);
     /* The journal, of a read-write handle.  watch: from now on every commit sets *bytes to its length, and the driver

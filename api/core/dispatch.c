@@ -126,17 +126,10 @@ enum status dispatch_head(struct call *call, const struct gate_headers *headers,
 /* What a bound token may not see is not there. */
 static enum status check_resource(const struct call *call, struct error *err)
 {
-    static const struct {
-        const char *parameter, *code, *text;
-    } resources[] = {
-        {"{study}", "study_not_found", "there is no such study"},
-        {"{federation}", "federation_not_found", "there is no such federation"},
-        {"{game}", "game_not_found", "there is no such game"},
-    };
-    for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++)
-        if (strstr(call->route->path, resources[i].parameter) != NULL &&
-            strcmp(call->params[0], call->caller.resource) != 0)
-            return error_set(err, STATUS_NOT_FOUND, resources[i].code, "", "%s", resources[i].text);
+    static const char *const things[][2] = {{"{study}", "study"}, {"{federation}", "federation"}, {"{game}", "game"}};
+    for (size_t i = 0; i < sizeof things / sizeof things[0]; i++)
+        if (strstr(call->route->path, things[i][0]) != NULL)
+            TRY(caller_sees(&call->caller, things[i][1], call->params[0], err));
     return STATUS_OK;
 }
 

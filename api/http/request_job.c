@@ -11,14 +11,8 @@ static bool unlink_running(struct request *request)
     struct requests *shared = request->shared;
     pthread_mutex_lock(&shared->lock);
     bool linked = !request->abandoned;
-    if (linked) {
-        if (request->before != NULL)
-            request->before->next = request->next;
-        else
-            shared->running = request->next;
-        if (request->next != NULL)
-            request->next->before = request->before;
-    }
+    if (linked)
+        request_unlink(&shared->running, request);
     pthread_mutex_unlock(&shared->lock);
     return linked;
 }
@@ -38,11 +32,7 @@ static void link_running(struct request *request)
 {
     struct requests *shared = request->shared;
     pthread_mutex_lock(&shared->lock);
-    request->before = NULL;
-    request->next = shared->running;
-    if (request->next != NULL)
-        request->next->before = request;
-    shared->running = request;
+    request_link(&shared->running, request);
     pthread_mutex_unlock(&shared->lock);
 }
 
@@ -54,9 +44,7 @@ void request_abandon_all(struct requests *requests)
         if (request != NULL) {
             request->abandoned = true;
             atomic_store(&request->call.has_left, true); // ends what it computes
-            requests->running = request->next;
-            if (request->next != NULL)
-                request->next->before = NULL;
+            request_unlink(&requests->running, request);
         }
         pthread_mutex_unlock(&requests->lock);
         if (request == NULL)

@@ -88,23 +88,29 @@ struct request *request_reading(void)
     return reading;
 }
 
-static void link_reading(struct request *request)
+void request_link(struct request **list, struct request *request)
 {
-    request->next = reading;
-    if (reading != NULL)
-        reading->before = request;
-    reading = request;
+    request->before = NULL;
+    request->next = *list;
+    if (request->next != NULL)
+        request->next->before = request;
+    *list = request;
 }
 
-void request_head_read(struct request *request)
+void request_unlink(struct request **list, struct request *request)
 {
     if (request->before != NULL)
         request->before->next = request->next;
     else
-        reading = request->next;
+        *list = request->next;
     if (request->next != NULL)
         request->next->before = request->before;
     request->next = request->before = NULL;
+}
+
+void request_head_read(struct request *request)
+{
+    request_unlink(&reading, request);
 }
 
 /* The library would split the query next, which nobody reads; of five hundred parameters it runs out of memory and then
@@ -142,7 +148,7 @@ void *request_begin(void *cls, const char *uri, struct MHD_Connection *connectio
     call->uri = arena_strndup(&call->arena, uri, strnlen(uri, GATE_URI_MAX + 1));
     set_id(request);
     atomic_fetch_add(&call->traffic->in_flight, 1);
-    link_reading(request);
+    request_link(&reading, request);
     hide_query(uri);
     return request;
 }

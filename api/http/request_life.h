@@ -30,6 +30,10 @@ struct request {
     struct call            call; /* last: see struct call */
 };
 
+/* Into a list, and out of it, each under its owner's lock. */
+void request_link(struct request **list, struct request *request);
+void request_unlink(struct request **list, struct request *request);
+
 int64_t request_now_us(void);
 bool    request_is_streamed(const struct request *request);
 

@@ -239,21 +239,6 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
     return token_add(conn, work->caller, work->out, err);
 }
 
-/* 32 bytes as 43 characters of base64url. */
-static void base64url(const unsigned char bytes[SECRET_BYTES], char out[44])
-{
-    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    unsigned          held = 0, bits = 0;
-    size_t            length = 0;
-    for (size_t i = 0; i < SECRET_BYTES; i++) {
-        held = held << 8 | bytes[i];
-        for (bits += 8; bits >= 6; bits -= 6)
-            out[length++] = alphabet[held >> (bits - 6) & 63];
-    }
-    out[length++] = alphabet[held << (6 - bits) & 63];
-    out[length] = '\0';
-}
-
 enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err)
 {
     unsigned char bytes[SECRET_BYTES];
@@ -267,7 +252,7 @@ enum status token_draw(struct app *app, const struct token_new *new, struct toke
         snprintf(out->agent, sizeof out->agent, "%s", new->agent);
     TRY(random_bytes(bytes, sizeof bytes, err));
     TRY(random_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
-    base64url(bytes, text);
+    text_base64url(bytes, sizeof bytes, text);
     snprintf(out->secret, sizeof out->secret, "gno_%s_%s", out->id + 4, text);
     cache_know(app->tokens, out->id);
     return STATUS_OK;

@@ -2,6 +2,7 @@
 #include "service/base/sign.h"
 #include "service/base/digest.h"
 #include "service/base/file.h"
+#include "service/base/text.h"
 
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
@@ -20,22 +21,6 @@ struct sign_key {
     char          public_text[SIGN_PUBLIC_CHARS];
 };
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void encode(const unsigned char *bytes, size_t length, char *out)
-{
-    uint32_t bits = 0;
-    int      held = 0;
-    for (size_t i = 0; i < length; i++) {
-        bits = bits << 8 | bytes[i];
-        for (held += 8; held >= 6; held -= 6)
-            *out++ = alphabet[bits >> (held - 6) & 63];
-    }
-    if (held > 0)
-        *out++ = alphabet[bits << (6 - held) & 63];
-    *out = '\0';
-}
-
 /* Exactly length bytes from exactly their one text: the bits left over are zero. */
 static bool decode(const char *text, unsigned char *out, size_t length)
 {
@@ -45,10 +30,10 @@ static bool decode(const char *text, unsigned char *out, size_t length)
     if (strlen(text) != characters)
         return false;
     for (size_t i = 0; i < characters; i++) {
-        const char *at = strchr(alphabet, text[i]);
+        const char *at = strchr(text_base64url_digits, text[i]);
         if (at == NULL)
             return false;
-        bits = bits << 6 | (uint32_t)(at - alphabet);
+        bits = bits << 6 | (uint32_t)(at - text_base64url_digits);
         held += 6;
         if (held >= 8 && used < length) {
             held -= 8;
@@ -82,7 +67,7 @@ static enum status wrap(EVP_PKEY *pair, struct sign_key **out, struct error *err
         *out = NULL;
         return error_set(err, STATUS_INVALID, "bad_key", "", "not an Ed25519 private key");
     }
-    encode(public_bytes, PUBLIC_BYTES, (*out)->public_text);
+    text_base64url(public_bytes, PUBLIC_BYTES, (*out)->public_text);
     return STATUS_OK;
 }
 
@@ -157,7 +142,7 @@ enum status sign_make(const struct sign_key *key, const void *bytes, size_t leng
     EVP_MD_CTX_free(context);
     if (!is_made)
         return error_set(err, STATUS_INTERNAL, "no_signature", "", "the signature cannot be made");
-    encode(signature, sizeof signature, out);
+    text_base64url(signature, sizeof signature, out);
     return STATUS_OK;
 }
 

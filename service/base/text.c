@@ -25,3 +25,20 @@ uint32_t text_hash(const char *text)
         hash = (hash ^ (unsigned char)*text) * 16777619u;
     return hash;
 }
+
+const char text_base64url_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+void text_base64url(const void *data, size_t length, char *out)
+{
+    const unsigned char *bytes = data;
+    uint32_t             bits = 0;
+    int                  held = 0;
+    for (size_t i = 0; i < length; i++) {
+        bits = bits << 8 | bytes[i];
+        for (held += 8; held >= 6; held -= 6)
+            *out++ = text_base64url_digits[bits >> (held - 6) & 63];
+    }
+    if (held > 0)
+        *out++ = text_base64url_digits[bits << (6 - held) & 63];
+    *out = '\0';
+}

@@ -1,14 +1,19 @@
-/* Text in arenas, and a hash of it. */
+/* Text in arenas, a hash of it, and bytes as text. */
 #ifndef GNOMON_SERVICE_BASE_TEXT_H
 #define GNOMON_SERVICE_BASE_TEXT_H
 
 #include "engine/base/arena.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* printf into the arena; NULL when it is full. */
 char *text_format(struct arena *arena, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 
 uint32_t text_hash(const char *text); /* FNV-1a, for tables in memory */
+
+/* Base64url without padding, and a NUL: four characters of out for every three bytes that were begun. */
+extern const char text_base64url_digits[];
+void              text_base64url(const void *bytes, size_t length, char *out);
 
 #endif

@@ -127,8 +127,7 @@ enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_n
                      (long long)trial->number);
 }
 
-/* Room for one more of len items in the arena, doubling; *items NULL: none yet. */
-static bool grow(struct arena *arena, void **items, size_t len, size_t *room, size_t item_bytes)
+bool rows_grow(struct arena *arena, void **items, size_t len, size_t *room, size_t item_bytes)
 {
     if (len < *room)
         return true;
@@ -145,7 +144,7 @@ enum status rows_trials(struct db_rows rows, struct trial **out, size_t *len, st
     void  *trials = NULL;
     size_t room = 0;
     for (*len = 0; db_next(&rows); ++*len) {
-        bool has_room = grow(rows.arena, &trials, *len, &room, sizeof **out);
+        bool has_room = rows_grow(rows.arena, &trials, *len, &room, sizeof **out);
         rows.status =
             has_room ? rows_trial(row_trial(&rows), (struct trial *)trials + *len, err) : error_no_memory(err);
     }
@@ -161,7 +160,7 @@ enum status rows_curve(struct db_conn *conn, const struct task *task, struct tri
         db_query(conn, NULL, err, SQL_MEASUREMENT_LIST, BIND(TEXT(task->id), INT(trial->number), INT(trial->lease)));
     for (*len = 0; db_next(&rows); ++*len) {
         const struct row_measurement *row = row_measurement(&rows);
-        if (grow(task->caller->arena, &points, *len, &room, sizeof(struct curve_point)))
+        if (rows_grow(task->caller->arena, &points, *len, &room, sizeof(struct curve_point)))
             ((struct curve_point *)points)[*len] =
                 (struct curve_point){.step = row->step, .at_ms = row->at_ms, .value = row->value};
         else

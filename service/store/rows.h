@@ -26,6 +26,8 @@ enum status rows_refuse(const struct trial *trial, const char *code, struct erro
 /* CONFLICT "lease_lost" when the trial was handed on since.  lease 0: the client named none; is_needed: it must, once the
  * trial was taken over from another worker, and nobody can while it is to be tried again. */
 MUST_CHECK enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err);
+/* Room in the arena for one item more than len: doubled, where it was full; *items NULL: none yet.  False: no memory. */
+bool rows_grow(struct arena *arena, void **items, size_t len, size_t *room, size_t item_bytes);
 /* Every row of a query, into an array in its arena; closes the query. */
 MUST_CHECK enum status rows_trials(struct db_rows rows, struct trial **out, size_t *len, struct error *err);
 
