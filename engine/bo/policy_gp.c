@@ -58,11 +58,24 @@ struct session {
     struct single_objective single;     /* parameter spaces */
 };
 
+/* Whether every coordinate is a range whose ends a periodic kernel can take for the same; of an int or a categorical they
+ * are two values. */
+static bool has_ends(const struct space *space)
+{
+    for (size_t i = 0; i < space->params_len; i++)
+        if (space->params[i].kind != PARAM_DOUBLE)
+            return false;
+    return space->kind == SPACE_PARAMETERS;
+}
+
 static enum status check(const struct problem *problem, struct error *err)
 {
     if (problem->space->kind == SPACE_CANDIDATES && problem->options[ACQUISITION] == ACQ_THOMPSON)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition",
                          "thompson is for parameter spaces; candidates have log-ei and ucb");
+    if (kernel_kinds[(size_t)problem->options[KERNEL]]->part != NULL && !has_ends(problem->space))
+        return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/kernel",
+                         "periodic is for parameters of type double, whose ends are taken for the same");
     if (problem->metrics_len > 1 && problem->options[ACQUISITION] != ACQ_LOG_EI)
         return error_set(err, STATUS_INVALID, "not_supported", "/algorithm/acquisition", "several metrics need log-ei");
     return several_check(problem, err);

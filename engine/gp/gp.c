@@ -174,8 +174,9 @@ void gp_gradient(const struct gp *gp, const double *z, double *work, struct gp_s
         const double *x = gp->X + i * dims;
         double        a = gp->alpha[i] * slope[i], b = -2.0 * beta[i] * slope[i];
         for (size_t j = 0; j < dims; j++) {
-            out->dmean[j] += a * (z[j] - x[j]);
-            out->dvar[j] += b * (z[j] - x[j]);
+            double half = kernel_half_slope(kernel->kind, z[j] - x[j]);
+            out->dmean[j] += a * half;
+            out->dvar[j] += b * half;
         }
     }
     for (size_t j = 0; j < dims; j++) {

@@ -22,6 +22,12 @@ const char *const kernel_names[] = {
 #undef X
         [KERNELS] = NULL,
 };
+const char *const kernel_names_any_units[] = {
+#define X(number, name) [KERNEL_##number] = #name,
+    KERNEL_LIST_ANY_UNITS(X)
+#undef X
+        [KERNELS_ANY_UNITS] = NULL,
+};
 
 const char *kernel_help(size_t number)
 {
@@ -39,9 +45,11 @@ double kernel_slope(const struct kernel_kind *kind, double r2)
 }
 
 struct tile {
-    size_t from, points; /* of the matrix's rows */
-    size_t dim, dims;    /* of its coordinates */
-    double inverse[CHUNK];
+    const struct kernel_kind *kind;
+    size_t                    from, points;   /* of the matrix's rows */
+    size_t                    dim, dims;      /* of its coordinates */
+    double                    inverse[CHUNK]; /* of length-scales */
+    double scale[CHUNK]; /* the same, or 1 when the kind has a part: its differences are in units of the coordinates */
     double x[CHUNK][KERNEL_BLOCK]; /* 0 beyond points */
 };
 
@@ -57,11 +65,19 @@ static void tile_load(struct tile *tile, const struct kernel *kernel, const doub
     memset(tile->x, 0, tile->dims * sizeof tile->x[0]);
     for (size_t j = 0; j < tile->dims; j++)
         tile->inverse[j] = 1.0 / kernel->length_scales[tile->dim + j];
+    for (size_t j = 0; j < tile->dims; j++)
+        tile->scale[j] = tile->kind->part == NULL ? tile->inverse[j] : 1.0;
     for (size_t k = 0; k < tile->points; k++) {
         const double *z = Z + (tile->from + k) * kernel->dims + tile->dim;
         for (size_t j = 0; j < tile->dims; j++)
-            tile->x[j][k] = z[j] * tile->inverse[j];
+            tile->x[j][k] = z[j] * tile->scale[j];
     }
+}
+
+/* The tile's coordinate j of the part of r^2 between it and point k. */
+static double part_at(const struct tile *tile, const double *x, size_t j, size_t k)
+{
+    return tile->kind->part(x[tile->dim + j] - tile->x[j][k]) * (tile->inverse[j] * tile->inverse[j]);
 }
 
 /* r2[KERNEL_BLOCK] += the part of r^2 between x and the tile's points that lies in the tile's coordinates. */
@@ -93,7 +109,11 @@ static void fill_row(const struct tile *tile, const struct kernel *kernel, const
     bool   is_last = tile->dim + tile->dims == kernel->dims;
     if (tile->dim > 0)
         memcpy(r2, target->out + at, points * sizeof *r2);
-    tile_distances(tile, x, r2);
+    if (tile->kind->part == NULL)
+        tile_distances(tile, x, r2);
+    for (size_t j = 0; j < tile->dims && tile->kind->part != NULL; j++)
+        for (size_t k = 0; k < points; k++)
+            r2[k] += part_at(tile, x, j, k);
     if (is_last && target->values != NULL)
         target->values->kind->map(target->values->variance, r2, slope);
     memcpy(target->out + at, r2, points * sizeof *r2);
@@ -104,7 +124,7 @@ static void fill_row(const struct tile *tile, const struct kernel *kernel, const
 static void fill(const struct kernel *kernel, const double *X, size_t n, const double *Z, size_t m,
                  const struct target *target)
 {
-    struct tile tile;
+    struct tile tile = {.kind = kernel->kind};
     for (tile.from = 0; tile.from < m; tile.from += KERNEL_BLOCK)
         for (tile.dim = 0; tile.dim < kernel->dims; tile.dim += CHUNK) {
             tile_load(&tile, kernel, Z, m);
@@ -176,7 +196,7 @@ KERNEL_WIDE static void tile_weigh(const struct tile *tile, const double *x, con
 
 void kernel_weigh_distances(const struct kernel *kernel, const double *X, size_t n, const double *W, double *sums)
 {
-    struct tile tile;
+    struct tile tile = {.kind = kernel->kind};
     memset(sums, 0, kernel->dims * sizeof *sums);
     for (tile.from = 0; tile.from < n; tile.from += KERNEL_BLOCK)
         for (tile.dim = 0; tile.dim < kernel->dims; tile.dim += CHUNK) {
@@ -185,7 +205,11 @@ void kernel_weigh_distances(const struct kernel *kernel, const double *X, size_t
             for (size_t i = tile.from + 1; i < n; i++) {
                 double w[KERNEL_BLOCK] = {0};
                 memcpy(w, W + i * n + tile.from, smaller(tile.points, i - tile.from) * sizeof *w);
-                tile_weigh(&tile, X + i * kernel->dims, w, parts);
+                if (tile.kind->part == NULL)
+                    tile_weigh(&tile, X + i * kernel->dims, w, parts);
+                for (size_t j = 0; j < tile.dims && tile.kind->part != NULL; j++)
+                    for (size_t k = 0; k < smaller(tile.points, i - tile.from); k++)
+                        parts[j][k] += w[k] * part_at(&tile, X + i * kernel->dims, j, k);
             }
             for (size_t j = 0; j < tile.dims; j++)
                 for (size_t k = 0; k < KERNEL_BLOCK; k++)

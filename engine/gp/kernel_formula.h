@@ -46,6 +46,14 @@ static inline double kernel_exp(double x)
     return (1.0 + (r + r * r * q)) * (x < -708.0 ? 0.0 : power);
 }
 
+/* exp(-r^2/2), a formula in the sense of KERNEL_FUNCTIONS. */
+static inline double kernel_gaussian(double s2, double r2, double *slope)
+{
+    double k = s2 * kernel_exp(-0.5 * r2);
+    *slope = -0.5 * k;
+    return k;
+}
+
 /* A Matern kernel's spectral density is a multivariate t distribution: a normal vector over the root of an independent
  * chi-squared variable per degree of freedom, of which it has 2 nu. */
 static inline double kernel_matern_frequency(unsigned degrees, struct rng *rng)

@@ -3,13 +3,7 @@
 
 #include <math.h>
 
-static inline double formula(double s2, double r2, double *slope)
-{
-    double k = s2 * kernel_exp(-0.5 * r2);
-    *slope = -0.5 * k;
-    return k;
-}
-KERNEL_FUNCTIONS(formula)
+KERNEL_FUNCTIONS(kernel_gaussian)
 
 static double frequency(struct rng *rng)
 {

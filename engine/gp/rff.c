@@ -16,9 +16,11 @@ enum status rff_draw(struct rff *rff, const struct kernel *kernel, size_t count,
     if (rff->frequencies == NULL || rff->phases == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < count; i++) {
-        double factor = kernel->kind->frequency(rng);
+        const struct kernel_kind *kind = kernel->kind;
+        double                    factor = kind->part == NULL ? kind->frequency(rng) : 1.0;
         for (size_t j = 0; j < dims; j++)
-            rff->frequencies[i * dims + j] = factor * rng_normal(rng) / kernel->length_scales[j];
+            rff->frequencies[i * dims + j] = kind->part == NULL ? factor * rng_normal(rng) / kernel->length_scales[j]
+                                                                : kind->part_frequency(kernel->length_scales[j], rng);
         rff->phases[i] = 2.0 * PI * rng_uniform(rng);
     }
     return STATUS_OK;

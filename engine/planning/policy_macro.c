@@ -55,7 +55,7 @@ static const char *const outputs[] = {"sampled", "most_likely", NULL};
     NUMBER("beta", 0, 1e9, 0, "weight of the information that is gained"),                                             \
     NUMBER("threshold", 0, 1e300, NAN,                                                                                 \
            "a sampled value farther than this from that of the most likely outputs is replaced by it"),                \
-    {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES, .fallback = KERNEL_SE,                                   \
+    {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES_ANY_UNITS, .fallback = KERNEL_SE,                                   \
      .help = "covariance function of the field"},                                                                      \
     NUMBER("length_scale", 1e-300, 1e300, NAN, "of the field, in every direction" ESTIMATED),                          \
     NUMBER("length_scale_x", 1e-300, 1e300, NAN, "of the first coordinate"),                                           \

@@ -16,7 +16,7 @@ enum { TRANSFER_KERNEL, TRANSFER_LENGTH_SCALE, TRANSFER_VARIANCE, TRANSFER_NOISE
 extern const char *const transfer_units[];
 enum { TRANSFER_TOGETHER, TRANSFER_EACH };
 #define TRANSFER_OPTIONS(units)                                                                                            \
-    [TRANSFER_KERNEL] = {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES,                                    \
+    [TRANSFER_KERNEL] = {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES_ANY_UNITS,                                    \
                      .help = "covariance function of every study's model"},                                            \
     [TRANSFER_LENGTH_SCALE] = {.name = "length_scale", .kind = OPTION_REAL, .min = 1e-6, .max = 1e6, .fallback = NAN,      \
                            .help = "of all coordinates, in the unit cube or in units of the rows; estimated for each "  \

@@ -1,5 +1,6 @@
 /* Covariance functions: published formulas, and matrices against a plain double loop for sizes on both sides of the
  * tiles' edges.  What every kind must keep is in kernel_contract.c. */
+#include "engine/base/numbers.h"
 #include "engine/gp/kernel.h"
 #include "engine/math/rng.h"
 #include "tests/unit/engine/suites.h"
@@ -12,6 +13,8 @@ static void test_values(void)
     CHECK_NEAR(kernel_value(&kernel_se, r2), exp(-r2 / 2.0), 1e-15);
     CHECK_NEAR(kernel_value(&kernel_matern12, r2), exp(-r), 1e-15);
     CHECK_NEAR(kernel_value(&kernel_matern32, r2), (1 + sqrt(3) * r) * exp(-sqrt(3) * r), 1e-15);
+    CHECK_NEAR(kernel_value(&kernel_periodic, kernel_periodic.part(r) / 0.49),
+               exp(-2.0 * pow(sin(PI * r) / (2.0 * PI * 0.7), 2)), 1e-15); /* MacKay, l = 2 pi 0.7 */
     CHECK_NEAR(kernel_value(&kernel_matern52, r2), (1 + sqrt(5) * r + 5 * r2 / 3) * exp(-sqrt(5) * r), 1e-15);
 }
 
@@ -34,11 +37,17 @@ static void plain_fill(struct plain *p, const struct kernel_kind *kind, size_t d
     p->kernel = (struct kernel){.kind = kind, .dims = dims, .variance = 1.723, .length_scales = p->length_scales};
 }
 
+static double plain_part(const struct plain *p, size_t i, size_t k, size_t j)
+{
+    double d = p->X[i * p->kernel.dims + j] - p->X[k * p->kernel.dims + j], l = p->length_scales[j];
+    return p->kernel.kind->part == NULL ? pow(d / l, 2) : p->kernel.kind->part(d) / (l * l);
+}
+
 static double plain_r2(const struct plain *p, size_t i, size_t k)
 {
     double r2 = 0.0;
     for (size_t j = 0; j < p->kernel.dims; j++)
-        r2 += pow((p->X[i * p->kernel.dims + j] - p->X[k * p->kernel.dims + j]) / p->length_scales[j], 2);
+        r2 += plain_part(p, i, k, j);
     return r2;
 }
 
@@ -96,7 +105,7 @@ static void check_matrices(const struct kernel_kind *kind, size_t n, size_t dims
         double sum = 0.0;
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < i; k++)
-                sum += p.W[i * n + k] * pow((p.X[i * dims + j] - p.X[k * dims + j]) / p.length_scales[j], 2);
+                sum += p.W[i * n + k] * plain_part(&p, i, k, j);
         CHECK_NEAR(sums[j], sum, 1e-9);
     }
 }

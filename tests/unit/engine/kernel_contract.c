@@ -36,7 +36,10 @@ static void test_records(void)
         const struct kernel_kind *kind = kernel_kinds[k];
         CU_ASSERT(is_plain_name(kind->name) && strcmp(kind->name, kernel_names[k]) == 0);
         CU_ASSERT(kind->help != NULL && strlen(kind->help) > 10);
-        CU_ASSERT_FATAL(kind->value != NULL && kind->slope != NULL && kind->map != NULL && kind->frequency != NULL);
+        CU_ASSERT_FATAL(kind->value != NULL && kind->slope != NULL && kind->map != NULL);
+        bool has_part = kind->part != NULL;
+        CU_ASSERT_FATAL((kind->frequency == NULL) == has_part && (kind->part_slope != NULL) == has_part &&
+                        (kind->part_frequency != NULL) == has_part);
         for (size_t other = 0; other < k; other++)
             CU_ASSERT(strcmp(kind->name, kernel_names[other]) != 0 && kind->value != kernel_kinds[other]->value);
     }
@@ -72,6 +75,42 @@ static void test_slopes(void)
             double above = kernel_value(kernel_kinds[k], r2s[i] + h), below = kernel_value(kernel_kinds[k], r2s[i] - h);
             double rounding = 4e-16 / h; /* of the difference of two values, at most 1 */
             CHECK_NEAR(slope, (above - below) / (2.0 * h), 1e-6 * fabs(slope) + rounding);
+        }
+}
+
+/* Even, 0 at 0, with its slope, and there the square. */
+static void test_parts(void)
+{
+    static const double ds[] = {1e-5, 0.0731, 0.2385, 0.5, 0.731, 0.9385, 1.385};
+    for (size_t k = 0; k < KERNELS; k++) {
+        const struct kernel_kind *kind = kernel_kinds[k];
+        if (kind->part == NULL)
+            continue;
+        CU_ASSERT(kind->part(0.0) == 0.0 && kind->part_slope(0.0) == 0.0);
+        CHECK_NEAR(kind->part(1e-5), 1e-10, 1e-18);
+        for (size_t i = 0; i < sizeof ds / sizeof ds[0]; i++) {
+            double h = 1e-6, difference = (kind->part(ds[i] + h) - kind->part(ds[i] - h)) / (2.0 * h);
+            CU_ASSERT(kind->part(ds[i]) >= 0.0 && kind->part(-ds[i]) == kind->part(ds[i]));
+            CHECK_NEAR(kind->part_slope(ds[i]), difference, 1e-9);
+            CHECK_NEAR(kernel_half_slope(kind, ds[i]), 0.5 * difference, 1e-9);
+        }
+    }
+}
+
+/* As the part is the square near 0, the mean square of frequencies is 1 / l^2, few or many. */
+static void test_part_frequencies(void)
+{
+    static const double scales[] = {0.00385, 0.0114, 0.0731, 0.385, 1.385};
+    for (size_t k = 0; k < KERNELS; k++)
+        for (size_t i = 0; i < sizeof scales / sizeof scales[0] && kernel_kinds[k]->part != NULL; i++) {
+            struct rng rng = rng_at(731, i, RNG_FEATURES);
+            double     sum = 0.0, squares = 0.0, n = FEATURES, wanted = 1.0 / (scales[i] * scales[i]);
+            for (size_t draw = 0; draw < FEATURES; draw++) {
+                double square = pow(kernel_kinds[k]->part_frequency(scales[i], &rng), 2);
+                sum += square / n;
+                squares += square * square / n;
+            }
+            CHECK_NEAR(sum, wanted, 4.0 * sqrt((squares - sum * sum) / n));
         }
 }
 
@@ -146,6 +185,8 @@ CU_TestInfo suite_kernel_contract[] = {
     {"records and the list of names", test_records},
     {"values from no distance to the farthest", test_values},
     {"slopes agree with finite differences", test_slopes},
+    {"parts of coordinates, and their slopes", test_parts},
+    {"frequencies of coordinates", test_part_frequencies},
     {"a block is bitwise its points", test_blocks},
     {"matrices are symmetric and positive definite", test_matrices},
     {"the product of random features is the kernel", test_features},

@@ -1,6 +1,8 @@
 /* The gp algorithm where there is little to model: values no model likes, no time, no memory, more than it takes. */
 #include "tests/unit/engine/gp_world.h"
 
+#include "engine/gp/kernel_list.h"
+
 #include <float.h>
 #include <string.h>
 
@@ -137,7 +139,15 @@ static void test_refusals(void)
     CU_ASSERT_STRING_EQUAL(err.path, "/algorithm/acquisition");
     s->options[ACQUISITION] = 1;
     CU_ASSERT_EQUAL(policy_check(gp(), &s->problem, &err), STATUS_OK);
+    s->options[policy_option(gp(), "kernel")] = KERNEL_PERIODIC;
+    CU_ASSERT_EQUAL(policy_check(gp(), &s->problem, &err), STATUS_INVALID);
+    CU_ASSERT_STRING_EQUAL(err.path, "/algorithm/kernel");
     s->problem.space = &s->space;
+    CU_ASSERT_EQUAL(policy_check(gp(), &s->problem, &err), STATUS_OK);
+    struct param whole = {.name = "i", .kind = PARAM_INT, .max = 7};
+    s->space.params = &whole;
+    s->space.params_len = 1;
+    CU_ASSERT_EQUAL(policy_check(gp(), &s->problem, &err), STATUS_INVALID);
     study_free(s);
 }
 
