@@ -304,8 +304,8 @@ static enum status create_private_study(struct demo *demo, const struct paths *p
     json_t *manifest = json_loadb(text, length, 0, NULL);
     free(text);
     json_unpack(manifest, "{s:I, s:I, s:s}", "rows", &rows, "columns", &columns, "key", &key);
-    json_t *space = json_pack("{s:s, s:I, s:I, s:b, s:s}", "type", "candidates", "rows", rows, "columns",
-                              "--columns=longitude,latitude,median_income", "private", 1, "curator_key", key);
+    json_t *space = json_pack("{s:s, s:I, s:I, s:b, s:s}", "type", "candidates", "rows", rows, "columns", columns,
+                              "private", 1, "curator_key", key);
     json_decref(manifest);
     return create_study(demo,
                         json_pack("{s:s, s:[{s:s, s:s}], s:o, s:{s:s}, s:i, s:{s:i}, s:{s:s}}", "name",
