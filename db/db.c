@@ -249,10 +249,10 @@ static bool wait_for_work(struct db *db)
     return db->first != NULL;
 }
 
-static void report(struct db *db, struct job *jobs, double commit_s)
+static void answer(struct db *db, struct job *jobs, double commit_seconds)
 {
     db->stats.commits++;
-    db->stats.commit_ms = 0.9 * db->stats.commit_ms + 0.1 * 1e3 * commit_s;
+    db->stats.commit_ms = 0.9 * db->stats.commit_ms + 0.1 * 1e3 * commit_seconds;
     for (struct job *job = jobs, *next; job != NULL; job = next) {
         next = job->next; // the job is its caller's again once it is done
         db->stats.transactions++;
@@ -277,7 +277,7 @@ static void *writer_main(void *arg)
         double spent = seconds() - start;
         pthread_mutex_lock(&db->mutex);
         db->stats.wal_bytes = db->journal_bytes;
-        report(db, jobs, spent);
+        answer(db, jobs, spent);
         if (is_upkeep_due(db))
             keep_up(db);
         if (is_checkpoint_due(db))

@@ -19,7 +19,8 @@
 #define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
 #define ROW_TRIAL(F, N)                                                                                                \
     F(number, i) N(state, s) N(point, B) N(row, i) N(worker, s) N(lease_ms, i) TRIAL_RESULT(N) N(external_id, S)       \
-    N(policy, S) N(fallback, S) N(seen, i) N(observations, i) N(mean, D) N(sd, D) N(milliseconds, d)                   \
+    N(algorithm, S) N(fallback, S) N(seen, i) N(observations, i) N(model_mean, D) N(model_stddev, D)                   \
+    N(milliseconds, d)                                                                                                 \
     N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)
 #define ROW_TRIAL_POINT(F, N) F(point, B)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
@@ -28,7 +29,7 @@
 #define ROW_HISTORY(F, N) F(revision, i) N(trial, i) N(at_ms, i) N(value, d) N(best, D)
 #define ROW_OPERATION(F, N)                                                                                            \
     F(id, s) N(study, s) N(state, s) N(trials, B) N(revision, i) N(code, S) N(detail, S) N(created_ms, i)              \
-    N(finished_ms, i) N(retry_after_s, i) N(is_same, i)
+    N(finished_ms, i) N(retry_after_seconds, i) N(is_same, i)
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
     F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i)
 #define ROW_EVENT(F, N)                                                                                                \
@@ -39,7 +40,7 @@
 #define ROW_VERDICT(F, N) F(value, d) N(stop, i) N(reason, s) N(next_step, i)
 #define ROW_STEP(F, N) F(step, i)
 #define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(at_ms, i)
-#define ROW_META(F, N)                                                                                                 \
+#define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
     F(position, i) N(source, S) N(name, s) N(revision, i) N(skipped, i) N(matrix, s) N(points, b) N(data, b)
 #define ROW_TOKEN(F, N)                                                                                                \
     F(id, s) N(hash, b) N(name, s) N(scope, s) N(resource, S) N(created_ms, i) N(expires_ms, i) N(revoked_ms, i)       \
@@ -47,7 +48,7 @@
 #define ROW_ID(F, N) F(id, s)
 #define ROW_STEADY(F, N) F(boot, s) N(offset_ms, i) N(noted_ms, i) N(noted_wall_ms, i)
 #define ROW_KEPT_REPLY(F, N) F(fingerprint, s) N(status, i) N(reply, s) N(location, S) N(etag, S)
-#define ROW_CANDIDATES(F, N) F(manifest, s) N(sha256, s) N(bytes, i) N(received, i) N(complete, i) N(attempt, i)
+#define ROW_CANDIDATES(F, N) F(manifest, s) N(sha256, s) N(bytes, i) N(received_bytes, i) N(complete, i) N(attempt, i)
 #define ROW_PIECE(F, N) F(start, i) N(data, b)
 #define ROW_REFUSAL(F, N) F(at_ms, i)
 #define ROW_RELEASE(F, N) F(sha256, s)
@@ -72,7 +73,8 @@
     X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY)        \
-    X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT) X(meta, ROW_META) X(token, ROW_TOKEN)    \
+    X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
+    X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
     X(id, ROW_ID) X(steady, ROW_STEADY) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(release, ROW_RELEASE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
@@ -85,7 +87,7 @@
 #define SQL_SET(column, letter)    ", " #column " = $"
 #define SQL_UNSET(column, letter)  ", " #column " = NULL"
 #define SQL_OPERATION_COLUMNS                                                                                          \
-    "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_s"
+    "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds"
 /* Where nobody looks at the specification. */
 #define SQL_GAME_COLUMNS "id, name, state, reason, budget, rounds, created_ms, updated_ms, '' AS spec"
 
@@ -93,7 +95,7 @@
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_SPEC_ADD, "ss", none, "INSERT INTO study_spec(study, spec) VALUES ($1, $2)")                               \
     X(STUDY_ADD, "sssssiii", none,                                                                                     \
-      "INSERT INTO study(id, name, state, labels, notes, budget, created_ms, updated_ms, revision, version, "    \
+      "INSERT INTO study(id, name, state, labels, notes, budget, created_ms, updated_ms, revision, version, "          \
       "total, queued, running, completed, failed, infeasible, abandoned, stopped, best_trial) VALUES ($1, $2, $3, "    \
       "$4, $5, $6, $7, $8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                                          \
     X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1")                                 \
@@ -114,10 +116,10 @@
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TRIAL_ADD, "sisbisisssiidddbis", none,                                                                           \
-      "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, policy, fallback, seen, "    \
-      "observations, mean, sd, milliseconds, note, created_ms, finished_ms, diagnostics, lease, holder, "              \
-      "taken_over) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18, $7 "    \
-      "> 0, $6, 0)")                                                                                                   \
+      "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, algorithm, fallback, "       \
+      "seen, observations, model_mean, model_stddev, milliseconds, note, created_ms, finished_ms, diagnostics, "       \
+      "lease, holder, taken_over) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, "     \
+      "$17, 0, $18, $7 > 0, $6, 0)")                                                                                   \
     X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2")             \
     X(TRIAL_BY_EXTERNAL_ID, "ss", trial,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND external_id = $2")                                \
@@ -176,7 +178,7 @@
       "LIMIT 64")                                                                                                      \
     X(OPERATION_END, "ssbissii", none,                                                                                 \
       "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7, "        \
-      "retry_after_s = $8 WHERE id = $1 AND state = 'running'")                                                        \
+      "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                  \
     X(EVENT_ADD, "issiiss", none,                                                                                      \
       "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
     X(EVENT_LIST, "ii", event, "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 ORDER BY seq LIMIT $2")        \
@@ -199,11 +201,12 @@
     X(MEASUREMENT_LIST, "sii", measurement,                                                                            \
       "SELECT " COLUMNS(ROW_MEASUREMENT) " FROM measurement WHERE study = $1 AND trial = $2 AND lease = $3 ORDER "     \
       "BY step")                                                                                                       \
-    X(META_ADD, "sissiisbb", none,                                                                                     \
-      "INSERT INTO meta(study, position, source, name, revision, skipped, matrix, points, data) VALUES ($1, $2, "      \
-      "$3, $4, $5, $6, $7, $8, $9)")                                                                                   \
-    X(META_LIST, "s", meta, "SELECT " COLUMNS(ROW_META) " FROM meta WHERE study = $1 ORDER BY position")               \
-    X(META_NOTES, "sii", trial_note,                                                                                   \
+    X(TRANSFER_SOURCE_ADD, "sissiisbb", none,                                                                          \
+      "INSERT INTO transfer_source(study, position, source, name, revision, skipped, matrix, points, data) VALUES "    \
+      "($1, $2, $3, $4, $5, $6, $7, $8, $9)")                                                                          \
+    X(TRANSFER_SOURCE_LIST, "s", transfer_source,                                                                      \
+      "SELECT " COLUMNS(ROW_TRANSFER_SOURCE) " FROM transfer_source WHERE study = $1 ORDER BY position")               \
+    X(TRANSFER_NOTES, "sii", trial_note,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL_NOTE) " FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER "     \
       "BY number LIMIT $3")                                                                                            \
     X(TOKEN_ADD, "sbsssiis", none,                                                                                     \
@@ -231,11 +234,12 @@
       "DELETE FROM idempotency WHERE (token, key) IN (SELECT token, key FROM idempotency WHERE created_ms < $1 "       \
       "ORDER BY created_ms LIMIT $2)")                                                                                 \
     X(CANDIDATES_ADD, "sssi", none,                                                                                    \
-      "INSERT INTO candidates(study, manifest, sha256, bytes, received, complete, attempt) VALUES ($1, $2, $3, "       \
+      "INSERT INTO candidates(study, manifest, sha256, bytes, received_bytes, complete, attempt) VALUES ($1, $2, $3, " \
       "$4, 0, 0, 0)")                                                                                                  \
     X(CANDIDATES_GET, "s", candidates, "SELECT " COLUMNS(ROW_CANDIDATES) " FROM candidates WHERE study = $1")          \
-    X(CANDIDATES_RECEIVED, "sii", none, "UPDATE candidates SET received = $2, complete = $3 WHERE study = $1")         \
-    X(CANDIDATES_RESTART, "s", none, "UPDATE candidates SET received = 0, attempt = attempt + 1 WHERE study = $1")     \
+    X(CANDIDATES_RECEIVED, "sii", none, "UPDATE candidates SET received_bytes = $2, complete = $3 WHERE study = $1")   \
+    X(CANDIDATES_RESTART, "s", none,                                                                                   \
+      "UPDATE candidates SET received_bytes = 0, attempt = attempt + 1 WHERE study = $1")                              \
     X(CANDIDATES_PIECE_ADD, "sib", none, "INSERT INTO candidates_piece(study, start, data) VALUES ($1, $2, $3)")       \
     X(CANDIDATES_PIECES, "s", piece,                                                                                   \
       "SELECT " COLUMNS(ROW_PIECE) " FROM candidates_piece WHERE study = $1 ORDER BY start")                           \

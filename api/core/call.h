@@ -22,7 +22,7 @@ struct reply {
     const char *bytes; /* in the call's arena, or static */
     size_t      length;
     const char *location, *etag, *allow; /* or NULL */
-    int         retry_after_s;           /* 0: none */
+    int         retry_after_seconds;     /* 0: none */
     bool        replayed, close;
 };
 

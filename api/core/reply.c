@@ -88,11 +88,11 @@ static json_t *problems_json(const struct problems *problems, const struct error
 
 static void add_problem_headers(struct reply *reply, const struct error *error)
 {
-    reply->retry_after_s = error->retry_after_s;
-    if (reply->retry_after_s == 0 && (reply->http == 503 || reply->http == 507))
-        reply->retry_after_s = error->status == STATUS_FULL ? 30 : 1;
-    if (reply->retry_after_s == 0 && reply->http == 429)
-        reply->retry_after_s = error->status == STATUS_BUSY ? 1 : 60;
+    reply->retry_after_seconds = error->retry_after_seconds;
+    if (reply->retry_after_seconds == 0 && (reply->http == 503 || reply->http == 507))
+        reply->retry_after_seconds = error->status == STATUS_FULL ? 30 : 1;
+    if (reply->retry_after_seconds == 0 && reply->http == 429)
+        reply->retry_after_seconds = error->status == STATUS_BUSY ? 1 : 60;
 }
 
 void reply_problem(struct call *call, const struct error *error)
@@ -153,7 +153,7 @@ enum status reply_result(struct call *call, struct error *err)
         call->reply = (struct reply){.http = first->http_status,
                                      .location = first->location,
                                      .etag = first->etag,
-                                     .retry_after_s = first->http_status == 202 ? REPLY_POLL_S : 0,
+                                     .retry_after_seconds = first->http_status == 202 ? REPLY_POLL_S : 0,
                                      .replayed = true};
         reply_text(call, "application/json", first->body, strlen(first->body));
         return STATUS_OK;

@@ -1,4 +1,4 @@
-/* Games: create, list, read, complete, delete; an agent's action, reports, rounds. */
+/* Games: create, list, read, complete, delete; an agent's action, observations, rounds. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
 #include "api/core/json_text.h"
@@ -19,14 +19,14 @@ static const double payoff_max = 1e100;
 static json_t *write_open_round(const struct writing *out, const struct member *member)
 {
     const struct game_row *game = out->from;
-    json_t                *reported = json_array();
+    json_t                *acted = json_array();
     (void)member;
     for (size_t a = 0; game->state == GAMES_ACTIVE && a < game->spec->problem.agents_len; a++)
         if (game->is_in[a])
-            codec_append(&reported, json_string(game->spec->names[a]));
+            codec_append(&acted, json_string(game->spec->names[a]));
     if (game->state == GAMES_ACTIVE)
-        return json_pack("{s:I, s:o}", "number", (json_int_t)game->rounds + 1, "reported", reported);
-    json_decref(reported);
+        return json_pack("{s:I, s:o}", "number", (json_int_t)game->rounds + 1, "acted", acted);
+    json_decref(acted);
     return json_null();
 }
 
@@ -206,17 +206,17 @@ static enum status find_agent(const struct game_spec *spec, const char *name, co
     return STATUS_OK;
 }
 
-static enum status read_payoff(struct call *call, const json_t *json, const char *where, struct game_report *report,
-                               size_t agent, struct error *err)
+static enum status read_payoff(struct call *call, const json_t *json, const char *where,
+                               struct game_observation *observation, size_t agent, struct error *err)
 {
-    double *payoff = &report->plays[agent].payoff;
+    double *payoff = &observation->plays[agent].payoff;
     if (!codec_read_is_finite(json, payoff) || fabs(*payoff) > payoff_max)
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a number within 1e100");
-    report->where[agent] = arena_strndup(&call->arena, where, strlen(where));
-    return report->where[agent] == NULL ? error_no_memory(err) : STATUS_OK;
+    observation->where[agent] = arena_strndup(&call->arena, where, strlen(where));
+    return observation->where[agent] == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-static enum status read_own(struct call *call, const struct game_spec *spec, struct game_report *report,
+static enum status read_own(struct call *call, const struct game_spec *spec, struct game_observation *observation,
                             struct error *err)
 {
     const struct game_observe_input *input = call->input;
@@ -230,8 +230,9 @@ static enum status read_own(struct call *call, const struct game_spec *spec, str
     if (input->action == NULL)
         return error_set(err, STATUS_INVALID, "missing_member", "/action", "is required");
     if (input->payoff != NULL)
-        TRY(read_payoff(call, input->payoff, "/payoff", report, agent, err));
-    return codec_game_action(&spec->sets[agent], input->action, "/action", &call->arena, &report->plays[agent], err);
+        TRY(read_payoff(call, input->payoff, "/payoff", observation, agent, err));
+    return codec_game_action(&spec->sets[agent], input->action, "/action", &call->arena, &observation->plays[agent],
+                             err);
 }
 
 /* Every problem of both objects is collected. */
@@ -243,7 +244,7 @@ static enum status keep(struct call *call, enum status status, const struct erro
 }
 
 static enum status read_named(struct call *call, const struct game_spec *spec, const json_t *json, bool are_payoffs,
-                              struct game_report *report, struct error *err)
+                              struct game_observation *observation, struct error *err)
 {
     const char *where = are_payoffs ? "/payoffs" : "/actions", *name;
     char        path[CODEC_PATH_MAX];
@@ -255,22 +256,22 @@ static enum status read_named(struct call *call, const struct game_spec *spec, c
         codec_read_path(path, where, name);
         enum status status = find_agent(spec, name, path, &agent, err);
         if (status == STATUS_OK && are_payoffs)
-            status = read_payoff(call, value, path, report, agent, err);
+            status = read_payoff(call, value, path, observation, agent, err);
         else if (status == STATUS_OK)
-            status = codec_game_action(&spec->sets[agent], value, path, &call->arena, &report->plays[agent], err);
+            status = codec_game_action(&spec->sets[agent], value, path, &call->arena, &observation->plays[agent], err);
         TRY(keep(call, status, err));
     }
     return STATUS_OK;
 }
 
-static enum status read_whole(struct call *call, const struct game_spec *spec, struct game_report *report,
+static enum status read_whole(struct call *call, const struct game_spec *spec, struct game_observation *observation,
                               struct error *err)
 {
     const struct game_observe_input *input = call->input;
     char                             path[CODEC_PATH_MAX];
-    TRY(read_named(call, spec, input->actions, false, report, err));
+    TRY(read_named(call, spec, input->actions, false, observation, err));
     if (input->payoffs != NULL)
-        TRY(read_named(call, spec, input->payoffs, true, report, err));
+        TRY(read_named(call, spec, input->payoffs, true, observation, err));
     for (size_t a = 0; a < spec->problem.agents_len && json_is_object(input->actions); a++)
         if (json_object_get(input->actions, spec->names[a]) == NULL) {
             codec_read_path(path, "/actions", spec->names[a]);
@@ -279,20 +280,20 @@ static enum status read_whole(struct call *call, const struct game_spec *spec, s
     return problems_first(&call->problems, err);
 }
 
-static enum status read_report(struct call *call, const struct game_spec *spec, struct game_report *report,
-                               struct error *err)
+static enum status read_observation(struct call *call, const struct game_spec *spec,
+                                    struct game_observation *observation, struct error *err)
 {
     const struct game_observe_input *input = call->input;
     bool                             is_whole = input->actions != NULL || input->payoffs != NULL;
-    *report = (struct game_report){.round = input->round};
+    *observation = (struct game_observation){.round = input->round};
     for (size_t a = 0; a < GAME_AGENTS_MAX; a++)
-        report->plays[a] = (struct game_play){.row = -1, .payoff = NAN};
+        observation->plays[a] = (struct game_play){.row = -1, .payoff = NAN};
     if (is_whole && (input->agent != NULL || input->action != NULL || input->payoff != NULL))
         return error_set(err, STATUS_INVALID, "bad_combination", "/agent",
-                         "a report is of the whole round or of one agent");
+                         "an observation is of the whole round or of one agent");
     if (is_whole && input->actions == NULL)
         return error_set(err, STATUS_INVALID, "missing_member", "/actions", "is required");
-    return is_whole ? read_whole(call, spec, report, err) : read_own(call, spec, report, err);
+    return is_whole ? read_whole(call, spec, observation, err) : read_own(call, spec, observation, err);
 }
 
 /* One value of each agent, by name. */
@@ -316,35 +317,35 @@ static json_t *payoff_of(const struct game_spec *spec, size_t agent, const struc
     return codec_number(play->payoff);
 }
 
-static json_t *waiting_json(const struct game_reported *reported)
+static json_t *waiting_json(const struct game_observed *observed)
 {
     json_t *list = json_array();
-    for (size_t a = 0; a < reported->spec->problem.agents_len; a++)
-        if (!reported->plays[a].is_in)
-            codec_append(&list, json_string(reported->spec->names[a]));
+    for (size_t a = 0; a < observed->spec->problem.agents_len; a++)
+        if (!observed->plays[a].is_in)
+            codec_append(&list, json_string(observed->spec->names[a]));
     return list;
 }
 
 /* Of an open round nothing is shown but who is missing. */
-static json_t *render_reported(struct call *call, const void *result)
+static json_t *render_observed(struct call *call, const void *result)
 {
     (void)call;
-    const struct game_reported *reported = result;
-    bool                        is_closed = reported->is_closed;
-    return json_pack("{s:I, s:b, s:b, s:o, s:o, s:o}", "round", (json_int_t)reported->round, "closed", is_closed,
-                     "duplicate", reported->is_duplicate, "waiting_for", waiting_json(reported), "actions",
-                     is_closed ? by_agent(reported->spec, reported->plays, action_of) : json_null(), "payoffs",
-                     is_closed ? by_agent(reported->spec, reported->plays, payoff_of) : json_null());
+    const struct game_observed *observed = result;
+    bool                        is_closed = observed->is_closed;
+    return json_pack("{s:I, s:b, s:b, s:o, s:o, s:o}", "round", (json_int_t)observed->round, "closed", is_closed,
+                     "duplicate", observed->is_duplicate, "waiting_for", waiting_json(observed), "actions",
+                     is_closed ? by_agent(observed->spec, observed->plays, action_of) : json_null(), "payoffs",
+                     is_closed ? by_agent(observed->spec, observed->plays, payoff_of) : json_null());
 }
 
 enum status handle_game_observe_post(struct call *call, struct error *err)
 {
-    struct game_row    game;
-    struct game_report report;
+    struct game_row         game;
+    struct game_observation observation;
     TRY(games_find(call->app, &call->caller, call->params[0], &game, err));
-    TRY(read_report(call, game.spec, &report, err));
-    return games_observe(call->app, &call->caller, call->params[0], &report,
-                         CALL_RESULT(call, struct game_reported, 200, render_reported), err);
+    TRY(read_observation(call, game.spec, &observation, err));
+    return games_observe(call->app, &call->caller, call->params[0], &observation,
+                         CALL_RESULT(call, struct game_observed, 200, render_observed), err);
 }
 
 /* ---- rounds ---- */
@@ -365,7 +366,7 @@ static json_t *round_json(const struct game_spec *spec, const struct game_round 
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "number", (json_int_t)round->number, "actions",
                      by_agent(spec, round->plays, action_of), "payoffs", by_agent(spec, round->plays, payoff_of),
                      "mean_payoffs", numbers_json(spec, round->mean), "mean_regrets", numbers_json(spec, round->regret),
-                     "reported_at", codec_time_json(at_ms));
+                     "observed_at", codec_time_json(at_ms));
 }
 
 static json_t *render_rounds(struct call *call, const void *result)

@@ -28,8 +28,8 @@ static json_t *progress_json(const struct plan_state *progress)
 static json_t *render_operation(struct call *call, const void *result)
 {
     const struct operation *operation = result;
-    if (operation->retry_after_s > 0)
-        call->reply.retry_after_s = operation->retry_after_s;
+    if (operation->retry_after_seconds > 0)
+        call->reply.retry_after_seconds = operation->retry_after_seconds;
     if (call->reply.http == 202)
         call->reply.location = text_format(&call->arena, "/v1/operations/%s", operation->id);
     bool is_good = operation->state == OPERATION_SUCCEEDED, is_bad = operation->code != NULL;
@@ -79,7 +79,7 @@ enum status handle_suggest_behind(struct call *call, const struct suggest_reques
     bool is_done = operation->state == OPERATION_SUCCEEDED;
     call->reply.http = is_done ? 200 : 202;
     call->reply.location = NULL; // of the 202 that was kept for a repeat
-    call->reply.retry_after_s = is_done ? 0 : REPLY_POLL_S;
+    call->reply.retry_after_seconds = is_done ? 0 : REPLY_POLL_S;
     call->render = is_done ? render_trials : render_operation;
     return STATUS_OK;
 }

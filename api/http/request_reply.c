@@ -10,8 +10,8 @@
 static void add_headers(const struct request *request, const struct reply *reply, struct MHD_Response *response)
 {
     char seconds[16] = "";
-    if (reply->retry_after_s > 0)
-        snprintf(seconds, sizeof seconds, "%d", reply->retry_after_s);
+    if (reply->retry_after_seconds > 0)
+        snprintf(seconds, sizeof seconds, "%d", reply->retry_after_seconds);
     const struct {
         const char *name, *value;
     } headers[] = {
@@ -70,7 +70,8 @@ enum MHD_Result request_send_abandoned(struct request *request)
         MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
-    const struct reply reply = {.http = 503, .type = "application/problem+json", .retry_after_s = 1, .close = true};
+    const struct reply reply = {
+        .http = 503, .type = "application/problem+json", .retry_after_seconds = 1, .close = true};
     add_headers(request, &reply, response);
     return queue(request, reply.http, response, sizeof text);
 }

@@ -26,8 +26,8 @@ CREATE TABLE trial (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, number INTEGER NOT NULL, state TEXT NOT NULL,
     point BLOB, row INTEGER NOT NULL, worker TEXT NOT NULL, lease_ms INTEGER NOT NULL,
     value REAL, stddev REAL, reason TEXT, external_id TEXT,
-    policy TEXT, fallback TEXT, seen INTEGER NOT NULL, observations INTEGER NOT NULL, mean REAL, sd REAL,
-    milliseconds REAL NOT NULL, note BLOB, created_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,
+    algorithm TEXT, fallback TEXT, seen INTEGER NOT NULL, observations INTEGER NOT NULL, model_mean REAL,
+    model_stddev REAL, milliseconds REAL NOT NULL, note BLOB, created_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL,
     outcome BLOB, feasible INTEGER NOT NULL DEFAULT 0,
     diagnostics TEXT, -- JSON
     -- how many leases it has had; whose the last one is or was; whether one was taken from a worker that may live
@@ -51,7 +51,7 @@ CREATE TABLE operation (
     actor TEXT NOT NULL, count INTEGER NOT NULL, worker TEXT NOT NULL, fixed BLOB, deadline_ms INTEGER NOT NULL,
     trials BLOB, revision INTEGER NOT NULL, code TEXT, detail TEXT, created_ms INTEGER NOT NULL,
     finished_ms INTEGER NOT NULL,
-    retry_after_s INTEGER NOT NULL DEFAULT 0 -- of a failure: when the same request may be made again; 0: it need not be
+    retry_after_seconds INTEGER NOT NULL DEFAULT 0 -- of a failure: when the same request may be made again; 0: it need not be
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operation_by_state ON operation(state, study);
 CREATE INDEX operation_by_study ON operation(study); -- for when a study goes
@@ -67,7 +67,7 @@ CREATE TABLE measurement (
 CREATE UNIQUE INDEX measurement_by_revision ON measurement(study, revision);
 
 -- Earlier studies that a study learns from, as they were when it was created.  source is no reference: that study may go.
-CREATE TABLE meta (
+CREATE TABLE transfer_source (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, position INTEGER NOT NULL, source TEXT, name TEXT NOT NULL,
     revision INTEGER NOT NULL, skipped INTEGER NOT NULL, matrix TEXT NOT NULL, points BLOB NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (study, position)
@@ -86,7 +86,7 @@ CREATE INDEX idempotency_by_age ON idempotency(created_ms);
 
 CREATE TABLE candidates (
     study TEXT PRIMARY KEY REFERENCES study(id) ON DELETE CASCADE, manifest TEXT NOT NULL, sha256 TEXT NOT NULL,
-    bytes INTEGER NOT NULL, received INTEGER NOT NULL, complete INTEGER NOT NULL, attempt INTEGER NOT NULL
+    bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL, complete INTEGER NOT NULL, attempt INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE candidates_piece (
     study TEXT NOT NULL REFERENCES candidates(study) ON DELETE CASCADE, start INTEGER NOT NULL, data BLOB NOT NULL,

@@ -297,12 +297,12 @@ static enum status node_search(struct grow *grow, struct node *node, struct erro
     return STATUS_OK;
 }
 
-static void report(const struct grow *grow, const struct node *root)
+static void notify(const struct grow *grow, const struct node *root)
 {
     struct macro_search *search = grow->search;
     search->progress.gap = root->upper - root->lower;
-    if (search->report != NULL)
-        search->report(search->arg, &search->progress);
+    if (search->notify != NULL)
+        search->notify(search->arg, &search->progress);
 }
 
 /* True when there is nothing more to find, or no leave to look. */
@@ -318,17 +318,17 @@ static bool is_over(const struct grow *grow, const struct node *root)
 static enum status search_all(struct grow *grow, struct node *root, bool *is_short, struct error *err)
 {
     enum status status = node_expand(grow, root, err);
-    report(grow, root);
+    notify(grow, root);
     if (status != STATUS_OK)
         return status;
     for (size_t walks = 1; status == STATUS_OK && !is_over(grow, root); walks++) {
         status = node_search(grow, root, err);
         if (walks % 256 == 0)
-            report(grow, root);
+            notify(grow, root);
     }
     *is_short = status == STATUS_NO_MEMORY;
     bool is_done = status == STATUS_OK || status == STATUS_NO_MEMORY || status == STATUS_BUSY;
-    report(grow, root);
+    notify(grow, root);
     return is_done ? STATUS_OK : status;
 }
 

@@ -32,8 +32,8 @@ static enum status look(struct plan *plan, double sums, struct error *err)
     if (plan->sums < POLL_SUMS)
         return STATUS_OK;
     plan->sums = 0;
-    if (search->report != NULL)
-        search->report(search->arg, &search->progress);
+    if (search->notify != NULL)
+        search->notify(search->arg, &search->progress);
     bool is_late = search->late != NULL && search->late(search->arg);
     return is_late ? error_set(err, STATUS_BUSY, "deadline", "", "there is no time left") : STATUS_OK;
 }

@@ -20,7 +20,7 @@ struct macro_search {
     double   nodes_max;                                /* anytime: stop here */
     double   gap_max;                                  /* anytime: ... and when the bounds at the root are this close */
     bool (*late)(void *);                              /* polled; NULL: never */
-    void (*report)(void *, const struct plan_state *); /* or NULL */
+    void (*notify)(void *, const struct plan_state *); /* or NULL */
     void             *arg;                             /* of both */
     struct plan_state progress;                        /* out */
 };

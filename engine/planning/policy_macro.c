@@ -195,11 +195,11 @@ static bool poll_late(void *arg)
     return ask->late != NULL && ask->late(ask->late_arg);
 }
 
-static void poll_report(void *arg, const struct plan_state *state)
+static void poll_notify(void *arg, const struct plan_state *state)
 {
     const struct ask *ask = arg;
-    if (ask->report != NULL)
-        ask->report(ask->late_arg, state);
+    if (ask->notify != NULL)
+        ask->notify(ask->late_arg, state);
 }
 
 /* The samples of a stage: given, or those of the theorem where they can be had. */
@@ -443,7 +443,7 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
                                      .trial = ask->trial,
                                      .nodes_max = s->is_anytime ? s->problem->options[NODES] : INFINITY,
                                      .gap_max = s->is_anytime ? s->problem->options[GAP] : 0,
-                                     .report = poll_report,
+                                     .notify = poll_notify,
                                      .arg = (void *)(uintptr_t)ask};
     out->fallback = NULL;
     out->observations = out->note_bytes = 0;

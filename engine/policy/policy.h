@@ -141,7 +141,7 @@ struct ask {
     struct diagnostics *diagnostics; /* out; NULL: not wanted */
     double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
     uint64_t remaining; /* how many trials the budget still allows, this one included; 0: there is no budget */
-    void (*report)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
+    void (*notify)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
 };
 
 /* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */

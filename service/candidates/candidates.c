@@ -65,7 +65,7 @@ static enum status load_status(struct db_conn *conn, struct upload *up, struct e
     if (row != NULL) {
         *up->out = (struct candidates_status){.manifest = row->manifest,
                                               .bytes = row->bytes,
-                                              .received_bytes = row->received,
+                                              .received_bytes = row->received_bytes,
                                               .complete = row->complete != 0};
         snprintf(up->sha256, sizeof up->sha256, "%s", row->sha256);
         up->attempt = row->attempt;

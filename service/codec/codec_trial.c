@@ -343,12 +343,12 @@ enum status codec_diagnostics(const struct spec *spec, const struct diagnostics 
 
 static json_t *model_json(const struct trial *trial)
 {
-    if (trial->model.policy == NULL)
+    if (trial->model.algorithm == NULL)
         return json_null();
     const char *diagnostics = trial->model.diagnostics;
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o, s:o}", "algorithm", trial->model.policy, "revision",
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o, s:o}", "algorithm", trial->model.algorithm, "revision",
                      (json_int_t)trial->model.revision, "observations", (json_int_t)trial->model.observations, "mean",
-                     codec_number(trial->model.mean), "stddev", codec_number(trial->model.sd), "fallback",
+                     codec_number(trial->model.mean), "stddev", codec_number(trial->model.stddev), "fallback",
                      trial->model.fallback, "milliseconds", codec_number(trial->model.milliseconds), "diagnostics",
                      diagnostics == NULL ? json_null() : json_loads(diagnostics, 0, NULL));
 }

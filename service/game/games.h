@@ -51,23 +51,24 @@ struct game_turn {
 MUST_CHECK enum status games_suggest(struct app *app, struct caller *caller, const char *id, const char *agent,
                                      struct game_turn *out, struct error *err);
 
-/* A report of some or all agents' actions and payoffs of a round.  Where the game says how payoffs add up, those that
+/* An observation of some or all agents' actions and payoffs of a round.  Where the game says how payoffs add up, those that
  * are missing follow from the others. */
-struct game_report {
+struct game_observation {
     int64_t          round;
     struct game_play plays[GAME_AGENTS_MAX];
     const char      *where[GAME_AGENTS_MAX]; /* pointers of the payoffs, for errors; or NULL */
 };
-struct game_reported {
+struct game_observed {
     const struct game_spec *spec;
     int64_t                 round;
     bool                    is_duplicate, is_closed;
     struct game_play        plays[GAME_AGENTS_MAX];
 };
-/* CONFLICT "round_reported" when the same was reported with other numbers, "round_not_open"; INVALID
+/* CONFLICT "round_observed" when the same was reported with other numbers, "round_not_open"; INVALID
  * "payoffs_differ", "payoffs_do_not_add_up", "missing_member". */
 MUST_CHECK enum status games_observe(struct app *app, struct caller *caller, const char *id,
-                                     const struct game_report *report, struct game_reported *out, struct error *err);
+                                     const struct game_observation *observation, struct game_observed *out,
+                                     struct error *err);
 
 struct game_round {
     int64_t          number;

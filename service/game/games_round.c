@@ -180,13 +180,13 @@ enum status games_suggest(struct app *app, struct caller *caller, const char *id
 /* ---- observe ---- */
 
 struct observing {
-    struct app               *app;
-    struct caller            *caller;
-    const char               *id;
-    const struct game_report *report;
-    struct game_reported     *out;
-    struct game_row           game;
-    int64_t                   now_ms;
+    struct app                    *app;
+    struct caller                 *caller;
+    const char                    *id;
+    const struct game_observation *observation;
+    struct game_observed          *out;
+    struct game_row                game;
+    int64_t                        now_ms;
 };
 
 static bool same_action(const struct game_spec *spec, size_t a, const struct game_play *x, const struct game_play *y)
@@ -210,21 +210,21 @@ static bool same_payoff(const struct game_spec *spec, double x, double y)
 /* Puts what is reported into what is known.  *news: something was not known. */
 static enum status merge(const struct observing *work, size_t a, struct game_play *known, bool *news, struct error *err)
 {
-    const struct game_play *report = &work->report->plays[a];
+    const struct game_play *play = &work->observation->plays[a];
     const char             *name = work->game.spec->names[a];
-    if (report->is_in && known->is_in && !same_action(work->game.spec, a, report, known))
-        return error_set(err, STATUS_CONFLICT, "round_reported", "", "%s is reported with another action", name);
-    if (!isnan(report->payoff) && !isnan(known->payoff) && !same_payoff(work->game.spec, report->payoff, known->payoff))
-        return error_set(err, STATUS_CONFLICT, "round_reported", "", "%s is reported with another payoff", name);
-    if (report->is_in && !known->is_in) {
+    if (play->is_in && known->is_in && !same_action(work->game.spec, a, play, known))
+        return error_set(err, STATUS_CONFLICT, "round_observed", "", "%s is reported with another action", name);
+    if (!isnan(play->payoff) && !isnan(known->payoff) && !same_payoff(work->game.spec, play->payoff, known->payoff))
+        return error_set(err, STATUS_CONFLICT, "round_observed", "", "%s is reported with another payoff", name);
+    if (play->is_in && !known->is_in) {
         double payoff = known->payoff;
-        *known = *report;
+        *known = *play;
         known->payoff = payoff;
         known->at_ms = work->now_ms;
         *news = true;
     }
-    if (!isnan(report->payoff) && isnan(known->payoff)) {
-        known->payoff = report->payoff;
+    if (!isnan(play->payoff) && isnan(known->payoff)) {
+        known->payoff = play->payoff;
         *news = true;
     }
     return STATUS_OK;
@@ -232,7 +232,7 @@ static enum status merge(const struct observing *work, size_t a, struct game_pla
 
 static const char *where_of(const struct observing *work, size_t a)
 {
-    return work->report->where[a] == NULL ? "" : work->report->where[a];
+    return work->observation->where[a] == NULL ? "" : work->observation->where[a];
 }
 
 /* Common payoffs are equal; of constant-sum payoffs the last one follows.  Refused when they do not fit. */
@@ -291,7 +291,7 @@ static enum status write_plays(struct db_conn *conn, const struct observing *wor
         size_t bytes = play->point == NULL ? 0 : work->game.spec->sets[a].space.params_len * sizeof *play->point;
         if (play->is_in)
             TRY(db_exec(conn, NULL, err, SQL_PLAY_PUT,
-                        BIND(TEXT(work->id), INT(work->report->round), INT((int64_t)a), BLOB(play->point, bytes),
+                        BIND(TEXT(work->id), INT(work->observation->round), INT((int64_t)a), BLOB(play->point, bytes),
                              INT(play->row), REAL(play->payoff), INT(play->at_ms))));
     }
     return STATUS_OK;
@@ -299,9 +299,11 @@ static enum status write_plays(struct db_conn *conn, const struct observing *wor
 
 static void reply(const struct observing *work, const struct game_play *plays, bool is_duplicate, bool is_closed)
 {
-    struct game_reported *out = work->out;
-    *out = (struct game_reported){
-        .spec = work->game.spec, .round = work->report->round, .is_duplicate = is_duplicate, .is_closed = is_closed};
+    struct game_observed *out = work->out;
+    *out = (struct game_observed){.spec = work->game.spec,
+                                  .round = work->observation->round,
+                                  .is_duplicate = is_duplicate,
+                                  .is_closed = is_closed};
     memcpy(out->plays, plays, work->game.spec->problem.agents_len * sizeof *plays);
 }
 
@@ -312,7 +314,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     struct game_play  plays[GAME_AGENTS_MAX] = {0};
     bool              news = false, is_closed = false;
     TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
-    const struct range range = {.first = work->report->round, .last = work->report->round};
+    const struct range range = {.first = work->observation->round, .last = work->observation->round};
     if (range.first > game->rounds)
         TRY(check_active(game, err));
     if (range.first > game->rounds + 1)
@@ -332,15 +334,15 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     TRY(write_plays(conn, work, plays, err));
     reply(work, plays, false, is_closed);
     game->rounds += is_closed;
-    return games_save(conn, game, is_closed ? "game.round" : "game.report", work->caller, work->now_ms, err);
+    return games_save(conn, game, is_closed ? "game.round" : "game.observed", work->caller, work->now_ms, err);
 }
 
 /* An agent's token reports what the agent did. */
-static enum status check_report(const struct observing *work, struct error *err)
+static enum status check_observation(const struct observing *work, struct error *err)
 {
     const struct game_spec *spec = work->game.spec;
     for (size_t a = 0; a < spec->problem.agents_len && work->caller->agent[0] != '\0'; a++) {
-        const struct game_play *play = &work->report->plays[a];
+        const struct game_play *play = &work->observation->plays[a];
         if ((play->is_in || !isnan(play->payoff)) && strcmp(spec->names[a], work->caller->agent) != 0)
             return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token speaks for %s only",
                              work->caller->agent);
@@ -348,13 +350,13 @@ static enum status check_report(const struct observing *work, struct error *err)
     return STATUS_OK;
 }
 
-enum status games_observe(struct app *app, struct caller *caller, const char *id, const struct game_report *report,
-                          struct game_reported *out, struct error *err)
+enum status games_observe(struct app *app, struct caller *caller, const char *id,
+                          const struct game_observation *observation, struct game_observed *out, struct error *err)
 {
     struct observing work = {
-        .app = app, .caller = caller, .id = id, .report = report, .out = out, .now_ms = app->now_ms()};
+        .app = app, .caller = caller, .id = id, .observation = observation, .out = out, .now_ms = app->now_ms()};
     TRY(games_find(app, caller, id, &work.game, err));
-    TRY(check_report(&work, err));
+    TRY(check_observation(&work, err));
     TRY(app_transact(app, caller, observe, &work, err));
     atomic_fetch_add(&app->counters.observations, !out->is_duplicate);
     return STATUS_OK;

@@ -42,7 +42,7 @@ bool trial_says(const struct trial_member *member, const void *at)
 struct trial trial_none(void)
 {
     return (struct trial){
-        .row = -1, .worker = "", .holder = "", .model = {.mean = NAN, .sd = NAN}, TRIAL_NUMBERS(NONE)};
+        .row = -1, .worker = "", .holder = "", .model = {.mean = NAN, .stddev = NAN}, TRIAL_NUMBERS(NONE)};
 }
 
 struct observation observation_none(void)

@@ -41,10 +41,10 @@ struct trial {
     int64_t                   created_ms, finished_ms;
     const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
     size_t                    curve_len;
-    struct { /* how the point was chosen; policy is NULL for a point of the user's */
-        const char *policy, *fallback;
+    struct { /* how the point was chosen; algorithm is NULL for a point of the user's */
+        const char *algorithm, *fallback;
         int64_t     revision, observations;
-        double      mean, sd; /* the metric's own sign; NaN without a model */
+        double      mean, stddev; /* the metric's own sign; NaN without a model */
         double      milliseconds;
         const char *diagnostics; /* JSON as codec_diagnostics makes it; NULL without a model */
     } model;

@@ -227,7 +227,7 @@ void session_stats(struct app *app, struct session_stats *out)
 /* How a line of the log looks to a policy; the kinds that are not here it does not see. */
 // clang-format off
 static const struct { const char *kind; enum event_kind event; } kinds[] = {
-    {"trial.suggested", EVENT_SUGGESTED}, {"trial.queued", EVENT_SUGGESTED},   {"trial.reported", EVENT_SUGGESTED},
+    {"trial.suggested", EVENT_SUGGESTED}, {"trial.queued", EVENT_SUGGESTED},   {"trial.added", EVENT_SUGGESTED},
     {"trial.observed", EVENT_OBSERVED},   {"trial.infeasible", EVENT_INFEASIBLE}, {"trial.failed", EVENT_FAILED},
     {"trial.abandoned", EVENT_ABANDONED}, {"trial.measured", EVENT_MEASURED}, {"trial.stopped", EVENT_STOPPED},
     {"trial.retried", EVENT_SUGGESTED},

@@ -234,7 +234,7 @@ static enum status store_one(struct db_conn *conn, const char *study, const stru
     double                        rows[EARLIER_VALUES_MAX];
     for (size_t j = 0; j < data->n && data->rows != NULL; j++)
         rows[j] = (double)data->rows[j];
-    return db_exec(conn, NULL, err, SQL_META_ADD,
+    return db_exec(conn, NULL, err, SQL_TRANSFER_SOURCE_ADD,
                    BIND(TEXT(study), INT((int64_t)i), TEXT(from->study), TEXT(data->name), INT(from->revision),
                         INT(from->skipped), TEXT(from->matrix),
                         BLOB(data->rows != NULL ? rows : data->points, data->n * width * sizeof *rows),
@@ -257,7 +257,7 @@ enum status transfer_store(struct db_conn *conn, const struct task *task, const 
     return STATUS_OK;
 }
 
-static enum status read_one(const struct row_meta *row, const struct spec *spec, struct arena *arena,
+static enum status read_one(const struct row_transfer_source *row, const struct spec *spec, struct arena *arena,
                             struct earlier_study *study, struct transfer_source *source, struct error *err)
 {
     size_t          width = spec->space.kind == SPACE_CANDIDATES ? 1 : spec->space.params_len;
@@ -281,9 +281,9 @@ static enum status read_all(struct db_conn *conn, const char *study, const struc
     *out = (struct transfer_sources){.studies = studies, .sources = sources, .len = 0};
     if (studies == NULL || sources == NULL)
         return error_no_memory(err);
-    struct db_rows rows = db_query(conn, arena, err, SQL_META_LIST, BIND(TEXT(study)));
+    struct db_rows rows = db_query(conn, arena, err, SQL_TRANSFER_SOURCE_LIST, BIND(TEXT(study)));
     for (; db_next(&rows) && out->len < EARLIER_STUDIES_MAX; out->len++)
-        rows.status = read_one(row_meta(&rows), spec, arena, &studies[out->len], &sources[out->len], err);
+        rows.status = read_one(row_transfer_source(&rows), spec, arena, &studies[out->len], &sources[out->len], err);
     return db_done(&rows);
 }
 
@@ -355,8 +355,8 @@ static enum status read_items(struct db_conn *conn, struct look *work, struct er
     page->items = ARENA_NEW(work->task.caller->arena, struct transfer_item, (size_t)work->limit);
     if (state == NULL || page->items == NULL)
         return error_no_memory(err);
-    struct db_rows rows =
-        db_query(conn, NULL, err, SQL_META_NOTES, BIND(TEXT(work->task.id), INT(work->after), INT(work->limit + 1)));
+    struct db_rows rows = db_query(conn, NULL, err, SQL_TRANSFER_NOTES,
+                                   BIND(TEXT(work->task.id), INT(work->after), INT(work->limit + 1)));
     while (db_next(&rows) && seen++ < work->limit) {
         last = row_trial_note(&rows)->number;
         rows.status = add_item(row_trial_note(&rows), work, state, err);

@@ -79,12 +79,12 @@ enum status rows_trial(const struct row_trial *row, struct trial *out, struct er
     TRIAL_NUMBERS(SAME)
     TRIAL_TEXTS(SAME)
 #undef SAME
-    out->model.policy = row->policy;
+    out->model.algorithm = row->algorithm;
     out->model.fallback = row->fallback;
     out->model.revision = row->seen;
     out->model.observations = row->observations;
-    out->model.mean = row->mean;
-    out->model.sd = row->sd;
+    out->model.mean = row->model_mean;
+    out->model.stddev = row->model_stddev;
     out->model.milliseconds = row->milliseconds;
     out->created_ms = row->created_ms;
     out->finished_ms = row->finished_ms;

@@ -111,7 +111,7 @@ enum status task_impossible(const struct task *task, const struct trial *trial, 
 {
     atomic_fetch_add(&task->app->counters.impossible_points, 1);
     log_event(LOG_ERROR, "impossible_point", "study=%s trial=%lld algorithm=%s", task->id, (long long)trial->number,
-              trial->model.policy == NULL ? "none" : trial->model.policy);
+              trial->model.algorithm == NULL ? "none" : trial->model.algorithm);
     return error_set(err, STATUS_INTERNAL, "impossible_point", "",
                      "trial %lld would not lie in the space: nothing was stored", (long long)trial->number);
 }
@@ -127,9 +127,9 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD,
                 BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[trial->state]),
                      BLOB(trial->point, bytes), INT(is_row ? trial->row : (int64_t)-1), TEXT(trial->worker),
-                     INT(trial->lease_ms), TEXT(trial->external_id), TEXT(trial->model.policy),
+                     INT(trial->lease_ms), TEXT(trial->external_id), TEXT(trial->model.algorithm),
                      TEXT(trial->model.fallback), INT(trial->model.revision), INT(trial->model.observations),
-                     REAL(trial->model.mean), REAL(trial->model.sd), REAL(trial->model.milliseconds),
+                     REAL(trial->model.mean), REAL(trial->model.stddev), REAL(trial->model.milliseconds),
                      BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics))));
     task_count(task, TRIAL_STATE_COUNT, trial->state);
     return task_log(conn, task, new->kind, trial->number, NULL, err);

@@ -118,7 +118,7 @@ static enum status add_trial(struct db_conn *conn, struct batch *batch, const st
     trial->worker = is_queued || item->worker == NULL ? "" : item->worker;
     trial->external_id = item->external_id;
     trial->created_ms = batch->task.now_ms;
-    const struct new_trial new = {.trial = trial, .kind = is_queued ? "trial.queued" : "trial.reported"};
+    const struct new_trial new = {.trial = trial, .kind = is_queued ? "trial.queued" : "trial.added"};
     return task_add_trial(conn, &batch->task, &new, err);
 }
 

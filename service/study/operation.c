@@ -143,7 +143,7 @@ static bool is_stopped(void *arg)
     return stopped;
 }
 
-static void report(void *arg, const struct plan_state *state)
+static void notify(void *arg, const struct plan_state *state)
 {
     struct job *job = arg;
     pthread_mutex_lock(&job->app->operations->lock);
@@ -175,12 +175,12 @@ static enum status end_badly(struct db_conn *conn, void *arg, struct error *err)
     return db_exec(conn, NULL, err, SQL_OPERATION_END,
                    BIND(TEXT(job->id), TEXT(operation_state_names[OPERATION_FAILED]), BLOB(NULL, 0), INT(0),
                         TEXT(job->error.code), TEXT(job->error.text), INT(job->app->now_ms()),
-                        INT(job->error.retry_after_s)));
+                        INT(job->error.retry_after_seconds)));
 }
 
 static void work(struct job *job)
 {
-    const struct suggest_watch watch = {.report = report, .end = end_well, .arg = job};
+    const struct suggest_watch watch = {.notify = notify, .end = end_well, .arg = job};
     struct suggest_reply       reply;
     job->request.watch = &watch;
     job->caller.has_left = is_stopped;
@@ -270,7 +270,7 @@ static enum status read_row(const struct row_operation *row, struct operation *o
                               .revision = row->revision,
                               .created_ms = row->created_ms,
                               .finished_ms = row->finished_ms,
-                              .retry_after_s = (int)row->retry_after_s,
+                              .retry_after_seconds = (int)row->retry_after_seconds,
                               .code = row->code,
                               .detail = row->detail,
                               .len = row->trials.length / sizeof(int64_t)};

@@ -21,8 +21,8 @@ extern const char *const operation_state_names[OPERATION_STATE_COUNT + 1];
 struct operation {
     char                 id[24], study[24];
     enum operation_state state;
-    const char          *code, *detail; /* failed: of the error; otherwise NULL */
-    int                  retry_after_s; /* ... and when to ask for it again; 0: not at all */
+    const char          *code, *detail;       /* failed: of the error; otherwise NULL */
+    int                  retry_after_seconds; /* ... and when to ask for it again; 0: not at all */
     int64_t              created_ms, finished_ms;
     struct plan_state    progress; /* running: horizon 0 before there is any */
     const struct spec   *spec;     /* of the study, for the trials */

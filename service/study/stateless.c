@@ -84,11 +84,11 @@ static enum status ask_one(struct work *work, uint64_t number, struct trial *out
     out->state = TRIAL_RUNNING;
     out->point = on_rows ? NULL : point;
     out->row = on_rows ? (int64_t)proposal->row : -1;
-    out->model.policy = spec->policy->name;
+    out->model.algorithm = spec->policy->name;
     out->model.fallback = proposal->fallback;
     out->model.observations = (int64_t)proposal->observations;
     out->model.mean = spec_sign(spec) * proposal->mean;
-    out->model.sd = proposal->sd;
+    out->model.stddev = proposal->sd;
     TRY(codec_diagnostics(spec, &diagnostics, arena, &out->model.diagnostics, err));
     const struct event event = {.kind = EVENT_SUGGESTED,
                                 .trial = number,

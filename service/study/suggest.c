@@ -47,7 +47,7 @@ enum status trial_may_be_given(const struct study *study, struct error *err)
         return STATUS_OK;
     enum status status = study_refuse(study, err);
     if (study->state != STUDY_COMPLETED && err != NULL)
-        err->retry_after_s = ASK_AGAIN_S;
+        err->retry_after_seconds = ASK_AGAIN_S;
     return status;
 }
 
@@ -195,11 +195,11 @@ static bool is_late(void *arg)
     return plan->is_late;
 }
 
-static void report(void *arg, const struct plan_state *state)
+static void notify(void *arg, const struct plan_state *state)
 {
     const struct suggest_watch *watch = ((struct plan *)arg)->request->watch;
     if (watch != NULL)
-        watch->report(watch->arg, state);
+        watch->notify(watch->arg, state);
 }
 
 static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double milliseconds,
@@ -220,12 +220,12 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     trial->point = on_rows ? NULL : proposal->point;
     trial->row = on_rows ? (int64_t)proposal->row : -1;
     trial->worker = plan->request->worker;
-    trial->model.policy = spec->policy->name;
+    trial->model.algorithm = spec->policy->name;
     trial->model.fallback = proposal->fallback;
     trial->model.revision = plan->live->revision;
     trial->model.observations = (int64_t)proposal->observations;
     trial->model.mean = spec_sign(spec) * proposal->mean;
-    trial->model.sd = proposal->sd;
+    trial->model.stddev = proposal->sd;
     trial->model.milliseconds = round(1e3 * milliseconds) / 1e3;
     const struct event event = {.kind = EVENT_SUGGESTED,
                                 .trial = (uint64_t)trial->number,
@@ -270,7 +270,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
                             .fixed = plan->request->fixed,
                             .late = is_late,
                             .remaining = remaining(plan),
-                            .report = report,
+                            .notify = notify,
                             .late_arg = plan,
                             .deadline_ms = time_left(plan),
                             .diagnostics = &diagnostics,
@@ -357,7 +357,7 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
                     (long long)plan->task.study.trials[TRIAL_RUNNING], (long long)trial);
     if (err != NULL) {
         int64_t seconds = (ends - plan->steady_ms + 999) / 1000;
-        err->retry_after_s = seconds < 1 ? 1 : seconds > ASK_AGAIN_MAX_S ? ASK_AGAIN_MAX_S : (int)seconds;
+        err->retry_after_seconds = seconds < 1 ? 1 : seconds > ASK_AGAIN_MAX_S ? ASK_AGAIN_MAX_S : (int)seconds;
         err->lease_ends_ms = ends + steady_shift_ms(plan->task.app);
     }
     return STATUS_CONFLICT;

@@ -9,7 +9,7 @@
 /* Of an asynchronous suggest: see operation.h. */
 struct suggest_reply;
 struct suggest_watch {
-    void (*report)(void *arg, const struct plan_state *state);
+    void (*notify)(void *arg, const struct plan_state *state);
     /* In the transaction that writes the trials, after them; failing undoes them. */
     enum status (*end)(struct db_conn *conn, void *arg, const struct suggest_reply *reply, struct error *err);
     void *arg;
@@ -33,7 +33,7 @@ MUST_CHECK enum status trial_may_be_given(const struct study *study, struct erro
 /* This worker's own running trials first, then those that wait, then the policy; only those with the fixed values.
  * Errors: CONFLICT as study_refuse, "all_handed_out" (what runs may come back), "fixed_conflict" (this worker has a trial
  * with other values, or what is left has); BUSY "planning" while another plan for the study is being made,
- * "deadline_exceeded" when not one proposal was made in time.  retry_after_s: of a refusal that is temporary. */
+ * "deadline_exceeded" when not one proposal was made in time.  retry_after_seconds: of a refusal that is temporary. */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
                                      const struct suggest_request *request, struct suggest_reply *out,
                                      struct error *err);

@@ -153,7 +153,7 @@ test('a game reads back as what was asked for, with everything filled in', async
     const { id, name, state, reason, rounds, open_round, created_at, updated_at, ...members } = game;
     const again = await create({ ...members, name });
     for (const member of ['agents', 'model', 'strategy', 'payoffs', 'seed']) assert.deepEqual(again[member], game[member]);
-    assert.deepEqual([state, reason, rounds, open_round], ['active', null, 0, { number: 1, reported: [] }]);
+    assert.deepEqual([state, reason, rounds, open_round], ['active', null, 0, { number: 1, acted: [] }]);
     const page = await api.get('/v1/games?limit=1');
     assert.deepEqual(page.games, [summary(again)]); // nothing whose size is the client's
     assert.equal((await api.get(`/v1/games?limit=1&cursor=${encodeURIComponent(page.next_cursor)}`)).games[0].id, id);
@@ -272,7 +272,7 @@ test('reports that are refused', async () => {
         assert.deepEqual((await observe(id, json)), { round: 1, closed: true, duplicate: true, waiting_for: [], actions: good, payoffs });
     for (const json of [{ round: 1, actions: { ...good, attacker: 1 }, payoffs }, { round: 1, actions: good, payoffs: { ...payoffs, defender: 1.25 } },
         { round: 1, actions: { ...good, defender: { x: 0.75, kind: 'a' } }, payoffs }, { round: 1, agent: 'attacker', action: 2, payoff: 0.5 }])
-        await refused(id, [409, 'round_reported'], 'POST', path, { json });
+        await refused(id, [409, 'round_observed'], 'POST', path, { json });
     await api.expect([404, 'game_not_found'], 'POST', '/v1/games/gam_aaaaaaaaaaaaaaaa/observe', { json: { round: 1, actions: good, payoffs } });
     for (const verb of ['suggest', 'token']) {
         await api.expect([404, 'agent_not_found'], 'POST', `/v1/games/${id}/agents/stranger/${verb}`, { json: {} });
@@ -332,8 +332,8 @@ test("an agent's token sees its own action and nobody else's before the round is
     const reply = await observe(id, { round: 1, action, payoff: 0.375 }, defender);
     assert.deepEqual(reply, { round: 1, closed: false, duplicate: false, waiting_for: ['attacker'], actions: null, payoffs: null });
     assert.equal((await observe(id, { round: 1, action, payoff: 0.375 }, defender)).duplicate, true);
-    await refused(id, [409, 'round_reported'], 'POST', `/v1/games/${id}/observe`, { json: { round: 1, action, payoff: 0.25 } }, defender);
-    assert.deepEqual((await attacker.get(`/v1/games/${id}`)).open_round, { number: 1, reported: ['defender'] });
+    await refused(id, [409, 'round_observed'], 'POST', `/v1/games/${id}/observe`, { json: { round: 1, action, payoff: 0.25 } }, defender);
+    assert.deepEqual((await attacker.get(`/v1/games/${id}`)).open_round, { number: 1, acted: ['defender'] });
     assert.deepEqual((await attacker.get(`/v1/games/${id}/rounds`)).rounds, []);
     for (const json of [{ round: 1, agent: 'defender', action: 1, payoff: 1 }, { round: 1, actions: { attacker: 1, defender: 1 }, payoffs: { attacker: 1, defender: 1 } }])
         await refused(id, [403, 'forbidden'], 'POST', `/v1/games/${id}/observe`, { json }, attacker);

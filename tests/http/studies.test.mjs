@@ -216,7 +216,7 @@ test('events tell every change once, in order, with its actor', async () => {
     await api.post(`${path}/pause`, {});
     const { events } = await api.get(`/v1/events?study=${id}`);
     assert.deepEqual(events.map((event) => event.kind), ['study.created', 'trial.queued', 'trial.started', 'trial.suggested',
-        'trial.observed', 'trial.abandoned', 'trial.reported', 'trial.failed', 'study.paused']);
+        'trial.observed', 'trial.abandoned', 'trial.added', 'trial.failed', 'study.paused']);
     assert.ok(events.every((event, i) => i === 0 || event.seq > events[i - 1].seq));
     const revisions = events.filter((event) => event.revision !== null).map((event) => event.revision);
     assert.ok(revisions.every((revision, i) => i === 0 || revision >= revisions[i - 1]), JSON.stringify(revisions));
@@ -334,7 +334,7 @@ test('an export is of one moment', async () => {
     for (let i = 0; i < 25; i++) {
         const { events, trials } = await api.get(`${path}/export`), count = (kind) => events.filter((event) => event.kind === kind).length;
         assert.deepEqual([trials.length, trials.filter((trial) => trial.state === 'completed').length],
-            [count('trial.reported'), count('trial.observed')]);
+            [count('trial.added'), count('trial.observed')]);
     }
     is_over = true;
     await Promise.all(writers);

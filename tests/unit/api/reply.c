@@ -73,7 +73,7 @@ static void test_problem(void)
     CU_ASSERT_EQUAL(call.reply.length, strlen(call.reply.bytes));
     (void)error_set(&error, STATUS_BUSY, "busy", "", "later");
     reply_problem(&call, &error);
-    CU_ASSERT_EQUAL(call.reply.retry_after_s, 1);
+    CU_ASSERT_EQUAL(call.reply.retry_after_seconds, 1);
     CU_ASSERT_PTR_NULL(strstr(call.reply.bytes, "errors"));
     arena_fini(&call.arena);
 }

@@ -189,7 +189,8 @@ static void test_trial(void)
         .external_id = "x",
         .created_ms = 1772357400125,
         .finished_ms = 1772357401000,
-        .model = {.policy = "gp", .revision = 5, .observations = 2, .mean = 1.75, .sd = 0.5, .milliseconds = 1.25}};
+        .model = {
+            .algorithm = "gp", .revision = 5, .observations = 2, .mean = 1.75, .stddev = 0.5, .milliseconds = 1.25}};
     check_text(
         codec_trial_json(&spec, &trial, 0),
         "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
@@ -225,7 +226,7 @@ static void check_diagnostics(const struct spec *spec, const struct diagnostics 
     CU_ASSERT_EQUAL_FATAL(codec_diagnostics(spec, d, &arena, &text, &err), STATUS_OK);
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     CU_ASSERT_STRING_EQUAL(text, expected);
-    struct trial trial = {.number = 1, .worker = "", .row = -1, .model = {.policy = "gp", .diagnostics = text}};
+    struct trial trial = {.number = 1, .worker = "", .row = -1, .model = {.algorithm = "gp", .diagnostics = text}};
     json_auto_t *shown = codec_trial_json(spec, &trial, 0), *wanted = json_loads(expected, 0, NULL);
     CU_ASSERT(json_equal(json_object_get(json_object_get(shown, "model"), "diagnostics"), wanted));
     CU_ASSERT_EQUAL(codec_diagnostics(spec, d, &small, &text, &err), STATUS_NO_MEMORY);
