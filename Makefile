@@ -198,13 +198,15 @@ bench: $(BUILD)/gnomon $(BENCH)
 # What is wrong with the text of the tree.  lint-quick takes seconds; lint-slow has both compilers and the analysers, of
 # which clang-tidy looks at what was changed; lint is both, of the whole tree.
 LINT_NEEDS = $(BUILD)/gnomon
-lint-quick quick: $(LINT_NEEDS)
+lint-quick: $(LINT_NEEDS)
 	$(STEP) lint sh tests/check/lint quick
 	$(STEP) lint-planted sh tests/check/planted quick
 LINT_SLOW = lint-gcc lint-clang lint-cppcheck lint-tidy
 lint-slow: $(LINT_SLOW) lint-planted-slow
 $(LINT_SLOW): lint-%: $(LINT_NEEDS)
 	$(STEP) $@ sh tests/check/lint only $*
+lint-tidy: STEP_SECONDS = 3600
+lint-tidy: lint-gcc
 lint-planted-slow: lint-gcc lint-clang
 	$(STEP) $@ sh tests/check/planted slow
 lint:
@@ -228,4 +230,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
-  coverage bench lint lint-quick quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
+  coverage bench lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
