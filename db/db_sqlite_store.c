@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50, APPLICATION_ID = 1196314957, PIECE_BYTES = 1 << 16 };
+enum { LOCK_TRIES = 40, LOCK_PAUSE_MS = 50, APPLICATION_ID = 1196314957, PIECE_BYTES = 1 << 16, LOOKS_MAX = 10 };
 
 enum status lite_path(const char *folder, const char *name, char path[LITE_PATH_BYTES], struct error *err)
 {
@@ -222,10 +222,32 @@ static enum status open_to_look(const char *path, sqlite3 **out, struct error *e
     return code == SQLITE_OK ? STATUS_OK : lite_fail(*out, code, err);
 }
 
+static enum status look(const char *path, const struct migrations *all, int *version, struct error *err)
+{
+    sqlite3    *handle = NULL;
+    enum status status = open_to_look(path, &handle, err);
+    if (status == STATUS_OK)
+        status = lite_execute(handle, "BEGIN", err); // one state, whoever writes
+    if (status == STATUS_OK)
+        status = read_version(handle, all, version, err);
+    sqlite3_close(handle);
+    return status;
+}
+
+/* A file that is said not to change, and does, because another process has begun to migrate it, looks like anything. */
+static bool has_changed(const char *path, const struct stat *before)
+{
+    struct stat now;
+    return stat(path, &now) != 0 || now.st_size != before->st_size || now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+}
+
 enum status lite_inspect(const char *folder, const struct migrations *all, struct db_schema *schema, struct error *err)
 {
-    char     path[LITE_PATH_BYTES];
-    sqlite3 *handle = NULL;
+    char        path[LITE_PATH_BYTES];
+    struct stat before = {.st_size = 0};
+    enum status status = STATUS_OK;
+    int         looks = 0;
     *schema = (struct db_schema){.needed = all->len};
     TRY(lite_path(folder, "gnomon.db", path, err));
     if (bytes_of(path, "") <= 0) { // who was killed while making it leaves an empty one
@@ -235,10 +257,10 @@ enum status lite_inspect(const char *folder, const struct migrations *all, struc
                 "gnomon.db is missing or empty, but gnomon.db-wal is there: restore both, or move it away");
         return STATUS_OK;
     }
-    enum status status = open_to_look(path, &handle, err);
-    if (status == STATUS_OK)
-        status = read_version(handle, all, &schema->found, err);
-    sqlite3_close(handle);
+    do {
+        (void)stat(path, &before);
+        status = look(path, all, &schema->found, err);
+    } while (status != STATUS_OK && has_changed(path, &before) && ++looks < LOOKS_MAX);
     if (status == STATUS_OK && schema->found > 0 && schema->found < all->len)
         snprintf(schema->backup, sizeof schema->backup, "gnomon.db.before-%03d", schema->found + 1);
     return status;
