@@ -20,18 +20,15 @@ static struct db_value read_column(struct reading *in, char letter)
 {
     struct db_value value = {.letter = letter};
     in->failed |= !in->driver->column(in->statement, in->column++, &value);
-    bool        is_text = letter == 's' || letter == 'S', is_blob = letter == 'b' || letter == 'B';
-    const void *bytes = is_text ? (const void *)value.is.s : is_blob ? value.is.b.bytes : NULL;
-    if (in->arena == NULL || bytes == NULL)
-        return value;
-    size_t length = is_text ? strlen(value.is.s) + 1 : value.is.b.length;
-    void  *copy = arena_alloc(in->arena, length, 1);
-    in->failed |= copy == NULL;
-    bytes = copy == NULL ? NULL : memcpy(copy, bytes, length);
-    if (is_text)
-        value.is.s = bytes;
-    else
-        value.is.b.bytes = bytes;
+    bool is_text = letter == 's' || letter == 'S', is_blob = letter == 'b' || letter == 'B';
+    if (in->arena != NULL && is_text && value.is.s != NULL) {
+        value.is.s = arena_strndup(in->arena, value.is.s, strlen(value.is.s));
+        in->failed |= value.is.s == NULL;
+    } else if (in->arena != NULL && is_blob && value.is.b.bytes != NULL) {
+        void *copy = arena_alloc(in->arena, value.is.b.length, 1); // aligned: they are numbers
+        in->failed |= copy == NULL;
+        value.is.b.bytes = copy == NULL ? NULL : memcpy(copy, value.is.b.bytes, value.is.b.length);
+    }
     return value;
 }
 

@@ -71,6 +71,40 @@ static void test_every_statement_prepares(void)
     world_end(world);
 }
 
+/* What fails ends the reading and is told at its end; what is not there is no failure, and needs no memory. */
+static enum status read_events(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct world  *world = arg;
+    struct arena   none;
+    struct db_rows rows = db_query(conn, world->caller.arena, err, SQL_EVENT_LIST, BIND(INT(0), INT(10)));
+    int            read = 0;
+    for (; db_next(&rows); read++)
+        rows.status = read == 1 ? error_set(err, STATUS_CONFLICT, "own", "", "of the reader") : STATUS_OK;
+    CU_ASSERT_PTR_NULL(row_event(&rows));
+    CU_ASSERT(!db_next(&rows));
+    CU_ASSERT_EQUAL(db_done(&rows), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(read, 2);
+    arena_init(&none, 0);
+    rows = db_query(conn, &none, err, SQL_EVENT_LIST, BIND(INT(0), INT(10)));
+    CU_ASSERT(!db_next(&rows));
+    CU_ASSERT_EQUAL(db_done(&rows), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(db_find(conn, &none, &rows, err, SQL_STUDY_GET, BIND(TEXT("std_none"))), STATUS_OK);
+    CU_ASSERT_PTR_NULL(row_study(&rows));
+    TRY(db_find(conn, world->caller.arena, &rows, err, SQL_EVENT_LIST, BIND(INT(0), INT(10))));
+    CU_ASSERT_STRING_EQUAL(row_event(&rows)->kind, "study.created");
+    arena_fini(&none);
+    return STATUS_OK;
+}
+
+static void test_what_fails_ends_the_reading(void)
+{
+    struct world *world = world_new();
+    for (int i = 0; i < 3; i++)
+        (void)world_study(world, world_box, "{\"name\":\"random\"}", 0);
+    CU_ASSERT_EQUAL(db_read(world->app->db, read_events, world, &world->err), STATUS_OK);
+    world_end(world);
+}
+
 static void test_lock_keeps_others_out(void)
 {
     struct world           *world = world_new();
@@ -741,6 +775,7 @@ static void test_leaves_become_rows(void)
 
 CU_TestInfo suite_store[] = {
     {"every statement prepares", test_every_statement_prepares},
+    {"what fails ends the reading", test_what_fails_ends_the_reading},
     {"the lock keeps others out", test_lock_keeps_others_out},
     {"a newer schema is refused", test_newer_schema_is_refused},
     {"group commit keeps each apart", test_group_commit_keeps_each_apart},
