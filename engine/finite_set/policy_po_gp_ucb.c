@@ -8,7 +8,21 @@
 
 #include <math.h>
 
-enum { DELTA, LENGTH_SCALE, SIGNAL_VARIANCE, NOISE_VARIANCE, MEAN, INITIAL, RELEASE_NOISE, RELEASE_DIMS };
+enum {
+    DELTA,
+    LENGTH_SCALE,
+    SIGNAL_VARIANCE,
+    NOISE_VARIANCE,
+    MEAN,
+    INITIAL,
+    RELEASE_NOISE,
+    RELEASE_DIMS,
+    RELEASE_BOUND,
+    RELEASE_SHAPE,
+    DENOISE
+};
+
+static const char *const shapes[] = {"normal", "laplace", NULL};
 
 // clang-format off
 static const struct option options[] = {
@@ -28,6 +42,13 @@ static const struct option options[] = {
                        .help = "variance per coordinate of the noise in the rows; when not given, as their manifest says"},
     [RELEASE_DIMS] = {.name = "release_dims", .kind = OPTION_INT, .min = 0, .max = 1000000, .fallback = NAN,
                       .help = "coordinates that have it; when not given, as the manifest says, or all"},
+    [RELEASE_BOUND] = {.name = "release_bound", .kind = OPTION_REAL, .min = 0, .max = 1e100, .fallback = NAN,
+                       .help = "of every coordinate before the noise; when not given, as the manifest says, or none"},
+    [RELEASE_SHAPE] = {.name = "release_shape", .kind = OPTION_CHOICE, .max = 1, .fallback = NAN, .choices = shapes,
+                       .help = "of that noise; when not given, as the manifest says, or normal"},
+    [DENOISE] = {.name = "denoise", .kind = OPTION_BOOL, .max = 1, .fallback = NAN,
+                 .help = "noisy rows are taken to be where they probably were, by the distribution of all rows; when not "
+                         "given, where the manifest says that their noise is independent along all columns of the data"},
     {.name = NULL},
 };
 // clang-format on
@@ -62,6 +83,10 @@ static enum status open_session(const struct policy *policy, const struct proble
         .initial = (size_t)problem->options[INITIAL],
         .release_noise = fmax(problem->options[RELEASE_NOISE], 0),
         .release_dims = dims == 0 ? problem->space->columns : dims,
+        .release_bound = fmin(problem->options[RELEASE_BOUND], INFINITY), /* fmin takes the number */
+        .is_laplace = problem->options[RELEASE_SHAPE] == 1,
+        .denoises = problem->options[DENOISE] != 0,
+        .spreads = true,
         .each_row_once = true,
         .acquisition = "ucb",
         .score = score_ucb,

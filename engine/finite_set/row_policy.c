@@ -8,6 +8,7 @@
 #include "engine/gp/table_gp.h"
 #include "engine/gp/gp_loo.h"
 #include "engine/math/mat.h"
+#include "engine/privacy/denoise.h"
 #include "engine/privacy/mechanism.h"
 #include "engine/math/rng.h"
 
@@ -53,18 +54,19 @@ struct row_policy {
     size_t                 pending, pending_room;
     struct note            fit; /* the last one recorded; observations 0: none */
     double                 length_default;
+    const double *places, *spread; /* [rows_len][columns] as the model has them; NULL: they are there for sure */
 };
 
 /* Mean squared distance of a row from the centre, square root. */
-static double rows_spread(const struct space *space)
+static double rows_spread(const struct space *space, const double *rows)
 {
     double sum = 0, n = (double)space->rows_len;
     for (size_t c = 0; c < space->columns; c++) {
         double mean = 0, squares = 0;
         for (size_t i = 0; i < space->rows_len; i++)
-            mean += space->rows[i * space->columns + c] / n;
+            mean += rows[i * space->columns + c] / n;
         for (size_t i = 0; i < space->rows_len; i++) {
-            double difference = space->rows[i * space->columns + c] - mean;
+            double difference = rows[i * space->columns + c] - mean;
             squares += difference * difference / n;
         }
         sum += squares;
@@ -73,10 +75,49 @@ static double rows_spread(const struct space *space)
 }
 
 /* The spread without the rows' noise, and at least a quarter of it. */
-static double length_guess(const struct space *space, const struct row_policy_rule *rule)
+static double length_guess(const struct row_policy *c)
 {
-    double spread = rows_spread(space), noise = (double)rule->release_dims * rule->release_noise;
+    const struct row_policy_rule *rule = &c->rule;
+    double spread = rows_spread(c->problem->space, c->places), noise = (double)rule->release_dims * rule->release_noise;
     return rule->release_noise > 0 ? sqrt(fmax(spread * spread - noise, spread * spread / 16)) : spread;
+}
+
+/* Noisy rows, where each of them probably was. */
+static enum status denoise_places(struct row_policy *c, struct error *err)
+{
+    const struct space *space = c->problem->space;
+    bool                helps = false;
+    size_t              count = space->rows_len * space->columns;
+    struct arena_mark   mark = arena_mark(&c->arena);
+    struct denoise      d = {.rows = space->rows,
+                             .n = space->rows_len,
+                             .columns = space->columns,
+                             .variance = c->rule.release_noise,
+                             .bound = c->rule.release_bound,
+                             .is_laplace = c->rule.is_laplace,
+                             .means = ARENA_NEW(&c->arena, double, count),
+                             .variances = ARENA_NEW(&c->arena, double, count)};
+    if (d.means == NULL || d.variances == NULL)
+        return error_no_memory(err);
+    TRY(denoise_rows(&d, &c->arena, &helps, err));
+    if (!helps) {
+        arena_release(&c->arena, mark);
+        return STATUS_OK;
+    }
+    c->places = d.means;
+    c->spread = d.variances;
+    c->rule.release_noise = 0; /* it is in the variances */
+    return STATUS_OK;
+}
+
+static enum status place_rows(struct row_policy *c, struct error *err)
+{
+    const struct row_policy_rule *rule = &c->rule;
+    const struct space           *space = c->problem->space;
+    c->places = space->rows;
+    c->spread = rule->spreads ? space->row_variances : NULL;
+    bool denoises = rule->denoises && rule->release_noise > 0 && rule->release_dims == space->columns;
+    return denoises && c->spread == NULL ? denoise_places(c, err) : STATUS_OK;
 }
 
 enum status row_policy_open(const struct problem *problem, const struct row_policy_rule *rule, struct row_policy **out,
@@ -93,14 +134,15 @@ enum status row_policy_open(const struct problem *problem, const struct row_poli
         return error_no_memory(err);
     *c = (struct row_policy){.arena = arena, .problem = problem, .rule = *rule};
     c->flags = arena_zalloc(&c->arena, space->rows_len, 1);
-    enum status status = c->flags == NULL ? error_no_memory(err) : STATUS_OK;
+    enum status status = c->flags == NULL ? error_no_memory(err) : place_rows(c, err);
     if (status == STATUS_OK)
-        status = table_gp_init(&c->gp, &c->arena, space->rows, space->rows_len, space->columns, err);
+        status = table_gp_init(&c->gp, &c->arena, c->places, space->rows_len, space->columns, err);
     if (status != STATUS_OK) {
         row_policy_close(c);
         return status;
     }
-    c->length_default = isnan(rule->length_scale) ? length_guess(space, rule) : rule->length_scale;
+    c->length_default = isnan(rule->length_scale) ? length_guess(c) : rule->length_scale;
+    c->gp.spread = c->spread;
     *out = c;
     return STATUS_OK;
 }
@@ -280,8 +322,11 @@ static enum status fit_now(struct row_policy *c, const struct ask *ask, struct n
     struct arena   scratch;
     arena_init(&scratch, c->arena.limit_bytes - c->arena.taken_bytes);
     double *X = ARENA_NEW(&scratch, double, n *columns), *y = ARENA_NEW(&scratch, double, n);
-    for (size_t i = 0; X != NULL && y != NULL && i < n; i++) {
-        memcpy(X + i * columns, c->problem->space->rows + c->rows[first + i] * columns, columns * sizeof *X);
+    double *S = ARENA_NEW(&scratch, double, n *columns);
+    for (size_t i = 0; X != NULL && y != NULL && S != NULL && i < n; i++) {
+        memcpy(X + i * columns, c->places + c->rows[first + i] * columns, columns * sizeof *X);
+        if (c->spread != NULL)
+            memcpy(S + i * columns, c->spread + c->rows[first + i] * columns, columns * sizeof *S);
         y[i] = (c->values[first + i] - s.centre) / s.spread;
     }
     bool             has_noise = !isnan(c->rule.noise), has_variance = !isnan(c->rule.variance);
@@ -291,6 +336,8 @@ static enum status fit_now(struct row_policy *c, const struct ask *ask, struct n
         .n = n,
         .columns = columns,
         .X = X,
+        .S = c->spread != NULL ? S : NULL,
+        .rows = c->rows + first,
         .y = y,
         .length_scale = c->length_default,
         .variance = variance,
@@ -303,7 +350,7 @@ static enum status fit_now(struct row_policy *c, const struct ask *ask, struct n
         .late = ask->late,
         .late_arg = ask->late_arg,
     };
-    enum status status = X == NULL || y == NULL ? error_no_memory(err) : table_fit(&fit, &scratch, err);
+    enum status status = X == NULL || y == NULL || S == NULL ? error_no_memory(err) : table_fit(&fit, &scratch, err);
     arena_fini(&scratch);
     *note = (struct note){.observations = (double)c->observed,
                           .length_scale = fit.length_scale,

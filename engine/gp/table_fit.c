@@ -1,6 +1,8 @@
 /* At most three unknowns and no gradient: a compass search needs no more than the likelihood itself. */
 #include "engine/gp/table_fit.h"
 
+#include "engine/gp/table_gp.h"
+
 #include "engine/math/mat.h"
 
 #include <math.h>
@@ -45,20 +47,35 @@ static enum status search_init(struct search *s, const struct table_fit *fit, st
     return STATUS_OK;
 }
 
+static bool is_same_row(const struct table_fit *fit, size_t i, size_t k)
+{
+    return fit->rows != NULL ? fit->rows[i] == fit->rows[k] : i == k;
+}
+
+static double expected(const struct table_fit *fit, size_t i, size_t k, double length_scale)
+{
+    size_t d = fit->columns;
+    return is_same_row(fit, i, k)
+               ? 1
+               : table_gp_expected(fit->X + i * d, fit->S + i * d, fit->X + k * d, fit->S + k * d, d, length_scale);
+}
+
 /* Minus the logarithm of likelihood times prior, without constants; INFINITY where it cannot be computed. */
 static double cost(const struct search *s, const double theta[UNKNOWNS])
 {
     const struct table_fit *fit = s->fit;
     size_t                  n = fit->n;
     double                  variance = exp(theta[VARIANCE]), inverse = exp(-2 * theta[LENGTH]), sum = 0, jitter;
-    double wider = 1 + 2 * fit->release_noise * inverse, rho = pow(wider, -0.5 * (double)fit->release_dims);
+    double                  length_scale = exp(theta[LENGTH]), wider = 1 + 2 * fit->release_noise * inverse,
+           rho = pow(wider, -0.5 * (double)fit->release_dims);
     double own = variance * (1 - rho);
     double noise = fmax(exp(theta[NOISE]), NOISE_MIN * variance);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++) {
-            double r2 = s->r2[i * n + k];
-            double shared = variance * rho * kernel_value(fit->kind, r2 * inverse / wider);
-            s->K[i * n + k] = shared + (r2 == 0 ? own : 0);
+            double shared = fit->S != NULL
+                                ? variance * expected(fit, i, k, length_scale)
+                                : variance * rho * kernel_value(fit->kind, s->r2[i * n + k] * inverse / wider);
+            s->K[i * n + k] = shared + (fit->S == NULL && is_same_row(fit, i, k) ? own : 0);
         }
     for (size_t i = 0; i < n; i++)
         s->K[i * n + i] += noise;

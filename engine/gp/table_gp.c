@@ -93,11 +93,32 @@ static double squared_distance(const double *x, const double *z, size_t columns)
     return (s0 + s1) + (s2 + s3);
 }
 
-/* Without what a row has for itself. */
-static double covariance(const struct table_gp *gp, const double *x, size_t j)
+double table_gp_expected(const double *x, const double *S, const double *z, const double *T, size_t columns,
+                         double length_scale)
 {
-    double r2 = squared_distance(x, gp->rows + j * gp->columns, gp->columns);
+    double squared = length_scale * length_scale, sum = 0, shrink = 1;
+    for (size_t c = 0; c < columns; c++) {
+        double wider = squared + S[c] + T[c];
+        sum += (x[c] - z[c]) * (x[c] - z[c]) / wider;
+        shrink *= squared / wider;
+    }
+    return sqrt(shrink) * exp(-0.5 * sum);
+}
+
+/* Without what a row has for itself. */
+static double covariance(const struct table_gp *gp, size_t i, size_t j)
+{
+    const double *x = gp->rows + i * gp->columns, *z = gp->rows + j * gp->columns;
+    if (gp->spread != NULL)
+        return table_gp_expected(x, gp->spread + i * gp->columns, z, gp->spread + j * gp->columns, gp->columns,
+                                 gp->length_scale);
+    double r2 = squared_distance(x, z, gp->columns);
     return (1 - gp->own) * kernel_value(gp->kind, r2 / (gp->length_scale * gp->length_scale));
+}
+
+static double own_variance(const struct table_gp *gp, size_t row)
+{
+    return gp->spread != NULL ? 1 - covariance(gp, row, row) : gp->own;
 }
 
 /* Row t of L for one more row of the matrix. */
@@ -105,7 +126,7 @@ static enum status append_factor(struct table_gp *gp, size_t t, size_t row, stru
 {
     double *l = gp->L + t * gp->room;
     for (size_t i = 0; i < t; i++)
-        l[i] = covariance(gp, gp->rows + row * gp->columns, gp->at[i]) + (gp->at[i] == row ? gp->own : 0);
+        l[i] = covariance(gp, row, gp->at[i]) + (gp->at[i] == row ? own_variance(gp, row) : 0);
     l[t] = 1 + gp->noise;
     return mat_cholesky_append(gp->L, t, gp->room, l, 0, err);
 }
@@ -131,14 +152,14 @@ static void subtract_earlier(const struct table_gp *gp, const double *l, size_t 
 /* V_t = (K(x_t, all) - sum_{i < t} L_ti V_i) / L_tt. */
 static void append_array(struct table_gp *gp, size_t t)
 {
-    const double *l = gp->L + t * gp->room, *x = gp->rows + gp->at[t] * gp->columns, scale = 1 / l[t];
+    const double *l = gp->L + t * gp->room, scale = 1 / l[t];
     for (size_t j = 0; j < gp->n; j += BLOCK) {
         double sum[BLOCK] = {0};
         size_t m = gp->n - j < BLOCK ? gp->n - j : BLOCK;
         for (size_t k = 0; k < m; k++)
-            sum[k] = covariance(gp, x, j + k);
+            sum[k] = covariance(gp, gp->at[t], j + k);
         if (gp->at[t] >= j && gp->at[t] - j < m)
-            sum[gp->at[t] - j] += gp->own;
+            sum[gp->at[t] - j] += own_variance(gp, gp->at[t]);
         memset(gp->V[t] + j, 0, BLOCK * sizeof(float));
         subtract_earlier(gp, l, t, j, sum);
         for (size_t k = 0; k < m; k++)

@@ -1,6 +1,9 @@
 /* The Gaussian process posterior of every row of a candidate matrix, kept up to date one observation at a time.
  * Isotropic kernel with unit variance; the caller scales.  A share of the variance may belong to each row alone:
- * k(i, j) = (1 - own) kernel + own [i == j], which two answers for one row have in common (unlike noise).  Knows nothing of studies, trials or acquisition.
+ * k(i, j) = (1 - own) kernel + own [i == j], which two answers for one row have in common (unlike noise).  Or rows lie
+ * around their places with variances S_i along the columns (squared exponential only): then k(i, i) = 1, and for i != j
+ *   k(i, j) = E[kernel] = prod_c (l^2 / w_c)^1/2 exp(-(x_ic - x_jc)^2 / (2 w_c)),   w_c = l^2 + S_ic + S_jc
+ * as it is for normal distributions.  Knows nothing of studies, trials or acquisition.
  *
  *   L L' = K(X_t, X_t) + noise I        X_t: the t observed rows, in order
  *   V    = L^-1 K(X_t, all rows)        one array of n numbers per observation
@@ -29,9 +32,10 @@
 #include <stddef.h>
 
 struct table_gp {
-    struct arena             *arena;
-    const double             *rows; /* [n][columns] row-major, borrowed */
-    size_t                    n, columns;
+    struct arena *arena;
+    const double *rows;   /* [n][columns] row-major, borrowed */
+    const double *spread; /* [n][columns] S, borrowed; NULL after init: none.  To be set right before a reset */
+    size_t        n, columns;
     const struct kernel_kind *kind;
     double                    length_scale, noise; /* noise variance / signal variance */
     double                    own;                 /* 0 after init; to be set right before a reset, which leaves it */
@@ -60,6 +64,10 @@ MUST_CHECK enum status table_gp_observe(struct table_gp *gp, size_t row, double 
 /* Makes these the pending rows.  Those that are pending already, from the first on, cost nothing; each further one
  * costs O(n (t + columns)); O(n) per kept row when others are dropped.  Errors: as table_gp_observe. */
 MUST_CHECK enum status table_gp_set_pending(struct table_gp *gp, const size_t *rows, size_t count, struct error *err);
+
+/* E[kernel] of two rows with variances S and T: see above. */
+double table_gp_expected(const double *x, const double *S, const double *z, const double *T, size_t columns,
+                         double length_scale);
 
 /* Posterior mean of row j with the constant prior mean c. */
 double table_gp_mean(const struct table_gp *gp, size_t j, double c);

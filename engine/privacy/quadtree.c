@@ -10,6 +10,8 @@ static double share(size_t level)
     return cbrt(ldexp(1, (int)level));
 }
 
+static const double SPLIT = 2, KEEP = 1.5; /* times the noise of a part's count */
+
 /* Of the noise of a count with this rate. */
 static double noise_sd(uint64_t rate)
 {
@@ -34,7 +36,7 @@ enum status quadtree_plan(struct quadtree *tree, struct error *err)
 {
     TRY(plan_check(tree, err));
     double columns = (double)tree->columns, sum = 0;
-    double by_count = floor(log2((double)tree->rows * tree->epsilon / 8) / columns + 0.1);
+    double by_count = floor(log2((double)tree->rows * tree->epsilon / 8) / columns + 0.35);
     double by_length = floor(log2(4 * tree->radius)); /* no smaller than half a length-scale */
     double levels = fmin(fmin(by_count, by_length), floor(QUADTREE_LEVELS_MAX / columns));
     tree->levels = (size_t)fmax(levels, 1);
@@ -46,7 +48,7 @@ enum status quadtree_plan(struct quadtree *tree, struct error *err)
         tree->rates[l - 1] = (uint64_t)floor(tree->epsilon / 2 * share(l) / sum * 0x1p32 * (1 - 0x1p-48));
     /* So that the root is split, and one of its parts kept: their noisy counts are made to add up to the rows. */
     double sd = noise_sd(tree->rates[0]), rows = (double)tree->rows;
-    if (!(rows >= 2 * sd && rows >= ldexp(sd, (int)tree->columns - 1)))
+    if (!(rows >= SPLIT * sd && rows >= ldexp(KEEP * sd, (int)tree->columns)))
         return error_set(err, STATUS_INVALID, "too_few_rows", "",
                          "a quadtree needs more rows, fewer columns or a larger epsilon: the noise would hide all");
     return STATUS_OK;
@@ -132,7 +134,7 @@ static enum status split(struct growth *g, const struct node *node, double sd, s
         child.rows = node->first + ends[k] - child.first;
         for (size_t c = 0; c < d; c++)
             child.at[c] = 2 * node->at[c] + (uint32_t)(k >> c & 1);
-        if (child.count >= sd / 2)
+        if (child.count >= KEEP * sd)
             TRY(visit(g, &child, err));
     }
     return STATUS_OK;
@@ -141,7 +143,7 @@ static enum status split(struct growth *g, const struct node *node, double sd, s
 static enum status visit(struct growth *g, const struct node *node, struct error *err)
 {
     double sd = node->level < g->tree->levels ? noise_sd(g->tree->rates[node->level]) : INFINITY;
-    if (node->count < 2 * sd) {
+    if (node->count < SPLIT * sd) {
         emit(g, node);
         return STATUS_OK;
     }

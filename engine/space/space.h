@@ -66,7 +66,7 @@ struct space {
     size_t               constrained_len;
     const double        *rows; /* [rows_len][columns] row-major, SPACE_CANDIDATES; NULL until the matrix is there */
     size_t               rows_len, columns;
-    const double        *row_variances; /* [rows_len] per coordinate, of where a row is around its place; NULL: none */
+    const double        *row_variances; /* [rows_len][columns] of where a row is around its place; NULL: none */
     size_t               height, width, channels; /* SPACE_IMAGE */
     double               bound;                   /* of every number of a point, > 0 */
     const struct latent *latents;                 /* [latents_len] by size */

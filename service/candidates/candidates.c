@@ -242,20 +242,37 @@ enum status candidates_complete(struct db_conn *conn, const char *study, bool *i
     return find_complete(conn, study, is_complete, NULL, err);
 }
 
-/* How uncertain each row's place in its leaf is. */
-static enum status load_leaves(const struct quadtree *tree, struct space *space, struct arena *arena, struct error *err)
+/* How uncertain each row's place in its cell is. */
+static enum status load_variances(const struct release_manifest *release, struct space *space, struct arena *arena,
+                                  struct error *err)
 {
-    double *variances = ARENA_NEW(arena, double, space->rows_len);
+    const struct quadtree *tree = &release->tree;
+    bool                   is_tree = release->mechanism.kind == MECHANISM_QUADTREE;
+    size_t                 d = space->columns;
+    double                *variances = ARENA_NEW(arena, double, space->rows_len *d);
     if (variances == NULL)
         return error_no_memory(err);
     for (size_t i = 0; i < space->rows_len; i++) {
-        int64_t index[QUADTREE_COLUMNS_MAX];
-        for (size_t c = 0; c < space->columns; c++)
-            index[c] = (int64_t)rint(space->rows[i * space->columns + c] / tree->gamma);
-        variances[i] = quadtree_variance(quadtree_level(tree, index));
+        int64_t index[MANIFEST_SIDES_MAX];
+        for (size_t c = 0; c < d && is_tree; c++)
+            index[c] = (int64_t)rint(space->rows[i * d + c] / tree->gamma);
+        double leaf = is_tree ? quadtree_variance(quadtree_level(tree, index)) : 0;
+        for (size_t c = 0; c < d; c++)
+            variances[i * d + c] = is_tree ? leaf : pow(2.0 * MECHANISM_NORM / (double)release->sides[c], 2) / 12;
     }
     space->row_variances = variances;
     return STATUS_OK;
+}
+
+/* What the model is told of noisy rows.  A rotation mixes the columns: what was Laplace noise is more nearly normal. */
+static struct candidates_noise noise_of(const struct mechanism *m)
+{
+    bool has_all = m->kind != MECHANISM_PROJECTED_GAUSSIAN && m->dims == m->columns;
+    return (struct candidates_noise){.variance = m->variance,
+                                     .dims = (double)m->dims,
+                                     .bound = MECHANISM_NORM,
+                                     .shape = m->kind == MECHANISM_DISCRETE_LAPLACE && m->columns == 1,
+                                     .denoise = has_all};
 }
 
 enum status candidates_load(struct db_conn *conn, const char *study, struct spec *spec, struct candidates_noise *noise,
@@ -276,12 +293,12 @@ enum status candidates_load(struct db_conn *conn, const char *study, struct spec
     if (matrix.got != count)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the study's candidates are not whole");
     spec->space.rows = matrix.reals;
-    if (release.mechanism.kind == MECHANISM_QUADTREE) {
-        *noise = (struct candidates_noise){.variance = (double)NAN, .dims = (double)NAN};
-        return load_leaves(&release.tree, &spec->space, arena, err);
-    }
-    *noise = (struct candidates_noise){.variance = is_noisy ? release.mechanism.variance : (double)NAN,
-                                       .dims = is_noisy ? (double)release.mechanism.dims : (double)NAN};
+    noise->variance = noise->dims = noise->bound = noise->shape = noise->denoise = (double)NAN;
+    bool is_counted = release.mechanism.kind == MECHANISM_CELLS || release.mechanism.kind == MECHANISM_QUADTREE;
+    if (is_noisy && is_counted)
+        return load_variances(&release, &spec->space, arena, err);
+    if (is_noisy)
+        *noise = noise_of(&release.mechanism);
     return STATUS_OK;
 }
 

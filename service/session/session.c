@@ -338,7 +338,10 @@ static enum status load_candidates(struct db_conn *conn, struct live *live, stru
         return STATUS_OK;
     TRY(candidates_load(conn, live->study, &live->spec, &noise, &live->arena, err));
     TRY(fill_option(live, "release_noise", noise.variance, err));
-    return fill_option(live, "release_dims", noise.dims, err);
+    TRY(fill_option(live, "release_dims", noise.dims, err));
+    TRY(fill_option(live, "release_bound", noise.bound, err));
+    TRY(fill_option(live, "release_shape", noise.shape, err));
+    return fill_option(live, "denoise", noise.denoise, err);
 }
 
 /* With a specification of its own: what it takes is memory of the model, whose size decides what a model may keep. */

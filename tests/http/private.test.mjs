@@ -61,7 +61,9 @@ test('releases of integers are accepted, and give row numbers', async () => {
 });
 
 test('the model is told the noise of the manifest, unless the modeller says another', async () => {
-    const release = fresh(), dims = { release_noise: release.manifest.parameters.variance, release_dims: D };
+    const release = fresh();
+    const dims = { release_noise: release.manifest.parameters.variance, release_dims: D, release_bound: 25,
+        release_shape: 'normal', denoise: true };
     const asked = async (options, by) => {
         const mine = { file: release.file, manifest: by.sign(release.manifest) };
         const study = await privateCandidates(api, by, mine, { algorithm: { name: 'po-gp-ucb', ...options } });

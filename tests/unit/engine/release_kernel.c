@@ -1,5 +1,6 @@
 /* The modeller's kernel for noisy rows: against Monte Carlo through the exact samplers, and through po-gp-ucb against
  * the dense formula. */
+#include "engine/base/numbers.h"
 #include "engine/gp/table_fit.h"
 #include "engine/math/mat.h"
 #include "engine/privacy/mechanism.h"
@@ -66,21 +67,38 @@ static void fill_rows(double *rows)
         rows[i] = 2 * rng_normal(&rng);
 }
 
-static double covariance(const double *rows, size_t i, size_t j)
+/* E[exp(-(difference + e)^2 / (2 l^2))], e ~ N(0, variance), by trapezoids. */
+static double expected(double difference, double variance)
 {
+    double sum = 0, sd = sqrt(variance), step = 1.0 / 64;
+    for (double u = -9; u <= 9; u += step)
+        sum += step * exp(-u * u / 2 - pow(difference + sd * u, 2) / (2 * LENGTH * LENGTH)) / sqrt(2 * PI);
+    return sum;
+}
+
+/* spread: of each row along each column; NULL: S2 for all. */
+static double covariance(const double *rows, const double *spread, size_t i, size_t j)
+{
+    double product = VARIANCE;
+    for (size_t c = 0; c < D && spread != NULL && i != j; c++)
+        product *= expected(rows[i * D + c] - rows[j * D + c], spread[i * D + c] + spread[j * D + c]);
+    if (spread != NULL)
+        return product;
     struct mechanism_kernel k = mechanism_effective_kernel(LENGTH, VARIANCE, S2, D);
     double                  r2 = pow(rows[i * D] - rows[j * D], 2) + pow(rows[i * D + 1] - rows[j * D + 1], 2);
     return k.variance * exp(-r2 / (2 * k.length_scale * k.length_scale)) + (i == j ? k.row_variance : 0);
 }
 
 /* R&W (2.25), (2.26) with the kernel spelt out, row 3 observed twice. */
-static void dense_posterior(const double *rows, const size_t *at, const double *y, size_t j, double *mean, double *sd)
+static void dense_posterior(const struct space *space, const size_t *at, const double *y, size_t j, double *mean,
+                            double *sd)
 {
-    double K[OBSERVED * OBSERVED], spare[OBSERVED], k[OBSERVED], v[OBSERVED], jitter;
+    const double *rows = space->rows, *spread = space->row_variances;
+    double        K[OBSERVED * OBSERVED], spare[OBSERVED], k[OBSERVED], v[OBSERVED], jitter;
     for (size_t a = 0; a < OBSERVED; a++) {
         for (size_t b = 0; b <= a; b++)
-            K[a * OBSERVED + b] = covariance(rows, at[a], at[b]) + (a == b ? NOISE : 0);
-        k[a] = covariance(rows, at[a], j);
+            K[a * OBSERVED + b] = covariance(rows, spread, at[a], at[b]) + (a == b ? NOISE : 0);
+        k[a] = covariance(rows, spread, at[a], j);
         v[a] = y[a] - MEAN;
     }
     CU_ASSERT_FATAL(mat_cholesky(K, OBSERVED, OBSERVED, spare, &jitter, NULL) == STATUS_OK && jitter == 0);
@@ -98,16 +116,19 @@ static void observe(const struct policy *policy, struct session *session, uint64
     CU_ASSERT_FATAL(policy->tell(session, &event, NULL) == STATUS_OK);
 }
 
-static void test_policy(void)
+static void check_policy(bool has_spread)
 {
     const struct policy *policy = policy_find("po-gp-ucb");
     const size_t         at[OBSERVED] = {3, 7, 0, 3, 12};
     const double         y[OBSERVED] = {1.1, -0.7, 0.2, 1.25, 2.3};
-    double               rows[N * D], options[32];
+    double               rows[N * D], spread[N * D], options[32];
     struct space         space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = N, .columns = D};
     struct problem       problem = {.space = &space, .options = options, .seed = 9, .memory_bytes = 1 << 22};
     struct session      *session = NULL;
     fill_rows(rows);
+    for (size_t k = 0; k < N * D; k++)
+        spread[k] = 0.05 + 0.09 * (double)(k % 7);
+    space.row_variances = has_spread ? spread : NULL;
     CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
     for (size_t i = 0; policy->options[i].name != NULL; i++)
         options[i] = policy->options[i].fallback;
@@ -115,7 +136,7 @@ static void test_policy(void)
     options[policy_option(policy, "signal_variance")] = VARIANCE;
     options[policy_option(policy, "noise_variance")] = NOISE;
     options[policy_option(policy, "mean")] = MEAN;
-    options[policy_option(policy, "release_noise")] = S2; /* release_dims: the columns */
+    options[policy_option(policy, "release_noise")] = has_spread ? NAN : S2; /* release_dims: the columns */
     CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
     for (size_t i = 0; i < OBSERVED; i++)
         observe(policy, session, i + 1, at[i], y[i]);
@@ -123,11 +144,17 @@ static void test_policy(void)
         double mean, sd, expected_mean, expected_sd;
         CU_ASSERT_FATAL(policy->predict(session, &(struct prediction){.rows = &j, .m = 1, .mean = &mean, .sd = &sd},
                                         NULL) == STATUS_OK);
-        dense_posterior(rows, at, y, j, &expected_mean, &expected_sd);
+        dense_posterior(&space, at, y, j, &expected_mean, &expected_sd);
         CHECK_NEAR(mean, expected_mean, 2e-6);
         CHECK_NEAR(sd, expected_sd, 2e-6);
     }
     policy->close(session);
+}
+
+static void test_policy(void)
+{
+    check_policy(false);
+    check_policy(true);
 }
 
 /* Hyper-parameters of the function come back from noisy rows: the fitted length-scale is near the true one with the
@@ -138,9 +165,11 @@ static void test_fit(void)
     struct rng rng = rng_at(83, 1, RNG_TEST);
     double     fitted[2] = {0, 0};
     for (int table = 0; table < TABLES; table++) {
+        size_t       at[M];
         double       X[M * D], Z[M * D], K[M * M], y[M], spare[M], jitter;
         struct arena arena;
         for (size_t i = 0; i < M * D; i++) {
+            at[i / D] = i / D;
             X[i] = 8 * rng_uniform(&rng);
             Z[i] = X[i] + 0.8 * rng_normal(&rng);
         }
@@ -158,6 +187,7 @@ static void test_fit(void)
                                     .n = M,
                                     .columns = D,
                                     .X = Z,
+                                    .rows = at,
                                     .y = y,
                                     .length_scale = 3,
                                     .variance = 1,

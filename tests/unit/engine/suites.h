@@ -39,6 +39,7 @@
     X(sampler)           \
     X(release)           \
     X(quadtree)          \
+    X(denoise)           \
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \

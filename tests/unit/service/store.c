@@ -727,13 +727,14 @@ static void test_integers_become_rows_on_the_lattice(void)
                                        .radius = 3};
     CU_ASSERT_EQUAL_FATAL(mechanism_plan(&release.mechanism, &world->err), STATUS_OK);
     struct candidates_status status;
-    struct loaded            loaded = {study.id, study.spec, {0, 0}, &world->arena};
+    struct loaded            loaded = {study.id, study.spec, {.dims = 0}, &world->arena};
     CU_ASSERT_EQUAL_FATAL(upload_release(world, &study, &release, indices, &status), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(db_read(world->app->db, load_rows, &loaded, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(release.mechanism.gamma, 0x1p-9);
     for (int i = 0; i < WORLD_ROWS * WORLD_COLUMNS; i++)
         CU_ASSERT_EQUAL(loaded.spec.space.rows[i], indices[i] / 512.0);
     CU_ASSERT(loaded.noise.variance == release.mechanism.variance && loaded.noise.dims == WORLD_COLUMNS);
+    CU_ASSERT(loaded.noise.bound == 25 && loaded.noise.shape == 0 && loaded.noise.denoise == 1);
     CU_ASSERT_PTR_NULL(loaded.spec.space.row_variances);
     world_end(world);
 }
@@ -763,12 +764,12 @@ static void test_leaves_become_rows(void)
             CU_ASSERT_EQUAL(strncmp(world->err.text, "T1:", 3), 0);
             continue;
         }
-        struct loaded loaded = {study.id, study.spec, {0, 0}, &world->arena};
+        struct loaded loaded = {study.id, study.spec, {.dims = 0}, &world->arena};
         CU_ASSERT_EQUAL_FATAL(db_read(world->app->db, load_rows, &loaded, &world->err), STATUS_OK);
         CU_ASSERT(loaded.spec.space.rows[0] == -12.5 && isnan(loaded.noise.variance));
         CU_ASSERT_EQUAL(loaded.spec.space.rows[WORLD_ROWS * WORLD_COLUMNS - 1], 18.75);
         CHECK_NEAR(loaded.spec.space.row_variances[0], 25.0 * 25 / 12, 1e-12);
-        CHECK_NEAR(loaded.spec.space.row_variances[WORLD_ROWS - 1], 12.5 * 12.5 / 12, 1e-12);
+        CHECK_NEAR(loaded.spec.space.row_variances[WORLD_ROWS * WORLD_COLUMNS - 1], 12.5 * 12.5 / 12, 1e-12);
     }
     world_end(world);
 }
