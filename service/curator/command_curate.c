@@ -210,21 +210,22 @@ static void begin_answer(struct curator *c)
 
 static enum status wait_answer(const struct curator *c, struct error *err)
 {
-    if (c->options->answer_every > 0)
-        process_sleep_until(c->due_ms);
+    if (c->options->answer_every == 0)
+        return STATUS_OK;
+    process_sleep_until(c->due_ms);
     return process_check_stopped(err);
 }
 
 /* Once a row fails it is answered for good, so that a command which is wrong, and not its rows, must be known before.
  * Rows are tried that nobody asked for: what they do says nothing of the one that is asked for.  The first that can be
  * measured is answered, if ever it is asked for. */
-static enum status try_command(struct curator *c, struct error *err)
+static enum status try_command(struct curator *c, size_t asked, struct error *err)
 {
     size_t tries = 0;
     double value = 0, told = 0;
     c->due_ms = process_clock_ms() + c->options->answer_every * 1000 * FAILURES_MAX; // however many fail
     for (size_t k = 0; k < c->secret.len && tries < FAILURES_MAX && !c->is_tried; k++) {
-        if (!has_row(c, k) || outcomes_find(&c->outcomes, k, &told))
+        if (k == asked || !has_row(c, k) || outcomes_find(&c->outcomes, k, &told))
             continue;
         tries++;
         TRY(measure(c, k, &value, err));
@@ -251,9 +252,7 @@ static enum status find_private(struct curator *c, size_t candidate, double *val
     if (outcomes_find(&c->outcomes, candidate, value))
         return STATUS_OK;
     if (!c->is_tried)
-        TRY(try_command(c, err));
-    if (outcomes_find(&c->outcomes, candidate, value))
-        return STATUS_OK;
+        TRY(try_command(c, candidate, err));
     if (has_row(c, candidate))
         TRY(measure(c, candidate, &measured, err));
     if (!isnan(measured))
@@ -404,6 +403,20 @@ static enum status open_outcomes(struct curator *c, struct error *err)
     return STATUS_OK;
 }
 
+/* That a row cannot be passed on would end the run when it is asked for, and so be told. */
+static enum status check_rows(const struct curator *c, struct error *err)
+{
+    for (size_t k = 0; k < c->secret.len && c->manifest.has_outcomes; k++) {
+        char *json = NULL;
+        if (!has_row(c, k))
+            continue;
+        enum status status = row_json(&c->table, c->secret.rows[k], &json, err);
+        free(json);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
 /* Everything that can be wrong on this side is found before the server is asked. */
 static enum status prepare(struct curator *c, struct error *err)
 {
@@ -413,6 +426,7 @@ static enum status prepare(struct curator *c, struct error *err)
     TRY(secret_read(c->options->secret, &c->secret, err));
     TRY(check_data(c, err));
     TRY(check_release(c, err));
+    TRY(check_rows(c, err));
     TRY(open_journals(c, !c->options->best, err));
     TRY(open_outcomes(c, err));
     snprintf(c->worker, sizeof c->worker, "curator-%s", c->secret.id);
