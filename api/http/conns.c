@@ -1,6 +1,7 @@
 /* See conns.h. */
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "api/http/conns.h"
+#include "service/base/clock.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -71,9 +72,7 @@ static void *watch(void *arg)
     struct conns *conns = arg;
     pthread_mutex_lock(&conns->lock);
     while (!conns->stopping) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += TICK_MS / 1000;
+        const struct timespec until = clock_after_ms(TICK_MS);
         (void)pthread_cond_timedwait(&conns->stop, &conns->lock, &until);
         reap(conns, conns->now_ms());
         look_after(conns);
@@ -85,11 +84,7 @@ static void *watch(void *arg)
 
 static void init_locks(struct conns *conns)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&conns->stop, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&conns->stop);
     pthread_mutex_init(&conns->lock, NULL);
 }
 

@@ -3,18 +3,16 @@
 
 #include "api/core/gate.h"
 #include "api/core/route.h"
+#include "service/base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ARENA_LIMIT_BYTES = 512 << 20, LARGE_BYTES = 4 << 20 };
 
 int64_t request_now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return clock_us(CLOCK_MONOTONIC);
 }
 
 void request_set_deadline(struct request *request, int64_t deadline_ms)

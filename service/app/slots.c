@@ -3,11 +3,11 @@
  * smallest is let in first, the older of two that are equal.
  * Invariant: nobody waits while a slot is free. */
 #include "service/app/slots.h"
+#include "service/base/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { LOOK_MS = 100 }; // how often who waits looks whether somebody still waits for it
 
@@ -31,11 +31,7 @@ struct slots *slots_new(size_t count)
     struct slots *slots = calloc(1, sizeof *slots);
     if (slots == NULL)
         return NULL;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&slots->moved, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&slots->moved);
     pthread_mutex_init(&slots->lock, NULL);
     slots->free = count;
     return slots;
@@ -90,11 +86,7 @@ static void let_in(struct slots *slots)
 
 static void wait_a_moment(struct slots *slots)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = clock_after_ms(LOOK_MS);
     (void)pthread_cond_timedwait(&slots->moved, &slots->lock, &until);
 }
 

@@ -1,5 +1,6 @@
 /* See process.h.  The flag below is the one thing a signal handler may touch, hence the only variable of its kind. */
 #include "service/cli/process.h"
+#include "service/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +24,9 @@ static void request_stop(int number)
     stop_requested = 1;
 }
 
-void process_watch_signals(void)
+void process_on_stop(void (*handler)(int number), int flags)
 {
-    struct sigaction action = {.sa_handler = request_stop}, hangup;
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, hangup;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -33,6 +34,11 @@ void process_watch_signals(void)
         sigaction(SIGHUP, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
+}
+
+void process_watch_signals(void)
+{
+    process_on_stop(request_stop, 0);
 }
 
 bool process_is_stopped(void)
@@ -55,15 +61,13 @@ void process_sleep_ms(long milliseconds)
 
 int64_t process_clock_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return clock_ms(CLOCK_MONOTONIC);
 }
 
-void process_sleep_until(int64_t clock_ms)
+void process_sleep_until(int64_t until_ms)
 {
     int64_t left = 0;
-    while (!process_is_stopped() && (left = clock_ms - process_clock_ms()) > 0)
+    while (!process_is_stopped() && (left = until_ms - process_clock_ms()) > 0)
         process_sleep_ms(left < 1000 ? (long)left : 1000);
 }
 

@@ -36,8 +36,11 @@ enum { PROCESS_LATE = -1 };
 /* Errors: only when it cannot be started. */
 MUST_CHECK enum status process_run_shell(struct process_shell *shell, struct error *err);
 
-/* From now on SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP only set the flag that process_is_stopped reads,
- * and SIGPIPE is ignored; system calls are interrupted.  Children start with the defaults. */
+/* The handler gets SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP; SIGPIPE is ignored.  flags: of sigaction. */
+void process_on_stop(void (*handler)(int number), int flags);
+
+/* From now on they only set the flag that process_is_stopped reads; system calls are interrupted.  Children start with
+ * the defaults. */
 void process_watch_signals(void);
 bool process_is_stopped(void);
 /* BUSY "interrupted" when process_is_stopped. */
@@ -45,7 +48,7 @@ MUST_CHECK enum status process_check_stopped(struct error *err);
 /* Sleeps, but not past a signal. */
 void process_sleep_ms(long milliseconds);
 /* Until then, or until process_is_stopped. */
-void process_sleep_until(int64_t clock_ms);
+void process_sleep_until(int64_t until_ms);
 /* Of a clock that nobody sets. */
 int64_t process_clock_ms(void);
 

@@ -4,6 +4,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/slots.h"
 #include "service/app/study_cache.h"
+#include "service/base/clock.h"
 #include "service/base/log.h"
 #include "service/store/spec_cache.h"
 #include "service/study/operation.h"
@@ -12,17 +13,9 @@
 #include "service/app/token.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* Besides those whose models read the log: more than go at once through studies from end to end. */
 enum { READERS = 8 };
-
-static int64_t clock_ms(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int64_t now_ms(void)
 {

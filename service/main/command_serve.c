@@ -6,6 +6,7 @@
 #include "service/cli/client.h"
 #include "service/codec/codec.h"
 #include "service/cli/command.h"
+#include "service/cli/process.h"
 #include "service/base/log.h"
 #include "service/main/app_open.h"
 #include "service/study/operation.h"
@@ -79,20 +80,6 @@ static void request_stop(int number)
         _exit(128 + number);
     sem_post(&stop);
     errno = saved;
-}
-
-/* nohup has a hang-up ignored, and that stays. */
-static void watch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART}, hangup;
-    sem_init(&stop, 0, 0);
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &action, NULL);
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
 }
 
 /* "127.0.0.1:8080", "[::1]:8080", "localhost:0" -> host and port. */
@@ -235,7 +222,8 @@ static enum status serve(const struct serve_options *options, struct error *err)
     struct app    *app = NULL;
     int            local_fd = -1;
     TRY(read_network(options, &network, err));
-    watch_signals();
+    sem_init(&stop, 0, 0);
+    process_on_stop(request_stop, SA_RESTART);
     limit_process(options);
     TRY(app_open(&(struct app_options){.folder = options->data,
                                        .synchronous = options->synchronous,

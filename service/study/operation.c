@@ -8,6 +8,7 @@
 #include "service/base/random.h"
 #include "service/store/rows.h"
 #include "service/base/workers.h"
+#include "service/base/clock.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -58,11 +59,7 @@ struct operations *operations_new(void)
     struct operations *operations = calloc(1, sizeof *operations);
     if (operations == NULL)
         return NULL;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&operations->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    clock_cond_init(&operations->changed);
     pthread_mutex_init(&operations->lock, NULL);
     return operations;
 }
@@ -388,12 +385,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
 /* Until the job is over, the time is up, or the service stops. */
 static void wait_for(struct operations *operations, const struct job *job, int64_t wait_ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += wait_ms / 1000;
-    until.tv_nsec += wait_ms % 1000 * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = clock_after_ms(wait_ms);
     if (operations->watched == OPERATIONS_WATCHED_MAX)
         return;
     operations->watched++;

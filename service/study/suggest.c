@@ -14,10 +14,10 @@
 #include "service/app/steady.h"
 #include "service/study/suggest.h"
 #include "service/study/visits.h"
+#include "service/base/clock.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 struct plan {
     struct task                   task;
@@ -238,11 +238,9 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     return spec->policy->tell(plan->live->session, &event, err);
 }
 
-static double clock_ms(void)
+static double now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+    return 1e-3 * (double)clock_us(CLOCK_MONOTONIC);
 }
 
 /* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
@@ -274,12 +272,12 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
                             .late_arg = plan,
                             .deadline_ms = time_left(plan),
                             .diagnostics = &diagnostics,
-                            .clock_ms = clock_ms};
-    double           start = clock_ms();
+                            .clock_ms = now_ms};
+    double           start = now_ms();
     TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
     if (proposal->fallback != NULL)
         atomic_fetch_add(&plan->task.app->counters.fallbacks, 1);
-    return keep_proposal(plan, proposal, clock_ms() - start, &diagnostics, err);
+    return keep_proposal(plan, proposal, now_ms() - start, &diagnostics, err);
 }
 
 /* In a slot, which is given back after each proposal: many of them keep nobody else waiting for longer than one.
