@@ -27,11 +27,11 @@ static enum status fail(const char *path, struct error *err)
     return error_set(err, status, "file", "", "%.150s: %s", path, strerror(errno));
 }
 
-/* The whole lines, NUL behind; the caller frees *text.  A torn one is taken off the file when it is ours to write. */
-static enum status read_lines(struct append_file *file, bool may_write, char **text, struct error *err)
+/* The whole lines; the caller frees *text.  A torn one is taken off the file when it is ours to write. */
+static enum status read_lines(struct append_file *file, bool may_write, char **text, size_t *kept, struct error *err)
 {
     off_t   end = lseek(file->fd, 0, SEEK_END);
-    size_t  length = 0, kept;
+    size_t  length = 0;
     ssize_t got = 1;
     if (end < 0 || end > FILE_MAX_BYTES)
         return error_set(err, STATUS_INVALID, "file", "", "%.150s: too large or unreadable", file->path);
@@ -44,21 +44,24 @@ static enum status read_lines(struct append_file *file, bool may_write, char **t
     }
     if (got < 0)
         return fail(file->path, err);
-    for (kept = length; kept > 0 && (*text)[kept - 1] != '\n';)
-        kept--;
-    (*text)[kept] = '\0';
-    file->is_new = kept == 0;
-    return kept < length && may_write && ftruncate(file->fd, (off_t)kept) != 0 ? fail(file->path, err) : STATUS_OK;
+    for (*kept = length; *kept > 0 && (*text)[*kept - 1] != '\n';)
+        --*kept;
+    file->is_new = *kept == 0;
+    return *kept < length && may_write && ftruncate(file->fd, (off_t)*kept) != 0 ? fail(file->path, err) : STATUS_OK;
 }
 
+/* A line with a NUL in it, which a power loss can leave, is nobody's, and hides none of those behind it. */
 static enum status take_lines(const struct append_file *file, const struct append_reader *reader, char *text,
-                              struct error *err)
+                              size_t length, struct error *err)
 {
     size_t number = 0;
     char  *newline = NULL;
-    for (char *line = text; (newline = strchr(line, '\n')) != NULL; line = newline + 1) {
+    for (char *line = text; line < text + length; line = newline + 1) {
+        newline = memchr(line, '\n', (size_t)(text + length - line));
         *newline = '\0';
-        enum status status = reader->take(reader->arg, line, ++number, err);
+        bool        is_text = strlen(line) == (size_t)(newline - line);
+        enum status status = is_text ? reader->take(reader->arg, line, number + 1, err) : STATUS_CONFLICT;
+        number++;
         if (status == STATUS_CONFLICT)
             return error_set(err, status, reader->code, "", "line %zu of %.80s %s", number, file->path,
                              reader->complaint);
@@ -73,14 +76,15 @@ static enum status open_file(struct append_file *file, bool may_create, const st
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int          flags = may_create ? O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC : O_RDONLY | O_CLOEXEC;
     char        *text = NULL;
+    size_t       length = 0;
     file->fd = open(file->path, flags | O_NOFOLLOW, 0600); // a link may lead anywhere, or nowhere yet
     if (file->fd < 0)
         return fail(file->path, err);
     if (may_create && fcntl(file->fd, F_SETLK, &lock) != 0)
         return error_set(err, STATUS_BUSY, "locked", "", "%.150s is used by another process", file->path);
-    enum status status = read_lines(file, may_create, &text, err);
+    enum status status = read_lines(file, may_create, &text, &length, err);
     if (status == STATUS_OK)
-        status = take_lines(file, reader, text, err);
+        status = take_lines(file, reader, text, length, err);
     free(text);
     // Perhaps just made: nobody may write a line, and act on it, in a file whose name a power loss takes away.
     return status == STATUS_OK && file->is_new && may_create ? file_sync_folder_of(file->path, err) : status;

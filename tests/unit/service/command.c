@@ -358,6 +358,12 @@ static void test_journal(void)
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, path));
         journal_close(&journal);
     }
+    /* zeros in the middle, as a power loss can leave them: what is behind them is not forgotten in silence */
+    static const char holed[] = "gnomon-journal-2 0123456789abcdef std_a\n3 0.5\n\0\0\0\0 2.5\n4 7.5\n";
+    write_text(path, holed, sizeof holed - 1);
+    CU_ASSERT_EQUAL(journal_open(&of, true, &journal, &err), STATUS_CONFLICT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "line 3"));
+    journal_close(&journal);
     folder_end(&folder, (const char *const[]){"j", NULL});
 }
 
