@@ -18,9 +18,9 @@ enum {
     BATCH_MAX = 512,
     QUEUE_MAX = 4096,
     READERS_MAX = 64,
-    IDLE_S = 1,
-    QUIET_S = 60,
-    TELL_S = 60,
+    IDLE_SECONDS = 1,
+    QUIET_SECONDS = 60,
+    TELL_SECONDS = 60,
     UPKEEP_JOBS = 500,
     JOURNAL_BYTES = 4 << 20
 };
@@ -149,7 +149,7 @@ static struct job *take_batch(struct db *db)
 static void tell(struct db *db, struct telling *told, const char *what, const struct error *why)
 {
     double now = seconds();
-    if (why == NULL ? !told->is_bad : told->at > 0 && now - told->at < TELL_S)
+    if (why == NULL ? !told->is_bad : told->at > 0 && now - told->at < TELL_SECONDS)
         return;
     told->is_bad = why != NULL;
     if (why != NULL)
@@ -192,7 +192,8 @@ static bool is_journal_open(const struct db *db)
 /* Of a long journal after each commit, as far as readers let it; where that fails, once a second is enough. */
 static bool is_checkpoint_due(const struct db *db)
 {
-    return db->journal_bytes >= JOURNAL_BYTES && (!db->stats.is_failing || seconds() - db->checkpoint_at >= IDLE_S);
+    return db->journal_bytes >= JOURNAL_BYTES &&
+           (!db->stats.is_failing || seconds() - db->checkpoint_at >= IDLE_SECONDS);
 }
 
 static enum status upkeep_once(struct db *db, db_upkeep_fn fn, void *arg, bool was_busy, bool *more, struct error *err)
@@ -228,7 +229,7 @@ static void keep_up(struct db *db)
 
 static bool is_upkeep_due(const struct db *db)
 {
-    return db->upkeep_jobs >= UPKEEP_JOBS || (db->upkeep_jobs > 0 && seconds() - db->upkeep_at >= IDLE_S);
+    return db->upkeep_jobs >= UPKEEP_JOBS || (db->upkeep_jobs > 0 && seconds() - db->upkeep_at >= IDLE_SECONDS);
 }
 
 /* Waits for work; false: stopping and nothing is left.  An idle second is used for upkeep and to shorten the journal. */
@@ -237,7 +238,7 @@ static bool wait_for_work(struct db *db)
     while (db->first == NULL && !db->stopping) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += is_journal_open(db) || db->upkeep_jobs > 0 ? IDLE_S : QUIET_S;
+        until.tv_sec += is_journal_open(db) || db->upkeep_jobs > 0 ? IDLE_SECONDS : QUIET_SECONDS;
         if (!db->upkeep_more && pthread_cond_timedwait(&db->work, &db->mutex, &until) != ETIMEDOUT)
             continue;
         if (db->first == NULL)

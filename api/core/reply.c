@@ -153,7 +153,7 @@ enum status reply_result(struct call *call, struct error *err)
         call->reply = (struct reply){.http = first->http_status,
                                      .location = first->location,
                                      .etag = first->etag,
-                                     .retry_after_seconds = first->http_status == 202 ? REPLY_POLL_S : 0,
+                                     .retry_after_seconds = first->http_status == 202 ? REPLY_POLL_SECONDS : 0,
                                      .replayed = true};
         reply_text(call, "application/json", first->body, strlen(first->body));
         return STATUS_OK;

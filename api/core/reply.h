@@ -4,7 +4,7 @@
 
 #include "api/core/call.h"
 
-enum { REPLY_POLL_S = 1 }; /* when an operation that was begun is worth a look */
+enum { REPLY_POLL_SECONDS = 1 }; /* when an operation that was begun is worth a look */
 
 /* The HTTP status of an error: by its code where HTTP itself says so, otherwise by its status. */
 int reply_http(const struct error *error);

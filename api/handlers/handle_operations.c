@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { WAIT_MAX_S = 60 };
+enum { WAIT_MAX_SECONDS = 60 };
 
 static json_t *trials_json(const struct call *call, const struct operation *operation)
 {
@@ -58,10 +58,10 @@ static int64_t preferred_wait_ms(const char *prefer)
             wait_ms = wait_ms < 0 ? 0 : wait_ms;
         if (length > strlen("wait=") && strncasecmp(prefer, "wait=", 5) == 0 &&
             strspn(prefer + 5, "0123456789") == length - 5)
-            wait_ms = length > 5 + 4 ? WAIT_MAX_S * 1000 : strtol(prefer + 5, NULL, 10) * 1000;
+            wait_ms = length > 5 + 4 ? WAIT_MAX_SECONDS * 1000 : strtol(prefer + 5, NULL, 10) * 1000;
         prefer += strcspn(prefer, ",");
     }
-    return wait_ms > WAIT_MAX_S * 1000 ? WAIT_MAX_S * 1000 : wait_ms;
+    return wait_ms > WAIT_MAX_SECONDS * 1000 ? WAIT_MAX_SECONDS * 1000 : wait_ms;
 }
 
 enum status handle_suggest_behind(struct call *call, const struct suggest_request *request, bool *taken,
@@ -79,7 +79,7 @@ enum status handle_suggest_behind(struct call *call, const struct suggest_reques
     bool is_done = operation->state == OPERATION_SUCCEEDED;
     call->reply.http = is_done ? 200 : 202;
     call->reply.location = NULL; // of the 202 that was kept for a repeat
-    call->reply.retry_after_seconds = is_done ? 0 : REPLY_POLL_S;
+    call->reply.retry_after_seconds = is_done ? 0 : REPLY_POLL_SECONDS;
     call->render = is_done ? render_trials : render_operation;
     return STATUS_OK;
 }

@@ -18,7 +18,7 @@
 enum {
     LISTENERS = 3,
     MEMORY_PER_CONNECTION = 32 << 10,
-    INACTIVITY_S = 15,
+    INACTIVITY_SECONDS = 15,
     BACKLOG = 512,
     THREADS = 2,
     POLL_MS = 5,
@@ -145,7 +145,7 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
         {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)on_message, listener}, /* first, so that it hears of the others */
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_PER_CONNECTION, NULL},
-        {MHD_OPTION_CONNECTION_TIMEOUT, INACTIVITY_S, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, INACTIVITY_SECONDS, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, is_main ? (intptr_t)server->options.connections : 64, NULL},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)request_begin, listener},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)request_end, listener},

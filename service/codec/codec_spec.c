@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { NAME_MAX_CHARACTERS = 128, LEASE_MAX_S = 604800, LEASE_DEFAULT_S = 3600 };
+enum { NAME_MAX_CHARACTERS = 128, LEASE_MAX_SECONDS = 604800, LEASE_DEFAULT_SECONDS = 3600 };
 static const double seed_max = 9007199254740991.0; /* 2^53 - 1 */
 
 static const char *const goal_names[] = {
@@ -412,7 +412,7 @@ const struct member codec_spec_members[] = {
     {AT(spec_form, stopping), .nullable = true, .read = codec_read_kept, .write = write_stopping},
     {AS(spec_form, spec, "stop_when"), .nullable = true, .read = read_stop, .write = write_stop},
     {AS(spec_form, spec.seed, "seed"), .read = codec_read_integer, .min = 0, .max = seed_max},
-    {AS(spec_form, spec.lease_ms, "lease_seconds"), .read = read_lease, .min = 1, .max = LEASE_MAX_S,
+    {AS(spec_form, spec.lease_ms, "lease_seconds"), .read = read_lease, .min = 1, .max = LEASE_MAX_SECONDS,
      .write = write_lease},
     {AS(spec_form, spec.is_shareable, "shareable"), .read = codec_read_bool},
     {.name = NULL},
@@ -425,7 +425,7 @@ enum status codec_spec(const json_t *members, uint64_t default_seed, struct aren
     struct spec_form form = {.spec = {.better_than = NAN,
                                       .is_shareable = true,
                                       .seed = default_seed,
-                                      .lease_ms = LEASE_DEFAULT_S * INT64_C(1000)}};
+                                      .lease_ms = LEASE_DEFAULT_SECONDS * INT64_C(1000)}};
     TRY(codec_read_object(&in, codec_spec_members, members, "", &form));
     TRY(read_algorithm(&in, form.algorithm, &form.spec));
     TRY(codec_stopping(&in, form.stopping, &form.spec));

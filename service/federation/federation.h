@@ -148,9 +148,6 @@ MUST_CHECK enum status federation_rounds(struct app *app, struct caller *caller,
 
 /* Is the open round to be closed now? */
 bool federation_is_due(const struct federation *federation, int64_t steady_now_ms);
-/* Closes it, in the caller's transaction: ledger, broadcast, messages, next round or the end. */
-MUST_CHECK enum status federation_close_round(struct db_conn *conn, struct app *app, struct federation *federation,
-                                              struct arena *arena, struct error *err);
 /* For the metrics, once that is durable. */
 void federation_count_round(struct app *app, const struct federation *federation);
 /* What the first so many broadcasts cost together; 0 for none. */

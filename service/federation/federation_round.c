@@ -192,8 +192,9 @@ static enum status go_on(struct closing *closing, struct error *err)
                                 &(struct federation_by){.actor = closer, .at_ms = closing->now_ms}, err);
 }
 
-enum status federation_close_round(struct db_conn *conn, struct app *app, struct federation *federation,
-                                   struct arena *arena, struct error *err)
+/* In the caller's transaction: ledger, broadcast, messages, next round or the end. */
+static enum status close_round(struct db_conn *conn, struct app *app, struct federation *federation,
+                               struct arena *arena, struct error *err)
 {
     struct closing    closing = {.conn = conn, .federation = federation, .arena = arena, .now_ms = app->now_ms()};
     struct arena_mark mark = arena_mark(arena);
@@ -298,7 +299,7 @@ enum status federation_take(struct db_conn *conn, const struct federation_delive
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_RECEIVED,
                 BIND(TEXT(federation->id), INT(federation->received), INT(federation->deadline_ms), INT(now_ms))));
     out->is_closed = federation->received >= federation->spec.seats;
-    return out->is_closed ? federation_close_round(conn, app, federation, delivery->arena, err) : STATUS_OK;
+    return out->is_closed ? close_round(conn, app, federation, delivery->arena, err) : STATUS_OK;
 }
 
 struct work {
@@ -328,7 +329,7 @@ static enum status close_due(struct db_conn *conn, void *arg, struct error *err)
     work->is_closed = federation_is_due(work->federation, steady_ms(work->app));
     if (!work->is_closed)
         return STATUS_OK;
-    return federation_close_round(conn, work->app, work->federation, work->caller->arena, err);
+    return close_round(conn, work->app, work->federation, work->caller->arena, err);
 }
 
 enum status federation_find(struct app *app, struct caller *caller, const char *id, struct federation *out,

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ACT_MAX_S = 5, REPLAY_MAX_S = 60 };
+enum { ACT_MAX_SECONDS = 5, REPLAY_MAX_SECONDS = 60 };
 
 /* A token of scope agent that speaks for nobody sees no game at all. */
 static enum status check_visible(const struct caller *caller, const char *id, struct error *err)
@@ -132,8 +132,8 @@ static enum status try_open(struct app *app, struct game_spec *spec, size_t *byt
 static bool fits(const struct app *app, const struct game_problem *problem, size_t bytes, size_t rounds)
 {
     double free_bytes = 0.9375 * (double)app->options.session_bytes - (double)bytes;
-    return game_rounds_bytes(problem, rounds) <= free_bytes && game_act_seconds(problem, rounds) <= ACT_MAX_S &&
-           game_tell_seconds(problem, rounds) <= REPLAY_MAX_S;
+    return game_rounds_bytes(problem, rounds) <= free_bytes && game_act_seconds(problem, rounds) <= ACT_MAX_SECONDS &&
+           game_tell_seconds(problem, rounds) <= REPLAY_MAX_SECONDS;
 }
 
 static enum status check_size(struct app *app, const struct game_new *new, struct error *err)

@@ -15,7 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ATTEMPTS = 50, ATTEMPTS_WITHOUT_STORE = 20, ATTEMPT_PAUSE_MS = 100, ARENA_BYTES = 64 << 20, DAY_S = 86400 };
+enum {
+    ATTEMPTS = 50,
+    ATTEMPTS_WITHOUT_STORE = 20,
+    ATTEMPT_PAUSE_MS = 100,
+    ARENA_BYTES = 64 << 20,
+    DAY_SECONDS = 86400
+};
 
 struct token_options {
     const char *data, *name, *scope, *resource;
@@ -56,7 +62,8 @@ static enum status create_remote(struct client *client, const struct token_optio
     if (options->resource != NULL)
         json_object_set_new(body, "resource", json_string(options->resource));
     json_object_set_new(body, "expires_in_seconds",
-                        options->expires_in_days > 0 ? json_integer(options->expires_in_days * DAY_S) : json_null());
+                        options->expires_in_days > 0 ? json_integer(options->expires_in_days * DAY_SECONDS)
+                                                     : json_null());
     TRY(client_json(client, "POST", "/v1/tokens", body, &reply, err));
     int failure = json_unpack(reply, "{s:s}", "token", &secret);
     if (failure == 0)
@@ -121,7 +128,7 @@ static enum status create_local(struct app *app, struct caller *caller, const st
                      &(struct token_new){.name = options->name,
                                          .scope = scope_find(options->scope),
                                          .resource = options->resource,
-                                         .expires_in_ms = options->expires_in_days * DAY_S * 1000},
+                                         .expires_in_ms = options->expires_in_days * DAY_SECONDS * 1000},
                      &token, err));
     puts(token.secret);
     return STATUS_OK;

@@ -39,7 +39,7 @@ struct plan {
 };
 
 /* A worker that waits for something that nobody can date asks again after this. */
-enum { ASK_AGAIN_S = 30, ASK_AGAIN_MAX_S = 60 };
+enum { ASK_AGAIN_SECONDS = 30, ASK_AGAIN_MAX_SECONDS = 60 };
 
 enum status trial_may_be_given(const struct study *study, struct error *err)
 {
@@ -47,7 +47,7 @@ enum status trial_may_be_given(const struct study *study, struct error *err)
         return STATUS_OK;
     enum status status = study_refuse(study, err);
     if (study->state != STUDY_COMPLETED && err != NULL)
-        err->retry_after_seconds = ASK_AGAIN_S;
+        err->retry_after_seconds = ASK_AGAIN_SECONDS;
     return status;
 }
 
@@ -355,7 +355,9 @@ static enum status all_handed_out(struct db_conn *conn, const struct plan *plan,
                     (long long)plan->task.study.trials[TRIAL_RUNNING], (long long)trial);
     if (err != NULL) {
         int64_t seconds = (ends - plan->steady_ms + 999) / 1000;
-        err->retry_after_seconds = seconds < 1 ? 1 : seconds > ASK_AGAIN_MAX_S ? ASK_AGAIN_MAX_S : (int)seconds;
+        err->retry_after_seconds = seconds < 1                       ? 1
+                                   : seconds > ASK_AGAIN_MAX_SECONDS ? ASK_AGAIN_MAX_SECONDS
+                                                                     : (int)seconds;
         err->lease_ends_ms = ends + steady_shift_ms(plan->task.app);
     }
     return STATUS_CONFLICT;
