@@ -1,6 +1,6 @@
-/* Games: create, find, list, complete, delete; the agents' actions and reports.  A round is open until every agent's
- * action is reported and every payoff is known; what is reported of an open round is shown to nobody.
- * The model is a session in the cache of sessions, a cache of (specification, reported rounds). */
+/* Games: create, find, list, complete, delete; the agents' actions and observations.  A round is open until every agent's
+ * action is known and every payoff; what is known of an open round is shown to nobody.
+ * The model is a session in the cache of sessions, a cache of (specification, complete rounds). */
 #ifndef GNOMON_SERVICE_GAME_GAMES_H
 #define GNOMON_SERVICE_GAME_GAMES_H
 
@@ -64,7 +64,7 @@ struct game_observed {
     bool                    is_duplicate, is_closed;
     struct game_play        plays[GAME_AGENTS_MAX];
 };
-/* CONFLICT "round_observed" when the same was reported with other numbers, "round_not_open"; INVALID
+/* CONFLICT "round_observed" when the same was observed with other numbers, "round_not_open"; INVALID
  * "payoffs_differ", "payoffs_do_not_add_up", "missing_member". */
 MUST_CHECK enum status games_observe(struct app *app, struct caller *caller, const char *id,
                                      const struct game_observation *observation, struct game_observed *out,

@@ -1,4 +1,4 @@
-/* What is played: suggestions, reports, rounds.
+/* What is played: suggestions, observations, rounds.
  * Invariants: a round's plays are complete exactly when its number is at most the game's rounds; a play never changes,
  * but for a payoff that was not known; the session was told the rounds up to live->seq. */
 #include "service/app/app_transact.h"
@@ -207,15 +207,15 @@ static bool same_payoff(const struct game_spec *spec, double x, double y)
     return fabs(x - y) <= slack;
 }
 
-/* Puts what is reported into what is known.  *news: something was not known. */
+/* Puts what is observed into what is known.  *news: something was not known. */
 static enum status merge(const struct observing *work, size_t a, struct game_play *known, bool *news, struct error *err)
 {
     const struct game_play *play = &work->observation->plays[a];
     const char             *name = work->game.spec->names[a];
     if (play->is_in && known->is_in && !same_action(work->game.spec, a, play, known))
-        return error_set(err, STATUS_CONFLICT, "round_observed", "", "%s is reported with another action", name);
+        return error_set(err, STATUS_CONFLICT, "round_observed", "", "%s was observed with another action", name);
     if (!isnan(play->payoff) && !isnan(known->payoff) && !same_payoff(work->game.spec, play->payoff, known->payoff))
-        return error_set(err, STATUS_CONFLICT, "round_observed", "", "%s is reported with another payoff", name);
+        return error_set(err, STATUS_CONFLICT, "round_observed", "", "%s was observed with another payoff", name);
     if (play->is_in && !known->is_in) {
         double payoff = known->payoff;
         *known = *play;
@@ -264,7 +264,7 @@ static enum status infer(const struct observing *work, struct game_play *plays, 
     return STATUS_OK;
 }
 
-/* Who has reported an action and will not be heard again must have left a payoff. */
+/* Who has given an action and will not be heard again must have left a payoff. */
 static enum status check_payoffs(const struct observing *work, const struct game_play *plays, bool *is_closed,
                                  struct error *err)
 {
@@ -337,7 +337,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     return games_save(conn, game, is_closed ? "game.round" : "game.observed", work->caller, work->now_ms, err);
 }
 
-/* An agent's token reports what the agent did. */
+/* An agent's token is for what the agent did. */
 static enum status check_observation(const struct observing *work, struct error *err)
 {
     const struct game_spec *spec = work->game.spec;
@@ -364,7 +364,7 @@ enum status games_observe(struct app *app, struct caller *caller, const char *id
 
 /* ---- rounds ---- */
 
-/* Everything that was reported with running means; the page is cut out of it. */
+/* Everything that was observed with running means; the page is cut out of it. */
 static void fill_rounds(const struct game_row *game, const struct game_play *plays, double *const *regrets,
                         struct game_round *out)
 {
