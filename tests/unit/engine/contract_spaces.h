@@ -92,6 +92,10 @@ static const struct param prior_params[] = {
      .values = widths,
      .prior = {PRIOR_BETA, 0.5, 0.75}},
 };
+static const struct param angle_params[] = {
+    PARAM("degrees", DOUBLE, LINEAR, 0, 360, 0),
+    PARAM("radians", DOUBLE, LINEAR, -3.14159265358979, 3.14159265358979, 0),
+};
 static double              candidate_rows[ROWS * COLUMNS];
 static const struct latent latents[] = {{2, 2}, {1, 2}, {1, 1}};
 static double              candidate_rows[ROWS * COLUMNS];
@@ -138,6 +142,7 @@ static struct space spaces[] = {
      .constraints = at_least_5,
      .constraints_len = 1},
     {.kind = SPACE_PARAMETERS, .params = prior_params, .params_len = 4},
+    {.kind = SPACE_PARAMETERS, .params = angle_params, .params_len = 2},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
     {.kind = SPACE_IMAGE, .height = 2, .width = 2, .channels = 1, .bound = 0.375, .latents = latents, .latents_len = 3},
     {.kind = SPACE_GRAPH, .graph = &prior_graph},

@@ -122,16 +122,16 @@ static void run_in(struct world *w, void (*test)(struct world *), const struct o
                option == NULL ? "" : option->choices[k]);
 }
 
-/* Choices are tried over the first space of each kind; those of the algorithms that learn from earlier studies, which
- * share most of what they do, over candidates only. */
-static bool tries_choices(const struct policy *policy, size_t space)
+/* Choice k of an option is tried over the first space of each kind that it is for; those of the algorithms that learn from
+ * earlier studies, which share most of what they do, over candidates only. */
+static bool tries_choice(struct world *w, const struct policy *policy, size_t space, int option, int k)
 {
-    size_t first = 0;
     if (policy->read_transfer != NULL && spaces[space].kind != SPACE_CANDIDATES)
         return false;
-    while (spaces[first].kind != spaces[space].kind)
-        first++;
-    return first == space;
+    for (size_t first = 0; first < space; first++)
+        if (spaces[first].kind == spaces[space].kind && world_init(w, policy, first, option, k, 1))
+            return false;
+    return world_init(w, policy, space, option, k, 1);
 }
 
 /* What the short form tries: the default choices over spaces where a search is quick, and over the box those that learn
@@ -162,9 +162,9 @@ static void for_each_world(void (*test)(struct world *))
             for (size_t len = 1; len <= METRICS; len++)
                 if (world_init(&w, list[i], space, -1, 0, len))
                     run_in(&w, test, NULL, 0), tested++;
-            for (int o = 0; thorough && list[i]->options[o].name != NULL && tries_choices(list[i], space); o++)
+            for (int o = 0; thorough && list[i]->options[o].name != NULL; o++)
                 for (int k = 0; k < choices_count(&list[i]->options[o]); k++)
-                    if (k != (int)list[i]->options[o].fallback && world_init(&w, list[i], space, o, k, 1))
+                    if (k != (int)list[i]->options[o].fallback && tries_choice(&w, list[i], space, o, k))
                         run_in(&w, test, &list[i]->options[o], k);
         }
     CU_ASSERT(tested >= (thorough ? 3 : 1) * (SPACES - 1));
