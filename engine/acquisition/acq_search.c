@@ -436,7 +436,7 @@ static enum status run_search(struct run *run, struct error *err)
     if (!run->all)
         add_neighbours(run);
     if (run->pool.len == 0)
-        return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+        return used_points_exhausted(err);
     TRY(score_pool(run, err));
     return refine_best(run, middle, err);
 }

@@ -1,9 +1,24 @@
-/* Numbers of mathematics, to the last bit of a double. */
+/* Numbers of mathematics, to the last bit of a double, and what is asked of numbers in many places. */
 #ifndef GNOMON_ENGINE_NUMBERS_H
 #define GNOMON_ENGINE_NUMBERS_H
+
+#include <stddef.h>
 
 static const double PI = 3.141592653589793, PI_SQUARED = 9.869604401089358;
 static const double LOG_2PI = 1.8378770664093455, HALF_LOG_2PI = 0.91893853320467274;
 static const double SQRT_HALF = 0.70710678118654752;
+
+/* For qsort: doubles, the smallest first. */
+static inline int numbers_order(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The whole number below x within [low, high]. */
+static inline size_t numbers_clamp(double x, size_t low, size_t high)
+{
+    return x > (double)high ? high : x > (double)low ? (size_t)x : low;
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* From trials to a Gaussian process. */
 #include "engine/bo/gp_model.h"
 
+#include "engine/base/numbers.h"
 #include "engine/math/mat.h"
 
 #include <float.h>
@@ -166,17 +167,11 @@ static const struct log_trial *trial_of(const struct gp_model *model, size_t k)
     return &model->log->trials[model->row[k]];
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The standard deviation, or twice the distance of the median from the best where that is less: then a few of the worst
  * make the deviation, and in its units all others would look the same to the warp.  values [len > 0] are sorted. */
 static double robust_spread(double *values, size_t len, double deviation)
 {
-    qsort(values, len, sizeof *values, by_value);
+    qsort(values, len, sizeof *values, numbers_order);
     double distance = SPREAD_OF_MEDIAN * (values[len - 1] - values[len / 2]);
     return distance > 1e-10 * deviation && distance < deviation ? distance : deviation;
 }
@@ -385,11 +380,8 @@ static bool cache_fits(const struct gp_cache *cache, const struct gp_model *mode
 /* Factors the first n rows at once. */
 static enum status factor(struct gp_cache *cache, const struct gp_model *model, size_t n, struct error *err)
 {
-    enum status status = STATUS_NUMERIC;
-    for (double noise = cache->noise; status == STATUS_NUMERIC && noise <= 1e4; noise = fmax(100.0 * noise, 1e-6)) {
-        cache->gp.noise_variance = noise;
-        status = gp_set_points(&cache->gp, model->X, model->warped_noise, n, err);
-    }
+    cache->gp.noise_variance = cache->noise;
+    enum status status = gp_set_points_raised(&cache->gp, model->X, model->warped_noise, n, err);
     cache->rows = status == STATUS_OK ? n : 0;
     return status;
 }

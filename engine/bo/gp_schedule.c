@@ -1,6 +1,7 @@
 /* Schedules of fits and searches. */
 #include "engine/bo/gp_schedule.h"
 
+#include "engine/base/numbers.h"
 #include "engine/bo/trust_region.h"
 
 #include <math.h>
@@ -28,12 +29,6 @@ size_t gp_schedule_milestone(size_t n)
     return size;
 }
 
-/* x within [low, high]. */
-static size_t clamp_size(double x, size_t low, size_t high)
-{
-    return x > (double)high ? high : x > (double)low ? (size_t)x : low;
-}
-
 struct gp_fit gp_schedule_fit(const struct gp_study *study, const struct kernel_kind *kind, bool is_first,
                               const struct ask *ask)
 {
@@ -47,7 +42,7 @@ struct gp_fit gp_schedule_fit(const struct gp_study *study, const struct kernel_
         .from_default = values < GP_FEW || values % FIT_DEFAULT_EVERY == 0,
         .evaluations = values < GP_FEW || is_first
                            ? FIT_EVALUATIONS
-                           : clamp_size(FIT_WORK / (double)values, FIT_EVALUATIONS_MIN, FIT_EVALUATIONS_MAX),
+                           : numbers_clamp(FIT_WORK / (double)values, FIT_EVALUATIONS_MIN, FIT_EVALUATIONS_MAX),
         .late = ask == NULL ? NULL : ask->late,
         .late_arg = ask == NULL ? NULL : ask->late_arg,
     };
@@ -86,8 +81,8 @@ enum status gp_schedule_search(const struct gp_study *study, const struct ask *a
         return error_no_memory(err);
     for (size_t k = 0; k < count; k++)
         memcpy(anchors + k * len, trial_log_point(&study->log, wanted->anchors->place[k]), len * sizeof *anchors);
-    size_t            widest = clamp_size(SAMPLES_DIMS / (double)study->problem->space->dims, SAMPLES_WIDE,
-                               wanted->slope == NULL ? SAMPLES_JOINT : SAMPLES_MAX);
+    size_t            widest = numbers_clamp(SAMPLES_DIMS / (double)study->problem->space->dims, SAMPLES_WIDE,
+                                  wanted->slope == NULL ? SAMPLES_JOINT : SAMPLES_MAX);
     struct acq_search search = {
         .space = wanted->view,
         .used = &study->used,
@@ -97,10 +92,10 @@ enum status gp_schedule_search(const struct gp_study *study, const struct ask *a
         .upper = wanted->upper,
         .seed = study->problem->seed,
         .trial = ask->trial,
-        .samples =
-            clamp_size(SAMPLES_WORK / rows_squared, SAMPLES_MIN, wanted->lower == NULL ? widest : widest / BOX_SHARE),
+        .samples = numbers_clamp(SAMPLES_WORK / rows_squared, SAMPLES_MIN,
+                                 wanted->lower == NULL ? widest : widest / BOX_SHARE),
         .starts = 1,
-        .evaluations = clamp_size(EVALUATIONS_WORK / rows_squared, EVALUATIONS_MIN, EVALUATIONS_MAX),
+        .evaluations = numbers_clamp(EVALUATIONS_WORK / rows_squared, EVALUATIONS_MIN, EVALUATIONS_MAX),
         .late = ask->late,
         .late_arg = ask->late_arg,
         .scores = wanted->scores,

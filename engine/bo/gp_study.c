@@ -84,7 +84,7 @@ enum status gp_study_quasi_random(const struct gp_study *study, const struct ask
     sobol_start(study->problem->seed, ask->trial, view->params_len, study->unit);
     (void)space_prior_quantile(view, study->unit, point);
     if (!used_points_find(&study->used, view, point))
-        return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+        return used_points_exhausted(err);
     return STATUS_OK;
 }
 

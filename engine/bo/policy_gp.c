@@ -178,10 +178,9 @@ static enum status tell(struct session *session, const struct event *event, stru
 static bool is_initial(const struct session *session)
 {
     const struct trial_log *log = &session->study.log;
-    size_t                  tried = trial_log_finished(log) + log->count[LOG_PENDING] + log->count[LOG_FAILED];
     double                  initial = session->study.problem->options[INITIAL], d = (double)log->params_len;
     return log->count[LOG_OBSERVED] == 0 ||
-           (double)tried < (isnan(initial) ? fmin(2.0 * d + 2.0, INITIAL_MAX) : initial);
+           (double)trial_log_tried(log) < (isnan(initial) ? fmin(2.0 * d + 2.0, INITIAL_MAX) : initial);
 }
 
 /* Other acquisitions than log-EI take an infeasible trial for one with the worst value. */
@@ -212,7 +211,7 @@ static enum status ask_point(struct session *session, const struct ask *ask, con
     if (is_initial(session))
         return STATUS_OK;
     out->fallback = "deadline";
-    if (ask->late != NULL && ask->late(ask->late_arg))
+    if (ask_is_late(ask))
         return STATUS_OK;
     enum status status = propose(session, ask, view, out, err);
     out->fallback = proposal_fallback(status);

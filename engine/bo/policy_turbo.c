@@ -186,7 +186,7 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
     struct situation now = {.ask = ask};
     TRY(space_hold(session->study.problem->space, ask->fixed, &session->study.memory.scratch, &now.view, err));
     TRY(gp_study_quasi_random(&session->study, ask, &now.view, out->point, err));
-    if (ask->late != NULL && ask->late(ask->late_arg)) {
+    if (ask_is_late(ask)) {
         out->fallback = "deadline";
         return STATUS_OK;
     }

@@ -132,7 +132,7 @@ static enum status search_near(const struct ask *ask, const struct space *view, 
         TRY(make_box(target, theta, box, err));
         TRY(search(ask, view, target, box, point, err));
         TRY(scores(target, point + view->params_len, 1, &gain, err));
-        if (gp_schedule_is_worth(exp(gain)) || (ask->late != NULL && ask->late(ask->late_arg)))
+        if (gp_schedule_is_worth(exp(gain)) || ask_is_late(ask))
             return STATUS_OK;
     }
     return search(ask, view, target, NULL, point, err);

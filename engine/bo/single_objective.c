@@ -92,7 +92,7 @@ static enum status search_in_stages(struct search *search, const double *box, do
         TRY(search_with(search, stage == FAR ? NULL : box, point, err));
         space_encode(model->space, point, u);
         bool is_last = stage == FAR || (stage == NEAR && acq_search_is_complete(search->view));
-        if (is_last || (ask->late != NULL && ask->late(ask->late_arg)))
+        if (is_last || ask_is_late(ask))
             return STATUS_OK;
         TRY(gp_posterior(model->gp, (struct points){u, 1}, &mean, &var, model->scratch, err));
         if (is_worth(model, ask, stage, acq_value(&target->acq, mean, acq_sd(var), &dmean, &dsd)))

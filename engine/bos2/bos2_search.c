@@ -117,11 +117,6 @@ static enum status draw(const struct bos2_search *search, size_t which, struct p
                           search->scratch, err);
 }
 
-static bool is_late(const struct bos2_search *search)
-{
-    return search->ask->late != NULL && search->ask->late(search->ask->late_arg);
-}
-
 static enum status fit(struct bos2_search *search, const struct partition *partition, const struct additive_data *data,
                        const double *warm, struct error *err)
 {
@@ -139,7 +134,7 @@ static enum status decompose(struct bos2_search *search, const struct additive_d
     TRY(draw(search, 0, &partition, err));
     TRY(fit(search, &partition, data, NULL, err));
     search->note.decomposition = 0;
-    for (size_t k = 0; k < search->settings->decompositions && !is_late(search); k++) {
+    for (size_t k = 0; k < search->settings->decompositions && !ask_is_late(search->ask); k++) {
         double            value;
         struct arena_mark mark = arena_mark(search->scratch);
         TRY(draw(search, k, &partition, err));
@@ -172,16 +167,11 @@ static enum status thin(const struct additive_data *all, size_t dims, struct add
     return STATUS_OK;
 }
 
-static double now_ms(const struct bos2_search *search)
-{
-    return search->ask->clock_ms == NULL ? NAN : search->ask->clock_ms();
-}
-
 /* Everything of the note, and the partition it stands for. */
 static enum status learn(struct bos2_search *search, const struct additive_data *all, struct partition *partition,
                          struct error *err)
 {
-    double               began = now_ms(search);
+    double               began = ask_clock_ms(search->ask);
     struct additive_data data;
     TRY(thin(all, bos2_dims(search->log, search->note.size), &data, search->scratch, err));
     bool is_due = search->is_new || search->log->log.count[LOG_OBSERVED] >= search->note.fitted + REFIT;
@@ -192,7 +182,7 @@ static enum status learn(struct bos2_search *search, const struct additive_data 
     if (!is_due)
         return STATUS_OK;
     TRY(fit(search, partition, &data, search->note.theta, err));
-    search->fit_ms = now_ms(search) - began;
+    search->fit_ms = ask_clock_ms(search->ask) - began;
     return STATUS_OK;
 }
 
@@ -328,7 +318,7 @@ static enum status propose(struct bos2_search *search, const struct additive *mo
                                    .work = work,
                                    .z = z};
         struct arena_mark mark = arena_mark(scratch);
-        if (is_late(search))
+        if (ask_is_late(search->ask))
             return error_set(err, STATUS_BUSY, "deadline", "", "there was no time for all groups");
         enum status status = maximise(&group, rows, &rng, scratch, err);
         arena_release(scratch, mark);

@@ -204,9 +204,7 @@ static enum status ask_scratch(struct session *session, const struct ask *ask, s
 
 static enum status ask_next(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
-    out->fallback = NULL;
-    out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
+    proposal_clear(out);
     if (ask->diagnostics != NULL)
         ask->diagnostics->acquisition = NULL;
     arena_init(&session->scratch, session->problem->memory_bytes - session->kept.taken_bytes);

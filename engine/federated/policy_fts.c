@@ -241,16 +241,10 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
 
 /* --- proposals --- */
 
-static size_t tried(const struct session *session)
-{
-    const size_t *count = session->study.log.count;
-    return trial_log_finished(&session->study.log) + count[LOG_PENDING] + count[LOG_FAILED];
-}
-
 static bool is_initial(const struct session *session)
 {
     return session->study.log.count[LOG_OBSERVED] == 0 ||
-           (double)tried(session) < session->study.problem->options[INITIAL];
+           (double)trial_log_tried(&session->study.log) < session->study.problem->options[INITIAL];
 }
 
 /* Point number trial of the study's Sobol sequence, in the agent's region at first, or the next that is not used. */
@@ -269,7 +263,7 @@ static const struct fts_received *choose(const struct session *session, const st
 {
     struct rng        rng = rng_at(session->study.problem->seed, ask->trial, RNG_AGENT);
     enum fts_schedule schedule = (enum fts_schedule)session->study.problem->options[SCHEDULE];
-    double            t = fmax((double)tried(session) - session->study.problem->options[INITIAL], 0.0) + 1.0;
+    double t = fmax((double)trial_log_tried(&session->study.log) - session->study.problem->options[INITIAL], 0.0) + 1.0;
     if (rng_uniform(&rng) < fts_own_probability(schedule, !session->is_broadcast, (uint64_t)t))
         return NULL;
     return fts_inbox_pick(&session->inbox, &rng);
@@ -291,11 +285,11 @@ static enum status ask_point(struct session *session, const struct ask *ask, con
                              struct proposal *out, struct error *err)
 {
     if (!quasi_random_point(session, ask, view, out->point))
-        return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+        return used_points_exhausted(err);
     if (is_initial(session))
         return STATUS_OK;
     out->fallback = "deadline";
-    if (ask->late != NULL && ask->late(ask->late_arg))
+    if (ask_is_late(ask))
         return STATUS_OK;
     enum status status = propose(session, ask, view, out, err);
     out->fallback = proposal_fallback(status);

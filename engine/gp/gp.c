@@ -69,6 +69,17 @@ enum status gp_set_points(struct gp *gp, const double *X, const double *noise, s
     return STATUS_OK;
 }
 
+enum status gp_set_points_raised(struct gp *gp, const double *X, const double *noise, size_t n, struct error *err)
+{
+    enum status status = STATUS_NUMERIC;
+    for (double raised = gp->noise_variance; status == STATUS_NUMERIC && raised <= 1e4;
+         raised = fmax(100.0 * raised, 1e-6)) {
+        gp->noise_variance = raised;
+        status = gp_set_points(gp, X, noise, n, err);
+    }
+    return status;
+}
+
 enum status gp_append(struct gp *gp, const double *x, double noise, struct error *err)
 {
     size_t n = gp->n, dims = gp->kernel.dims;

@@ -30,6 +30,11 @@ MUST_CHECK enum status gp_init(struct gp *gp, struct arena *arena, const struct 
  * Errors: NO_MEMORY, NUMERIC (the jitter ladder was not enough); the model is then empty.  O(n^3/3). */
 MUST_CHECK enum status gp_set_points(struct gp *gp, const double *X, const double *noise, size_t n, struct error *err);
 
+/* The same; when the matrix cannot be factored, the noise variance is raised by factors of 100 up to 1e4, far above that
+ * of values which have variance 1. */
+MUST_CHECK enum status gp_set_points_raised(struct gp *gp, const double *X, const double *noise, size_t n,
+                                            struct error *err);
+
 /* Appends one observation whose value is the posterior mean there: alpha gets a 0, means stay, variances shrink.
  * (A real value needs gp_set_values afterwards.)  Errors: NO_MEMORY, NUMERIC; the model is then unchanged.  O(n^2). */
 MUST_CHECK enum status gp_append(struct gp *gp, const double *x, double noise, struct error *err);

@@ -191,8 +191,7 @@ struct planning {
 
 static bool poll_late(void *arg)
 {
-    const struct ask *ask = arg;
-    return ask->late != NULL && ask->late(ask->late_arg);
+    return ask_is_late(arg);
 }
 
 static void poll_notify(void *arg, const struct plan_state *state)
@@ -445,9 +444,7 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
                                      .gap_max = s->is_anytime ? s->problem->options[GAP] : 0,
                                      .notify = poll_notify,
                                      .arg = (void *)(uintptr_t)ask};
-    out->fallback = NULL;
-    out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
+    proposal_clear(out);
     if (ask->diagnostics != NULL)
         ask->diagnostics->acquisition = NULL;
     p.point = ARENA_NEW(&s->scratch, double, s->model.point_len);

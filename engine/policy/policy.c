@@ -4,6 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+bool ask_is_late(const struct ask *ask)
+{
+    return ask != NULL && ask->late != NULL && ask->late(ask->late_arg);
+}
+
 double ask_clock_ms(const struct ask *ask)
 {
     return ask->clock_ms == NULL ? NAN : ask->clock_ms();

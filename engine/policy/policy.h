@@ -144,6 +144,7 @@ struct ask {
     void (*notify)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
 };
 
+bool ask_is_late(const struct ask *ask); /* NULL: never */
 /* Milliseconds that nothing but the diagnostics sees; NaN without a clock. */
 double ask_clock_ms(const struct ask *ask);
 

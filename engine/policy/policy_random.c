@@ -65,11 +65,6 @@ static enum status tell(struct session *s, const struct event *event, struct err
     return STATUS_OK;
 }
 
-static enum status exhausted(struct error *err)
-{
-    return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
-}
-
 /* d numbers in [0, 1): the trial's Sobol point, or the next ones of its stream. */
 static void draw_unit(const struct session *s, uint64_t trial, bool sobol, struct rng *rng, size_t d)
 {
@@ -98,7 +93,7 @@ static enum status ask_point(struct session *s, const struct ask *ask, double *p
     draw_point(s, ask, &view, point);
     bool found = used_points_find(&s->used, &view, point);
     arena_release(&s->arena, mark);
-    return found ? STATUS_OK : exhausted(err);
+    return found ? STATUS_OK : used_points_exhausted(err);
 }
 
 /* Uniform: the k-th free row; sobol: the first free row from the stratum's on. */
@@ -107,7 +102,7 @@ static enum status ask_row(struct session *s, const struct ask *ask, size_t *row
     size_t     n = s->problem->space->rows_len, skip = 0, at = 0;
     struct rng rng = rng_at(s->problem->seed, ask->trial, RNG_POINT);
     if (s->taken_len == n)
-        return exhausted(err);
+        return used_points_exhausted(err);
     if (s->is_sobol) {
         double u;
         sobol_point(s->problem->seed, ask->trial - 1, 1, &u);

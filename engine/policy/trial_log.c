@@ -94,6 +94,11 @@ size_t trial_log_finished(const struct trial_log *log)
     return log->count[LOG_OBSERVED] + log->count[LOG_INFEASIBLE];
 }
 
+size_t trial_log_tried(const struct trial_log *log)
+{
+    return trial_log_finished(log) + log->count[LOG_PENDING] + log->count[LOG_FAILED];
+}
+
 /* Insertion from the end: trials finish nearly in the order of their numbers, unless many run at once. */
 void trial_log_order(const struct trial_log *log, size_t *places)
 {

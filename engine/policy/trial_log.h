@@ -34,6 +34,7 @@ bool trial_log_find(const struct trial_log *log, uint64_t number, size_t *at);
 
 /* How many trials are observed or infeasible. */
 size_t trial_log_finished(const struct trial_log *log);
+size_t trial_log_tried(const struct trial_log *log); /* these, and the pending and failed ones */
 
 /* places [trial_log_finished] out: where they stand in the log, in the order in which they finished.
  * O(len + how many pairs of them stand the other way round). */

@@ -76,3 +76,8 @@ bool used_points_find(const struct used_points *set, const struct space *view, d
     }
     return true;
 }
+
+enum status used_points_exhausted(struct error *err)
+{
+    return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+}

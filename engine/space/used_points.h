@@ -31,4 +31,7 @@ bool                   used_points_has(const struct used_points *set, const doub
  * False: all are used.  O(used) steps. */
 bool used_points_find(const struct used_points *set, const struct space *view, double *point);
 
+/* CONFLICT "search_space_exhausted": what an ask answers then. */
+enum status used_points_exhausted(struct error *err);
+
 #endif

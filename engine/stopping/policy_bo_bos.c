@@ -403,9 +403,7 @@ static enum status tell(struct session *session, const struct event *event, stru
 
 static bool is_initial(const struct session *session)
 {
-    const size_t *count = session->log.count;
-    size_t        tried = trial_log_finished(&session->log) + count[LOG_PENDING] + count[LOG_FAILED];
-    return (double)tried < session->problem->options[INITIAL];
+    return (double)trial_log_tried(&session->log) < session->problem->options[INITIAL];
 }
 
 static enum status ask_initial(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
@@ -417,11 +415,9 @@ static enum status ask_initial(struct session *session, const struct ask *ask, s
         sobol_start(session->problem->seed, ask->trial, view.params_len, session->point);
         (void)space_prior_quantile(&view, session->point, out->point);
         if (!used_points_find(&session->used, &view, out->point))
-            status = error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+            status = used_points_exhausted(err);
     }
-    out->fallback = NULL;
-    out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
+    proposal_clear(out);
     arena_release(&session->scratch, mark);
     return status;
 }

@@ -2,18 +2,14 @@
  * first one behind it (rungs). */
 #include "engine/stopping/stop_rule.h"
 
+#include "engine/base/numbers.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, by_value);
+    qsort(values, n, sizeof *values, numbers_order);
     return n % 2 == 1 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
 }
 

@@ -4,6 +4,7 @@
  * studies forget them afterwards.  A note leaves with every proposal of the models. */
 #include "engine/transfer/transfer.h"
 
+#include "engine/base/numbers.h"
 #include "engine/acquisition/acq_search.h"
 #include "engine/gp/gp_loo.h"
 #include "engine/math/mat.h"
@@ -42,11 +43,6 @@ struct asking {
 static struct transfer_task *task_at(struct asking *a, size_t i)
 {
     return i < a->s->problem->earlier_len ? &a->s->task[i] : &a->target;
-}
-
-static bool is_late(const struct ask *ask)
-{
-    return ask != NULL && ask->late != NULL && ask->late(ask->late_arg);
 }
 
 /* ---- weighing ---- */
@@ -326,11 +322,6 @@ static double slope(void *arg, const double *u, double *gradient)
 
 /* ---- the search over parameters ---- */
 
-static size_t clamp_size(double x, size_t low, size_t high)
-{
-    return x > (double)high ? high : x > (double)low ? (size_t)x : low;
-}
-
 static size_t best_of(const double *values, size_t n)
 {
     size_t best = 0;
@@ -390,9 +381,9 @@ static enum status search_points(struct asking *a, const struct space *view, dou
         .anchors_len = choose_anchors(a, anchors),
         .seed = s->problem->seed,
         .trial = a->ask->trial,
-        .samples = clamp_size(1.2e8 / cost, 24, clamp_size(1e6 / (double)s->dims, 64, 500)),
+        .samples = numbers_clamp(1.2e8 / cost, 24, numbers_clamp(1e6 / (double)s->dims, 64, 500)),
         .starts = cost < 2.5e5 ? 4 : 2,
-        .evaluations = clamp_size(1.6e7 / cost, 5, 40),
+        .evaluations = numbers_clamp(1.6e7 / cost, 5, 40),
         .late = a->ask->late,
         .late_arg = a->ask->late_arg,
         .scores = scores,
@@ -421,7 +412,7 @@ static enum status ready_rows(struct asking *a, size_t i, struct error *err)
     for (size_t from = 0; from < n; from += BLOCK) {
         size_t      m = n - from < BLOCK ? n - from : BLOCK;
         enum status status =
-            is_late(a->ask)
+            ask_is_late(a->ask)
                 ? error_set(err, STATUS_BUSY, "deadline", "", "no time left")
                 : transfer_task_posterior(&s->task[i], (struct points){space->rows + from * space->columns, m}, mean,
                                           sd, &s->scratch, err);
@@ -472,7 +463,7 @@ static enum status search_rows(struct asking *a, size_t *row, struct error *err)
         if (a->active[k] < s->problem->earlier_len)
             TRY(ready_rows(a, a->active[k], err));
     *row = n;
-    for (size_t from = 0; from < n && (*row == n || !is_late(a->ask)); from += BLOCK) {
+    for (size_t from = 0; from < n && (*row == n || !ask_is_late(a->ask)); from += BLOCK) {
         size_t m = n - from < BLOCK ? n - from : BLOCK;
         TRY(row_scores(a, from, m, score, err));
         for (size_t k = 0; k < m; k++)
@@ -563,21 +554,16 @@ static enum status describe(struct asking *a, struct proposal *out, struct error
     return STATUS_OK;
 }
 
-static double now(const struct ask *ask)
-{
-    return ask->clock_ms == NULL ? NAN : ask->clock_ms();
-}
-
 static enum status propose(struct asking *a, const struct space *view, struct proposal *out, struct error *err)
 {
     struct session *s = a->s;
-    double         *point = ARENA_NEW(&s->scratch, double, s->problem->space->params_len + 1), began = now(a->ask);
-    size_t          row = 0;
+    double *point = ARENA_NEW(&s->scratch, double, s->problem->space->params_len + 1), began = ask_clock_ms(a->ask);
+    size_t  row = 0;
     if (point == NULL)
         return error_no_memory(err);
     TRY(weigh(a, err));
     if (a->ask->diagnostics != NULL)
-        a->ask->diagnostics->fit_milliseconds = a->fits ? now(a->ask) - began : (double)NAN;
+        a->ask->diagnostics->fit_milliseconds = a->fits ? ask_clock_ms(a->ask) - began : (double)NAN;
     TRY(append_pending(a, err));
     if (a->view.draws)
         TRY(draw_functions(a, err));
@@ -596,22 +582,15 @@ static enum status propose(struct asking *a, const struct space *view, struct pr
 
 static bool is_initial(const struct session *s)
 {
-    const size_t *count = s->log.count;
-    size_t        tried = trial_log_finished(&s->log) + count[LOG_PENDING] + count[LOG_FAILED];
-    return (double)tried < s->problem->options[TRANSFER_INITIAL] ||
-           (s->problem->earlier_len == 0 && count[LOG_OBSERVED] == 0);
-}
-
-static enum status exhausted(struct error *err)
-{
-    return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every point has been used");
+    return (double)trial_log_tried(&s->log) < s->problem->options[TRANSFER_INITIAL] ||
+           (s->problem->earlier_len == 0 && s->log.count[LOG_OBSERVED] == 0);
 }
 
 static enum status plain_row(struct session *s, uint64_t trial, size_t *row, struct error *err)
 {
     size_t n = s->problem->space->rows_len;
     if (s->taken_len == n)
-        return exhausted(err);
+        return used_points_exhausted(err);
     struct rng rng = rng_at(s->problem->seed, trial, RNG_INITIAL);
     size_t     skip = rng_below(&rng, n - s->taken_len), at = 0;
     while (s->taken[at] || skip-- > 0)
@@ -628,7 +607,7 @@ static enum status plain(struct session *s, const struct ask *ask, const struct 
         return plain_row(s, ask->trial, &out->row, err);
     sobol_point(s->problem->seed, ask->trial, view->params_len, s->v);
     (void)space_prior_quantile(view, s->v, out->point);
-    return used_points_find(&s->used, view, out->point) ? STATUS_OK : exhausted(err);
+    return used_points_find(&s->used, view, out->point) ? STATUS_OK : used_points_exhausted(err);
 }
 
 static enum status ask_in(struct session *s, const struct ask *ask, const struct space *view, struct proposal *out,
@@ -638,7 +617,7 @@ static enum status ask_in(struct session *s, const struct ask *ask, const struct
     if (is_initial(s))
         return STATUS_OK;
     struct asking a = {.s = s, .ask = ask};
-    enum status   status = is_late(ask) ? STATUS_BUSY : propose(&a, view, out, err);
+    enum status   status = ask_is_late(ask) ? STATUS_BUSY : propose(&a, view, out, err);
     forget_pending(&a);
     arena_fini(&s->scratch);
     if (status == STATUS_OK)
@@ -653,9 +632,7 @@ enum status transfer_ask(struct session *s, const struct ask *ask, struct propos
 {
     struct space      view = *s->problem->space;
     struct arena_mark mark = arena_mark(&s->kept);
-    out->fallback = NULL;
-    out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
+    proposal_clear(out);
     if (!transfer_session_on_rows(s))
         TRY(space_hold(s->problem->space, ask->fixed, &s->kept, &view, err));
     enum status status = ask_in(s, ask, &view, out, err);

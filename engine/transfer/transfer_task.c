@@ -29,18 +29,6 @@ enum status transfer_task_fit(struct transfer_task *task, const struct transfer_
     return STATUS_OK;
 }
 
-/* The noise is raised by factors of 100 up to that of the values. */
-static enum status factor(struct transfer_task *task, struct error *err)
-{
-    struct gp  *gp = &task->gp;
-    enum status status = STATUS_NUMERIC;
-    for (double noise = gp->noise_variance; status == STATUS_NUMERIC && noise <= 1e4; noise = fmax(100 * noise, 1e-6)) {
-        gp->noise_variance = noise;
-        status = gp_set_points(gp, task->X, task->noise, task->n, err);
-    }
-    return status;
-}
-
 enum status transfer_task_ready(struct transfer_task *task, const struct transfer_model *model, size_t room,
                                 struct arena *arena, struct error *err)
 {
@@ -53,7 +41,7 @@ enum status transfer_task_ready(struct transfer_task *task, const struct transfe
     for (size_t j = 0; j < dims; j++)
         length_scales[j] *= model->unit;
     TRY(gp_init(&task->gp, arena, &kernel, noise, room, err));
-    enum status status = factor(task, err);
+    enum status status = gp_set_points_raised(&task->gp, task->X, task->noise, task->n, err);
     if (status == STATUS_OK)
         status = gp_set_values(&task->gp, task->z, err);
     if (status == STATUS_NO_MEMORY)
