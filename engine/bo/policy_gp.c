@@ -32,21 +32,13 @@ static const struct option options[] = {
                 .kind = OPTION_CHOICE,
                 KERNEL_CHOICES,
                 .help = "covariance function; one length-scale per parameter, one for all columns of candidates"},
-    [BETA] = {.name = "beta",
-              .kind = OPTION_REAL,
-              .min = 0,
-              .max = 1e6,
-              .fallback = NAN,
-              .help = "ucb: mean + sqrt(beta) sd; when not given 0.2 d ln(2 t) for d parameters, and "
-                      "2 ln(n t^2 pi^2 / 0.15) for n candidates, t = observations + 1"},
-    [INITIAL] = {.name = "initial",
-                 .kind = OPTION_INT,
-                 .min = 0,
-                 .max = 10000,
-                 .fallback = NAN,
-                 .help =
-                     "trials before the model is asked (the centre and Sobol points, or random candidates); at "
-                     "least until one has a value; when not given min(2 d + 2, 8) for d parameters, 5 for candidates"},
+    [BETA] = OPTION_NUMBER("beta", 0, 1e6, NAN,
+                           "ucb: mean + sqrt(beta) sd; when not given 0.2 d ln(2 t) for d parameters, and 2 ln(n t^2 "
+                           "pi^2 / 0.15) for n candidates, t = observations + 1"),
+    [INITIAL] =
+        OPTION_INTEGER("initial", 0, 10000, NAN,
+                       "trials before the model is asked (the centre and Sobol points, or random candidates); at least "
+                       "until one has a value; when not given min(2 d + 2, 8) for d parameters, 5 for candidates"),
     [REPEAT] = {.name = "repeat", .kind = OPTION_BOOL, .max = 1, .help = POLICY_REPEAT_HELP},
     {.name = NULL},
 };

@@ -12,21 +12,14 @@ _Static_assert(sizeof(struct bos2_note) + SPACE_LATENT_MAX * sizeof(double) <= P
 
 // clang-format off
 static const struct option options[] = {
-    [INITIAL] = {.name = "initial", .kind = OPTION_INT, .min = 1, .max = 1000, .fallback = 10,
-                 .help = "random perturbations in each of three latent sizes before the first model"},
-    [STEPS] = {.name = "steps", .kind = OPTION_INT, .min = 5, .max = 500, .fallback = 40,
-               .help = "trials in one latent size before a size is chosen again"},
-    [GROUPS] = {.name = "groups", .kind = OPTION_INT, .min = 1, .max = ADDITIVE_GROUPS_MAX, .fallback = 12,
-                .help = "groups of coordinates in the additive model"},
-    [DECOMPOSITIONS] = {.name = "decompositions", .kind = OPTION_INT, .min = 1, .max = DECOMPOSITIONS_MAX, .fallback = 20,
-                        .help = "random decompositions of which the likeliest is used"},
-    [BETA] = {.name = "beta", .kind = OPTION_REAL, .min = 0, .max = 1e6, .fallback = 4,
-              .help = "weight of the variance: each part's mean + sqrt(beta) sd is maximised"},
+    [INITIAL] = OPTION_INTEGER("initial", 1, 1000, 10, "random perturbations in each of three latent sizes before the first model"),
+    [STEPS] = OPTION_INTEGER("steps", 5, 500, 40, "trials in one latent size before a size is chosen again"),
+    [GROUPS] = OPTION_INTEGER("groups", 1, ADDITIVE_GROUPS_MAX, 12, "groups of coordinates in the additive model"),
+    [DECOMPOSITIONS] = OPTION_INTEGER("decompositions", 1, DECOMPOSITIONS_MAX, 20, "random decompositions of which the likeliest is used"),
+    [BETA] = OPTION_NUMBER("beta", 0, 1e6, 4, "weight of the variance: each part's mean + sqrt(beta) sd is maximised"),
     [STOPPING] = {.name = "stopping", .kind = OPTION_BOOL, .max = 1, .fallback = 1,
                   .help = "leave a latent size early when Bayesian optimal stopping expects no improvement from it"},
-    [MARGIN] = {.name = "margin", .kind = OPTION_REAL, .min = 0, .max = 1000, .fallback = 1.5,
-                .help = "stopping: by how much a latent size is to exceed the best value so far, in standard deviations of the "
-                        "values; 0 as in the thesis"},
+    [MARGIN] = OPTION_NUMBER("margin", 0, 1000, 1.5, "stopping: by how much a latent size is to exceed the best value so far, in standard deviations of the values; 0 as in the thesis"),
     {.name = NULL},
 };
 // clang-format on

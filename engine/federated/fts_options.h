@@ -9,41 +9,16 @@
 enum { FEATURES, SEED, LENGTH_SCALE, NOISE, CENTRE, SPREAD, SCHEDULE, REPEAT, INITIAL, REGIONS, REGION };
 
 #define SHARED_OPTIONS                                                                                                \
-    [FEATURES] = {.name = "features",                                                                                 \
-                  .kind = OPTION_INT,                                                                                 \
-                  .min = FTS_FEATURES_MIN,                                                                            \
-                  .max = FTS_FEATURES_MAX,                                                                            \
-                  .fallback = 100,                                                                                    \
-                  .help = "number of random features that all agents share, and of numbers in a message"},            \
-    [SEED] = {.name = "features_seed",                                                                                \
-              .kind = OPTION_INT,                                                                                     \
-              .max = 9007199254740991.0,                                                                              \
-              .fallback = 0,                                                                                          \
-              .help = "seed of the shared features, the same for all agents"},                                        \
-    [LENGTH_SCALE] = {.name = "length_scale",                                                                         \
-                      .kind = OPTION_REAL,                                                                            \
-                      .min = 1e-3,                                                                                    \
-                      .max = 10,                                                                                      \
-                      .fallback = 0.1,                                                                                \
-                      .help = "of the shared features, in the unit cube of the parameters"},                          \
-    [NOISE] = {.name = "noise",                                                                                       \
-               .kind = OPTION_REAL,                                                                                   \
-               .min = 1e-6,                                                                                           \
-               .max = 1,                                                                                              \
-               .fallback = 0.01,                                                                                      \
-               .help = "variance of the noise in messages, in units of spread squared"},                              \
-    [CENTRE] = {.name = "centre",                                                                                     \
-                .kind = OPTION_REAL,                                                                                  \
-                .min = -1e100,                                                                                        \
-                .max = 1e100,                                                                                         \
-                .fallback = 0,                                                                                        \
-                .help = "public: a value enters a message as (value - centre) / spread"},                             \
-    [SPREAD] = {.name = "spread",                                                                                     \
-                .kind = OPTION_REAL,                                                                                  \
-                .min = 1e-100,                                                                                        \
-                .max = 1e100,                                                                                         \
-                .fallback = 1,                                                                                        \
-                .help = "public: see centre"},                                                                        \
+    [FEATURES] = OPTION_INTEGER("features", FTS_FEATURES_MIN, FTS_FEATURES_MAX, 100,                                  \
+                                "number of random features that all agents share, and of numbers in a message"),      \
+    [SEED] = OPTION_INTEGER("features_seed", 0, 9007199254740991.0, 0,                                                \
+                            "seed of the shared features, the same for all agents"),                                  \
+    [LENGTH_SCALE] =                                                                                                  \
+        OPTION_NUMBER("length_scale", 1e-3, 10, 0.1, "of the shared features, in the unit cube of the parameters"),   \
+    [NOISE] = OPTION_NUMBER("noise", 1e-6, 1, 0.01, "variance of the noise in messages, in units of spread squared"), \
+    [CENTRE] =                                                                                                        \
+        OPTION_NUMBER("centre", -1e100, 1e100, 0, "public: a value enters a message as (value - centre) / spread"),   \
+    [SPREAD] = OPTION_NUMBER("spread", 1e-100, 1e100, 1, "public: see centre"),                                       \
     [SCHEDULE] =                                                                                                      \
         {.name = "schedule",                                                                                          \
          .kind = OPTION_CHOICE,                                                                                       \
@@ -55,35 +30,18 @@ enum { FEATURES, SEED, LENGTH_SCALE, NOISE, CENTRE, SPREAD, SCHEDULE, REPEAT, IN
 
 static const struct option fts_options[] = {
     SHARED_OPTIONS,
-    [INITIAL] = {.name = "initial",
-                 .kind = OPTION_INT,
-                 .min = 1,
-                 .max = 10000,
-                 .fallback = 5,
-                 .help = "quasi-random trials before the first iteration; at least until one has a value"},
+    [INITIAL] = OPTION_INTEGER("initial", 1, 10000, 5,
+                               "quasi-random trials before the first iteration; at least until one has a value"),
     {.name = NULL},
 };
 
 static const struct option dp_options[] = {
     SHARED_OPTIONS,
-    [INITIAL] = {.name = "initial",
-                 .kind = OPTION_INT,
-                 .min = 1,
-                 .max = 10000,
-                 .fallback = 10,
-                 .help = "quasi-random trials in the agent's region before the first iteration; at least until one "
-                         "has a value"},
-    [REGIONS] = {.name = "regions",
-                 .kind = OPTION_INT,
-                 .min = 1,
-                 .max = REGIONS_MAX,
-                 .fallback = 1,
-                 .help = "boxes of equal volume into which the space is cut"},
-    [REGION] = {.name = "region",
-                .kind = OPTION_INT,
-                .max = REGIONS_MAX - 1,
-                .fallback = 0,
-                .help = "region of this agent's initial trials, from 0"},
+    [INITIAL] = OPTION_INTEGER(
+        "initial", 1, 10000, 10,
+        "quasi-random trials in the agent's region before the first iteration; at least until one has a value"),
+    [REGIONS] = OPTION_INTEGER("regions", 1, REGIONS_MAX, 1, "boxes of equal volume into which the space is cut"),
+    [REGION] = OPTION_INTEGER("region", 0, REGIONS_MAX - 1, 0, "region of this agent's initial trials, from 0"),
     {.name = NULL},
 };
 

@@ -38,32 +38,24 @@ enum { OUTPUTS_SAMPLED, OUTPUTS_LIKELY };
 static const char *const outputs[] = {"sampled", "most_likely", NULL};
 
 #define ESTIMATED "; estimated from the prior observations when absent"
-#define NUMBER(text, least, most, otherwise, words)                                                                \
-    {                                                                                                              \
-        .name = (text), .kind = OPTION_REAL, .min = (least), .max = (most), .fallback = (otherwise), .help = words \
-    }
-#define INTEGER(text, least, most, otherwise, words)                                                              \
-    {                                                                                                             \
-        .name = (text), .kind = OPTION_INT, .min = (least), .max = (most), .fallback = (otherwise), .help = words \
-    }
 // clang-format off
 #define COMMON_OPTIONS                                                                                                 \
-    INTEGER("horizon", 1, MACRO_HORIZON_MAX, 3, "macro-actions that a plan looks ahead; cut to the remaining budget"), \
-    INTEGER("samples", 1, SAMPLES_MAX, 100, "output vectors drawn at each stage of a plan"),                           \
-    NUMBER("epsilon", 1e-300, 1e300, NAN,                                                                              \
+    OPTION_INTEGER("horizon", 1, MACRO_HORIZON_MAX, 3, "macro-actions that a plan looks ahead; cut to the remaining budget"), \
+    OPTION_INTEGER("samples", 1, SAMPLES_MAX, 100, "output vectors drawn at each stage of a plan"),                           \
+    OPTION_NUMBER("epsilon", 1e-300, 1e300, NAN,                                                                              \
            "expected loss that is acceptable: sets the samples by theorem 4.3, where 10,000 are enough"),              \
-    NUMBER("beta", 0, 1e9, 0, "weight of the information that is gained"),                                             \
-    NUMBER("threshold", 0, 1e300, NAN,                                                                                 \
+    OPTION_NUMBER("beta", 0, 1e9, 0, "weight of the information that is gained"),                                             \
+    OPTION_NUMBER("threshold", 0, 1e300, NAN,                                                                                 \
            "a sampled value farther than this from that of the most likely outputs is replaced by it"),                \
     {.name = "kernel", .kind = OPTION_CHOICE, KERNEL_CHOICES_ANY_UNITS, .fallback = KERNEL_SE,                                   \
      .help = "covariance function of the field"},                                                                      \
-    NUMBER("length_scale", 1e-300, 1e300, NAN, "of the field, in every direction" ESTIMATED),                          \
-    NUMBER("length_scale_x", 1e-300, 1e300, NAN, "of the first coordinate"),                                           \
-    NUMBER("length_scale_y", 1e-300, 1e300, NAN, "of the second coordinate"),                                          \
-    NUMBER("length_scale_z", 1e-300, 1e300, NAN, "of the third coordinate"),                                           \
-    NUMBER("signal_variance", 1e-300, 1e300, NAN, "of the field" ESTIMATED),                                           \
-    NUMBER("noise_variance", 1e-300, 1e300, NAN, "of a measurement" ESTIMATED),                                        \
-    NUMBER("mean", -1e300, 1e300, NAN, "of the field before any measurement" ESTIMATED)
+    OPTION_NUMBER("length_scale", 1e-300, 1e300, NAN, "of the field, in every direction" ESTIMATED),                          \
+    OPTION_NUMBER("length_scale_x", 1e-300, 1e300, NAN, "of the first coordinate"),                                           \
+    OPTION_NUMBER("length_scale_y", 1e-300, 1e300, NAN, "of the second coordinate"),                                          \
+    OPTION_NUMBER("length_scale_z", 1e-300, 1e300, NAN, "of the third coordinate"),                                           \
+    OPTION_NUMBER("signal_variance", 1e-300, 1e300, NAN, "of the field" ESTIMATED),                                           \
+    OPTION_NUMBER("noise_variance", 1e-300, 1e300, NAN, "of a measurement" ESTIMATED),                                        \
+    OPTION_NUMBER("mean", -1e300, 1e300, NAN, "of the field before any measurement" ESTIMATED)
 // clang-format on
 
 static const struct option sampled_options[] = {
@@ -78,8 +70,8 @@ static const struct option sampled_options[] = {
 };
 static const struct option anytime_options[] = {
     COMMON_OPTIONS,
-    NUMBER("nodes", 1, 1e15, 1e6, "a plan stops after this many nodes, its first expansion apart"),
-    NUMBER("gap", 0, 1e300, 0, "... or when the bounds of the best value are this close"),
+    OPTION_NUMBER("nodes", 1, 1e15, 1e6, "a plan stops after this many nodes, its first expansion apart"),
+    OPTION_NUMBER("gap", 0, 1e300, 0, "... or when the bounds of the best value are this close"),
     {.name = NULL},
 };
 

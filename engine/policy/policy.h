@@ -32,6 +32,16 @@ struct option {
     const char *(*choice_help)(size_t choice); /* OPTION_CHOICE: what one is; NULL: help says it */
 };
 
+/* A row of the table: name, least, most, fallback, help. */
+#define OPTION_NUMBER(text, least, most, otherwise, words)                                                         \
+    {                                                                                                              \
+        .name = (text), .kind = OPTION_REAL, .min = (least), .max = (most), .fallback = (otherwise), .help = words \
+    }
+#define OPTION_INTEGER(text, least, most, otherwise, words)                                                       \
+    {                                                                                                             \
+        .name = (text), .kind = OPTION_INT, .min = (least), .max = (most), .fallback = (otherwise), .help = words \
+    }
+
 /* What is measured of a trial.  At least one metric is an objective. */
 enum metric_kind { METRIC_OBJECTIVE, METRIC_CONSTRAINT };
 enum { METRICS_MAX = 8, OBJECTIVES_MAX = 4 };
