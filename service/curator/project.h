@@ -4,6 +4,7 @@
 #define GNOMON_SERVICE_CURATOR_PROJECT_H
 
 #include "engine/base/arena.h"
+#include "engine/finite_set/forecast.h"
 #include "engine/privacy/mechanism.h"
 #include "engine/privacy/projection.h"
 #include "engine/privacy/release.h"
@@ -52,6 +53,10 @@ void project_wipe(struct project_job *job);
 /* The same two for a quadtree, of which project_make.c knows no more. */
 MUST_CHECK enum status project_tree_plan(struct project_job *job, struct error *err);
 MUST_CHECK enum status project_tree_make(struct project_job *job, struct sampler *sampler, struct error *err);
+
+/* Computes (at most some ten seconds) and prints what the release would cost; clock and limit are set here.
+ * Errors: as forecast_run. */
+MUST_CHECK enum status project_forecast(struct forecast *forecast, struct error *err);
 
 /* In plain words, on standard output; warnings on standard error. */
 void project_warn(const struct project_job *job);

@@ -40,6 +40,7 @@
     X(release)           \
     X(quadtree)          \
     X(denoise)           \
+    X(forecast)          \
     X(audit)             \
     X(release_checks)    \
     X(release_kernel)    \
