@@ -556,8 +556,34 @@ static void test_records(void)
     }
 }
 
+/* Rows of candidates come once, whatever the algorithm. */
+static void test_repeat(void)
+{
+    size_t                      count, refused = 0;
+    const struct policy *const *list = policy_list(&count);
+    struct arena                arena;
+    spaces_init(&arena);
+    for (size_t i = 0; i < count; i++)
+        for (size_t space = 0; space < SPACES; space++) {
+            struct world w;
+            struct error err = {0};
+            int          repeat = policy_option(list[i], "repeat");
+            if (repeat < 0 || !world_init(&w, list[i], space, repeat, 1, 1)) {
+                bool is_refusal = repeat >= 0 && (list[i]->spaces & spaces[space].kind & SPACE_CANDIDATES) != 0;
+                refused += is_refusal;
+                CU_ASSERT(!is_refusal || (policy_check(list[i], &w.problem, &err) == STATUS_INVALID &&
+                                          strcmp(err.path, "/algorithm/repeat") == 0));
+                continue;
+            }
+            CU_ASSERT(spaces[space].kind == SPACE_PARAMETERS);
+        }
+    CU_ASSERT(refused >= 7);
+    arena_fini(&arena);
+}
+
 CU_TestInfo suite_contract[] = {
     {"records", test_records},
+    {"repeat", test_repeat},
     {"replay", test_replay},
     {"dropped proposals", test_dropped},
     {"seeds", test_seeds},
