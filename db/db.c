@@ -20,6 +20,7 @@ enum {
     READERS_MAX = 64,
     IDLE_SECONDS = 1,
     QUIET_SECONDS = 60,
+    SCRUB_MS = 50,
     TELL_SECONDS = 60,
     UPKEEP_JOBS = 500,
     JOURNAL_BYTES = 4 << 20
@@ -63,6 +64,8 @@ struct db {
     bool             upkeep_more;
     int64_t          journal_bytes; /* of the writer thread, as the next two */
     double           checkpoint_at;
+    bool             is_to_scrub;
+    double           scrub_from;
     struct telling   checkpoint_told, upkeep_told;
     struct telling   damage_told; /* under mutex */
 };
@@ -184,6 +187,16 @@ static void checkpoint(struct db *db, bool truncate)
     db->stats.checkpoint_failures += !is_good;
 }
 
+/* Of what db_scrub was called for; readers that were there first delay it. */
+static void scrub(struct db *db)
+{
+    if (!db->is_to_scrub || seconds() < db->scrub_from)
+        return;
+    checkpoint(db, true);
+    db->is_to_scrub = db->journal_bytes > 0;
+    db->scrub_from = seconds() + 1e-3 * SCRUB_MS;
+}
+
 static bool is_journal_open(const struct db *db)
 {
     return db->journal_bytes > 0 || db->stats.is_failing;
@@ -235,11 +248,18 @@ static bool is_upkeep_due(const struct db *db)
 /* Waits for work; false: stopping and nothing is left.  An idle second is used for upkeep and to shorten the journal. */
 static bool wait_for_work(struct db *db)
 {
-    while (db->first == NULL && !db->stopping) {
+    for (scrub(db); db->first == NULL && !db->stopping; scrub(db)) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += is_journal_open(db) || db->upkeep_jobs > 0 ? IDLE_SECONDS : QUIET_SECONDS;
+        if (db->is_to_scrub)
+            until.tv_nsec += SCRUB_MS * 1000000L;
+        else
+            until.tv_sec += is_journal_open(db) || db->upkeep_jobs > 0 ? IDLE_SECONDS : QUIET_SECONDS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
         if (!db->upkeep_more && pthread_cond_timedwait(&db->work, &db->mutex, &until) != ETIMEDOUT)
+            continue;
+        if (db->is_to_scrub)
             continue;
         if (db->first == NULL)
             keep_up(db);
@@ -309,6 +329,15 @@ enum status db_transact(struct db *db, db_fn fn, void *arg, struct error *err)
         ;
     sem_destroy(&job.done);
     return note_damage(db, job.status, err);
+}
+
+void db_scrub(struct db *db)
+{
+    pthread_mutex_lock(&db->mutex);
+    db->is_to_scrub = true;
+    db->scrub_from = 0;
+    pthread_cond_signal(&db->work);
+    pthread_mutex_unlock(&db->mutex);
 }
 
 /* ---- readers ---- */

@@ -41,6 +41,9 @@ MUST_CHECK enum status db_inspect(const char *folder, struct db_schema *schema, 
 MUST_CHECK enum status db_open(const struct db_options *options, struct db **out, struct error *err);
 /* As it was found when the store was opened: since then it is the needed one. */
 const struct db_schema *db_schema(const struct db *db);
+/* What was deleted leaves the journal too: it is emptied into the database, where deleting overwrites, after this batch or
+ * as soon as readers let it.  Does not wait. */
+void db_scrub(struct db *db);
 /* Finishes what is queued, checkpoints, closes. */
 void db_close(struct db *db);
 

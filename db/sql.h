@@ -299,7 +299,8 @@
     X(FEDERATION_AGENT_TOKEN, "sis", none,                                                                             \
       "UPDATE federation_agent SET token = $3 WHERE federation = $1 AND seat = $2")                                    \
     X(FEDERATION_AGENT_HOST, "sis", none,                                                                              \
-      "UPDATE federation_agent SET study = $3 WHERE federation = $1 AND seat = $2 AND study IS NULL")                  \
+      "UPDATE federation_agent SET study = $3 WHERE federation = $1 AND seat = $2 AND study IS NULL AND NOT EXISTS "   \
+      "(SELECT 1 FROM token t WHERE t.id = federation_agent.token AND t.revoked_ms = 0)")                              \
     X(FEDERATION_HOSTED, "s", count,                                                                                   \
       "SELECT count(*) AS count FROM federation_agent a JOIN study s ON s.id = a.study WHERE a.federation = $1")       \
     X(FEDERATION_MESSAGE_ADD, "siibi", none,                                                                           \

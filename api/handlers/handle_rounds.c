@@ -225,13 +225,14 @@ static json_t *list_of(const char *const *sentences)
 
 static const char *const private_limits[] = {
     "Each agent's vector is hidden from the other agents by the noise. The server itself sees every vector until the "
-    "round is closed; then it deletes them, but the store's write-ahead log may hold them for a while.",
-    "Which agents have sent is known to the server, and how many is shown. Which of them were drawn into a broadcast "
-    "is "
-    "told to nobody and kept nowhere.",
+    "round is closed; then it deletes them, and within a second its write-ahead log. A copy that was made of the store "
+    "before keeps them.",
+    "When a round closed, how many have sent for the open one (received) and had sent for a closed one (messages) are "
+    "shown as they are, outside the guarantee: they can tell that an agent sent, or did not. Which of those that sent "
+    "were drawn into a broadcast is told to nobody and kept nowhere.",
     "An organisation that has k of the seats is protected as a group: k times the epsilon, and the delta grows with "
     "it.",
-    "Another federation of the same agents costs as much again: its loss adds to this one's.",
+    "Another federation of the same agents adds its loss to this one's; the server cannot know which they are.",
     "What was broadcast stays known for ever; deleting the federation does not take it back.",
     NULL,
 };

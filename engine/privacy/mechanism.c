@@ -234,7 +234,8 @@ static enum mechanism_kind choose(const struct mechanism *m)
 {
     if (m->delta < 1e-30)
         return MECHANISM_DISCRETE_LAPLACE;
-    bool laplace = sqrt(2) * distance_l1(m) / m->distance / m->epsilon <= mechanism_zcdp_sigma(m->epsilon, m->delta);
+    bool laplace =
+        sqrt(2) * distance_l1(m) / m->distance / m->epsilon <= mechanism_gaussian_sigma(m->epsilon, m->delta);
     return laplace ? MECHANISM_DISCRETE_LAPLACE : MECHANISM_DISCRETE_GAUSSIAN;
 }
 
@@ -259,9 +260,9 @@ static enum status plan_gaussian(struct mechanism *m, struct error *err)
     double d = (double)m->columns, p = (double)m->dims, moved = m->distance + 2 * mechanism_scaling_error(m->columns);
     double unit = projects
                       ? mechanism_projected_sigma(m->epsilon, m->delta, m->dims) * MECHANISM_PROJECTION_SCALE * sqrt(p)
-                      : mechanism_zcdp_sigma(m->epsilon, m->delta);
+                      : mechanism_gaussian_sigma(m->epsilon, m->delta);
     m->sensitivity = moved / m->gamma + sqrt(d);
-    double sigma = ceil(m->sensitivity * unit * (1 + 0x1p-40));
+    double continuous = m->sensitivity * unit * (1 + 0x1p-40), sigma = ceil(hypot(continuous, projects ? 0 : 2));
     if (!(sigma < 0x1p31))
         return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon is too small for this mechanism");
     m->sigma = (uint32_t)sigma;

@@ -33,7 +33,7 @@ double mechanism_mixture_delta(double epsilon, double sigma, size_t r);
 double mechanism_mixture_sigma(double epsilon, double delta, size_t r);
 
 /* rho-zCDP: delta = min over a > 1 of exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1); sigma: rho = 1/(2 sigma^2).
- * Holds for the discrete Gaussian too, which has no simpler exact profile. */
+ * What holds for the discrete Gaussian by its divergences alone; curve.h has the better one, which is planned for. */
 double mechanism_zcdp_delta(double epsilon, double rho);
 double mechanism_zcdp_sigma(double epsilon, double delta);
 

@@ -10,7 +10,8 @@
  *     was rounded down to a multiple of 2^-32.  So the noisy integers are epsilon-DP: pure, no delta.
  *  4. All that follows (rotation or projection by Q, order of the rows, rounding to the wire lattice) sees the noisy
  *     integers and independent randomness only.  Floating point is harmless there.
- * discrete-gaussian: the same with l2: (Delta + 2e)/gamma + sqrt(d), and rho-zCDP with rho = sensitivity^2 / (2 sigma^2).
+ * discrete-gaussian: the same with l2, (Delta + 2e)/gamma + sqrt(d), and the lemma of curve.h: as good as a Gaussian of sd
+ *     sqrt(sigma^2 - 4), so that sigma^2 = (sensitivity sigma_AG(epsilon, delta))^2 + 4 will do.
  * projected-gaussian (the repaired projection): M has discrete Gaussian integers of sd 64, drawn after the data are
  *     fixed; K M is computed in integers, without rounding, and gets exact discrete Gaussian noise.  Shifts between
  *     neighbours are integers, so the divergences are those of mechanism_projected_sigma, M known or not.  A real-valued

@@ -236,7 +236,7 @@ static void add(struct sum *sum, const struct ledger_entry *entry)
         sum->total.epsilon += mechanism_pure_epsilon_at(entry->epsilon, entry->distance, sum->total.distance);
         return;
     case MECHANISM_DISCRETE_GAUSSIAN: {
-        double sigma = mechanism_zcdp_sigma(entry->epsilon, entry->delta);
+        double sigma = mechanism_gaussian_sigma(entry->epsilon, entry->delta);
         sum->rho += farther * farther / (2 * sigma * sigma);
         sum->rho_delta += entry->delta;
         sum->rho_epsilon += farther > 1 ? (double)INFINITY : entry->epsilon;

@@ -159,7 +159,10 @@ enum status federation_move(struct app *app, struct caller *caller, const char *
     struct work work = {
         .app = app, .caller = caller, .id = id, .verb = verb, .federation = out, .now_ms = app->now_ms()};
     TRY(caller_sees(caller, "federation", id, err));
-    return app_transact(app, caller, move, &work, err);
+    TRY(app_transact(app, caller, move, &work, err));
+    if (out->state == FEDERATION_COMPLETED)
+        db_scrub(app->db);
+    return STATUS_OK;
 }
 
 /* The broadcasts are part of what such a study is made from. */
@@ -191,6 +194,7 @@ enum status federation_delete(struct app *app, struct caller *caller, const char
     TRY(caller_sees(caller, "federation", id, err));
     TRY(app_transact(app, caller, remove_row, &work, err));
     token_forget(app, id);
+    db_scrub(app->db);
     return STATUS_OK;
 }
 
@@ -273,6 +277,9 @@ static enum status renew(struct db_conn *conn, void *arg, struct error *err)
     if (agent->study != NULL)
         return error_set(err, STATUS_CONFLICT, "seat_taken", "", "a study has this seat");
     TRY(db_exec(conn, &changes, err, SQL_TOKEN_REVOKE, BIND(TEXT(agent->token_id), INT(work->now_ms))));
+    if (changes > 0 && work->caller->scope != SCOPE_ADMIN)
+        return error_set(err, STATUS_CONFLICT, "seat_taken", "",
+                         "an agent has this seat; an admin may give it another token");
     if (changes > 0)
         TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
                     BIND(INT(work->now_ms), TEXT("token.revoked"), TEXT(NULL), INT(0), INT(0),

@@ -76,7 +76,8 @@ struct federation_agent_page {
 /* Takes the next free seat and makes its token.  CONFLICT "federation_full", "federation_completed". */
 MUST_CHECK enum status federation_register(struct app *app, struct caller *caller, const char *id, const char *name,
                                            struct federation_agent *out, struct error *err);
-/* A new token for a seat; the one before is revoked.  NOT_FOUND "agent_not_found"; CONFLICT "seat_taken" (a study). */
+/* A new token for a seat; the one before is revoked.  NOT_FOUND "agent_not_found"; CONFLICT "seat_taken" (a study has it,
+ * or an agent whose token is good and the caller is no admin). */
 MUST_CHECK enum status federation_renew(struct app *app, struct caller *caller, const char *id, int64_t seat,
                                         struct federation_agent *out, struct error *err);
 /* The seat's half of registering, inside a transaction of another use case: for a study that the service hosts, which
@@ -148,7 +149,7 @@ MUST_CHECK enum status federation_rounds(struct app *app, struct caller *caller,
 
 /* Is the open round to be closed now? */
 bool federation_is_due(const struct federation *federation, int64_t steady_now_ms);
-/* For the metrics, once that is durable. */
+/* For the metrics, once that is durable; and the messages leave the journal. */
 void federation_count_round(struct app *app, const struct federation *federation);
 /* What the first so many broadcasts cost together; 0 for none. */
 MUST_CHECK enum status federation_cost(const struct federation_spec *spec, int64_t broadcasts, double *epsilon,

@@ -219,6 +219,8 @@ void federation_count_round(struct app *app, const struct federation *federation
 {
     atomic_fetch_add(&app->counters.federation_rounds, 1);
     atomic_fetch_add(&app->counters.federation_seats, (uint64_t)federation->spec.seats);
+    if (federation->spec.is_private)
+        db_scrub(app->db);
 }
 
 /* ---- messages ---- */

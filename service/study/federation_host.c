@@ -33,9 +33,10 @@ static enum status take_seat(struct db_conn *conn, const struct task *task, stru
     if (*seat > 0) {
         TRY(db_exec(conn, &changes, err, SQL_FEDERATION_AGENT_HOST,
                     BIND(TEXT(federation->id), INT(*seat), TEXT(study->id))));
-        return changes == 1 ? STATUS_OK
-                            : error_set(err, STATUS_CONFLICT, "seat_taken", "/algorithm/agent",
-                                        "seat %lld is not registered, or another study has it", (long long)*seat);
+        return changes == 1
+                   ? STATUS_OK
+                   : error_set(err, STATUS_CONFLICT, "seat_taken", "/algorithm/agent",
+                               "seat %lld is not registered, or an agent or another study has it", (long long)*seat);
     }
     struct federation_agent agent = {.name = study->name, .token_id = "", .study = study->id};
     TRY(federation_seat(conn, federation, &agent, task->caller->token_id, task->now_ms, err));

@@ -1,6 +1,8 @@
 // Federations: what is refused changes nothing, a round is closed once, its broadcast is the same for ever.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { begin, numbers, npy, sha256, sleep, tokenFor } from './harness.mjs';
 
@@ -151,6 +153,45 @@ test('an agent gets a new token, and its old one is good for nothing', async () 
     assert.equal((await api.get(`/v1/federations/${made.id}/agents`)).agents[1].token_id, id);
     await api.expect([404, 'agent_not_found'], 'POST', `/v1/federations/${made.id}/agents/4/token`, { json: {} });
     await api.expect([404, 'federation_not_found'], 'POST', '/v1/federations/fed_aaaaaaaaaaaaaaaa/agents/1/token', { json: {} });
+});
+
+test('the seat of an agent is its own: no write token takes it, an admin does', async () => {
+    const writer = await tokenFor(api, 'write');
+    const made = await federation(openBody);
+    const host = { json: { name: 'host', metrics, space: square, algorithm: { name: 'fts', federation: made.id, agent: 2 } }, token: writer };
+    const taken = await api.expect([409, 'seat_taken'], 'POST', '/v1/studies', host);
+    assert.equal(taken.errors[0].pointer, '/algorithm/agent');
+    await api.expect([409, 'seat_taken'], 'POST', `/v1/federations/${made.id}/agents/2/token`, { json: {}, token: writer });
+    await api.expect(200, 'GET', '/v1/whoami', { token: made.agents[1].token });
+    // Once its token is revoked, the seat is free for a study, and its token for a write token.
+    await api.expect(204, 'DELETE', `/v1/tokens/${made.agents[1].token_id}`);
+    await api.expect(204, 'DELETE', `/v1/tokens/${made.agents[0].token_id}`);
+    await api.expect(201, 'POST', '/v1/studies', host);
+    const renewed = await api.expect(201, 'POST', `/v1/federations/${made.id}/agents/1/token`, { json: {}, token: writer });
+    await api.expect(200, 'GET', '/v1/whoami', { token: renewed.token });
+});
+
+test('raw messages leave the write-ahead log when the round ends, while the store is busy', async () => {
+    const made = await federation(privateBody), message = vector();
+    const needle = Buffer.from(new Float64Array(message).buffer).subarray(0, 64);
+    const holds = () => ['gnomon.db', 'gnomon.db-wal'].map((name) => readFileSync(join(server.folder, name)).includes(needle));
+    let busy = true;
+    const writing = (async () => {
+        for (; busy; await sleep(200)) // never a second without a write, and never enough to fill the log
+            await api.post('/v1/studies', { name: 'busy', metrics, space: square }, 201);
+    })();
+    await send(made, 1, 1, message);
+    assert.ok(holds().includes(true), 'it is in the store while the round is open');
+    await send(made, 1, 2, vector());
+    await send(made, 1, 3, vector());
+    let left = [true];
+    for (let i = 0; i < 100 && left.includes(true); i++) {
+        left = holds();
+        await sleep(50);
+    }
+    busy = false;
+    await writing;
+    assert.deepEqual(left, [false, false]);
 });
 
 test('a registration that is repeated under its key takes no second seat and does not show the token again', async () => {

@@ -184,7 +184,12 @@ static void test_gaussians(void)
     static const double zcdp[] = {0.47249345326544345, 0.9999827263373895, 4.662231935593786, 133.28994187228966};
     static const double gaussian[] = {0.4297752883818118, 0.9149972071932633, 4.315461535215615, 127.96904449721438};
     struct mechanism    m = planned(MECHANISM_DISCRETE_GAUSSIAN, 2);
-    m.sigma = 4148;
+    CU_ASSERT(m.sigma == 3826);
+    CHECK_RATIO(
+        epsilon_of((struct curve[]){curve_of_release(&m, &(struct relation_shift){1, 1, 1, 1025.4142135625777})}, 1,
+                   1e-5),
+        0.9998401963009357, 1e-9);
+    m.sigma = 4148; /* as divergences alone would have it: 7.8 % more */
     struct curve curves[2];
     for (size_t i = 0; i < COUNT(distances); i++) {
         struct relation_shift shift = moved(2, distances[i]);

@@ -86,13 +86,13 @@ static void test_lattice(void)
                 0.01); /* 2 d Delta^2 / epsilon^2, stretched */
 }
 
-/* The published cross-overs at delta 1e-5: up to 8 columns at epsilon 1, up to 14 at epsilon 10. */
+/* Where sqrt(2 d) / epsilon meets the analytic Gaussian, at delta 1e-5: 3.7306 at epsilon 1, 0.4999 at epsilon 10. */
 static void test_choice(void)
 {
     static const struct {
         double epsilon;
         size_t last;
-    } rows[] = {{1, 8}, {10, 14}};
+    } rows[] = {{1, 6}, {10, 12}};
     for (size_t i = 0; i < COUNT(rows); i++)
         for (size_t d = 1; d <= 40; d++) {
             struct mechanism m = {.epsilon = rows[i].epsilon, .delta = 1e-5, .distance = 1, .rows = 500, .columns = d};
@@ -110,9 +110,9 @@ static void test_gaussians(void)
         .kind = MECHANISM_DISCRETE_GAUSSIAN, .epsilon = 1, .delta = 1e-5, .distance = 1, .rows = 500, .columns = 20};
     CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
     double steps = 1024 + sqrt(20);
-    CU_ASSERT(m.sigma >= steps * 4.045130358292444 && m.sigma < steps * 4.045130358292444 + 1.01);
+    CU_ASSERT(m.sigma >= steps * 3.730631634816059 && m.sigma < steps * 3.730631634816059 + 1.01);
     CHECK_NEAR(m.variance, pow(m.sigma * 0x1p-10, 2), 1e-12);
-    CU_ASSERT(mechanism_zcdp_delta(1, 0.5 * pow(m.sensitivity / m.sigma, 2)) <= 1e-5);
+    CU_ASSERT(mechanism_gaussian_delta(1, m.sensitivity / sqrt((double)m.sigma * m.sigma - 4)) <= 1e-5);
     m.kind = MECHANISM_PROJECTED_GAUSSIAN;
     m.dims = 10;
     CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
