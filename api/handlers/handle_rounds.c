@@ -232,7 +232,8 @@ static const char *const private_limits[] = {
     "were drawn into a broadcast is told to nobody and kept nowhere.",
     "An organisation that has k of the seats is protected as a group: k times the epsilon, and the delta grows with "
     "it.",
-    "Another federation of the same agents adds its loss to this one's; the server cannot know which they are.",
+    "Another federation of the same agents adds its loss to this one's; the server cannot know which they are. gnomon "
+    "agent --ledger adds them up.",
     "What was broadcast stays known for ever; deleting the federation does not take it back.",
     NULL,
 };

@@ -8,6 +8,7 @@
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_federation.h"
 #include "service/cli/command.h"
+#include "service/cli/agent_ledger.h"
 #include "service/cli/agent_log.h"
 #include "service/cli/measure.h"
 #include "service/cli/plain.h"
@@ -23,8 +24,9 @@ enum { FAILURES_MAX = 5, POLL_MIN_MS = 50, POLL_MAX_MS = 2000, ARENA_BYTES = 256
 
 struct agent_options {
     struct command_server at;
-    const char           *federation, *measure, *journal;
+    const char           *federation, *measure, *journal, *ledger;
     int64_t               trials, patience_seconds, wait_seconds, seed;
+    double                budget;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct agent_options, member)
@@ -41,6 +43,10 @@ static const struct options_row options_table[] = {
              "federation is over is made alone"},
     {OPTION("journal", "FILE", journal),
      .help = "where the agent's data are kept; by default ./FEDERATION-AGENT.journal"},
+    {OPTION("ledger", "FILE", ledger),
+     .help = "where the costs of all federations of these data are added up, before anything is sent"},
+    {OPTION("budget", "EPSILON", budget), .kind = OPTIONS_REAL, .fallback = "0", .min = 0, .max = 1e6,
+     .help = "of the ledger: a federation that would exceed it is not joined; 0: as it is, if the ledger has one"},
     {OPTION("wait", "SECONDS", wait_seconds), .kind = OPTIONS_INT, .fallback = "3600", .min = 0, .max = 604800,
      .help = "how long to wait for the others in one round before the next trial is made without them"},
     {OPTION("seed", "N", seed), .kind = OPTIONS_INT, .fallback = "-1", .min = -1, .max = 9007199254740991.0,
@@ -167,11 +173,36 @@ static enum status open_log(struct agent *a, struct error *err)
     return agent_log_open(a->options->journal != NULL ? a->options->journal : path, &identity, &a->spec, &a->log, err);
 }
 
+/* Before the journal is there, and long before the first message. */
+static enum status charge(struct agent *a, struct error *err)
+{
+    const struct agent_options *options = a->options;
+    const struct agent_charge   charge = {.federation = options->federation,
+                                          .seat = a->seat,
+                                          .spec = &a->spec,
+                                          .budget = options->budget > 0 ? options->budget : (double)NAN};
+    struct agent_total          total;
+    if (options->ledger == NULL && options->budget > 0)
+        return error_set(err, STATUS_INVALID, "usage", "", "--budget is of a --ledger");
+    if (options->ledger == NULL) {
+        if (a->spec.is_private)
+            fprintf(stderr, "gnomon: no --ledger: what this federation costs is not added to what others cost\n");
+        return STATUS_OK;
+    }
+    TRY(agent_ledger_charge(options->ledger, &charge, &total, &a->arena, err));
+    fprintf(stderr, "gnomon: federations in the ledger: %zu, together epsilon %.4g", total.federations, total.epsilon);
+    if (total.planned < total.epsilon)
+        fprintf(stderr, " (%.4g, had all been chosen before the first)", total.planned);
+    fprintf(stderr, ", delta %.3g\n", total.delta);
+    return STATUS_OK;
+}
+
 static enum status join(struct agent *a, struct error *err)
 {
     TRY(find_seat(a, err));
     TRY(read_federation(a, err));
     TRY(check_features(a, err));
+    TRY(charge(a, err));
     a->vector = ARENA_NEW(&a->arena, double, a->spec.features);
     a->proposal.point = ARENA_NEW(&a->arena, double, a->spec.study.space.params_len);
     if (a->vector == NULL || a->proposal.point == NULL)

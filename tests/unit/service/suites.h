@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #define SERVICE_SUITES(X) \
+    X(agent_ledger)       \
     X(agent_log)          \
     X(answers)            \
     X(cases)              \
