@@ -374,23 +374,37 @@ static enum status shifted(const struct audit_release *release, struct error *er
     return STATUS_OK;
 }
 
+/* The norm whose exponential the noise has. */
+static double exponent(const struct mechanism *plan, const double *k, size_t p)
+{
+    double t = (double)plan->rate * 0x1p-32, l1 = 0, squares = 0;
+    for (size_t j = 0; j < p; j++) {
+        l1 += fabs(k[j]);
+        squares += k[j] * k[j];
+    }
+    return plan->kind == MECHANISM_DISCRETE_LAPLACE    ? t * l1
+           : plan->kind == MECHANISM_ISOTROPIC_LAPLACE ? t * sqrt(squares)
+                                                       : squares * 0.5 / ((double)plan->sigma * plan->sigma);
+}
+
 enum status audit_draw_release(void *arg, int set, double *loss, struct error *err)
 {
     const struct audit_release *release = arg;
     const struct mechanism     *plan = release->plan;
-    bool                        laplace = plan->kind == MECHANISM_DISCRETE_LAPLACE;
     size_t                      p = plan->kind == MECHANISM_PROJECTED_GAUSSIAN ? plan->dims : plan->columns;
-    double                      t = (double)plan->rate * 0x1p-32, inverse = 0.5 / ((double)plan->sigma * plan->sigma);
-    *loss = 0;
+    int64_t                     noise[MECHANISM_COLUMNS_MAX] = {0};
+    double                      first[MECHANISM_COLUMNS_MAX], second[MECHANISM_COLUMNS_MAX];
     TRY(shifted(release, err));
+    if (plan->kind == MECHANISM_ISOTROPIC_LAPLACE)
+        TRY(sampler_isotropic(release->sampler, plan->rate, p, noise, err));
     for (size_t j = 0; j < p; j++) {
-        int64_t noise = 0, shift = release->M_shift[j];
-        TRY(laplace ? sampler_laplace(release->sampler, plan->rate, &noise, err)
-                    : sampler_gaussian(release->sampler, plan->sigma, &noise, err));
-        double from_first = (double)(set == 0 ? noise : noise + shift);
-        double from_second = (double)(set == 0 ? noise - shift : noise);
-        *loss += laplace ? t * (fabs(from_second) - fabs(from_first))
-                         : (from_second * from_second - from_first * from_first) * inverse;
+        if (plan->kind == MECHANISM_DISCRETE_LAPLACE)
+            TRY(sampler_laplace(release->sampler, plan->rate, &noise[j], err));
+        else if (plan->kind != MECHANISM_ISOTROPIC_LAPLACE)
+            TRY(sampler_gaussian(release->sampler, plan->sigma, &noise[j], err));
+        first[j] = (double)(set == 0 ? noise[j] : noise[j] + release->M_shift[j]);
+        second[j] = (double)(set == 0 ? noise[j] - release->M_shift[j] : noise[j]);
     }
+    *loss = exponent(plan, second, p) - exponent(plan, first, p);
     return STATUS_OK;
 }

@@ -17,6 +17,8 @@ struct curve curve_of_release(const struct mechanism *m, const struct relation_s
     switch (m->kind) {
     case MECHANISM_DISCRETE_LAPLACE:
         return (struct curve){.kind = CURVE_PURE, .value = rate * shift->s1};
+    case MECHANISM_ISOTROPIC_LAPLACE:
+        return (struct curve){.kind = CURVE_PURE, .value = rate * shift->s2 + MECHANISM_ISOTROPIC_SLACK};
     case MECHANISM_CELLS:
         return (struct curve){.kind = CURVE_PURE, .value = 2 * rate};
     case MECHANISM_QUADTREE: /* its levels have rates of their own */

@@ -3,6 +3,7 @@
  * stores the mechanism, and makes the curve again when it reads.
  *
  *   discrete Laplace      pure, rate 2^-32 S1                                                        (relation.h: S1, S2)
+ *   isotropic Laplace     pure, rate 2^-32 S2 + 2^-48
  *   discrete Gaussian     Gaussian, mu = S2 / sqrt(sigma^2 - 4)
  *   projected Gaussian    Renyi, (a - 1) R(a) = -(dims/2) log(1 - a (a - 1) k), k = (64 S2 / sigma)^2
  *   cells                 pure, rate 2^-32 2: any move may cross a border

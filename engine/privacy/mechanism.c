@@ -5,6 +5,7 @@
 #include "engine/base/numbers.h"
 #include "engine/math/golden.h"
 #include "engine/math/log_gamma.h"
+#include "engine/privacy/sampler.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -139,6 +140,7 @@ double mechanism_gaussian_epsilon(double mu, double delta)
 static const char *const names[MECHANISM_KINDS] = {
     [MECHANISM_AUTO] = "auto",
     [MECHANISM_DISCRETE_LAPLACE] = "discrete-laplace",
+    [MECHANISM_ISOTROPIC_LAPLACE] = "isotropic-laplace",
     [MECHANISM_DISCRETE_GAUSSIAN] = "discrete-gaussian",
     [MECHANISM_PROJECTED_GAUSSIAN] = "projected-gaussian",
     [MECHANISM_CELLS] = "cells",
@@ -229,28 +231,42 @@ static double distance_l1(const struct mechanism *m)
     return m->distance_l1 == 0 ? sqrt((double)m->columns) * m->distance : m->distance_l1;
 }
 
-/* The noise with the smaller standard deviation; a tie goes to the one without delta. */
+/* The noise with the least standard deviation; a tie goes to the one that comes first. */
 static enum mechanism_kind choose(const struct mechanism *m)
 {
-    if (m->delta < 1e-30)
-        return MECHANISM_DISCRETE_LAPLACE;
-    bool laplace =
-        sqrt(2) * distance_l1(m) / m->distance / m->epsilon <= mechanism_gaussian_sigma(m->epsilon, m->delta);
-    return laplace ? MECHANISM_DISCRETE_LAPLACE : MECHANISM_DISCRETE_GAUSSIAN;
+    double d = (double)m->columns, spread = sqrt(2) * distance_l1(m) / m->distance, isotropic = sqrt(d + 1);
+    bool   is_isotropic = isotropic < spread * (1 - 1e-9) && m->columns <= SAMPLER_ISOTROPIC_MAX;
+    double pure = (is_isotropic ? isotropic : spread) / m->epsilon;
+    if (m->delta >= 1e-30 && mechanism_gaussian_sigma(m->epsilon, m->delta) < pure)
+        return MECHANISM_DISCRETE_GAUSSIAN;
+    return is_isotropic ? MECHANISM_ISOTROPIC_LAPLACE : MECHANISM_DISCRETE_LAPLACE;
+}
+
+double mechanism_noise_variance(const struct mechanism *m)
+{
+    double t = (double)m->rate * 0x1p-32;
+    if (m->kind == MECHANISM_ISOTROPIC_LAPLACE)
+        return ((double)m->columns + 1) / (t * t);
+    return m->kind == MECHANISM_DISCRETE_LAPLACE ? laplace_variance(m->rate) : (double)m->sigma * m->sigma;
 }
 
 static enum status plan_laplace(struct mechanism *m, struct error *err)
 {
     enum { RATE_MIN = 256 }; /* so that rounding it down costs less than 0.4 % */
-    double d = (double)m->columns, slack = 2 * sqrt(d) * mechanism_scaling_error(m->columns);
-    m->sensitivity = mechanism_is_partition(m->kind) ? 2 : (distance_l1(m) + slack) / m->gamma + d;
-    double rate = rate_of(m->epsilon, m->sensitivity);
+    bool   is_isotropic = m->kind == MECHANISM_ISOTROPIC_LAPLACE;
+    double d = (double)m->columns, slack = 2 * mechanism_scaling_error(m->columns), squared = m->gamma * m->gamma;
+    if (is_isotropic && m->columns > SAMPLER_ISOTROPIC_MAX)
+        return error_set(err, STATUS_INVALID, "bad_size", "", "isotropic-laplace is for at most %d columns",
+                         SAMPLER_ISOTROPIC_MAX);
+    m->sensitivity = mechanism_is_partition(m->kind) ? 2
+                     : is_isotropic                  ? (m->distance + slack) / m->gamma + sqrt(d)
+                                                     : (distance_l1(m) + sqrt(d) * slack) / m->gamma + d;
+    double rate = rate_of(m->epsilon - (is_isotropic ? MECHANISM_ISOTROPIC_SLACK : 0), m->sensitivity);
     if (rate < RATE_MIN)
         return error_set(err, STATUS_INVALID, "bad_epsilon", "/epsilon", "epsilon is too small for so many columns");
     m->rate = (uint64_t)rate;
     m->delta = 0;
-    m->variance =
-        mechanism_is_partition(m->kind) ? 0 : laplace_variance(m->rate) * m->gamma * m->gamma * d / (double)m->dims;
+    m->variance = mechanism_is_partition(m->kind) ? 0 : mechanism_noise_variance(m) * squared * d / (double)m->dims;
     return STATUS_OK;
 }
 
@@ -281,7 +297,8 @@ enum status mechanism_plan(struct mechanism *m, struct error *err)
         m->dims = m->columns;
     m->rate = m->sigma = 0;
     m->gamma = mechanism_is_partition(m->kind) ? 1 : power_of_two_below(m->distance) * 0x1p-10;
-    bool laplace = m->kind == MECHANISM_DISCRETE_LAPLACE || mechanism_is_partition(m->kind);
+    bool laplace = m->kind == MECHANISM_DISCRETE_LAPLACE || m->kind == MECHANISM_ISOTROPIC_LAPLACE ||
+                   mechanism_is_partition(m->kind);
     return laplace ? plan_laplace(m, err) : plan_gaussian(m, err);
 }
 

@@ -44,8 +44,9 @@ double mechanism_zcdp_sigma(double epsilon, double delta);
 double mechanism_projected_sigma(double epsilon, double delta, size_t r);
 
 enum mechanism_kind {
-    MECHANISM_AUTO, /* one of the next two, by public numbers */
+    MECHANISM_AUTO, /* one of the next three, by public numbers */
     MECHANISM_DISCRETE_LAPLACE,
+    MECHANISM_ISOTROPIC_LAPLACE, /* at most 16 columns */
     MECHANISM_DISCRETE_GAUSSIAN,
     MECHANISM_PROJECTED_GAUSSIAN,
     MECHANISM_CELLS,
@@ -71,8 +72,8 @@ struct mechanism {
     /* out */
     double gamma; /* lattice step, scaled space: the largest power of two <= 2^-10 Delta */
     double
-        sensitivity; /* in steps: l1 (Laplace) or l2 (Gaussians) between neighbours on the lattice, rounding included */
-    uint64_t rate;   /* Laplace, cells: P(k) ~ exp(-|k| rate / 2^32) */
+        sensitivity; /* in steps: l1 (Laplace) or l2 (the others) between neighbours on the lattice, rounding included */
+    uint64_t rate;   /* Laplace, cells: P(k) ~ exp(-|k| rate / 2^32), k a coordinate; isotropic: the whole row */
     uint32_t sigma;  /* Gaussians: sd in steps (projected: in steps / (MECHANISM_PROJECTION_SCALE sqrt(p))) */
     double   variance; /* s^2 per coordinate of the released rows, scaled space */
 };
@@ -81,6 +82,11 @@ struct mechanism {
  * CELLS, QUADTREE: the sensitivity of the counts is 2 (any change of a row), gamma is 1; variance is the caller's (h^2/12).
  * Errors: INVALID bad_epsilon, bad_delta (over 0.1/n, or 0 where a Gaussian needs it), bad_distance, bad_size, bad_dims. */
 MUST_CHECK enum status mechanism_plan(struct mechanism *m, struct error *err);
+
+/* Of one coordinate of the noise as it is drawn, in steps squared; isotropic: in the limit of a fine lattice. */
+double mechanism_noise_variance(const struct mechanism *m);
+/* What the rounding of sampler_isotropic's exponent costs in epsilon. */
+#define MECHANISM_ISOTROPIC_SLACK 0x1p-48
 
 /* l2 error of one scaled and clipped row in floating point is at most this; d = columns. */
 double mechanism_scaling_error(size_t columns);

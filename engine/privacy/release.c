@@ -61,6 +61,7 @@ struct work {
     struct sampler         *sampler;
     double                 *x;       /* [max(d, p)] */
     int64_t                *k;       /* [max(d, p)] */
+    int64_t                *noise;   /* [max(d, p)] */
     double                 *Q;       /* [p][d] orthonormal rows times sqrt(d / p), or NULL */
     int64_t                *M;       /* [d][p], or NULL */
     double                 *z;       /* [p] */
@@ -101,15 +102,22 @@ static enum status draw_rotation(struct work *work, struct error *err)
     return STATUS_OK;
 }
 
-static enum status draw_noise(struct work *work, int64_t *out, struct error *err)
+/* Adds noise to count integers; it is left in work->noise. */
+static enum status add_noise(struct work *work, int64_t *k, size_t count, struct error *err)
 {
     const struct mechanism *plan = work->plan;
-    enum status             status = plan->kind == MECHANISM_DISCRETE_LAPLACE
-                                         ? sampler_laplace(work->sampler, plan->rate, out, err)
-                                         : sampler_gaussian(work->sampler, plan->sigma, out, err);
-    work->squares += (double)*out * (double)*out;
-    work->draws++;
-    return status;
+    if (plan->kind == MECHANISM_ISOTROPIC_LAPLACE)
+        TRY(sampler_isotropic(work->sampler, plan->rate, count, work->noise, err));
+    for (size_t j = 0; j < count; j++) {
+        if (plan->kind == MECHANISM_DISCRETE_LAPLACE)
+            TRY(sampler_laplace(work->sampler, plan->rate, &work->noise[j], err));
+        else if (plan->kind != MECHANISM_ISOTROPIC_LAPLACE)
+            TRY(sampler_gaussian(work->sampler, plan->sigma, &work->noise[j], err));
+        k[j] += work->noise[j];
+        work->squares += (double)work->noise[j] * (double)work->noise[j];
+    }
+    work->draws += count;
+    return STATUS_OK;
 }
 
 /* k [p] := k [d] times M.  |k| <= 25 / gamma + 1 <= 2^32 and |M| < 64 * 2^10, so that 2^10 products stay below 2^58. */
@@ -134,11 +142,7 @@ static enum status release_row(struct work *work, int64_t *indices, struct error
     int64_t *noisy = projects ? indices : work->k;
     if (projects)
         multiply_integers(work, noisy);
-    for (size_t j = 0; j < (projects ? p : d); j++) {
-        int64_t noise = 0;
-        TRY(draw_noise(work, &noise, err));
-        noisy[j] += noise;
-    }
+    TRY(add_noise(work, noisy, projects ? p : d, err));
     if (work->Q != NULL) {
         for (size_t c = 0; c < d; c++)
             work->x[c] = (double)work->k[c];
@@ -171,9 +175,7 @@ static enum status noise_check(const struct work *work, struct error *err)
 {
     enum { DRAWS_MIN = 1000 };
     const struct mechanism *plan = work->plan;
-    double                  half = sinh((double)plan->rate * 0x1p-33), sd = plan->sigma;
-    double                  variance = plan->kind == MECHANISM_DISCRETE_LAPLACE ? 0.5 / (half * half) : sd * sd;
-    if (work->draws >= DRAWS_MIN && !(work->squares >= 0.5 * variance * (double)work->draws))
+    if (work->draws >= DRAWS_MIN && !(work->squares >= 0.5 * mechanism_noise_variance(plan) * (double)work->draws))
         return error_set(err, STATUS_INTERNAL, "noise_test", "", "the noise does not have the variance it should have");
     return STATUS_OK;
 }
@@ -220,17 +222,19 @@ enum status release_make(struct release *release, const double *rows, struct sam
                               .sampler = sampler,
                               .x = ARENA_NEW(scratch, double, widest),
                               .k = ARENA_NEW(scratch, int64_t, widest),
+                              .noise = ARENA_NEW(scratch, int64_t, widest),
                               .z = ARENA_NEW(scratch, double, p),
                               .Q = rotates ? ARENA_NEW(scratch, double, p *d) : NULL,
                               .M = projects ? ARENA_NEW(scratch, int64_t, d * p) : NULL};
     enum status       status;
-    if (work.x == NULL || work.k == NULL || work.z == NULL || (rotates && work.Q == NULL) ||
+    if (work.x == NULL || work.k == NULL || work.noise == NULL || work.z == NULL || (rotates && work.Q == NULL) ||
         (projects && work.M == NULL)) {
         status = error_no_memory(err);
     } else {
         status = release_all(release, rows, &work, err);
         wipe(work.x, widest * sizeof *work.x);
         wipe(work.k, widest * sizeof *work.k);
+        wipe(work.noise, widest * sizeof *work.noise);
         wipe(rotates ? (void *)work.Q : work.M, rotates    ? p * d * sizeof *work.Q
                                                 : projects ? d * p * sizeof *work.M
                                                            : 0);

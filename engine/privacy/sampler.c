@@ -208,6 +208,48 @@ enum status sampler_laplace(struct sampler *sampler, uint64_t rate, int64_t *out
     return result(sampler, err);
 }
 
+/* floor(sqrt(square)), by digits. */
+static uint64_t root(wide square)
+{
+    uint64_t found = 0;
+    for (int bit = 63; bit >= 0; bit--) {
+        uint64_t trial = found | 1ULL << bit;
+        if ((wide)trial * trial <= square)
+            found = trial;
+    }
+    return found;
+}
+
+/* True with probability exp(-x / 2^48). */
+static bool coin_exp(struct sampler *sampler, uint64_t x)
+{
+    for (uint64_t whole = x >> 48; whole > 0; whole--)
+        if (!coin_exp_one(sampler))
+            return false;
+    return coin_exp_fraction(sampler, x & ((1ULL << 48) - 1), 1ULL << 48);
+}
+
+/* |k_j| rate' < 2^43, so rate |k| < 2^47.1 for d <= 16 and the square below, times 2^32, is less than 2^127. */
+enum status sampler_isotropic(struct sampler *sampler, uint64_t rate, size_t d, int64_t *out, struct error *err)
+{
+    enum { PROPOSALS_MAX = 1 << 16 };
+    uint64_t narrow = root((wide)rate * rate / d);
+    for (int i = 0; i < PROPOSALS_MAX && !is_failed(sampler); i++) {
+        uint64_t sum = 0;
+        wide     squares = 0;
+        for (size_t j = 0; j < d; j++) {
+            TRY(sampler_laplace(sampler, narrow, &out[j], err));
+            uint64_t magnitude = out[j] < 0 ? (uint64_t)-out[j] : (uint64_t)out[j];
+            sum += magnitude;
+            squares += (wide)magnitude * magnitude;
+        }
+        if (coin_exp(sampler, root(((wide)rate * rate * squares) << 32) - (narrow * sum << 16)))
+            return result(sampler, err);
+    }
+    fail_not_random(sampler);
+    return result(sampler, err);
+}
+
 /* True with probability exp(-(y - sigma)^2 / (2 sigma^2)); y < 2^41, so the square is below 2^82 and its integer part in
  * units of 2 sigma^2 < 2^63 below 2^20. */
 static bool coin_gaussian(struct sampler *sampler, uint64_t y, uint64_t sigma)

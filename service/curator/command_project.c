@@ -24,7 +24,8 @@ static const struct options_row options_table[] = {
     {OPTION("columns", "a,b,c", columns), .is_required = true, .help = "the columns to release: numbers without gaps"},
     {OPTION("key", "FILE", key), .is_required = true, .help = "the curator's private key, from gnomon key"},
     {OPTION("mechanism", "NAME", mechanism), .fallback = "auto",
-     .choices = "auto|discrete-laplace|discrete-gaussian|projected-gaussian|cells|quadtree|projection-only",
+     .choices =
+         "auto|discrete-laplace|isotropic-laplace|discrete-gaussian|projected-gaussian|cells|quadtree|projection-only",
      .help = "auto takes the noise that needs less for this epsilon and delta; cells and quadtree protect any change "
              "of a row; "
              "projection-only has no guarantee"},

@@ -233,6 +233,7 @@ static void add(struct sum *sum, const struct ledger_entry *entry)
         sum->total.epsilon += entry->epsilon;
         return;
     case MECHANISM_DISCRETE_LAPLACE:
+    case MECHANISM_ISOTROPIC_LAPLACE:
         sum->total.epsilon += mechanism_pure_epsilon_at(entry->epsilon, entry->distance, sum->total.distance);
         return;
     case MECHANISM_DISCRETE_GAUSSIAN: {

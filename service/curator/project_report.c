@@ -70,7 +70,7 @@ static void report_distance(const struct project_job *job)
     for (size_t j = 0; j < job->table.d; j++)
         printf("  %-24.100s %.6g\n", job->table.names[j], job->manifest.distance_raw * job->length_scales[j]);
     printf("(several columns together: the root of the sum of the squared fractions of these is at most 1)\n");
-    if (m->kind == MECHANISM_DISCRETE_LAPLACE)
+    if (m->kind == MECHANISM_DISCRETE_LAPLACE || m->kind == MECHANISM_ISOTROPIC_LAPLACE)
         printf("A change that is k times as large is protected with k times the epsilon: replacing a row by any other\n"
                "inside the radius has epsilon %g. If that is what has to be hidden, set --distance %d.\n",
                mechanism_pure_epsilon_at(m->epsilon, m->distance, 2 * MECHANISM_NORM), 2 * MECHANISM_NORM);

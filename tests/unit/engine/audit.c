@@ -115,40 +115,24 @@ static void test_projected_loss(void)
     CHECK_NEAR(audit_success(&exact.counts), 0.5674, tolerance);
 }
 
-/* A mechanism of the test's own: density ~ exp(-epsilon |u|_2), which has no exact sampler and is not released. */
-static enum status draw_l2_laplace(void *arg, int set, double *loss, struct error *err)
-{
-    struct rng *rng = arg;
-    double      u[D], norm = 0, radius = 0, to_first = 0, to_second = 0;
-    (void)err;
-    for (size_t c = 0; c < D; c++) {
-        u[c] = rng_normal(rng);
-        norm += u[c] * u[c];
-        radius -= log1p(-rng_uniform(rng)); /* Gamma(3, 1) */
-    }
-    for (size_t c = 0; c < D; c++) {
-        double z = u[c] * radius / sqrt(norm) + (set == 1 ? axis[c] : 0);
-        to_first += z * z;
-        to_second += (z - axis[c]) * (z - axis[c]);
-    }
-    *loss = sqrt(to_second) - sqrt(to_first);
-    return STATUS_OK;
-}
-
 static enum status draw_failing(void *arg, int set, double *loss, struct error *err)
 {
     (void)arg, (void)set, (void)loss;
     return error_set(err, STATUS_BUSY, "entropy", "", "no bits");
 }
 
-static void test_other_mechanisms(void)
+/* The same loss in every direction, and less of it by chance than with coordinates of their own. */
+static void test_isotropic_loss(void)
 {
     enum { TRIALS = 100000 };
-    struct rng              rng = rng_at(57, 1, RNG_TEST);
-    struct audit_likelihood out;
-    CU_ASSERT_FATAL(audit_likelihood_test(draw_l2_laplace, &rng, TRIALS, &out, NULL) == STATUS_OK);
-    CHECK_NEAR(audit_success(&out.counts), 0.620, 4 * 0.5 / sqrt(2 * TRIALS) + 5e-4);
-    CU_ASSERT(out.loss_max <= 1 + 1e-12);
+    double                  tolerance = 4 * 0.5 / sqrt(2 * TRIALS) + 5e-4;
+    struct mechanism        m = planned(MECHANISM_ISOTROPIC_LAPLACE, 0, 0);
+    struct audit_likelihood along = likelihood(&m, axis, TRIALS, 57), across = likelihood(&m, diagonal, TRIALS, 58),
+                            out;
+    CHECK_NEAR(audit_success(&along.counts), 0.620, tolerance);
+    CHECK_NEAR(audit_success(&across.counts), 0.620, tolerance);
+    CU_ASSERT(along.loss_max <= 1 && across.loss_max <= 1 && along.loss_max > 0.99 && across.loss_max > 0.99);
+    CU_ASSERT(audit_epsilon_bound(&along.counts, 0) <= 1 && audit_epsilon_bound(&along.counts, 0) > 0.4);
     CU_ASSERT(audit_likelihood_test(draw_failing, NULL, 3, &out, NULL) == STATUS_BUSY);
 }
 
@@ -327,7 +311,7 @@ CU_TestInfo suite_audit[] = {
     {"discrete Laplace loss", test_laplace_loss},
     {"discrete Gaussian loss", test_gaussian_loss},
     {"projected Gaussian loss", test_projected_loss},
-    {"other mechanisms", test_other_mechanisms},
+    {"isotropic Laplace", test_isotropic_loss},
     {"column space", test_column_space},
     {"one release", test_one_release},
     {"known rows", test_known_rows},

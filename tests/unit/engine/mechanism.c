@@ -1,5 +1,6 @@
 /* Calibration against two independent accountants, composition, the choice of a mechanism, and refusals. */
 #include "engine/privacy/mechanism.h"
+#include "engine/privacy/curve.h"
 #include "tests/unit/engine/privacy_values.h"
 #include "tests/unit/engine/suites.h"
 
@@ -86,22 +87,44 @@ static void test_lattice(void)
                 0.01); /* 2 d Delta^2 / epsilon^2, stretched */
 }
 
-/* Where sqrt(2 d) / epsilon meets the analytic Gaussian, at delta 1e-5: 3.7306 at epsilon 1, 0.4999 at epsilon 10. */
+/* The least of sqrt(2 d) / epsilon, sqrt(d + 1) / epsilon (up to 16 columns) and the analytic Gaussian, which has 3.7306 at
+ * epsilon 1, 0.4999 at epsilon 10, at delta 1e-5. */
 static void test_choice(void)
 {
     static const struct {
         double epsilon;
         size_t last;
-    } rows[] = {{1, 6}, {10, 12}};
+    } rows[] = {{1, 12}, {10, 16}};
     for (size_t i = 0; i < COUNT(rows); i++)
         for (size_t d = 1; d <= 40; d++) {
             struct mechanism m = {.epsilon = rows[i].epsilon, .delta = 1e-5, .distance = 1, .rows = 500, .columns = d};
+            enum mechanism_kind pure = d == 1 ? MECHANISM_DISCRETE_LAPLACE : MECHANISM_ISOTROPIC_LAPLACE;
             CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
-            CU_ASSERT(m.kind == (d <= rows[i].last ? MECHANISM_DISCRETE_LAPLACE : MECHANISM_DISCRETE_GAUSSIAN));
-            CU_ASSERT((m.delta == 0) == (m.kind == MECHANISM_DISCRETE_LAPLACE));
+            CU_ASSERT(m.kind == (d <= rows[i].last ? pure : MECHANISM_DISCRETE_GAUSSIAN));
+            CU_ASSERT((m.delta == 0) == (m.kind == pure));
         }
     struct mechanism pure = {.epsilon = 1, .delta = 0, .distance = 1, .rows = 500, .columns = 40};
     CU_ASSERT(mechanism_plan(&pure, NULL) == STATUS_OK && pure.kind == MECHANISM_DISCRETE_LAPLACE);
+    /* One column moves, the other hardly: then its l1 distance is the l2 one, and each coordinate has its own noise. */
+    struct mechanism narrow = {.epsilon = 1, .distance = 1, .distance_l1 = 1.05, .rows = 500, .columns = 2};
+    CU_ASSERT(mechanism_plan(&narrow, NULL) == STATUS_OK && narrow.kind == MECHANISM_DISCRETE_LAPLACE);
+}
+
+static void test_isotropic(void)
+{
+    for (size_t d = 1; d <= SAMPLER_ISOTROPIC_MAX; d++) {
+        struct mechanism m = {
+            .kind = MECHANISM_ISOTROPIC_LAPLACE, .epsilon = 1.7, .distance = 2.385, .rows = 500, .columns = d};
+        CU_ASSERT_FATAL(mechanism_plan(&m, NULL) == STATUS_OK);
+        CU_ASSERT((double)m.rate * 0x1p-32 * m.sensitivity + 0x1p-48 <= 1.7);
+        CHECK_RATIO(sqrt(m.variance), sqrt((double)d + 1) * 2.385 / 1.7, 0.005);
+        struct relation_shift shift = {1, 1, 1e9, m.sensitivity};
+        CU_ASSERT(curve_of_release(&m, &shift).kind == CURVE_PURE);
+        CHECK_RATIO(curve_of_release(&m, &shift).value, 1.7, 1e-6);
+    }
+    struct mechanism wide = {
+        .kind = MECHANISM_ISOTROPIC_LAPLACE, .epsilon = 1, .distance = 1, .rows = 500, .columns = 17};
+    CU_ASSERT(mechanism_plan(&wide, NULL) == STATUS_INVALID);
 }
 
 static void test_gaussians(void)
@@ -226,6 +249,7 @@ CU_TestInfo suite_mechanism[] = {
     {"discrete Laplace", test_discrete_laplace},
     {"lattice", test_lattice},
     {"choice", test_choice},
+    {"isotropic Laplace", test_isotropic},
     {"Gaussians", test_gaussians},
     {"names", test_names},
     {"refused", test_refused},

@@ -76,8 +76,9 @@ static double squared_distance(const double *x, const double *z, size_t d)
 /* Plain rows carry the noise of the plan and nothing else; rows outside the ball are counted and brought back. */
 static void test_plain(void)
 {
-    static const enum mechanism_kind kinds[] = {MECHANISM_DISCRETE_LAPLACE, MECHANISM_DISCRETE_GAUSSIAN};
-    for (size_t k = 0; k < 2; k++) {
+    static const enum mechanism_kind kinds[] = {MECHANISM_DISCRETE_LAPLACE, MECHANISM_DISCRETE_GAUSSIAN,
+                                                MECHANISM_ISOTROPIC_LAPLACE};
+    for (size_t k = 0; k < 3; k++) {
         struct fixture f;
         size_t         outside = 0;
         double         squares = 0, sum = 0, x[D];

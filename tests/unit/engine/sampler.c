@@ -104,6 +104,54 @@ static void test_laplace(void)
     }
 }
 
+/* Pairs cell by cell where the lattice is coarse; in more dimensions the variance of each coordinate, which has no direction
+ * of its own. */
+static void test_isotropic(void)
+{
+    enum { REACH = 6, SIDE = 2 * REACH + 1, FAR = 90 };
+    const double   t = 0.71;
+    const uint64_t rate = (uint64_t)(t * 0x1p32);
+    static double  count[SIDE][SIDE];
+    double         total = 0, chi2 = 0;
+    int            used = 0;
+    struct rng     rng = rng_at(450, 1, RNG_TEST);
+    struct sampler sampler;
+    sampler_init(&sampler, bits_of_rng, &rng);
+    for (int n = 0; n < DRAWS / 2; n++) {
+        int64_t k[2];
+        CU_ASSERT_FATAL(sampler_isotropic(&sampler, rate, 2, k, NULL) == STATUS_OK);
+        if (llabs(k[0]) <= REACH && llabs(k[1]) <= REACH)
+            count[k[0] + REACH][k[1] + REACH]++;
+    }
+    for (int i = -FAR; i <= FAR; i++)
+        for (int j = -FAR; j <= FAR; j++)
+            total += exp(-t * hypot(i, j));
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++) {
+            double mean = exp(-t * hypot(i - REACH, j - REACH)) / total * (DRAWS / 2);
+            CU_ASSERT(mean > 10);
+            chi2 += (count[i][j] - mean) * (count[i][j] - mean) / mean;
+            used++;
+        }
+    CU_ASSERT(chi2 < chi2_limit(used));
+    for (size_t d = 1; d <= 9; d += 4) {
+        const double fine = 0.0021;
+        const int    draws = 40000;
+        double       squares = 0, product = 0, sum = 0;
+        for (int n = 0; n < draws; n++) {
+            int64_t k[SAMPLER_ISOTROPIC_MAX] = {0};
+            CU_ASSERT_FATAL(sampler_isotropic(&sampler, (uint64_t)(fine * 0x1p32), d, k, NULL) == STATUS_OK);
+            squares += pow((double)k[0] * fine, 2) / draws;
+            product += (double)k[0] * (double)k[d - 1] * fine * fine / draws;
+            sum += (double)k[0] * fine / draws;
+        }
+        double variance = (double)d + 1;
+        CHECK_NEAR(squares / variance, 1, 5 * sqrt(5.0 / draws));
+        CHECK_NEAR(sum, 0, 5 * sqrt(variance / draws));
+        CHECK_NEAR(product / variance, d == 1 ? 1 : 0, 5 * sqrt(5.0 / draws));
+    }
+}
+
 static void test_gaussian(void)
 {
     static const struct {
@@ -184,6 +232,9 @@ static enum status draw(struct sampler *sampler, int kind, struct error *err)
 {
     int64_t  k;
     uint64_t u;
+    int64_t  row[3];
+    if (kind == 3)
+        return sampler_isotropic(sampler, 4190211, 3, row, err);
     return kind == 0   ? sampler_laplace(sampler, 2961730, &k, err)
            : kind == 1 ? sampler_gaussian(sampler, 4145, &k, err)
                        : sampler_below(sampler, 5, &u, err);
@@ -194,7 +245,7 @@ static void test_constant_bits(void)
 {
     static const uint32_t words[] = {0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF};
     int                   caught = 0;
-    for (int kind = 0; kind < 2; kind++)
+    for (int kind = 0; kind < 4; kind += kind == 1 ? 2 : 1)
         for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
             struct broken  broken = {.word = words[i]};
             struct sampler sampler;
@@ -245,6 +296,7 @@ static void test_wipe(void)
 
 CU_TestInfo suite_sampler[] = {
     {"discrete Laplace", test_laplace},
+    {"isotropic Laplace", test_isotropic},
     {"discrete Gaussian", test_gaussian},
     {"wide discrete Gaussian", test_wide_gaussian},
     {"below", test_below},
