@@ -42,9 +42,9 @@ static struct db_value read_column(struct reading *in, char letter)
 #define VALUE_b is.b
 #define VALUE_B is.b
 // clang-format on
-#define NAME(column, letter)   #column,
-#define LETTER(column, letter) #letter
-#define READ(column, letter)   row->column = read_column(&in, *#letter).VALUE_##letter;
+#define NAME(column, ...)           #column,
+#define LETTER(column, letter, ...) #letter
+#define READ(column, letter, ...)   row->column = read_column(&in, *#letter).VALUE_##letter;
 #define X(name, list)                                                                                         \
     static const char *const columns_##name[] = {list(NAME, NAME) NULL};                                      \
     static const char        letters_##name[] = list(LETTER, LETTER);                                         \

@@ -91,25 +91,24 @@ struct db_values {
     (struct db_values){.items = (const struct db_value[]){__VA_ARGS__},                                                \
                        .len = sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value)}
 #define BIND_NONE (struct db_values){.len = 0}
+/* Of a list of members, what they are in a struct, so named: BIND(INT(1), TOKEN_GIVEN(SAVE)). */
+#define SAVE(column, letter, ...) SAVE_##letter(from->column),
+#define SAVE_i(value) INT(value)
+#define SAVE_d(value) REAL(value)
+#define SAVE_D(value) REAL(value)
+#define SAVE_s(value) TEXT(value)
+#define SAVE_S(value) TEXT(value)
 // clang-format on
 
 /* The rows, one struct each. */
-#define SQL_TYPE_i             int64_t
-#define SQL_TYPE_I             int64_t
-#define SQL_TYPE_d             double
-#define SQL_TYPE_D             double
-#define SQL_TYPE_s             const char *
-#define SQL_TYPE_S             const char *
-#define SQL_TYPE_b             struct db_blob
-#define SQL_TYPE_B             struct db_blob
-#define MEMBER(column, letter) SQL_TYPE_##letter column;
-#define X(name, columns)        \
-    struct row_##name {         \
-        columns(MEMBER, MEMBER) \
+#define MEMBER_TYPE_b struct db_blob
+#define MEMBER_TYPE_B struct db_blob
+#define X(name, columns)          \
+    struct row_##name {           \
+        columns(DECLARE, DECLARE) \
     };
 ROW_LIST(X)
 #undef X
-#undef MEMBER
 
 /* Reading rows:
  *     struct db_rows rows = db_query(conn, arena, err, SQL_..., BIND(...));

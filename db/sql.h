@@ -6,14 +6,15 @@
 #ifndef GNOMON_DB_SQL_H
 #define GNOMON_DB_SQL_H
 
+#include "db/members.h"
+
 /* F(column, letter) is the first column of a row, N each one after it.  Letters: i int64_t, d double, s text, b blob;
  * upper case: may be NULL, which is 0, NaN, NULL, and no bytes. */
 // clang-format off
 #define ROW_STUDY(F, N)                                                                                                \
-    F(id, s) N(name, s) N(state, s) N(reason, S) N(labels, s) N(notes, s) N(budget, i) N(revision, i)                  \
-    N(version, i) N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i)                 \
-    N(abandoned, i) N(stopped, i) N(best_trial, i) N(best_value, D) N(created_ms, i) N(updated_ms, i)                  \
-    N(imported, i)
+    F(id, s) STUDY_SAID(N) N(state, s) N(reason, S) N(budget, i) N(revision, i) N(version, i)                          \
+    N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i) N(abandoned, i)               \
+    N(stopped, i) N(best_trial, i) N(best_value, D) STUDY_KEPT(N) N(imported, i)
 #define ROW_SPEC(F, N) F(spec, s)
 /* What a trial's end brings, and trying it again takes away. */
 #define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
@@ -32,8 +33,7 @@
     N(finished_ms, i) N(retry_after_seconds, i) N(is_same, i)
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
     F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i)
-#define ROW_EVENT(F, N)                                                                                                \
-    F(seq, i) N(at_ms, i) N(kind, s) N(study, S) N(revision, i) N(trial, i) N(actor, s) N(detail, S)
+#define ROW_EVENT(F, N) F(seq, i) N(at_ms, i) EVENT_MEMBERS(N)
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
     N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S)
@@ -42,9 +42,7 @@
 #define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(at_ms, i)
 #define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
     F(position, i) N(source, S) N(name, s) N(revision, i) N(skipped, i) N(matrix, s) N(points, b) N(data, b)
-#define ROW_TOKEN(F, N)                                                                                                \
-    F(id, s) N(hash, b) N(name, s) N(scope, s) N(resource, S) N(created_ms, i) N(expires_ms, i) N(revoked_ms, i)       \
-    N(agent, s)
+#define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N)
 #define ROW_ID(F, N) F(id, s)
 #define ROW_STEADY(F, N) F(boot, s) N(offset_ms, i) N(noted_ms, i) N(noted_wall_ms, i)
 #define ROW_KEPT_REPLY(F, N) F(fingerprint, s) N(status, i) N(reply, s) N(location, S) N(etag, S)
@@ -52,13 +50,11 @@
 #define ROW_PIECE(F, N) F(start, i) N(data, b)
 #define ROW_REFUSAL(F, N) F(at_ms, i)
 #define ROW_RELEASE(F, N) F(sha256, s)
-#define ROW_GAME(F, N)                                                                                                 \
-    F(id, s) N(name, s) N(state, s) N(reason, S) N(budget, i) N(rounds, i) N(created_ms, i) N(updated_ms, i)           \
-    N(spec, s)
+#define ROW_GAME(F, N) F(id, s) GAME_GIVEN(N) N(state, s) N(reason, S) N(budget, i) GAME_KEPT(N) N(spec, s)
 #define ROW_PLAY(F, N) F(round, i) N(agent, i) N(point, B) N(row, i) N(payoff, D) N(at_ms, i)
 #define ROW_FEDERATION(F, N)                                                                                           \
-    F(id, s) N(name, s) N(state, s) N(reason, S) N(spec, s) N(features_sha256, s) N(version, i) N(registered, i)       \
-    N(round, i) N(received, i) N(deadline_ms, i) N(epsilon, d) N(created_ms, i) N(updated_ms, i)
+    F(id, s) FEDERATION_GIVEN(N) N(state, s) N(spec, s) FEDERATION_KEPT(N) N(version, i) N(round, i)                   \
+    FEDERATION_OPEN(N) N(epsilon, d)
 #define ROW_FEATURES(F, N) F(features, b) N(features_sha256, s)
 #define ROW_AGENT(F, N) F(seat, i) N(name, s) N(token, s) N(study, S) N(created_ms, i)
 #define ROW_MESSAGE(F, N) F(seat, i) N(data, b)
@@ -81,23 +77,25 @@
     X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT)
 
 #define SQL_FIRST(column, letter) #column
-#define SQL_NEXT(column, letter)  ", " #column
+#define SQL_NEXT(column, ...)     ", " #column
+#define SQL_VALUE(column, ...)    ", $"
 #define COLUMNS(row)              row(SQL_FIRST, SQL_NEXT)
-#define SQL_LETTER(column, letter) #letter
-#define SQL_SET(column, letter)    ", " #column " = $"
-#define SQL_UNSET(column, letter)  ", " #column " = NULL"
+#define SQL_LETTER(column, letter, ...) #letter
+#define SQL_SET(column, ...)            ", " #column " = $"
+#define SQL_UNSET(column, ...)          ", " #column " = NULL"
 #define SQL_OPERATION_COLUMNS                                                                                          \
     "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds"
 /* Where nobody looks at the specification. */
-#define SQL_GAME_COLUMNS "id, name, state, reason, budget, rounds, created_ms, updated_ms, '' AS spec"
+#define SQL_GAME_COLUMNS "id" GAME_GIVEN(SQL_NEXT) ", state, reason, budget" GAME_KEPT(SQL_NEXT) ", '' AS spec"
 
 /* name, parameters, row, text */
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_SPEC_ADD, "ss", none, "INSERT INTO study_spec(study, spec) VALUES ($1, $2)")                               \
-    X(STUDY_ADD, "sssssiii", none,                                                                                     \
-      "INSERT INTO study(id, name, state, labels, notes, budget, created_ms, updated_ms, revision, version, "          \
-      "total, queued, running, completed, failed, infeasible, abandoned, stopped, best_trial) VALUES ($1, $2, $3, "    \
-      "$4, $5, $6, $7, $8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)")                                                          \
+    X(STUDY_ADD, "ssii" STUDY_SAID(SQL_LETTER), none,                                                                  \
+      "INSERT INTO study(id, state, budget, created_ms, updated_ms, revision, version, total, queued, running, "       \
+      "completed, failed, infeasible, abandoned, stopped, best_trial" STUDY_SAID(SQL_NEXT)                             \
+      ") VALUES ($1, $2, $3, $4, $4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0" STUDY_SAID(SQL_VALUE)                            \
+      ")")                                                                                                             \
     X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1")                                 \
     X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1")                          \
     X(STUDY_LIST, "sssissi", study,                                                                                    \
@@ -105,9 +103,9 @@
       "replace(lower(name), lower($2), '') <> lower(name)) AND ($3 = '' OR replace(labels, $3, '') <> labels) AND "    \
       "($4 = 0 OR created_ms < $4 OR (created_ms = $4 AND id < $5)) AND ($6 = '' OR id = $6) ORDER BY created_ms "     \
       "DESC, id DESC LIMIT $7")                                                                                        \
-    X(STUDY_EDIT, "sssisi", none,                                                                                      \
-      "UPDATE study SET name = $2, labels = $3, budget = $4, notes = $5, version = version + 1, updated_ms = $6 "      \
-      "WHERE id = $1")                                                                                                 \
+    X(STUDY_EDIT, "sii" STUDY_SAID(SQL_LETTER), none,                                                                  \
+      "UPDATE study SET budget = $2, version = version + 1, updated_ms = $3" STUDY_SAID(SQL_SET)                       \
+      " WHERE id = $1")                                                                                                \
     X(STUDY_STATE, "sssi", none,                                                                                       \
       "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
     X(STUDY_COUNT, "siiiiiiiiiii", none,                                                                               \
@@ -179,8 +177,8 @@
     X(OPERATION_END, "ssbissii", none,                                                                                 \
       "UPDATE operation SET state = $2, trials = $3, revision = $4, code = $5, detail = $6, finished_ms = $7, "        \
       "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                  \
-    X(EVENT_ADD, "issiiss", none,                                                                                      \
-      "INSERT INTO event(at_ms, kind, study, revision, trial, actor, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)")     \
+    X(EVENT_ADD, "i" EVENT_MEMBERS(SQL_LETTER), none,                                                                  \
+      "INSERT INTO event(at_ms" EVENT_MEMBERS(SQL_NEXT) ") VALUES ($1" EVENT_MEMBERS(SQL_VALUE) ")")                   \
     X(EVENT_LIST, "ii", event, "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 ORDER BY seq LIMIT $2")        \
     X(EVENT_OF_STUDY, "sii", event,                                                                                    \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2 ORDER BY seq LIMIT $3")                  \
@@ -209,9 +207,9 @@
     X(TRANSFER_NOTES, "sii", trial_note,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL_NOTE) " FROM trial WHERE study = $1 AND number > $2 AND length(note) > 0 ORDER "     \
       "BY number LIMIT $3")                                                                                            \
-    X(TOKEN_ADD, "sbsssiis", none,                                                                                     \
-      "INSERT INTO token(id, hash, name, scope, resource, created_ms, expires_ms, agent, revoked_ms) VALUES ($1, "     \
-      "$2, $3, $4, $5, $6, $7, $8, 0)")                                                                                \
+    X(TOKEN_ADD, "sbssii" TOKEN_GIVEN(SQL_LETTER) TOKEN_BOUND(SQL_LETTER), none,                                       \
+      "INSERT INTO token(id, hash, scope, agent, created_ms, expires_ms, revoked_ms" TOKEN_GIVEN(SQL_NEXT)             \
+      TOKEN_BOUND(SQL_NEXT) ") VALUES ($1, $2, $3, $4, $5, $6, 0" TOKEN_GIVEN(SQL_VALUE) TOKEN_BOUND(SQL_VALUE) ")")   \
     X(TOKEN_GET, "s", token, "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE id = $1")                                 \
     X(TOKEN_LIST, "sisi", token,                                                                                       \
       "SELECT " COLUMNS(ROW_TOKEN) " FROM token WHERE ($1 = '' OR created_ms > $2 OR (created_ms = $2 AND id > "       \
@@ -251,9 +249,9 @@
     X(CANDIDATES_UNLOCK, "s", none, "DELETE FROM candidates_refusal WHERE study = $1")                                 \
     X(CANDIDATES_RELEASE_GET, "ss", release,                                                                           \
       "SELECT " COLUMNS(ROW_RELEASE) " FROM candidates_release WHERE curator_key = $1 AND dataset_tag = $2")           \
-    X(GAME_ADD, "sssssiii", none,                                                                                      \
-      "INSERT INTO game(id, name, state, reason, spec, budget, rounds, created_ms, updated_ms) VALUES ($1, $2, "       \
-      "$3, $4, $5, $6, 0, $7, $8)")                                                                                    \
+    X(GAME_ADD, "sssii" GAME_GIVEN(SQL_LETTER), none,                                                                  \
+      "INSERT INTO game(id, state, spec, budget, rounds, created_ms, updated_ms" GAME_GIVEN(SQL_NEXT)                  \
+      ") VALUES ($1, $2, $3, $4, 0, $5, $5" GAME_GIVEN(SQL_VALUE) ")")                                                 \
     X(GAME_GET, "s", game, "SELECT " COLUMNS(ROW_GAME) " FROM game WHERE id = $1")                                     \
     X(GAME_STATE, "s", game, "SELECT " SQL_GAME_COLUMNS " FROM game WHERE id = $1")                                    \
     X(GAME_LIST, "issi", game,                                                                                         \
@@ -271,10 +269,10 @@
     X(CANDIDATES_RELEASE_PUT, "sss", none,                                                                             \
       "INSERT INTO candidates_release(curator_key, dataset_tag, sha256) VALUES ($1, $2, $3) ON CONFLICT "              \
       "(curator_key, dataset_tag) DO NOTHING")                                                                         \
-    X(FEDERATION_ADD, "ssssbsi", none,                                                                                 \
-      "INSERT INTO federation(id, name, state, spec, features, features_sha256, created_ms, updated_ms, version, "     \
-      "registered, round, received, deadline_ms, epsilon) VALUES ($1, $2, $3, $4, $5, $6, $7, $7, 1, 0, 1, 0, 0, "     \
-      "0.0)")                                                                                                          \
+    X(FEDERATION_ADD, "sssbsi" FEDERATION_GIVEN(SQL_LETTER), none,                                                     \
+      "INSERT INTO federation(id, state, spec, features, features_sha256, created_ms, updated_ms, version, "           \
+      "registered, round, received, deadline_ms, epsilon" FEDERATION_GIVEN(SQL_NEXT)                                   \
+      ") VALUES ($1, $2, $3, $4, $5, $6, $6, 1, 0, 1, 0, 0, 0.0" FEDERATION_GIVEN(SQL_VALUE) ")")                      \
     X(FEDERATION_GET, "s", federation, "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE id = $1")             \
     X(FEDERATION_LIST, "sisi", federation,                                                                             \
       "SELECT " COLUMNS(ROW_FEDERATION) " FROM federation WHERE ($1 = '' OR state = $1) AND ($2 = 0 OR created_ms "    \

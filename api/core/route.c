@@ -122,18 +122,26 @@ static void dump_names(FILE *stream, const struct member *member)
         fprintf(stream, "%s%s", name == member->names ? "one:" : ":", *name);
 }
 
-static void dump_members(FILE *stream, const struct member *members)
+static const char *dump_members(FILE *stream, const struct member *members, const char *before)
 {
-    const char *before = "";
     for (const struct member *member = members; member != NULL && member->name != NULL; member++) {
         const char *type = type_name(member);
+        if (member->name[0] == '\0') {
+            before = dump_members(stream, member->members, before);
+            continue;
+        }
         fprintf(stream, "%s%s%s=%s", before, member->name, member->required ? "!" : "", type);
         if (type[0] != '\0' && type[0] != 'b')
             fprintf(stream, ":%.16g:%.16g", member->min, member->max);
         dump_names(stream, member);
         before = ",";
     }
-    fputs(before[0] == '\0' ? "-" : "", stream);
+    return before;
+}
+
+static void dump_input(FILE *stream, const struct member *members)
+{
+    fputs(dump_members(stream, members, "")[0] == '\0' ? "- " : " ", stream);
 }
 
 /* Of a reply: ! for a member that is always there, ? for one that may be null; inside: before the names of an object's
@@ -170,10 +178,9 @@ void route_dump(FILE *stream)
                 before = ",";
             }
         fputc(' ', stream);
-        dump_members(stream, route->form == NULL ? NULL : route->form->query);
-        fputc(' ', stream);
-        dump_members(stream, route->form == NULL ? NULL : route->form->body);
-        fprintf(stream, " %s", route->shows == NULL ? "-" : route->shows->page != NULL ? route->shows->page : "");
+        dump_input(stream, route->form == NULL ? NULL : route->form->query);
+        dump_input(stream, route->form == NULL ? NULL : route->form->body);
+        fprintf(stream, "%s", route->shows == NULL ? "-" : route->shows->page != NULL ? route->shows->page : "");
         if (route->shows != NULL)
             dump_reply(stream, route->shows, route->shows->members, "");
         fputc('\n', stream);

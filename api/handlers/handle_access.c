@@ -31,36 +31,50 @@ enum status handle_number(struct call *call, size_t param, int64_t *out, struct 
 /* ---- tokens ---- */
 
 struct tokens_post_input {
-    const char *name, *scope, *resource;
-    int64_t     expires_in_seconds;
+    struct token_new new;
+    int64_t expires_in_seconds;
 };
-static const struct member tokens_post_body[] = {
-    {AT(tokens_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
-    {AT(tokens_post_input, scope), .read = codec_read_name, .required = true, .names = scopes},
-    {AT(tokens_post_input, resource), .read = codec_read_text, .nullable = true, .min = 20, .max = 20},
-    {AT(tokens_post_input, expires_in_seconds), .read = codec_read_integer, .nullable = true, .min = 1,
-     .max = 3153600000.0, .fallback = 90 * 86400},
-    {.name = NULL},
-};
-const struct form form_tokens_post = {.body = tokens_post_body, .bytes = sizeof(struct tokens_post_input)};
+
+static enum status read_scope(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                              void *out)
+{
+    const char *name;
+    TRY(codec_read_name(in, member, json, where, &name));
+    *(enum scope *)out = scope_find(name);
+    return STATUS_OK;
+}
 
 static json_t *write_scope(const struct writing *out, const struct member *member)
 {
     return json_string(scope_names[*(const enum scope *)codec_at(out, member)]);
 }
 
+#define GIVEN(...) CODEC_MEMBER(tokens_post_input, new., __VA_ARGS__)
+// clang-format off
+static const struct member tokens_post_body[] = {
+    TOKEN_GIVEN(GIVEN)
+    {AS(tokens_post_input, new.scope, "scope"), .read = read_scope, .required = true, .names = scopes},
+    TOKEN_BOUND(GIVEN)
+    {AT(tokens_post_input, expires_in_seconds), .read = codec_read_integer, .nullable = true, .min = 1,
+     .max = 3153600000.0, .fallback = 90 * 86400},
+    {.name = NULL},
+};
+// clang-format on
+const struct form form_tokens_post = {.body = tokens_post_body, .bytes = sizeof(struct tokens_post_input)};
+
+#define SHOWN(...) CODEC_MEMBER(token, , __VA_ARGS__)
+// clang-format off
 static const struct member token_members[] = {
     {AT(token, id), .write = codec_write_characters},
-    {AT(token, name), .read = codec_read_text},
+    TOKEN_GIVEN(SHOWN)
     {AT(token, scope), .names = scopes, .write = write_scope},
-    {AT(token, resource), .nullable = true, .write = codec_write_characters},
-    {AT(token, agent), .nullable = true, .write = codec_write_characters},
-    {AS(token, created_ms, "created_at"), .write = codec_write_time},
-    {AS(token, expires_ms, "expires_at"), .nullable = true, .write = codec_write_time},
-    {AS(token, revoked_ms, "revoked_at"), .nullable = true, .write = codec_write_time},
+    TOKEN_BOUND(SHOWN)
+    TOKEN_KEPT(SHOWN)
     {AS(token, secret, "token"), .nullable = true, .write = codec_write_secret},
     {.name = NULL},
 };
+// clang-format on
+#undef SHOWN
 static const char *const no_secret[] = {"token", NULL}, *const not_revoked[] = {"revoked_at", NULL};
 static const char *const no_history[] = {"created_at", "revoked_at", "token", NULL};
 const struct shown       shown_tokens = {.members = token_members, .without = no_secret, PAGE(token_page, tokens)};
@@ -69,12 +83,9 @@ const struct shown       shown_whoami = {.members = token_members, .without = no
 
 enum status handle_tokens_post(struct call *call, struct error *err)
 {
-    const struct tokens_post_input *input = call->input;
-    const struct token_new new = {.name = input->name,
-                                  .scope = scope_find(input->scope),
-                                  .resource = input->resource,
-                                  .expires_in_ms = input->expires_in_seconds * 1000};
-    return token_create(call->app, &call->caller, &new, CALL_RESULT(call, struct token, 201, show_reply), err);
+    struct tokens_post_input *input = call->input;
+    input->new.expires_in_ms = input->expires_in_seconds * 1000;
+    return token_create(call->app, &call->caller, &input->new, CALL_RESULT(call, struct token, 201, show_reply), err);
 }
 
 enum status handle_tokens_get(struct call *call, struct error *err)
@@ -108,17 +119,15 @@ static const struct member events_get_query[] = {
 };
 const struct form form_events_get = {.query = events_get_query, .bytes = sizeof(struct events_get_input)};
 
+#define SHOWN(...) CODEC_MEMBER(event_row, , __VA_ARGS__)
+// clang-format off
 const struct member show_event_members[] = {
     {AT(event_row, seq), .read = codec_read_integer},
     {AS(event_row, at_ms, "at"), .write = codec_write_time},
-    {AT(event_row, kind), .read = codec_read_text},
-    {AT(event_row, study), .read = codec_read_text, .nullable = true},
-    {AT(event_row, revision), .read = codec_read_integer, .nullable = true},
-    {AT(event_row, trial), .read = codec_read_integer, .nullable = true},
-    {AT(event_row, actor), .read = codec_read_text},
-    {AT(event_row, detail), .read = codec_read_text, .nullable = true},
+    EVENT_MEMBERS(SHOWN)
     {.name = NULL},
 };
+// clang-format on
 const struct shown shown_events = {.members = show_event_members, PAGE(event_page, events)};
 
 enum status handle_events_get(struct call *call, struct error *err)

@@ -11,25 +11,15 @@
 
 #include <string.h>
 
-struct federations_post_input {
-    const char   *name;
-    const json_t *metrics, *space, *algorithm, *seats, *minimum_agents, *rounds, *round_seconds, *weights, *privacy;
-};
+#define GIVEN(...) CODEC_MEMBER(federation_new, , __VA_ARGS__)
+// clang-format off
 static const struct member federations_post_body[] = {
-    {AT(federations_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
-    {AT(federations_post_input, metrics), .read = codec_read_kept, .required = true},
-    {AT(federations_post_input, space), .read = codec_read_kept, .required = true},
-    {AT(federations_post_input, algorithm), .read = codec_read_kept, .required = true},
-    {AT(federations_post_input, seats), .read = codec_read_kept, .required = true},
-    {AT(federations_post_input, minimum_agents), .read = codec_read_kept},
-    {AT(federations_post_input, rounds), .read = codec_read_kept, .required = true},
-    {AT(federations_post_input, round_seconds), .read = codec_read_kept},
-    {AT(federations_post_input, weights), .read = codec_read_kept},
-    {AT(federations_post_input, privacy), .read = codec_read_kept},
+    FEDERATION_GIVEN(GIVEN)
+    {.name = "", .members = codec_federation_spec_members},
     {.name = NULL},
 };
-const struct form form_federations_post = {.body = federations_post_body,
-                                           .bytes = sizeof(struct federations_post_input)};
+// clang-format on
+const struct form form_federations_post = {.body = federations_post_body, .bytes = sizeof(struct federation_new)};
 
 /* A federation is larger than a call's room for a result. */
 struct large {
@@ -54,11 +44,9 @@ static enum status show_federation(struct call *call, int http, struct federatio
 
 static enum status read_new(struct call *call, struct federation_new *new, struct error *err)
 {
-    json_t *members = json_copy(call->json);
-    if (members == NULL || json_object_del(members, "name") != 0) {
-        json_decref(members);
+    json_t *members = codec_pick(codec_federation_spec_members, call->json);
+    if (members == NULL)
         return error_no_memory(err);
-    }
     enum status status = codec_federation(members, &call->arena, &new->spec, err);
     json_decref(members);
     TRY(status);
@@ -71,12 +59,11 @@ static enum status read_new(struct call *call, struct federation_new *new, struc
 
 enum status handle_federations_post(struct call *call, struct error *err)
 {
-    const struct federations_post_input *input = call->input;
-    struct federation_new new = {.name = input->name};
+    struct federation_new *new = call->input;
     struct federation *federation;
-    TRY(read_new(call, &new, err));
+    TRY(read_new(call, new, err));
     TRY(show_federation(call, 201, &federation, err));
-    return federation_create(call->app, &call->caller, &new, federation, err);
+    return federation_create(call->app, &call->caller, new, federation, err);
 }
 
 /* ---- list, one ---- */

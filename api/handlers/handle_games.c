@@ -34,19 +34,20 @@ static const struct member shown_budget[] = {
     {AS(game_row, budget_rounds, "rounds"), .read = codec_read_integer},
     {.name = NULL},
 };
+#define SHOWN(...) CODEC_MEMBER(game_row, , __VA_ARGS__)
+// clang-format off
 static const struct member game_members[] = {
     {AT(game_row, id), .write = codec_write_characters},
-    {AT(game_row, name), .read = codec_read_text},
+    GAME_GIVEN(SHOWN)
     {AT(game_row, state), .read = codec_read_choice, .names = games_state_names},
     {AT(game_row, reason), .read = codec_read_text, .nullable = true},
     {.name = "budget", .nullable = true, .read = codec_read_inside, .members = shown_budget},
-    {AT(game_row, rounds), .read = codec_read_integer},
-    {AS(game_row, created_ms, "created_at"), .write = codec_write_time},
-    {AS(game_row, updated_ms, "updated_at"), .write = codec_write_time},
+    GAME_KEPT(SHOWN)
     {.name = "open_round", .nullable = true, .write = write_open_round},
     {AS(game_row, spec, ""), .is_pointer = true, .members = codec_game_members},
     {.name = NULL},
 };
+// clang-format on
 /* What a list shows: nothing whose size is the client's. */
 static const char *const no_spec[] = {"open_round", "payoffs", "total", "agents", "model", "strategy", "seed", NULL};
 const struct shown       shown_game = {.members = game_members};
@@ -62,57 +63,44 @@ static json_t *render_game(struct call *call, const void *result)
 
 /* ---- create ---- */
 
-struct games_post_input {
-    const char   *name;
-    const json_t *payoffs, *total, *agents, *model, *strategy, *seed;
-    int64_t       rounds;
-};
 static const struct member budget_fields[] = {
-    {AT(games_post_input, rounds), .read = codec_read_integer, .required = true, .min = 1, .max = GAME_ROUNDS_MAX},
+    {AS(game_new, budget_rounds, "rounds"), .read = codec_read_integer, .required = true, .min = 1,
+     .max = GAME_ROUNDS_MAX},
     {.name = NULL},
 };
+#define GIVEN(...) CODEC_MEMBER(game_new, , __VA_ARGS__)
+// clang-format off
 static const struct member games_post_body[] = {
-    {AT(games_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
-    {AT(games_post_input, payoffs), .read = codec_read_kept},
-    {AT(games_post_input, total), .read = codec_read_kept},
-    {AT(games_post_input, agents), .read = codec_read_kept, .required = true},
-    {AT(games_post_input, model), .read = codec_read_kept},
-    {AT(games_post_input, strategy), .read = codec_read_kept},
-    {AT(games_post_input, seed), .read = codec_read_kept},
+    GAME_GIVEN(GIVEN)
+    {.name = "", .members = codec_game_spec_members},
     {.name = "budget", .read = codec_read_inside, .nullable = true, .members = budget_fields},
     {.name = NULL},
 };
-const struct form form_games_post = {.body = games_post_body, .bytes = sizeof(struct games_post_input)};
+// clang-format on
+const struct form form_games_post = {.body = games_post_body, .bytes = sizeof(struct game_new)};
 
-/* The members that the codec reads, and a seed within 2^53 for a game that brings none. */
+/* With a seed within 2^53 for a game that brings none. */
 static enum status read_spec(struct call *call, struct game_spec **spec, struct error *err)
 {
-    static const char *const members[] = {"payoffs", "total", "agents", "model", "strategy", "seed"};
-    uint64_t                 seed;
+    uint64_t seed;
     TRY(random_bytes(&seed, sizeof seed, err));
-    json_t *own = json_object();
-    int     failed = 0;
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        json_t *member = json_object_get(call->json, members[i]);
-        failed |= member != NULL && json_object_set(own, members[i], member) != 0;
-    }
-    enum status status = failed ? error_no_memory(err) : codec_game_spec(own, seed >> 11, &call->arena, spec, err);
+    json_t     *own = codec_pick(codec_game_spec_members, call->json);
+    enum status status = own == NULL ? error_no_memory(err) : codec_game_spec(own, seed >> 11, &call->arena, spec, err);
     json_decref(own);
     return status;
 }
 
 enum status handle_games_post(struct call *call, struct error *err)
 {
-    const struct games_post_input *input = call->input;
-    struct game_new new = {.name = input->name, .budget_rounds = input->rounds};
+    struct game_new *new = call->input;
     size_t length;
-    TRY(read_spec(call, &new.spec, err));
-    json_t *spec = codec_game_spec_json(new.spec, new.spec->problem.agents_len);
-    new.spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
+    TRY(read_spec(call, &new->spec, err));
+    json_t *spec = codec_game_spec_json(new->spec, new->spec->problem.agents_len);
+    new->spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
     json_decref(spec);
-    if (new.spec_text == NULL)
+    if (new->spec_text == NULL)
         return error_no_memory(err);
-    return games_create(call->app, &call->caller, &new, CALL_RESULT(call, struct game_row, 201, render_game), err);
+    return games_create(call->app, &call->caller, new, CALL_RESULT(call, struct game_row, 201, render_game), err);
 }
 
 /* ---- list, read, end ---- */

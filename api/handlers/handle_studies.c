@@ -7,6 +7,7 @@
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/codec/codec_spec.h"
+#include "service/codec/codec_write.h"
 #include "service/codec/codec_study.h"
 #include "service/study/study.h"
 
@@ -14,31 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct studies_post_input {
-    const char   *name, *notes;
-    const json_t *metrics, *space, *algorithm, *stopping, *seed, *lease_seconds, *labels, *stop_when, *shareable;
-    int64_t       trials;
-};
 static const struct member budget_fields[] = {
-    {AT(studies_post_input, trials), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
+    {AS(study_new, budget_trials, "trials"), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000},
     {.name = NULL},
 };
+#define GIVEN(...) CODEC_MEMBER(study_new, , __VA_ARGS__)
+// clang-format off
 static const struct member studies_post_body[] = {
-    {AT(studies_post_input, name), .read = codec_read_text, .required = true, .min = 1, .max = 200},
-    {AT(studies_post_input, metrics), .read = codec_read_kept, .required = true},
-    {AT(studies_post_input, space), .read = codec_read_kept, .required = true},
-    {AT(studies_post_input, algorithm), .read = codec_read_kept},
-    {AT(studies_post_input, stopping), .read = codec_read_kept},
-    {AT(studies_post_input, seed), .read = codec_read_kept},
+    STUDY_GIVEN(GIVEN)
+    {.name = "", .members = codec_spec_members},
     {.name = "budget", .read = codec_read_inside, .nullable = true, .members = budget_fields},
-    {AT(studies_post_input, labels), .read = codec_read_kept},
-    {AT(studies_post_input, notes), .read = codec_read_text, .max = 10000},
-    {AT(studies_post_input, lease_seconds), .read = codec_read_kept},
-    {AT(studies_post_input, stop_when), .read = codec_read_kept},
-    {AT(studies_post_input, shareable), .read = codec_read_kept},
+    STUDY_LABELLED(GIVEN) STUDY_NOTED(GIVEN)
     {.name = NULL},
 };
-const struct form form_studies_post = {.body = studies_post_body, .bytes = sizeof(struct studies_post_input)};
+// clang-format on
+const struct form form_studies_post = {.body = studies_post_body, .bytes = sizeof(struct study_new)};
 
 static json_t *render_study(struct call *call, const void *result)
 {
@@ -51,19 +42,15 @@ static json_t *render_study(struct call *call, const void *result)
 
 enum status handle_studies_post(struct call *call, struct error *err)
 {
-    const struct studies_post_input *input = call->input;
-    struct study_new new = {
-        .name = input->name, .notes = input->notes == NULL ? "" : input->notes, .budget_trials = input->trials};
+    struct study_new *new = call->input;
     size_t length;
-    if (input->labels != NULL)
-        TRY(codec_labels(input->labels, &call->arena, &new.labels, err));
-    TRY(show_read_spec(call, input->space, &new.spec, err));
-    json_t *spec = codec_spec_json(&new.spec);
-    new.spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
+    TRY(show_read_spec(call, json_object_get(call->json, "space"), &new->spec, err));
+    json_t *spec = codec_spec_json(&new->spec);
+    new->spec_text = spec == NULL ? NULL : json_text(spec, &call->arena, &length);
     json_decref(spec);
-    if (new.spec_text == NULL)
+    if (new->spec_text == NULL)
         return error_no_memory(err);
-    return study_create(call->app, &call->caller, &new, CALL_RESULT(call, struct study, 201, render_study), err);
+    return study_create(call->app, &call->caller, new, CALL_RESULT(call, struct study, 201, render_study), err);
 }
 
 /* ---- list ---- */
@@ -138,24 +125,21 @@ enum status handle_study_get(struct call *call, struct error *err)
 
 /* ---- edit ---- */
 
-struct study_patch_input {
-    const char   *name, *notes;
-    const json_t *labels;
-    int64_t       trials; /* -1: stays; 0: none */
-};
 static const struct member patch_budget_fields[] = {
-    {AT(study_patch_input, trials), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000,
+    {AS(study_edit, budget_trials, "trials"), .read = codec_read_integer, .required = true, .min = 1, .max = 1000000,
      .fallback = -1},
     {.name = NULL},
 };
+#define EDITED(...) CODEC_MEMBER(study_edit, , __VA_ARGS__)
+// clang-format off
 static const struct member study_patch_body[] = {
-    {AT(study_patch_input, name), .read = codec_read_text, .min = 1, .max = 200},
-    {AT(study_patch_input, labels), .read = codec_read_kept},
+    {AT(study_edit, name), .read = codec_read_text, .min = 1, .max = 200},
     {.name = "budget", .read = codec_read_inside, .nullable = true, .members = patch_budget_fields},
-    {AT(study_patch_input, notes), .read = codec_read_text, .max = 10000},
+    STUDY_LABELLED(EDITED) STUDY_NOTED(EDITED)
     {.name = NULL},
 };
-const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_patch_input)};
+// clang-format on
+const struct form form_study_patch = {.body = study_patch_body, .bytes = sizeof(struct study_edit)};
 
 static enum status read_if_match(const struct call *call, int64_t *version, struct error *err)
 {
@@ -171,12 +155,9 @@ static enum status read_if_match(const struct call *call, int64_t *version, stru
 
 enum status handle_study_patch(struct call *call, struct error *err)
 {
-    const struct study_patch_input *input = call->input;
-    struct study_edit               edit = {.name = input->name, .notes = input->notes, .budget_trials = input->trials};
-    TRY(read_if_match(call, &edit.version, err));
-    if (input->labels != NULL)
-        TRY(codec_labels(input->labels, &call->arena, &edit.labels, err));
-    return study_patch(call->app, &call->caller, call->params[0], &edit,
+    struct study_edit *edit = call->input;
+    TRY(read_if_match(call, &edit->version, err));
+    return study_patch(call->app, &call->caller, call->params[0], edit,
                        CALL_RESULT(call, struct study, 200, render_study), err);
 }
 

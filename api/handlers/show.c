@@ -73,16 +73,10 @@ static enum status random_seed(uint64_t *seed, struct error *err)
 
 enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err)
 {
-    static const char *const members[] = {"metrics", "algorithm",     "stopping", "stop_when",
-                                          "seed",    "lease_seconds", "shareable"};
-    uint64_t                 seed;
+    uint64_t seed;
     TRY(random_seed(&seed, err));
-    json_t *own = json_object();
-    int     failed = json_object_set(own, "space", (json_t *)(uintptr_t)space);
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        json_t *member = json_object_get(call->json, members[i]);
-        failed |= member != NULL && json_object_set(own, members[i], member) != 0;
-    }
+    json_t     *own = codec_pick(codec_spec_members, call->json);
+    int         failed = json_object_set(own, "space", (json_t *)(uintptr_t)space);
     enum status status = failed ? error_no_memory(err) : codec_spec(own, seed, &call->arena, spec, err);
     json_decref(own);
     return status;

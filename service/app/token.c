@@ -5,6 +5,7 @@
 #include "service/app/token.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/event_log.h"
 #include "service/base/text.h"
 #include "service/base/digest.h"
 #include "service/base/random.h"
@@ -195,18 +196,18 @@ struct token_work {
 static enum status log_token(struct db_conn *conn, const struct caller *caller, const char *kind, const char *id,
                              int64_t now_ms, struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(now_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(caller->token_id), TEXT(id)));
+    return event_log(conn, EVENT(.at_ms = now_ms, .kind = kind, .actor = caller->token_id, .detail = id), err);
 }
 
 enum status token_add(struct db_conn *conn, const struct caller *caller, const struct token *token, struct error *err)
 {
-    unsigned char hash[SHA256_BYTES];
+    const struct token *from = token;
+    unsigned char       hash[SHA256_BYTES];
     sha256(token->secret, strlen(token->secret), hash);
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_ADD,
-                BIND(TEXT(token->id), BLOB(hash, sizeof hash), TEXT(token->name), TEXT(scope_names[token->scope]),
-                     TEXT(token->resource[0] == '\0' ? NULL : token->resource), INT(token->created_ms),
-                     INT(token->expires_ms), TEXT(token->agent))));
+                BIND(TEXT(token->id), BLOB(hash, sizeof hash), TEXT(scope_names[token->scope]),
+                     TEXT(token->agent == NULL ? "" : token->agent), INT(token->created_ms), INT(token->expires_ms),
+                     TOKEN_GIVEN(SAVE) TOKEN_BOUND(SAVE))));
     return log_token(conn, caller, "token.created", token->id, token->created_ms, err);
 }
 
@@ -234,22 +235,20 @@ static enum status resource_exists(struct db_conn *conn, const char *id, struct 
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct token_work *work = arg;
-    if (work->out->resource[0] != '\0')
+    if (work->out->resource != NULL)
         TRY(resource_exists(conn, work->out->resource, err));
     return token_add(conn, work->caller, work->out, err);
 }
 
 enum status token_draw(struct app *app, const struct token_new *new, struct token *out, struct error *err)
 {
-    unsigned char bytes[SECRET_BYTES];
-    char          text[44];
-    *out = (struct token){.name = new->name, .scope = new->scope, .created_ms = app->now_ms()};
+    unsigned char           bytes[SECRET_BYTES];
+    char                    text[44];
+    const struct token_new *from = new;
+    *out = (struct token){
+        .scope = new->scope, .agent = new->agent, .created_ms = app->now_ms(), TOKEN_GIVEN(TAKE) TOKEN_BOUND(TAKE)};
     if (new->expires_in_ms > 0)
         out->expires_ms = out->created_ms + new->expires_in_ms;
-    if (new->resource != NULL)
-        snprintf(out->resource, sizeof out->resource, "%s", new->resource);
-    if (new->agent != NULL)
-        snprintf(out->agent, sizeof out->agent, "%s", new->agent);
     TRY(random_bytes(bytes, sizeof bytes, err));
     TRY(random_id(out->id, sizeof out->id, "tok_", ID_CHARACTERS, err));
     text_base64url(bytes, sizeof bytes, text);
@@ -268,16 +267,12 @@ enum status token_create(struct app *app, struct caller *caller, const struct to
     return app_transact(app, caller, create, &work, err);
 }
 
-static void read_token(const struct row_token *row, struct token *out)
+static void read_token(const struct row_token *from, struct token *out)
 {
-    *out = (struct token){.name = row->name,
-                          .scope = scope_find(row->scope),
-                          .created_ms = row->created_ms,
-                          .expires_ms = row->expires_ms,
-                          .revoked_ms = row->revoked_ms};
-    snprintf(out->id, sizeof out->id, "%s", row->id);
-    snprintf(out->resource, sizeof out->resource, "%s", row->resource == NULL ? "" : row->resource);
-    snprintf(out->agent, sizeof out->agent, "%s", row->agent);
+    *out = (struct token){.scope = scope_find(from->scope), TOKEN_GIVEN(TAKE) TOKEN_BOUND(TAKE) TOKEN_KEPT(TAKE)};
+    snprintf(out->id, sizeof out->id, "%s", from->id);
+    if (out->agent[0] == '\0')
+        out->agent = NULL;
 }
 
 static enum status list(struct db_conn *conn, void *arg, struct error *err)

@@ -4,30 +4,11 @@
 
 #include "service/base/page.h"
 #include "service/app/app.h"
+#include "service/model/token.h"
 
 struct token_cache    *token_cache_new(void); /* NULL: no memory */
 void                   token_cache_free(struct token_cache *cache);
 MUST_CHECK enum status token_cache_load(struct app *app, struct error *err); /* once, when the store is open */
-
-struct token {
-    char        id[16];
-    const char *name;
-    enum scope  scope;
-    char        resource[24], agent[64];            /* or "": see struct caller */
-    int64_t     created_ms, expires_ms, revoked_ms; /* 0: never */
-    char        secret[64];                         /* only right after creation */
-};
-struct token_new {
-    const char *name;
-    enum scope  scope;
-    const char *resource, *agent; /* or NULL */
-    int64_t     expires_in_ms;    /* 0: never */
-};
-struct token_page {
-    struct token *tokens;
-    size_t        len;
-    const char   *next_cursor;
-};
 
 MUST_CHECK enum status token_create(struct app *app, struct caller *caller, const struct token_new *new,
                                     struct token *out, struct error *err);

@@ -1,7 +1,6 @@
-/* Times, numbers, labels, and the one entrance for JSON text: counted first, then parsed.
+/* Times, numbers, and the one entrance for JSON text: counted first, then parsed.
  * The parser's memory grows with tokens, not bytes, so the limits that protect it are on tokens. */
 #include "service/codec/codec.h"
-#include "service/codec/codec_read.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +10,6 @@
 #include <time.h>
 
 enum { DEPTH_MAX = 32, TOKENS_MAX = 400000, CONTAINERS_MAX = 60000 };
-enum { LABELS_MAX = 64, LABEL_KEY_MAX = 64, LABEL_VALUE_MAX = 256 };
 
 void codec_time(int64_t ms, char out[32])
 {
@@ -179,52 +177,4 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
         return error_no_memory(err);
     return error_set(err, STATUS_INVALID, "malformed_json", "", "line %d, column %d: %s", error.line, error.column,
                      parse_reason(json_error_code(&error)));
-}
-
-static enum status check_label(struct reading *in, const char *key, const json_t *value, const char *where)
-{
-    size_t key_length = codec_read_characters(key);
-    if (key_length < 1 || key_length > LABEL_KEY_MAX)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "a key has 1 to %d characters", LABEL_KEY_MAX);
-    if (!json_is_string(value))
-        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a string");
-    if (codec_read_characters(json_string_value(value)) > LABEL_VALUE_MAX)
-        return error_set(in->err, STATUS_INVALID, "out_of_range", where, "must have 0 to %d characters",
-                         LABEL_VALUE_MAX);
-    return STATUS_OK;
-}
-
-/* Canonical text without so many characters at both ends. */
-static const char *label_text(const json_t *json, size_t cut, struct arena *arena)
-{
-    char       *dump = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    const char *text = dump == NULL ? NULL : arena_strndup(arena, dump + cut, strlen(dump) - 2 * cut);
-    free(dump);
-    return text;
-}
-
-const char *codec_label(const char *key, const char *value, struct arena *arena)
-{
-    json_t     *json = json_pack("{s:s}", key, value);
-    const char *text = json == NULL ? NULL : label_text(json, 1, arena);
-    json_decref(json);
-    return text;
-}
-
-enum status codec_labels(const json_t *json, struct arena *arena, const char **text, struct error *err)
-{
-    struct reading in = {.arena = arena, .err = err};
-    const char    *key;
-    json_t        *value;
-    char           path[CODEC_PATH_MAX];
-    if (!json_is_object(json))
-        return error_set(err, STATUS_INVALID, "wrong_type", "/labels", "must be an object");
-    if (json_object_size(json) > LABELS_MAX)
-        return error_set(err, STATUS_INVALID, "out_of_range", "/labels", "at most %d labels", LABELS_MAX);
-    json_object_foreach ((json_t *)json, key, value) {
-        codec_read_path(path, "/labels", key);
-        TRY(check_label(&in, key, value, path));
-    }
-    *text = label_text(json, 0, arena);
-    return *text != NULL ? STATUS_OK : error_no_memory(err);
 }

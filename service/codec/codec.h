@@ -14,11 +14,6 @@
 /* Once, before other threads: seeds the hash of objects and watches the parser's memory. */
 void codec_init(void);
 
-/* A string-to-string object -> canonical text, and back. */
-MUST_CHECK enum status codec_labels(const json_t *json, struct arena *arena, const char **text, struct error *err);
-/* "key":"value" as it stands in that text, to look for; NULL when out of memory. */
-const char *codec_label(const char *key, const char *value, struct arena *arena);
-
 /* RFC 3339 with milliseconds, UTC; out has room for 32. */
 void    codec_time(int64_t ms, char out[32]);
 json_t *codec_time_json(int64_t ms); /* 0 -> null */

@@ -99,7 +99,7 @@ struct form {
     bool                   is_stored; /* it was checked in full when it came */
 };
 _Static_assert(offsetof(struct form, spec) == 0, "the same table reads the form and writes the specification");
-static const struct member federation_spec_members[] = {
+const struct member codec_federation_spec_members[] = {
     {AT(form, metrics), .required = true, .read = codec_read_kept, .write = write_of_study},
     {AT(form, space), .required = true, .read = codec_read_kept, .write = write_of_study},
     {AT(form, algorithm), .required = true, .read = codec_read_kept, .write = write_of_study},
@@ -128,22 +128,20 @@ static json_t *write_rounds_closed(const struct writing *out, const struct membe
     return json_integer(*(const int64_t *)codec_at(out, member) - 1);
 }
 
+#define SHOWN(...) CODEC_MEMBER(federation, , __VA_ARGS__)
+// clang-format off
 const struct member codec_federation_members[] = {
     {AT(federation, id), .write = codec_write_characters},
-    {AT(federation, name), .read = codec_read_text},
+    FEDERATION_GIVEN(SHOWN)
     {AT(federation, state), .read = codec_read_choice, .names = federation_state_names},
-    {AT(federation, reason), .read = codec_read_text, .nullable = true},
-    {AT(federation, features_sha256), .write = codec_write_characters},
-    {AT(federation, registered), .read = codec_read_integer},
+    FEDERATION_KEPT(SHOWN)
     {AT(federation, round), .nullable = true, .read = codec_read_integer, .write = write_round},
     {AS(federation, round, "rounds_closed"), .read = codec_read_integer, .write = write_rounds_closed},
-    {AT(federation, received), .read = codec_read_integer},
-    {AS(federation, deadline_ms, "deadline_at"), .nullable = true, .write = codec_write_steady},
-    {AS(federation, created_ms, "created_at"), .write = codec_write_time},
-    {AS(federation, updated_ms, "updated_at"), .write = codec_write_time},
-    {AS(federation, spec, ""), .members = federation_spec_members},
+    FEDERATION_OPEN(SHOWN)
+    {AS(federation, spec, ""), .members = codec_federation_spec_members},
     {.name = NULL},
 };
+// clang-format on
 
 /* ---- reading ---- */
 
@@ -266,7 +264,7 @@ static enum status read_federation(const json_t *members, bool is_stored, struct
 {
     struct reading in = {.arena = arena, .err = err};
     struct form    form = {.spec = {.minimum = 2, .round_ms = 600000}, .is_stored = is_stored};
-    TRY(codec_read_object(&in, federation_spec_members, members, "", &form));
+    TRY(codec_read_object(&in, codec_federation_spec_members, members, "", &form));
     if (form.spec.minimum > form.spec.seats)
         return error_set(err, STATUS_INVALID, "bad_combination", "/minimum_agents", "must not be over seats");
     *out = form.spec;
@@ -321,5 +319,5 @@ const char *codec_federation_study_text(const struct spec *study, struct arena *
 
 json_t *codec_federation_spec_json(const struct federation_spec *spec)
 {
-    return codec_write(federation_spec_members, &(struct writing){.from = spec});
+    return codec_write(codec_federation_spec_members, &(struct writing){.from = spec});
 }

@@ -16,7 +16,8 @@ MUST_CHECK enum status codec_federation_parse(const char *text, struct arena *ar
                                               struct error *err);
 /* The same, resolved; a new reference, NULL when out of memory. */
 json_t                    *codec_federation_spec_json(const struct federation_spec *spec);
-extern const struct member codec_federation_members[]; /* what is shown of a struct federation */
+extern const struct member codec_federation_spec_members[]; /* what is read, and written of a struct federation_spec */
+extern const struct member codec_federation_members[];      /* what is shown of a struct federation */
 
 /* INVALID "wrong_space" unless the study has the federation's space and goal. */
 MUST_CHECK enum status codec_federation_fits(const struct federation_spec *spec, const struct spec *study,

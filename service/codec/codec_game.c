@@ -383,7 +383,7 @@ struct whole_form {
     int64_t       seed;
     const json_t *agents, *model, *strategy;
 };
-static const struct member whole_members[] = {
+const struct member codec_game_spec_members[] = {
     {AS(whole_form, sum, "payoffs"), .read = codec_read_choice, .names = sum_names},
     {AT(whole_form, total), .read = codec_read_number, .min = -1e100, .max = 1e100},
     KEPT(whole_form, agents),
@@ -424,7 +424,7 @@ enum status codec_game_spec(const json_t *members, uint64_t default_seed, struct
     struct game_spec *spec = arena_zalloc(arena, 1, sizeof *spec);
     if (spec == NULL)
         return error_no_memory(err);
-    TRY(codec_read_object(&in, whole_members, members, "", &form));
+    TRY(codec_read_object(&in, codec_game_spec_members, members, "", &form));
     make_minds(spec);
     TRY(read_agents(&in, form.agents, spec));
     TRY(check_sum(&in, &form, spec));

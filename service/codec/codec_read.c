@@ -1,6 +1,8 @@
 /* See codec_read.h. */
 #include "service/codec/codec_read.h"
 
+#include "service/codec/codec.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -86,20 +88,54 @@ static enum status collect(struct reading *in, enum status status)
     return STATUS_OK;
 }
 
+const struct member *codec_member(const struct member *members, const char *name)
+{
+    for (const struct member *member = members; member->name != NULL; member++) {
+        const struct member *found = member->name[0] == '\0'           ? codec_member(member->members, name)
+                                     : strcmp(member->name, name) == 0 ? member
+                                                                       : NULL;
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+json_t *codec_pick(const struct member *members, const json_t *json)
+{
+    json_t *object = json_object();
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (json_object_get(json, member->name) != NULL)
+            codec_put(&object, member->name, json_incref(json_object_get(json, member->name)));
+    return object;
+}
+
 static enum status check_known(struct reading *in, const struct member *members, const json_t *json, const char *where)
 {
     const char *key;
     json_t     *value;
     char        path[CODEC_PATH_MAX];
     json_object_foreach ((json_t *)json, key, value) {
-        const struct member *member = members;
-        while (member->name != NULL && strcmp(member->name, key) != 0)
-            member++;
-        if (member->name != NULL)
+        if (codec_member(members, key) != NULL)
             continue;
         codec_read_path(path, where, key);
         TRY(collect(in, error_set(in->err, STATUS_INVALID, "unknown_member", path, "there is no such member")));
     }
+    return STATUS_OK;
+}
+
+static enum status missing(struct reading *in, const struct member *member, const char *where)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, where, member->name);
+    return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+}
+
+/* Of members that are read later. */
+static enum status check_there(struct reading *in, const struct member *members, const json_t *json, const char *where)
+{
+    for (const struct member *member = members; member->name != NULL; member++)
+        if (member->required && json_object_get(json, member->name) == NULL)
+            TRY(collect(in, missing(in, member, where)));
     return STATUS_OK;
 }
 
@@ -124,9 +160,9 @@ static enum status read_member(struct reading *in, const struct member *member, 
         set_fallback(member, out);
     if ((json == NULL && !member->required) || (json_is_null(json) && member->nullable))
         return STATUS_OK;
-    codec_read_path(path, where, member->name);
     if (json == NULL)
-        return error_set(in->err, STATUS_INVALID, "missing_member", path, "is required");
+        return missing(in, member, where);
+    codec_read_path(path, where, member->name);
     return member->read(in, member, json, path, out + member->offset);
 }
 
@@ -137,7 +173,9 @@ enum status codec_read_object(struct reading *in, const struct member *members, 
         return collect(in, error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be an object"));
     TRY(check_known(in, members, json, where));
     for (const struct member *member = members; member->name != NULL; member++)
-        TRY(collect(in, read_member(in, member, json_object_get(json, member->name), where, out)));
+        TRY(member->name[0] == '\0'
+                ? check_there(in, member->members, json, where)
+                : collect(in, read_member(in, member, json_object_get(json, member->name), where, out)));
     return STATUS_OK;
 }
 

@@ -53,7 +53,12 @@ struct member {
 /* The same under another name. */
 #define AS(type, member, shown) .name = shown, .offset = offsetof(struct type, member)
 
-/* Reads in the order of the table; what an absent member fills stays as it was. */
+/* The member of this name, or NULL; and a new object of those that json has, NULL when out of memory. */
+const struct member *codec_member(const struct member *members, const char *name);
+json_t              *codec_pick(const struct member *members, const json_t *json);
+
+/* Reads in the order of the table.  A member whose name is "" stands for those of its own table, which are read later:
+ * here they are only known, and there if they are required.  What an absent member fills stays as it was. */
 MUST_CHECK enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json,
                                          const char *where, void *out);
 /* Readers: out is const char **, double *, int64_t *, int * (the place in the names), const char ** (the name), bool *,

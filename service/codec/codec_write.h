@@ -29,6 +29,19 @@ static inline const void *codec_at(const struct writing *out, const struct membe
     return (const char *)out->from + member->offset;
 }
 
+/* An entry of a table, of a line of a list of members (db/members.h).  In a file: with the struct, and where in it the
+ * members lie if that is deeper,
+ *     #define SHOWN(...) CODEC_MEMBER(token, , __VA_ARGS__)
+ * and in a table TOKEN_KEPT(SHOWN). */
+#define CODEC_MEMBER(type, in, column, letter, kind, shown, ...) \
+    {AS(type, in column, #shown), CODEC_##kind, __VA_ARGS__},
+#define CODEC_TEXT    .read = codec_read_text
+#define CODEC_INTEGER .read = codec_read_integer
+#define CODEC_NUMBER  .read = codec_read_number, .fallback = (double)NAN
+#define CODEC_LABELS  .read = codec_read_labels, .write = codec_write_json
+#define CODEC_TIME    .write = codec_write_time
+#define CODEC_STEADY  .write = codec_write_steady
+
 /* Writers of what no reader tells: int64_t milliseconds on the wall clock and on the steady one (0: null), an array of
  * characters, one that is a secret, a number with a reader of its own, and a text that is JSON. */
 json_t *codec_write_time(const struct writing *out, const struct member *member);

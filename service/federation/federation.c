@@ -4,6 +4,7 @@
 #include "engine/federated/fts.h"
 #include "engine/space/region.h"
 #include "service/app/app_transact.h"
+#include "service/app/event_log.h"
 #include "service/app/slots.h"
 #include "service/base/npy.h"
 #include "service/base/text.h"
@@ -65,13 +66,13 @@ static enum status make_features(const struct federation_spec *spec, struct aren
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work             *work = arg;
-    const struct federation *out = work->federation;
+    const struct federation *from = work->federation;
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_ADD,
-                BIND(TEXT(out->id), TEXT(out->name), TEXT(federation_state_names[out->state]),
-                     TEXT(work->new->spec_text), BLOB(work->file->bytes, work->file->length), TEXT(work->file->sha256),
-                     INT(out->created_ms))));
-    return federation_log(conn, "federation.created", out->id, 0,
-                          &(struct federation_by){.actor = work->caller->token_id, .at_ms = out->created_ms}, err);
+                BIND(TEXT(from->id), TEXT(federation_state_names[from->state]), TEXT(work->new->spec_text),
+                     BLOB(work->file->bytes, work->file->length), TEXT(work->file->sha256), INT(from->created_ms),
+                     FEDERATION_GIVEN(SAVE))));
+    return federation_log(conn, "federation.created", from->id, 0,
+                          &(struct federation_by){.actor = work->caller->token_id, .at_ms = from->created_ms}, err);
 }
 
 enum status federation_create(struct app *app, struct caller *caller, const struct federation_new *new,
@@ -86,13 +87,16 @@ enum status federation_create(struct app *app, struct caller *caller, const stru
         return error_set(err, STATUS_INVALID, "budget_too_small", "/privacy/epsilon", "one broadcast alone costs %.6g",
                          epsilon);
     TRY(make_features(&new->spec, caller->arena, &file, err));
-    *out = (struct federation){.name = new->name,
-                               .spec = new->spec,
+    const struct federation_new *from = new;
+    *out = (struct federation){.spec = new->spec,
+                               .features_sha256 = arena_strndup(caller->arena, file.sha256, strlen(file.sha256)),
                                .version = 1,
                                .round = 1,
                                .created_ms = work.now_ms,
-                               .updated_ms = work.now_ms};
-    memcpy(out->features_sha256, file.sha256, sizeof file.sha256);
+                               .updated_ms = work.now_ms,
+                               FEDERATION_GIVEN(TAKE)};
+    if (out->features_sha256 == NULL)
+        return error_no_memory(err);
     TRY(random_id(out->id, sizeof out->id, "fed_", 16, err));
     return app_transact(app, caller, create, &work, err);
 }
@@ -226,7 +230,9 @@ static enum status add_agent(struct db_conn *conn, void *arg, struct error *err)
     struct federation_agent *agent = work->agent;
     TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
     TRY(federation_seat(conn, work->federation, agent, work->caller->token_id, work->now_ms, err));
-    snprintf(agent->token.agent, sizeof agent->token.agent, "%lld", (long long)agent->seat);
+    agent->token.agent = text_format(work->caller->arena, "%lld", (long long)agent->seat);
+    if (agent->token.agent == NULL)
+        return error_no_memory(err);
     return token_add(conn, work->caller, &agent->token, err);
 }
 
@@ -236,7 +242,7 @@ enum status federation_register(struct app *app, struct caller *caller, const ch
     struct federation federation;
     struct work       work = {
               .app = app, .caller = caller, .id = id, .agent = out, .federation = &federation, .now_ms = app->now_ms()};
-    const struct token_new token = {.name = name, .scope = SCOPE_AGENT, .resource = id};
+    const struct token_new token = TOKEN_NEW(.name = name, .scope = SCOPE_AGENT, .resource = id);
     TRY(caller_sees(caller, "federation", id, err));
     *out = (struct federation_agent){.name = name};
     TRY(token_draw(app, &token, &out->token, err));
@@ -281,9 +287,10 @@ static enum status renew(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_CONFLICT, "seat_taken", "",
                          "an agent has this seat; an admin may give it another token");
     if (changes > 0)
-        TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                    BIND(INT(work->now_ms), TEXT("token.revoked"), TEXT(NULL), INT(0), INT(0),
-                         TEXT(work->caller->token_id), TEXT(agent->token_id))));
+        TRY(event_log(conn,
+                      EVENT(.at_ms = work->now_ms, .kind = "token.revoked", .actor = work->caller->token_id,
+                            .detail = agent->token_id),
+                      err));
     agent->token_id = agent->token.id;
     agent->token.name = agent->name;
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_AGENT_TOKEN,
@@ -294,7 +301,7 @@ static enum status renew(struct db_conn *conn, void *arg, struct error *err)
 enum status federation_renew(struct app *app, struct caller *caller, const char *id, int64_t seat,
                              struct federation_agent *out, struct error *err)
 {
-    char              name[24];
+    const char       *name = text_format(caller->arena, "%lld", (long long)seat);
     struct federation federation;
     struct work       work = {.app = app,
                               .caller = caller,
@@ -303,8 +310,9 @@ enum status federation_renew(struct app *app, struct caller *caller, const char 
                               .federation = &federation,
                               .after = seat - 1,
                               .now_ms = app->now_ms()};
-    snprintf(name, sizeof name, "%lld", (long long)seat);
-    const struct token_new token = {.name = "", .scope = SCOPE_AGENT, .resource = id, .agent = name};
+    if (name == NULL)
+        return error_no_memory(err);
+    const struct token_new token = TOKEN_NEW(.name = "", .scope = SCOPE_AGENT, .resource = id, .agent = name);
     TRY(caller_sees(caller, "federation", id, err));
     *out = (struct federation_agent){.seat = seat};
     TRY(token_draw(app, &token, &out->token, err));

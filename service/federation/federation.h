@@ -15,10 +15,6 @@
 #include "service/model/federation_spec.h"
 #include "service/app/token.h"
 
-struct federation_new {
-    const char            *name, *spec_text; /* codec_federation_json as text */
-    struct federation_spec spec;
-};
 /* INVALID "budget_too_small": not even one broadcast is within it. */
 MUST_CHECK enum status federation_create(struct app *app, struct caller *caller, const struct federation_new *new,
                                          struct federation *out, struct error *err);
@@ -26,7 +22,7 @@ MUST_CHECK enum status federation_create(struct app *app, struct caller *caller,
 MUST_CHECK enum status federation_find(struct app *app, struct caller *caller, const char *id, struct federation *out,
                                        struct error *err);
 /* The row; inside a transaction. */
-MUST_CHECK enum status federation_read(const struct row_federation *row, struct arena *arena, struct federation *out,
+MUST_CHECK enum status federation_read(const struct row_federation *from, struct arena *arena, struct federation *out,
                                        struct error *err);
 MUST_CHECK enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
                                       struct error *err);

@@ -3,6 +3,7 @@
 
 #include "engine/privacy/accountant.h"
 #include "service/app/app_transact.h"
+#include "service/app/event_log.h"
 #include "service/base/text.h"
 #include "service/codec/codec_federation.h"
 #include "service/store/rows.h"
@@ -12,25 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum status federation_read(const struct row_federation *row, struct arena *arena, struct federation *out,
+enum status federation_read(const struct row_federation *from, struct arena *arena, struct federation *out,
                             struct error *err)
 {
     int state;
-    TRY(rows_state(federation_state_names, row->state, row->id, &state, err));
-    *out = (struct federation){.name = row->name,
-                               .reason = row->reason,
-                               .state = (enum federation_state)state,
-                               .version = row->version,
-                               .registered = row->registered,
-                               .round = row->round,
-                               .received = row->received,
-                               .deadline_ms = row->deadline_ms,
-                               .epsilon = row->epsilon,
-                               .created_ms = row->created_ms,
-                               .updated_ms = row->updated_ms};
-    snprintf(out->id, sizeof out->id, "%s", row->id);
-    snprintf(out->features_sha256, sizeof out->features_sha256, "%s", row->features_sha256);
-    return codec_federation_parse(row->spec, arena, &out->spec, err);
+    TRY(rows_state(federation_state_names, from->state, from->id, &state, err));
+    *out = (struct federation){.state = (enum federation_state)state,
+                               .version = from->version,
+                               .round = from->round,
+                               .epsilon = from->epsilon,
+                               FEDERATION_GIVEN(TAKE) FEDERATION_KEPT(TAKE) FEDERATION_OPEN(TAKE)};
+    snprintf(out->id, sizeof out->id, "%s", from->id);
+    return codec_federation_parse(from->spec, arena, &out->spec, err);
 }
 
 enum status federation_get(struct db_conn *conn, const char *id, struct arena *arena, struct federation *out,
@@ -61,8 +55,7 @@ enum status federation_log(struct db_conn *conn, const char *kind, const char *i
         snprintf(detail, sizeof detail, "%s %lld", id, (long long)number);
     else
         snprintf(detail, sizeof detail, "%s", id);
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(by->at_ms), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT(by->actor), TEXT(detail)));
+    return event_log(conn, EVENT(.at_ms = by->at_ms, .kind = kind, .actor = by->actor, .detail = detail), err);
 }
 
 enum status federation_set_state(struct db_conn *conn, struct federation *federation, enum federation_state state,

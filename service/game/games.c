@@ -3,6 +3,7 @@
 #include "service/game/games.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/event_log.h"
 #include "service/base/text.h"
 #include "service/codec/codec_game.h"
 #include "service/base/random.h"
@@ -24,19 +25,16 @@ static enum status check_visible(const struct caller *caller, const char *id, st
 
 /* ---- rows ---- */
 
-static enum status read_row(const struct row_game *row, struct game_row *out, struct error *err)
+static enum status read_row(const struct row_game *from, struct game_row *out, struct error *err)
 {
     int state;
-    TRY(rows_state(games_state_names, row->state, row->id, &state, err));
-    *out = (struct game_row){.name = row->name,
-                             .state = (enum games_state)state,
-                             .reason = row->reason,
-                             .budget_rounds = row->budget,
-                             .rounds = row->rounds,
-                             .created_ms = row->created_ms,
-                             .updated_ms = row->updated_ms,
-                             .spec_text = row->spec};
-    snprintf(out->id, sizeof out->id, "%s", row->id);
+    TRY(rows_state(games_state_names, from->state, from->id, &state, err));
+    *out = (struct game_row){.state = (enum games_state)state,
+                             .reason = from->reason,
+                             .budget_rounds = from->budget,
+                             .spec_text = from->spec,
+                             GAME_GIVEN(TAKE) GAME_KEPT(TAKE)};
+    snprintf(out->id, sizeof out->id, "%s", from->id);
     return STATUS_OK;
 }
 
@@ -70,9 +68,10 @@ enum status games_refresh(struct db_conn *conn, const char *id, struct arena *ar
 static enum status log_event(struct db_conn *conn, const struct game_row *game, const char *kind,
                              const struct caller *caller, int64_t now_ms, struct error *err)
 {
-    return db_exec(
-        conn, NULL, err, SQL_EVENT_ADD,
-        BIND(INT(now_ms), TEXT(kind), TEXT(game->id), INT(game->rounds), INT(0), TEXT(caller->token_id), TEXT(NULL)));
+    return event_log(
+        conn,
+        EVENT(.at_ms = now_ms, .kind = kind, .study = game->id, .revision = game->rounds, .actor = caller->token_id),
+        err);
 }
 
 enum status games_save(struct db_conn *conn, struct game_row *game, const char *kind, const struct caller *caller,
@@ -110,11 +109,11 @@ struct work {
 static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work           *work = arg;
-    const struct game_row *out = work->out;
+    const struct game_row *from = work->out;
     TRY(db_exec(conn, NULL, err, SQL_GAME_ADD,
-                BIND(TEXT(out->id), TEXT(out->name), TEXT(games_state_names[out->state]), TEXT(NULL),
-                     TEXT(work->new->spec_text), INT(out->budget_rounds), INT(out->created_ms), INT(out->updated_ms))));
-    return log_event(conn, out, "game.created", work->caller, out->created_ms, err);
+                BIND(TEXT(from->id), TEXT(games_state_names[from->state]), TEXT(work->new->spec_text),
+                     INT(from->budget_rounds), INT(from->created_ms), GAME_GIVEN(SAVE))));
+    return log_event(conn, from, "game.created", work->caller, from->created_ms, err);
 }
 
 /* What cannot be held in memory is refused before it is there; bytes: of the game without rounds. */
@@ -167,12 +166,13 @@ enum status games_create(struct app *app, struct caller *caller, const struct ga
     if (new->budget_rounds > most)
         return error_set(err, STATUS_INVALID, "out_of_range", "/budget/rounds",
                          "a game of so many joint actions has at most %lld rounds", (long long)most);
-    *out = (struct game_row){.name = new->name,
-                             .spec = new->spec,
+    const struct game_new *from = new;
+    *out = (struct game_row){.spec = new->spec,
                              .budget_rounds = new->budget_rounds,
                              .created_ms = now,
                              .updated_ms = now,
-                             .viewer = new->spec->problem.agents_len};
+                             .viewer = new->spec->problem.agents_len,
+                             GAME_GIVEN(TAKE)};
     TRY(check_size(app, new, err));
     TRY(random_id(out->id, sizeof out->id, "gam_", 16, err));
     struct work work = {.app = app, .caller = caller, .new = new, .out = out};
@@ -294,8 +294,8 @@ enum status games_token(struct app *app, struct caller *caller, const char *id, 
     TRY(games_find(app, caller, id, &game, err));
     if (strlen(agent) > GAMES_NAME_MAX)
         return error_set(err, STATUS_NOT_FOUND, "agent_not_found", "", "no agent of the game has this name");
-    const struct token_new new = {
-        .name = agent, .scope = SCOPE_AGENT, .resource = id, .agent = agent, .expires_in_ms = asked->expires_in_ms};
+    const struct token_new new = TOKEN_NEW(.name = agent, .scope = SCOPE_AGENT, .resource = id, .agent = agent,
+                                           .expires_in_ms = asked->expires_in_ms);
     TRY(token_draw(app, &new, out, err));
     return app_transact(app, caller, add_token, &work, err);
 }

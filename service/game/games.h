@@ -9,11 +9,6 @@
 #include "service/model/game_spec.h"
 #include "service/app/token.h"
 
-struct game_new {
-    const char       *name, *spec_text; /* codec_game_spec_json as text */
-    struct game_spec *spec;
-    int64_t           budget_rounds;
-};
 MUST_CHECK enum status games_create(struct app *app, struct caller *caller, const struct game_new *new,
                                     struct game_row *out, struct error *err);
 /* NOT_FOUND "game_not_found" when there is none or the token may not see it, as one of scope agent that speaks for

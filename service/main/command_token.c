@@ -125,10 +125,9 @@ static enum status create_local(struct app *app, struct caller *caller, const st
 {
     struct token token;
     TRY(token_create(app, caller,
-                     &(struct token_new){.name = options->name,
-                                         .scope = scope_find(options->scope),
-                                         .resource = options->resource,
-                                         .expires_in_ms = options->expires_in_days * DAY_SECONDS * 1000},
+                     &TOKEN_NEW(.name = options->name, .scope = scope_find(options->scope),
+                                .resource = options->resource,
+                                .expires_in_ms = options->expires_in_days * DAY_SECONDS * 1000),
                      &token, err));
     puts(token.secret);
     return STATUS_OK;
@@ -150,7 +149,7 @@ static enum status list_local(struct app *app, struct caller *caller, struct err
                 codec_time(token->revoked_ms, revoked);
             print_line(&(struct line){.id = token->id,
                                       .scope = scope_names[token->scope],
-                                      .resource = token->resource[0] != '\0' ? token->resource : "everything",
+                                      .resource = token->resource != NULL ? token->resource : "everything",
                                       .expires = expires,
                                       .revoked = revoked,
                                       .name = token->name});

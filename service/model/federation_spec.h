@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_MODEL_FEDERATION_SPEC_H
 #define GNOMON_SERVICE_MODEL_FEDERATION_SPEC_H
 
+#include "db/members.h"
 #include "engine/federated/broadcast.h"
 #include "service/model/spec.h"
 
@@ -27,16 +28,20 @@ struct federation_spec {
 
 struct federation {
     char                   id[24];
-    const char            *name, *reason; /* reason: or NULL */
     enum federation_state  state;
     struct federation_spec spec;
-    char                   features_sha256[65];
-    int64_t                version, registered;
-    int64_t                round;       /* the open one, from 1; after the last one: rounds closed + 1 */
-    int64_t                received;    /* messages of the open round */
-    int64_t                deadline_ms; /* of the open round, on steady_ms(); 0: nobody has sent yet */
-    double                 epsilon;     /* spent */
-    int64_t                created_ms, updated_ms;
+    int64_t                version;
+    int64_t                round;   /* the open one, from 1; after the last one: rounds closed + 1 */
+    double                 epsilon; /* spent */
+    FEDERATION_GIVEN(DECLARE)
+    FEDERATION_KEPT(DECLARE) /* reason: or NULL */
+    FEDERATION_OPEN(DECLARE) /* received: messages of the open round, and its deadline on steady_ms(); 0: none yet */
+};
+
+struct federation_new {
+    const char            *spec_text; /* codec_federation_json as text */
+    struct federation_spec spec;
+    FEDERATION_GIVEN(DECLARE)
 };
 
 double federation_option(const struct federation_spec *spec, const char *name); /* of its algorithm */

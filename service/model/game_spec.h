@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_MODEL_GAME_SPEC_H
 #define GNOMON_SERVICE_MODEL_GAME_SPEC_H
 
+#include "db/members.h"
 #include "engine/game/game.h"
 #include "service/model/spec.h"
 
@@ -33,15 +34,22 @@ extern const char *const games_state_names[GAMES_STATE_COUNT + 1];
 
 struct game_row {
     char              id[24];
-    const char       *name, *reason; /* reason or NULL */
+    const char       *reason; /* or NULL */
     enum games_state  state;
     struct game_spec *spec;
     const char       *spec_text;              /* as it is stored */
     int64_t           budget_rounds;          /* 0: none but game_rounds_max */
-    int64_t           rounds;                 /* reported */
     bool              is_in[GAME_AGENTS_MAX]; /* of the open round: has reported its action */
-    int64_t           created_ms, updated_ms;
     size_t            viewer; /* the agent who looks, who sees of the others what is public; agents_len: everything */
+    GAME_GIVEN(DECLARE)
+    GAME_KEPT(DECLARE) /* rounds: those that are reported */
+};
+
+struct game_new {
+    const char       *spec_text; /* codec_game_spec_json as text */
+    struct game_spec *spec;
+    int64_t           budget_rounds;
+    GAME_GIVEN(DECLARE)
 };
 
 /* What one agent did in a round, in its own units. */

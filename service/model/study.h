@@ -2,6 +2,7 @@
 #ifndef GNOMON_SERVICE_MODEL_STUDY_H
 #define GNOMON_SERVICE_MODEL_STUDY_H
 
+#include "db/members.h"
 #include "service/model/spec.h"
 
 enum study_state { STUDY_AWAITING_CANDIDATES, STUDY_ACTIVE, STUDY_PAUSED, STUDY_COMPLETED, STUDY_STATE_COUNT };
@@ -22,7 +23,7 @@ extern const char *const trial_state_names[TRIAL_STATE_COUNT + 1];
 
 struct study {
     char             id[24];
-    const char      *name, *labels /* JSON object as text */, *notes, *reason /* or NULL */;
+    const char      *reason; /* or NULL */
     enum study_state state;
     struct spec      spec;
     int64_t          budget_trials; /* 0: none */
@@ -32,14 +33,15 @@ struct study {
     int64_t          imported;   /* completed, infeasible and stopped trials that the budget does not count */
     int64_t          best_trial; /* 0: none */
     double           best_value;
-    int64_t          created_ms, updated_ms;
+    STUDY_SAID(DECLARE) /* labels: a JSON object as text */
+    STUDY_KEPT(DECLARE)
 };
 
 struct study_new {
-    const char *name, *labels, *notes; /* labels: canonical JSON text; NULL: none */
     int64_t     budget_trials;
     const char *spec_text; /* codec_spec_json as text */
     struct spec spec;
+    STUDY_SAID(DECLARE) /* or NULL: none; labels: canonical */
 };
 
 /* What the study's state does not allow.  CONFLICT: the code names the state ("awaiting_candidates", "study_active",

@@ -37,15 +37,15 @@ bool trial_says(const struct trial_member *member, const void *at)
     return member->is_text ? *(const char *const *)at != NULL : !isnan(*(const double *)at);
 }
 
-#define NONE(name, ...) .name = NAN,
+#define UNSAID(name, ...) .name = NAN,
 
 struct trial trial_none(void)
 {
     return (struct trial){
-        .row = -1, .worker = "", .holder = "", .model = {.mean = NAN, .stddev = NAN}, TRIAL_NUMBERS(NONE)};
+        .row = -1, .worker = "", .holder = "", .model = {.mean = NAN, .stddev = NAN}, TRIAL_NUMBERS(UNSAID)};
 }
 
 struct observation observation_none(void)
 {
-    return (struct observation){.row = -1, TRIAL_NUMBERS(NONE)};
+    return (struct observation){.row = -1, TRIAL_NUMBERS(UNSAID)};
 }

@@ -1,4 +1,5 @@
 /* See transfer_snapshot.h. */
+#include "service/app/event_log.h"
 #include "service/session/transfer_snapshot.h"
 
 #include "service/base/text.h"
@@ -250,9 +251,10 @@ enum status transfer_store(struct db_conn *conn, const struct task *task, const 
         const char *source = sources->sources[i].study;
         TRY(store_one(conn, task->study.id, sources, i, width, err));
         if (source != NULL)
-            TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                        BIND(INT(task->now_ms), TEXT("study.shared"), TEXT(source), INT(0), INT(0),
-                             TEXT(task->caller->token_id), TEXT(task->study.id))));
+            TRY(event_log(conn,
+                          EVENT(.at_ms = task->now_ms, .kind = "study.shared", .study = source,
+                                .actor = task->caller->token_id, .detail = task->study.id),
+                          err));
     }
     return STATUS_OK;
 }

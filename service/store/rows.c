@@ -14,32 +14,28 @@ enum status rows_state(const char *const *names, const char *stored, const char 
     return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "%s has no such state", what);
 }
 
-enum status rows_study(const struct row_study *row, struct study *out, struct error *err)
+enum status rows_study(const struct row_study *from, struct study *out, struct error *err)
 {
     int state;
-    TRY(rows_state(study_state_names, row->state, row->id, &state, err));
-    *out = (struct study){.name = row->name,
-                          .state = (enum study_state)state,
-                          .reason = row->reason,
-                          .labels = row->labels,
-                          .notes = row->notes,
-                          .budget_trials = row->budget,
-                          .revision = row->revision,
-                          .version = row->version,
-                          .trials_total = row->total,
-                          .trials = {[TRIAL_QUEUED] = row->queued,
-                                     [TRIAL_RUNNING] = row->running,
-                                     [TRIAL_COMPLETED] = row->completed,
-                                     [TRIAL_FAILED] = row->failed,
-                                     [TRIAL_INFEASIBLE] = row->infeasible,
-                                     [TRIAL_ABANDONED] = row->abandoned,
-                                     [TRIAL_STOPPED] = row->stopped},
-                          .best_trial = row->best_trial,
-                          .best_value = row->best_value,
-                          .created_ms = row->created_ms,
-                          .updated_ms = row->updated_ms,
-                          .imported = row->imported};
-    snprintf(out->id, sizeof out->id, "%s", row->id);
+    TRY(rows_state(study_state_names, from->state, from->id, &state, err));
+    *out = (struct study){.state = (enum study_state)state,
+                          .reason = from->reason,
+                          .budget_trials = from->budget,
+                          .revision = from->revision,
+                          .version = from->version,
+                          .trials_total = from->total,
+                          .trials = {[TRIAL_QUEUED] = from->queued,
+                                     [TRIAL_RUNNING] = from->running,
+                                     [TRIAL_COMPLETED] = from->completed,
+                                     [TRIAL_FAILED] = from->failed,
+                                     [TRIAL_INFEASIBLE] = from->infeasible,
+                                     [TRIAL_ABANDONED] = from->abandoned,
+                                     [TRIAL_STOPPED] = from->stopped},
+                          .best_trial = from->best_trial,
+                          .best_value = from->best_value,
+                          .imported = from->imported,
+                          STUDY_SAID(TAKE) STUDY_KEPT(TAKE)};
+    snprintf(out->id, sizeof out->id, "%s", from->id);
     return STATUS_OK;
 }
 

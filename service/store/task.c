@@ -1,6 +1,8 @@
 /* See task.h. */
 #include "service/store/task.h"
 
+#include "service/app/event_log.h"
+
 #include "service/app/app_transact.h"
 #include "service/app/study_cache.h"
 #include "service/base/log.h"
@@ -36,9 +38,11 @@ enum status task_open(struct db_conn *conn, struct task *task, struct error *err
 enum status task_log(struct db_conn *conn, struct task *task, const char *kind, int64_t trial, const char *detail,
                      struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(task->now_ms), TEXT(kind), TEXT(task->study.id), INT(++task->study.revision), INT(trial),
-                        TEXT(task->caller->token_id), TEXT(detail)));
+    return event_log(conn,
+                     EVENT(.at_ms = task->now_ms, .kind = kind, .study = task->study.id,
+                           .revision = ++task->study.revision, .trial = trial, .actor = task->caller->token_id,
+                           .detail = detail),
+                     err);
 }
 
 enum status task_set_state(struct db_conn *conn, struct task *task, enum study_state state, const char *reason,

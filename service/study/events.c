@@ -25,20 +25,13 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
                                             : db_query(conn, listing->arena, err, SQL_EVENT_LIST,
                                                        BIND(INT(listing->after), INT(listing->limit + 1)));
     while (db_next(&rows) && (int64_t)out->len < listing->limit) {
-        const struct row_event *row = row_event(&rows);
+        const struct row_event *from = row_event(&rows);
         if (!rows_grow(listing->arena, &events, out->len, &room, sizeof *out->events)) {
             rows.status = error_no_memory(err);
             continue;
         }
         out->events = events;
-        out->events[out->len++] = (struct event_row){.seq = row->seq,
-                                                     .at_ms = row->at_ms,
-                                                     .kind = row->kind,
-                                                     .study = row->study,
-                                                     .revision = row->revision,
-                                                     .trial = row->trial,
-                                                     .actor = row->actor,
-                                                     .detail = row->detail};
+        out->events[out->len++] = (struct event_row){.seq = from->seq, .at_ms = from->at_ms, EVENT_MEMBERS(TAKE)};
     }
     if (rows.has_row)
         rows.status = page_next(listing->arena, out->events[out->len - 1].seq, &out->next_cursor, err);

@@ -3,16 +3,8 @@
 #define GNOMON_SERVICE_STUDY_EVENTS_H
 
 #include "service/app/app.h"
+#include "service/model/event.h"
 
-struct event_row {
-    int64_t     seq, at_ms, revision, trial;   /* revision, trial 0: none */
-    const char *kind, *study, *actor, *detail; /* study, detail may be NULL */
-};
-struct event_page {
-    struct event_row *events;
-    size_t            len;
-    const char       *next_cursor;
-};
 struct event_filter {
     const char *study, *cursor;
     int64_t     limit; /* 0: all */

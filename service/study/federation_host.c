@@ -91,7 +91,6 @@ static enum status send(struct db_conn *conn, void *arg, struct error *err)
 static enum status send_open(struct sync *sync, struct error *err)
 {
     struct live *live = sync->live;
-    char         digest[sizeof sync->federation.features_sha256]; // the row is read again by what takes the message
     size_t       features = sync->federation.spec.features;
     int64_t      round = sync->federation.round;
     double      *vector = ARENA_NEW(sync->caller->arena, double, features);
@@ -102,9 +101,11 @@ static enum status send_open(struct sync *sync, struct error *err)
     TRY(slots_enter(sync->app->compute, sync->app, sync->caller, err));
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
     slots_leave(sync->app->compute);
-    memcpy(digest, sync->federation.features_sha256, sizeof digest);
-    sync->message = (struct federation_message){
-        .round = round, .seat = live->spec.agent, .features_sha256 = digest, .vector = vector, .len = features};
+    sync->message = (struct federation_message){.round = round,
+                                                .seat = live->spec.agent,
+                                                .features_sha256 = sync->federation.features_sha256,
+                                                .vector = vector,
+                                                .len = features};
     if (status == STATUS_OK)
         status = db_transact(sync->app->db, send, sync, err);
     if (status == STATUS_OK && !sync->receipt.is_repeat)

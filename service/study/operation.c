@@ -4,6 +4,7 @@
 #include "service/study/operation.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/event_log.h"
 #include "service/base/log.h"
 #include "service/base/random.h"
 #include "service/store/rows.h"
@@ -334,9 +335,10 @@ enum status operation_find(struct app *app, struct caller *caller, const char *i
 
 static enum status log_operation(struct db_conn *conn, const struct work *work, const char *kind, struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(work->task.now_ms), TEXT(kind), TEXT(work->out->study), INT(0), INT(0),
-                        TEXT(work->task.caller->token_id), TEXT(work->id)));
+    return event_log(conn,
+                     EVENT(.at_ms = work->task.now_ms, .kind = kind, .study = work->out->study,
+                           .actor = work->task.caller->token_id, .detail = work->id),
+                     err);
 }
 
 static size_t fixed_bytes(const struct space *space, const struct suggest_request *request)

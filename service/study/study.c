@@ -3,10 +3,11 @@
 #include "service/study/study.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/event_log.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
-#include "service/codec/codec.h"
+#include "service/codec/codec_study.h"
 #include "service/study/federation_host.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/study/operation.h"
@@ -33,17 +34,18 @@ static enum status create(struct db_conn *conn, void *arg, struct error *err)
 {
     struct create *work = arg;
     const struct study_new *new = work->new;
-    const struct study *study = &work->task.study;
+    const struct study *study = &work->task.study, *from = study;
     const char         *spec_text = new->spec_text;
     if (new->spec.federation != NULL)
         TRY(federation_host(conn, &work->task, new, &spec_text, err));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_ADD,
-                BIND(TEXT(study->id), TEXT(new->name), TEXT(study_state_names[study->state]), TEXT(study->labels),
-                     TEXT(study->notes), INT(new->budget_trials), INT(study->created_ms), INT(study->created_ms))));
+                BIND(TEXT(study->id), TEXT(study_state_names[study->state]), INT(new->budget_trials),
+                     INT(study->created_ms), STUDY_SAID(SAVE))));
     TRY(db_exec(conn, NULL, err, SQL_STUDY_SPEC_ADD, BIND(TEXT(study->id), TEXT(spec_text))));
-    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                BIND(INT(study->created_ms), TEXT("study.created"), TEXT(study->id), INT(0), INT(0),
-                     TEXT(work->task.caller->token_id), TEXT(NULL))));
+    TRY(event_log(conn,
+                  EVENT(.at_ms = study->created_ms, .kind = "study.created", .study = study->id,
+                        .actor = work->task.caller->token_id),
+                  err));
     *work->out = *study;
     return transfer_store(conn, &work->task, &work->earlier, err);
 }
@@ -53,18 +55,20 @@ enum status study_create(struct app *app, struct caller *caller, const struct st
 {
     if (caller->resource[0] != '\0')
         return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "this token is bound to one study");
-    struct create work = {.task = task_of(app, caller, ""), .new = new, .out = out};
-    work.task.study = (struct study){
-        .name = new->name,
-        .labels = new->labels == NULL ? "{}" : new->labels,
-        .notes = new->notes == NULL ? "" : new->notes,
-        .state = new->spec.space.kind == SPACE_CANDIDATES ? STUDY_AWAITING_CANDIDATES : STUDY_ACTIVE,
-        .spec = new->spec,
-        .budget_trials = new->budget_trials,
-        .version = 1,
-        .created_ms = work.task.now_ms,
-        .updated_ms = work.task.now_ms,
-    };
+    struct create           work = {.task = task_of(app, caller, ""), .new = new, .out = out};
+    const struct study_new *from = new;
+    work.task.study =
+        (struct study){.state = new->spec.space.kind == SPACE_CANDIDATES ? STUDY_AWAITING_CANDIDATES : STUDY_ACTIVE,
+                       .spec = new->spec,
+                       .budget_trials = new->budget_trials,
+                       .version = 1,
+                       .created_ms = work.task.now_ms,
+                       .updated_ms = work.task.now_ms,
+                       STUDY_SAID(TAKE)};
+    if (work.task.study.labels == NULL)
+        work.task.study.labels = "{}";
+    if (work.task.study.notes == NULL)
+        work.task.study.notes = "";
     TRY(random_id(work.task.study.id, sizeof work.task.study.id, "std_", 16, err));
     TRY(transfer_collect(app, caller, &new->spec, &work.earlier, err));
     return app_transact(app, caller, create, &work, err);
@@ -151,24 +155,22 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
 {
     struct patch            *work = arg;
     const struct study_edit *edit = work->edit;
-    struct study            *study = &work->task.study;
+    struct study            *study = &work->task.study, *from = study;
     TRY(task_open(conn, &work->task, err));
     if (study->version != edit->version)
         return error_set(err, STATUS_STALE, "stale_version", "", "the study is at version %lld",
                          (long long)study->version);
-    if (edit->name != NULL)
-        study->name = edit->name;
-    if (edit->labels != NULL)
-        study->labels = edit->labels;
-    if (edit->notes != NULL)
-        study->notes = edit->notes;
+#define EDIT(column, letter, ...)        \
+    if (!IS_NONE_##letter(edit->column)) \
+        study->column = edit->column;
+    STUDY_SAID(EDIT)
+#undef EDIT
     if (edit->budget_trials >= 0)
         study->budget_trials = edit->budget_trials;
     study->version++;
     study->updated_ms = work->task.now_ms;
     TRY(db_exec(conn, NULL, err, SQL_STUDY_EDIT,
-                BIND(TEXT(study->id), TEXT(study->name), TEXT(study->labels), INT(study->budget_trials),
-                     TEXT(study->notes), INT(study->updated_ms))));
+                BIND(TEXT(study->id), INT(study->budget_trials), INT(study->updated_ms), STUDY_SAID(SAVE))));
     TRY(task_log(conn, &work->task, "study.updated", 0, NULL, err));
     *work->out = *study;
     return task_save(conn, &work->task, err);

@@ -26,8 +26,8 @@ MUST_CHECK enum status study_list(struct app *app, struct caller *caller, const 
 
 /* Members that are NULL (budget: -1) stay.  version: of If-Match.  Errors: STALE "stale_version". */
 struct study_edit {
-    const char *name, *labels, *notes;
-    int64_t     budget_trials, version;
+    int64_t budget_trials, version;
+    STUDY_SAID(DECLARE)
 };
 MUST_CHECK enum status study_patch(struct app *app, struct caller *caller, const char *id,
                                    const struct study_edit *edit, struct study *out, struct error *err);

@@ -3,6 +3,7 @@
 #include "engine/space/space.h"
 #include "service/codec/codec.h"
 #include "service/codec/codec_spec.h"
+#include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
 #include "service/model/trial.h"
 #include "tests/fuzz/target.h"
@@ -60,7 +61,8 @@ static void read_all(const json_t *json, struct arena *arena)
         check_point(&parameters, point);
     if (codec_point(&parameters, json, true, "/fixed", point, &err) == STATUS_OK)
         assert(json_object_size(json) <= parameters.space.params_len);
-    if (codec_labels(json, arena, &labels, &err) == STATUS_OK)
+    struct reading in = {.arena = arena, .err = &err};
+    if (codec_read_labels(&in, NULL, json, "/labels", &labels) == STATUS_OK)
         assert(codec_is_utf8(labels, strlen(labels)));
 }
 

@@ -10,6 +10,8 @@
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
+#include "service/app/event_log.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,8 +47,7 @@ static enum status try_suggest(struct world *world, const char *study, int64_t c
 
 static enum status add_event(struct db_conn *conn, void *arg, struct error *err)
 {
-    return db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                   BIND(INT(2385), TEXT((const char *)arg), TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL)));
+    return event_log(conn, EVENT(.at_ms = 2385, .kind = arg, .actor = "local"), err);
 }
 
 /* Its own savepoint is gone when it fails, so that it cannot be undone alone. */

@@ -2,6 +2,7 @@
 #include "service/codec/codec.h"
 #include "engine/registry.h"
 #include "service/codec/codec_spec.h"
+#include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
 
 #include <CUnit/CUnit.h>
@@ -109,6 +110,12 @@ static void test_time(void)
     CU_ASSERT(json_is_null(none) && json_is_null(nan) && json_is_null(infinite));
 }
 
+static enum status read_labels(const json_t *json, struct arena *arena, const char **text, struct error *err)
+{
+    struct reading in = {.arena = arena, .err = err};
+    return codec_read_labels(&in, NULL, json, "/labels", text);
+}
+
 static void test_labels(void)
 {
     static const struct {
@@ -127,7 +134,7 @@ static void test_labels(void)
         struct error err = {0};
         const char  *text = NULL;
         json_auto_t *json = json_loads(rows[i].json, 0, NULL);
-        enum status  status = codec_labels(json, &arena, &text, &err);
+        enum status  status = read_labels(json, &arena, &text, &err);
         CU_ASSERT_EQUAL(status, rows[i].text != NULL ? STATUS_OK : STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.path, rows[i].path);
         if (rows[i].text != NULL && status == STATUS_OK)
@@ -148,14 +155,14 @@ static void test_label_sizes(void)
         snprintf(name, sizeof name, "k%d", i);
         json_object_set_new(json, name, json_string("v"));
     }
-    CU_ASSERT_EQUAL(codec_labels(json, &arena, &text, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(read_labels(json, &arena, &text, &err), STATUS_OK);
     json_object_set_new(json, "k64", json_string("v"));
-    CU_ASSERT_EQUAL(codec_labels(json, &arena, &text, &err), STATUS_INVALID);
+    CU_ASSERT_EQUAL(read_labels(json, &arena, &text, &err), STATUS_INVALID);
     for (size_t characters = 256; characters <= 257; characters++) { // of two bytes each
         for (size_t i = 0; i < characters; i++)
             memcpy(value + 2 * i, "\xc3\xa9", 3);
         json_auto_t *one = json_pack("{s:s}", "k", value);
-        CU_ASSERT_EQUAL(codec_labels(one, &arena, &text, &err), characters == 256 ? STATUS_OK : STATUS_INVALID);
+        CU_ASSERT_EQUAL(read_labels(one, &arena, &text, &err), characters == 256 ? STATUS_OK : STATUS_INVALID);
     }
     arena_fini(&arena);
 }

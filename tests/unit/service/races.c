@@ -515,7 +515,7 @@ static void test_caches_never_show_the_past(void)
 {
     struct world *world = world_new();
     struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
-    const struct token_new new = {.name = "reader", .scope = SCOPE_READ};
+    const struct token_new new = TOKEN_NEW(.name = "reader", .scope = SCOPE_READ);
     struct token token;
     CU_ASSERT_EQUAL_FATAL(token_create(world->app, &world->caller, &new, &token, &world->err), STATUS_OK);
     static struct watch watches[3];

@@ -17,6 +17,7 @@
 #include "tests/unit/service/suites.h"
 #include "tests/unit/service/world.h"
 
+#include "service/app/event_log.h"
 #include <pthread.h>
 #include <sqlite3.h>
 #include <ctype.h>
@@ -141,8 +142,7 @@ static void test_newer_schema_is_refused(void)
 static enum status add_event(struct db_conn *conn, void *arg, struct error *err)
 {
     const char *kind = arg;
-    TRY(db_exec(conn, NULL, err, SQL_EVENT_ADD,
-                BIND(INT(2385), TEXT(kind), TEXT(NULL), INT(0), INT(0), TEXT("local"), TEXT(NULL))));
+    TRY(event_log(conn, EVENT(.at_ms = 2385, .kind = kind, .actor = "local"), err));
     if (strcmp(kind, "refused") == 0)
         return error_set(err, STATUS_INVALID, "refused", "", "on purpose");
     return STATUS_OK;
@@ -504,7 +504,7 @@ static void test_lists_page_through_everything(void)
 static void test_tokens(void)
 {
     struct world *world = world_new();
-    const struct token_new new = {.name = "ci", .scope = SCOPE_READ, .expires_in_ms = 5000};
+    const struct token_new new = TOKEN_NEW(.name = "ci", .scope = SCOPE_READ, .expires_in_ms = 5000);
     struct token token;
     CU_ASSERT_EQUAL_FATAL(token_create(world->app, &world->caller, &new, &token, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(strlen(token.secret), 4 + 8 + 1 + 43);
@@ -531,7 +531,7 @@ static void test_tokens(void)
 static void test_tokens_beside_others(void)
 {
     struct world *world = world_new();
-    const struct token_new new = {.name = "ci", .scope = SCOPE_READ};
+    const struct token_new new = TOKEN_NEW(.name = "ci", .scope = SCOPE_READ);
     struct token  kept, revoked;
     struct caller caller = {.arena = &world->arena};
     const char   *nobody = "gno_77777777_0123456789012345678901234567890123456789012";

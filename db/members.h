@@ -1,0 +1,76 @@
+/* What is stored and shown of each resource: lists, of which a line is one member.
+ * X(column, letter, kind, shown, ...): the column of the row, and the member of the struct, are both called so (letters:
+ * sql.h); a reply has it under the shown name, as one of that kind (service/codec/codec_write.h); then whatever else the
+ * table says that reads and writes it (struct member of service/codec/codec_read.h).  All the rest is made of the lists:
+ * rows, statements and what they are bound to, structs, JSON in both directions, and so the comparison with openapi.yaml.
+ * The order is that of replies.  GIVEN is what a client says when it makes one. */
+#ifndef GNOMON_DB_MEMBERS_H
+#define GNOMON_DB_MEMBERS_H
+
+// clang-format off
+#define NAMED(X) X(name, s, TEXT, name, .required = true, .min = 1, .max = 200)
+
+#define TOKEN_GIVEN(X) NAMED(X)
+#define TOKEN_BOUND(X) X(resource, S, TEXT, resource, .nullable = true, .min = 20, .max = 20)
+#define TOKEN_KEPT(X)                                                                                                  \
+    X(agent, s, TEXT, agent, .nullable = true)                                                                         \
+    X(created_ms, i, TIME, created_at)                                                                                 \
+    X(expires_ms, i, TIME, expires_at, .nullable = true)                                                               \
+    X(revoked_ms, i, TIME, revoked_at, .nullable = true)
+
+/* All but its number and its time. */
+#define EVENT_MEMBERS(X)                                                                                               \
+    X(kind, s, TEXT, kind)                                                                                             \
+    X(study, S, TEXT, study, .nullable = true)                                                                         \
+    X(revision, i, INTEGER, revision, .nullable = true)                                                                \
+    X(trial, i, INTEGER, trial, .nullable = true)                                                                      \
+    X(actor, s, TEXT, actor)                                                                                           \
+    X(detail, S, TEXT, detail, .nullable = true)
+
+#define FEDERATION_GIVEN(X) NAMED(X)
+#define FEDERATION_KEPT(X)                                                                                             \
+    X(reason, S, TEXT, reason, .nullable = true)                                                                       \
+    X(features_sha256, s, TEXT, features_sha256)                                                                       \
+    X(registered, i, INTEGER, registered)
+#define FEDERATION_OPEN(X)                                                                                            \
+    X(received, i, INTEGER, received)                                                                                  \
+    X(deadline_ms, i, STEADY, deadline_at, .nullable = true)                                                           \
+    X(created_ms, i, TIME, created_at)                                                                                 \
+    X(updated_ms, i, TIME, updated_at)
+
+#define GAME_GIVEN(X) NAMED(X)
+#define GAME_KEPT(X)                                                                                                   \
+    X(rounds, i, INTEGER, rounds)                                                                                      \
+    X(created_ms, i, TIME, created_at)                                                                                 \
+    X(updated_ms, i, TIME, updated_at)
+
+#define STUDY_GIVEN(X) NAMED(X)
+#define STUDY_LABELLED(X) X(labels, s, LABELS, labels)
+#define STUDY_NOTED(X)    X(notes, s, TEXT, notes, .max = 10000)
+#define STUDY_SAID(X)     STUDY_GIVEN(X) STUDY_LABELLED(X) STUDY_NOTED(X)
+#define STUDY_KEPT(X)                                                                                                  \
+    X(created_ms, i, TIME, created_at)                                                                                 \
+    X(updated_ms, i, TIME, updated_at)
+// clang-format on
+
+#define MEMBER_TYPE_i int64_t
+#define MEMBER_TYPE_I int64_t
+#define MEMBER_TYPE_d double
+#define MEMBER_TYPE_D double
+#define MEMBER_TYPE_s const char *
+#define MEMBER_TYPE_S const char *
+
+/* The members of a struct; their values when nothing is said yet (only of a number is that not 0); and what they are in
+ * another struct, so named: in an initialiser. */
+#define DECLARE(column, letter, ...) MEMBER_TYPE_##letter column;
+#define NONE(column, letter, ...)    NONE_##letter(column)
+#define NONE_i(column)
+#define NONE_s(column)
+#define NONE_S(column)
+#define NONE_d(column)
+#define NONE_D(column)            .column = (double)NAN,
+#define IS_NONE_s(value)          ((value) == NULL)
+#define IS_NONE_D(value)          isnan(value)
+#define TAKE(column, letter, ...) .column = from->column,
+
+#endif

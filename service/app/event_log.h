@@ -1,0 +1,11 @@
+/* The log: one line for each change. */
+#ifndef GNOMON_SERVICE_APP_EVENT_LOG_H
+#define GNOMON_SERVICE_APP_EVENT_LOG_H
+
+#include "db/db.h"
+#include "service/model/event.h"
+
+/* Within a transaction: EVENT(.at_ms = ..., .kind = ..., .actor = ..., ...). */
+MUST_CHECK enum status event_log(struct db_conn *conn, struct event_row event, struct error *err);
+
+#endif

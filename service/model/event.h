@@ -1,0 +1,27 @@
+/* A line of the log. */
+#ifndef GNOMON_SERVICE_MODEL_EVENT_H
+#define GNOMON_SERVICE_MODEL_EVENT_H
+
+#include "db/members.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event_row {
+    int64_t seq; /* made by the store */
+    int64_t at_ms;
+    EVENT_MEMBERS(DECLARE) /* revision, trial: 0 is none; study, detail: NULL is none */
+};
+#define EVENT(...)                      \
+    (struct event_row)                  \
+    {                                   \
+        EVENT_MEMBERS(NONE) __VA_ARGS__ \
+    }
+struct event_page {
+    struct event_row *events;
+    size_t            len;
+    const char       *next_cursor;
+};
+
+#endif
