@@ -158,6 +158,8 @@ static enum status read_member(struct reading *in, const struct member *member, 
     char path[CODEC_PATH_MAX];
     if (json == NULL)
         set_fallback(member, out);
+    if (json_is_null(json) && member->nullable && member->read == codec_read_number)
+        *(double *)(out + member->offset) = NAN; // there is none, and not 0
     if ((json == NULL && !member->required) || (json_is_null(json) && member->nullable))
         return STATUS_OK;
     if (json == NULL)

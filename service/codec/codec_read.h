@@ -36,7 +36,7 @@ struct writing; /* codec_write.h, where what is written is said of each member *
 struct member {
     const char *name; /* NULL ends the table */
     bool        required;
-    bool        nullable;   /* null leaves what is there; in a reply: there may be none */
+    bool        nullable;   /* null leaves what is there, but of a number: NaN; in a reply: there may be none */
     bool        optional;   /* in a reply: left out when there is none */
     bool        is_pointer; /* written of a struct that is pointed to */
     enum status (*read)(struct reading *in, const struct member *member, const json_t *json, const char *where,

@@ -2,6 +2,7 @@
 #include "api/core/schema.h"
 #include "tests/unit/api/suites.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ static const char *const colours[] = {"red", "green", NULL};
 struct sample {
     const char   *name, *colour;
     int64_t       count, inner;
-    double        scale;
+    double        scale, weight;
     bool          on;
     const json_t *any;
 };
@@ -22,6 +23,7 @@ static const struct member sample_fields[] = {
     {AT(sample, colour), .read = codec_read_name, .names = colours},
     {AT(sample, count), .read = codec_read_integer, .nullable = true, .min = -3, .max = 12, .fallback = 11},
     {AT(sample, scale), .read = codec_read_number, .min = -2.385, .max = 1e6, .fallback = 0.125},
+    {AT(sample, weight), .read = codec_read_number, .nullable = true, .max = 9, .fallback = 3.5},
     {AT(sample, on), .read = codec_read_bool, .fallback = 1},
     {AT(sample, any), .read = codec_read_kept},
     {.name = "box", .read = codec_read_inside, .nullable = true, .members = inner_fields},
@@ -74,14 +76,16 @@ static void test_fallbacks(void)
     CU_ASSERT_EQUAL(f.problems.len, 0);
     CU_ASSERT_EQUAL(f.sample.count, 11);
     CU_ASSERT_EQUAL(f.sample.scale, 0.125);
+    CU_ASSERT_EQUAL(f.sample.weight, 3.5);
     CU_ASSERT_TRUE(f.sample.on);
     CU_ASSERT_EQUAL(f.sample.inner, -7);
     CU_ASSERT_PTR_NULL(f.sample.colour);
     finish(&f);
-    read(&f, "{\"name\":\"ab\",\"count\":null,\"box\":null}");
+    read(&f, "{\"name\":\"ab\",\"count\":null,\"weight\":null,\"box\":null}");
     CU_ASSERT_EQUAL(f.problems.len, 0);
     CU_ASSERT_EQUAL(f.sample.count, 0);
     CU_ASSERT_EQUAL(f.sample.inner, 0);
+    CU_ASSERT(isnan(f.sample.weight)); // not 0, which would be one
     finish(&f);
 }
 
