@@ -295,6 +295,8 @@ enum status mechanism_plan(struct mechanism *m, struct error *err)
         m->kind = choose(m);
     if (m->dims == 0)
         m->dims = m->columns;
+    m->keeps_axes &=
+        m->dims == m->columns && m->kind != MECHANISM_PROJECTED_GAUSSIAN && !mechanism_is_partition(m->kind);
     m->rate = m->sigma = 0;
     m->gamma = mechanism_is_partition(m->kind) ? 1 : power_of_two_below(m->distance) * 0x1p-10;
     bool laplace = m->kind == MECHANISM_DISCRETE_LAPLACE || m->kind == MECHANISM_ISOTROPIC_LAPLACE ||

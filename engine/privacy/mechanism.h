@@ -69,6 +69,9 @@ struct mechanism {
     size_t rows;                  /* in: n, public */
     size_t columns;               /* in: d, of the data */
     size_t dims;                  /* in: p, of the release; 0: d */
+    bool
+        keeps_axes; /* in: no secret rotation, so that a released column is one of the data's; out: false where there is
+                          another reason for mixing them */
     /* out */
     double gamma; /* lattice step, scaled space: the largest power of two <= 2^-10 Delta */
     double

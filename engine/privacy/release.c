@@ -216,7 +216,7 @@ enum status release_make(struct release *release, const double *rows, struct sam
     release->distance_raw = plan->distance * release->scale.radius / MECHANISM_NORM;
     size_t            d = plan->columns, p = plan->dims, widest = d > p ? d : p;
     bool              projects = plan->kind == MECHANISM_PROJECTED_GAUSSIAN;
-    bool              rotates = !projects && (!release->is_plain || p < d);
+    bool              rotates = !projects && (p < d || !(release->is_plain || plan->keeps_axes));
     struct arena_mark mark = arena_mark(scratch);
     struct work       work = {.plan = plan,
                               .sampler = sampler,

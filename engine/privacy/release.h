@@ -8,7 +8,7 @@
  *     neighbouring rows of integers differ by at most sqrt(d) (Delta + 2e) / gamma + d = sensitivity in l1.
  *  3. Each integer gets its own noise with P(k) ~ exp(-t |k|), exactly (sampler.h), with t sensitivity <= epsilon, as t
  *     was rounded down to a multiple of 2^-32.  So the noisy integers are epsilon-DP: pure, no delta.
- *  4. All that follows (rotation or projection by Q, order of the rows, rounding to the wire lattice) sees the noisy
+ *  4. All that follows (rotation, unless axes are kept, or projection by Q, order of the rows, rounding to the wire lattice) sees the noisy
  *     integers and independent randomness only.  Floating point is harmless there.
  * isotropic-laplace: the same with l2, (Delta + 2e)/gamma + sqrt(d) = sensitivity, and noise k in Z^d for the whole row with
  *     P(k) = exp(-E(k) / 2^48) / Z exactly, E(k) = floor(2^16 rate |k|) (sampler.h).  Z is the same for all rows, as these

@@ -264,14 +264,16 @@ static enum status load_variances(const struct release_manifest *release, struct
     return STATUS_OK;
 }
 
-/* What the model is told of noisy rows.  A rotation mixes the columns: what was Laplace noise is more nearly normal. */
+/* What the model is told of noisy rows.  A rotation mixes the columns: what was Laplace noise is more nearly normal, as is
+ * that of a row as a whole. */
 static struct candidates_noise noise_of(const struct mechanism *m)
 {
     bool has_all = m->kind != MECHANISM_PROJECTED_GAUSSIAN && m->dims == m->columns;
     return (struct candidates_noise){.variance = m->variance,
                                      .dims = (double)m->dims,
                                      .bound = MECHANISM_NORM,
-                                     .shape = m->kind == MECHANISM_DISCRETE_LAPLACE && m->columns == 1,
+                                     .shape =
+                                         m->kind == MECHANISM_DISCRETE_LAPLACE && (m->columns == 1 || m->keeps_axes),
                                      .denoise = has_all};
 }
 

@@ -30,6 +30,7 @@ struct row {
     size_t      offset;
     size_t      room;       /* of a text */
     unsigned    mechanisms; /* bits: those that have the member; 0: all */
+    bool        if_true;    /* a flag that is only said when it is */
 };
 
 enum {
@@ -66,6 +67,7 @@ static const struct row guaranteed_rows[] = {
     {"sigma", KIND_SIGMA, .offset = AT(mechanism.sigma), .mechanisms = GAUSSIAN},
     {"variance", KIND_REAL, .offset = AT(mechanism.variance), .mechanisms = LAPLACE | GAUSSIAN},
     {"dims", KIND_SIZE, .offset = AT(mechanism.dims)},
+    {"keeps_axes", KIND_FLAG, .offset = AT(mechanism.keeps_axes), .if_true = true},
     {"sides", KIND_SIDES, .offset = AT(sides), .mechanisms = CELLS},
     {"data_rows", KIND_SIZE, .offset = AT(tree.rows), .mechanisms = TREE},
     {"rates", KIND_RATES, .offset = AT(tree), .mechanisms = TREE},
@@ -101,6 +103,11 @@ static const struct row total_rows[] = {
 static bool has_row(const struct row *row, const struct release_manifest *manifest)
 {
     return row->mechanisms == 0 || (row->mechanisms >> manifest->mechanism.kind & 1) != 0;
+}
+
+static bool is_said(const struct row *row, const struct release_manifest *manifest)
+{
+    return has_row(row, manifest) && (!row->if_true || *(const bool *)((const char *)manifest + row->offset));
 }
 
 const char *manifest_mechanism(const struct release_manifest *manifest)
@@ -164,7 +171,7 @@ static json_t *object_json(const struct row *rows, const struct release_manifest
 {
     json_t *object = json_object();
     for (const struct row *row = rows; row->name != NULL && object != NULL; row++)
-        if (has_row(row, manifest) && json_object_set_new(object, row->name, value_json(row, manifest)) != 0) {
+        if (is_said(row, manifest) && json_object_set_new(object, row->name, value_json(row, manifest)) != 0) {
             json_decref(object);
             object = NULL;
         }
@@ -306,6 +313,8 @@ static enum status read_object(const json_t *object, const struct row *rows, siz
         if (!has_row(row, out))
             continue;
         const json_t *json = json_object_get(object, row->name);
+        if (json == NULL && row->if_true)
+            continue;
         members++;
         if (json == NULL)
             return bad(err, where, row->name, "is missing");
@@ -466,7 +475,8 @@ static enum status check_mechanism(const struct release_manifest *m, struct erro
                              .distance = m->mechanism.distance,
                              .rows = (size_t)m->rows,
                              .columns = m->mechanism.columns,
-                             .dims = m->mechanism.dims};
+                             .dims = m->mechanism.dims,
+                             .keeps_axes = m->mechanism.keeps_axes};
     if (!(m->radius > 0))
         return error_set(err, STATUS_INVALID, "not_a_release", "/parameters/radius", "the radius is not positive");
     bool is_cells = plan.kind == MECHANISM_CELLS, is_tree = plan.kind == MECHANISM_QUADTREE;
@@ -489,6 +499,7 @@ static enum status check_mechanism(const struct release_manifest *m, struct erro
         {"/parameters/distance", m->mechanism.distance, plan.distance, 0},
         {"/parameters/delta", m->mechanism.delta, plan.delta, 0},
         {"/parameters/dims", (double)m->mechanism.dims, (double)plan.dims, 0},
+        {"/parameters/keeps_axes", (double)m->mechanism.keeps_axes, (double)plan.keeps_axes, 0},
         {"/columns", (double)m->columns, (double)plan.dims, 0},
         {"/parameters/gamma", m->mechanism.gamma, plan.gamma, 0},
         {"/parameters/sensitivity", m->mechanism.sensitivity, plan.sensitivity, CLOSE},

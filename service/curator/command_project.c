@@ -43,6 +43,8 @@ static const struct options_row options_table[] = {
      .help = "0 for pure epsilon-privacy; what a Gaussian may use otherwise, below 1 / rows"},
     {OPTION("dims", "r", dims), .fallback = "auto",
      .help = "columns of the result; auto: as many as the data, ten at most for a projection with noise"},
+    {OPTION("rotate", "yes|no", rotate), .fallback = "no", .choices = "yes|no",
+     .help = "whether the released columns are mixed by a secret rotation: the guarantee is the same without"},
     {OPTION("sides", "k1,k2,..", sides),
      .help = "cells: how many along each column, from centre - R l to centre + R l"},
     {OPTION("y-range", "LOW,HIGH", y_range),

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 
 struct project_options {
-    const char *in, *columns, *key, *mechanism, *centre, *length_scales, *dims, *sides, *out, *manifest, *secret,
-        *ledger, *y_range, *y_default, *y_name;
+    const char *in, *columns, *key, *mechanism, *centre, *length_scales, *dims, *rotate, *sides, *out, *manifest,
+        *secret, *ledger, *y_range, *y_default, *y_name;
     double radius, distance, epsilon, delta, y_epsilon, y_sensitivity, budget_epsilon, budget_delta;
     bool   no_guarantee, allow_clipping, force;
 };

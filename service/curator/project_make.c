@@ -133,7 +133,8 @@ static enum status plan_guaranteed(struct project_job *job, size_t dims, struct 
                             .distance = options->distance,
                             .rows = n,
                             .columns = d,
-                            .dims = dims};
+                            .dims = dims,
+                            .keeps_axes = strcmp(options->rotate, "no") == 0};
     job->manifest.differentially_private = true;
     TRY(check_public(job, err));
     if (is_gaussian(m->kind) && m->delta <= 0)

@@ -136,6 +136,30 @@ static void test_rotation(void)
     arena_fini(&f.arena), arena_fini(&g.arena);
 }
 
+/* Without one every column is where it was; the order is secret all the same.  Fewer dimensions are always mixed. */
+static void test_axes(void)
+{
+    struct fixture f;
+    setup(&f, 35);
+    struct release r = request(&f, MECHANISM_ISOTROPIC_LAPLACE, 1000, 0),
+                   fewer = request(&f, MECHANISM_DISCRETE_LAPLACE, 1000, 2);
+    bool moved = false;
+    r.mechanism.keeps_axes = fewer.mechanism.keeps_axes = true;
+    CU_ASSERT_FATAL(make(&f, &r, NULL) == STATUS_OK);
+    CU_ASSERT(r.mechanism.keeps_axes);
+    for (size_t i = 0; i < N; i++) {
+        double x[D];
+        expected_row(f.rows + f.order[i] * D, x);
+        for (size_t c = 0; c < D; c++)
+            CHECK_NEAR((double)f.indices[i * D + c] * r.mechanism.gamma, x[c], 0.05);
+        moved |= f.order[i] != i;
+    }
+    CU_ASSERT(moved);
+    CU_ASSERT_FATAL(make(&f, &fewer, NULL) == STATUS_OK);
+    CU_ASSERT(!fewer.mechanism.keeps_axes);
+    arena_fini(&f.arena);
+}
+
 /* Squared distances of released rows are unbiased after taking off 2 p s^2: fewer dimensions, more, and projected. */
 static void test_distances(void)
 {
@@ -427,6 +451,7 @@ static void test_width(void)
 CU_TestInfo suite_release[] = {
     {"plain", test_plain},
     {"rotation", test_rotation},
+    {"axes", test_axes},
     {"distances", test_distances},
     {"projected noise", test_projected_noise},
     {"sensitivity", test_sensitivity},
