@@ -26,7 +26,7 @@ static double step_for(const struct accountant_run *run)
 {
     int exponent;
     frexp(0.2 * fmin(1, run->q * sqrt(expm1(1 / (run->z * run->z)))), &exponent);
-    return ldexp(1, exponent - 2);
+    return fmax(ldexp(1, exponent - 2), 0x1p-24);
 }
 
 struct plan {
@@ -64,12 +64,14 @@ static enum status side_epsilon(const struct plan *plan, enum pld_side side, dou
     TRY(pld_nothing(&all, plan->step, scratch, err));
     for (size_t i = 0; i < plan->n; i++) {
         const struct pld_gaussian gaussian = {plan->runs[i].q, plan->runs[i].z * DRAWN, side};
+        struct arena_mark         mark = arena_mark(scratch);
         if (plan->runs[i].q == 1 || plan->runs[i].releases == 0)
             continue;
         TRY(pld_subsampled(&run, &gaussian, step_for(&plan->runs[i]), plan->cut, scratch, err));
         TRY(pld_power(&run, plan->runs[i].releases, plan->cut, scratch, err));
         TRY(pld_compose(&all, &run, plan->cut, scratch, err));
         slack += (double)plan->runs[i].releases * PLD_ROUNDING;
+        arena_release(scratch, mark);
     }
     *epsilon = pld_epsilon(&all, plan->mu, plan->delta) + slack;
     return STATUS_OK;

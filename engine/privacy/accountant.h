@@ -11,7 +11,7 @@
  * z > z0 (1 - 2^-33).  The losses of either direction are composed by pld.h, remove with remove, add with add, and the
  * larger epsilon is the promise: rigorous for a plan that was fixed before its first output.
  * Step of the lattice: half the power of two below 0.2 min(1, sqrt(q^2 (e^(1/z^2) - 1))), a tenth of the standard deviation
- * of one loss, whatever T: the promise grows with T, and is at most 0.5 % over the truth (measured). */
+ * of one loss (2^-24 or more), whatever T: the promise grows with T, and is at most 0.5 % over the truth (measured). */
 #ifndef GNOMON_ENGINE_ACCOUNTANT_H
 #define GNOMON_ENGINE_ACCOUNTANT_H
 

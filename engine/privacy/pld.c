@@ -121,10 +121,10 @@ enum status pld_subsampled(struct pld *pld, const struct pld_gaussian *gaussian,
     double losses[2] = {sign * log_ratio(gaussian, low), sign * log_ratio(gaussian, high)};
     TRY(take(pld, step, arena, err));
     double least = fmin(losses[0], losses[1]), most = fmax(losses[0], losses[1]);
-    while ((most - least) / pld->step + 4 > PLD_ATOMS)
+    while ((most - least) / pld->step + 5 > PLD_ATOMS)
         pld->step *= 2;
     pld->first = (int64_t)floor(least / pld->step);
-    pld->len = (size_t)((int64_t)ceil(most / pld->step) - pld->first) + 1;
+    pld->len = (size_t)((int64_t)ceil(most / pld->step) - pld->first) + 2; /* one more: `most` is rounded */
     memset(pld->mass, 0, pld->len * sizeof(double));
     struct edge before = edge_at(gaussian, place_of(gaussian, sign * loss_at(pld, 0)));
     pld->mass[0] = sign > 0 ? before.left[0] : before.right[0];

@@ -168,6 +168,11 @@ static void test_composition(void)
     const struct accountant_run mixed[] = {{0.25, 1, 40}, {1, 500, 1}};
     CHECK_NEAR(promise_all(mixed, 2, thesis_delta), whole, 1e-3);
     CU_ASSERT(promise_all(NULL, 0, 1e-5) == 0);
+    /* Forty runs of one release are one run of forty, in the same memory. */
+    struct accountant_run singles[40];
+    for (size_t i = 0; i < COUNT(singles); i++)
+        singles[i] = (struct accountant_run){0.25, 1, 1};
+    CHECK_NEAR(promise_all(singles, COUNT(singles), thesis_delta), whole, 1e-5);
 }
 
 static void test_multiplier(void)
@@ -219,11 +224,16 @@ static void test_limits(void)
 {
     static const struct accountant_run hard[] = {
         {1e-6, 1, 1000000}, {0.5, 0.1, 1000000000}, {0.999999, 0.1, 1000}, {1e-3, 100, 1000000}};
+    static const struct accountant_run light[] = {
+        {1e-300, 1, 1}, {1e-300, 0.1, 100000}, {1e-12, 1, 10000}, {1e-9, 50, 1000}};
     struct accountant_run run = {.q = 0.25, .z = 1.3, .releases = 40};
     struct error          err = {0};
     double                epsilon = 0;
     for (size_t i = 0; i < COUNT(hard); i++)
         CU_ASSERT(promise_all(&hard[i], 1, 1e-6) > 0);
+    for (size_t i = 0; i < COUNT(light);
+         i++) /* hardly ever drawn: next to nothing, though rounding is all that is seen */
+        CU_ASSERT(promise_all(&light[i], 1, 1e-6) < 1e-6);
     CU_ASSERT(promise(1, 0.1, 400, 1e-5) >= mechanism_gaussian_epsilon(200, 1e-5));
     arena_init(&scratch, 1 << 16);
     CU_ASSERT(accountant_promise(&run, 1, 1e-5, &epsilon, &scratch, &err) == STATUS_NO_MEMORY);
