@@ -49,7 +49,7 @@
 #define ROW_CANDIDATES(F, N) F(manifest, s) N(sha256, s) N(bytes, i) N(received_bytes, i) N(complete, i) N(attempt, i)
 #define ROW_PIECE(F, N) F(start, i) N(data, b)
 #define ROW_REFUSAL(F, N) F(at_ms, i)
-#define ROW_RELEASE(F, N) F(sha256, s)
+#define ROW_LEDGER_LINE(F, N) F(seq, i) N(head, s) N(sha256, s)
 #define ROW_GAME(F, N) F(id, s) GAME_GIVEN(N) N(state, s) N(reason, S) N(budget, i) GAME_KEPT(N) N(spec, s)
 #define ROW_PLAY(F, N) F(round, i) N(agent, i) N(point, B) N(row, i) N(payoff, D) N(at_ms, i)
 #define ROW_FEDERATION(F, N)                                                                                           \
@@ -72,7 +72,7 @@
     X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
     X(id, ROW_ID) X(steady, ROW_STEADY) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
-    X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(release, ROW_RELEASE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
+    X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
     X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT)
 
@@ -247,8 +247,10 @@
     X(CANDIDATES_REFUSALS, "si", refusal,                                                                              \
       "SELECT " COLUMNS(ROW_REFUSAL) " FROM candidates_refusal WHERE study = $1 ORDER BY at_ms DESC LIMIT $2")         \
     X(CANDIDATES_UNLOCK, "s", none, "DELETE FROM candidates_refusal WHERE study = $1")                                 \
-    X(CANDIDATES_RELEASE_GET, "ss", release,                                                                           \
-      "SELECT " COLUMNS(ROW_RELEASE) " FROM candidates_release WHERE curator_key = $1 AND dataset_tag = $2")           \
+    X(CURATOR_LEDGER, "ss", ledger_line,                                                                               \
+      "SELECT " COLUMNS(ROW_LEDGER_LINE) " FROM curator_ledger WHERE curator_key = $1 AND ledger = $2 ORDER BY seq")   \
+    X(CURATOR_LEDGERS, "s", count,                                                                                     \
+      "SELECT count(DISTINCT ledger) AS count FROM curator_ledger WHERE curator_key = $1")                             \
     X(GAME_ADD, "sssii" GAME_GIVEN(SQL_LETTER), none,                                                                  \
       "INSERT INTO game(id, state, spec, budget, rounds, created_ms, updated_ms" GAME_GIVEN(SQL_NEXT)                  \
       ") VALUES ($1, $2, $3, $4, 0, $5, $5" GAME_GIVEN(SQL_VALUE) ")")                                                 \
@@ -266,9 +268,9 @@
     X(PLAY_LIST, "sii", play,                                                                                          \
       "SELECT " COLUMNS(ROW_PLAY) " FROM game_play WHERE game = $1 AND round > $2 AND round <= $3 ORDER BY round, "    \
       "agent")                                                                                                         \
-    X(CANDIDATES_RELEASE_PUT, "sss", none,                                                                             \
-      "INSERT INTO candidates_release(curator_key, dataset_tag, sha256) VALUES ($1, $2, $3) ON CONFLICT "              \
-      "(curator_key, dataset_tag) DO NOTHING")                                                                         \
+    X(CURATOR_LEDGER_PUT, "ssiss", none,                                                                               \
+      "INSERT INTO curator_ledger(curator_key, ledger, seq, head, sha256) VALUES ($1, $2, $3, $4, $5) ON CONFLICT "    \
+      "(curator_key, ledger, seq) DO UPDATE SET sha256 = excluded.sha256 WHERE excluded.sha256 <> ''")                 \
     X(FEDERATION_ADD, "sssbsi" FEDERATION_GIVEN(SQL_LETTER), none,                                                     \
       "INSERT INTO federation(id, state, spec, features, features_sha256, created_ms, updated_ms, version, "           \
       "registered, round, received, deadline_ms, epsilon" FEDERATION_GIVEN(SQL_NEXT)                                   \

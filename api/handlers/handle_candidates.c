@@ -41,9 +41,10 @@ static const struct member candidates_post_body[] = {
     MEMBER("dtype"),      MEMBER("bytes"),
     MEMBER("sha256"),     MEMBER("dataset_tag"),
     MEMBER("parameters"), MEMBER("outcomes"),
-    MEMBER("total"),      MEMBER("tool"),
-    MEMBER("created_at"), MEMBER("key"),
-    MEMBER("signature"),  {.name = NULL},
+    MEMBER("total"),      MEMBER("ledger"),
+    MEMBER("tool"),       MEMBER("created_at"),
+    MEMBER("key"),        MEMBER("signature"),
+    {.name = NULL},
 };
 const struct form form_candidates_post = {.body = candidates_post_body, .bytes = sizeof(struct candidates_post_input)};
 

@@ -7,9 +7,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { SENTENCE_BYTES = 640 };
+enum { SENTENCE_BYTES = 640, COLUMNS_SHOWN = 16 };
 
 struct shown_privacy {
     struct study             study;
@@ -18,48 +19,89 @@ struct shown_privacy {
 
 static json_t *statement_json(const struct release_manifest *release)
 {
-    char text[SENTENCE_BYTES];
+    char                    text[SENTENCE_BYTES], exception[96] = "";
+    const struct mechanism *plan = &release->mechanism;
     if (!release->differentially_private)
         return json_string("The server holds a random projection of the rows and the reported values. A projection "
                            "alone hides the rows from a casual reader, but it carries no differential privacy "
                            "guarantee: whether one row changed can be told from it with certainty.");
-    const struct mechanism *plan = &release->mechanism;
-    char                    name[64] = "", addition[96] = "";
-    snprintf(name, sizeof name, "%.6g", plan->epsilon);
-    if (plan->delta > 0) {
-        snprintf(name, sizeof name, "(%.6g, %.6g)", plan->epsilon, plan->delta);
-        snprintf(addition, sizeof addition, ", up to an addition of %.6g to its probability", plan->delta);
-    }
-    snprintf(text, sizeof text,
-             "The curator made the release with random noise before it left (%s): it is %s-differentially private. For "
-             "any two neighbouring tables, any release is at most %.6g times as likely from one as from the other%s. "
-             "Whatever is computed from the release keeps this guarantee.",
-             manifest_mechanism(release), name, exp(plan->epsilon), addition);
+    if (plan->delta > 0)
+        snprintf(exception, sizeof exception, ", but for an event of probability at most delta = %.6g", plan->delta);
+    snprintf(
+        text, sizeof text,
+        "Seeing the release changes anybody's odds between two neighbouring tables by a factor of at most e^epsilon "
+        "= %.6g (epsilon %.6g)%s. Between any two tables that differ in one row the factor is at most e^%.6g. The "
+        "noise was drawn before the release left the curator (%s); whatever is computed from it keeps this "
+        "guarantee.",
+        exp(plan->epsilon), plan->epsilon, exception, release->epsilon_any_change, manifest_mechanism(release));
     return json_string(text);
+}
+
+static void print_neighbours(const struct release_manifest *release, FILE *stream)
+{
+    size_t d = release->mechanism.columns, limited = 0;
+    fprintf(stream, "Tables with the same number of rows, of which one row differs: ");
+    for (size_t c = 0; c < d && c < COLUMNS_SHOWN; c++) {
+        limited += !isinf(release->protect[c]);
+        fprintf(stream, "%sin column %zu ", c > 0 ? ", " : "", c + 1);
+        if (isinf(release->protect[c]))
+            fprintf(stream, "by anything");
+        else
+            fprintf(stream, "by at most %.6g", release->protect[c]);
+        fprintf(stream, " (of %.6g to %.6g)", release->low[c], release->high[c]);
+    }
+    if (d > COLUMNS_SHOWN)
+        fprintf(stream, ", and so on as `protected` says");
+    if (limited > 1)
+        fprintf(stream, "; in several columns by so much less in each that the squared fractions add up to at most 1");
+    fputc('.', stream);
 }
 
 static json_t *neighbours_json(const struct release_manifest *release)
 {
-    if (!release->differentially_private)
+    char  *text = NULL;
+    size_t length = 0;
+    FILE  *stream = release->differentially_private ? open_memstream(&text, &length) : NULL;
+    if (stream == NULL)
         return json_null();
-    if (mechanism_is_partition(release->mechanism.kind))
-        return json_string("Tables with the same number of rows, of which one row is any other.");
-    return json_string("Tables with the same number of rows, of which one row has moved by at most the protected "
-                       "distance, after scaling and clipping with public numbers.");
+    print_neighbours(release, stream);
+    json_t *json = fclose(stream) == 0 ? json_string(text) : json_null();
+    free(text);
+    return json;
 }
 
-static json_t *distance_raw_json(const struct release_manifest *release)
+/* The relation, column by column as they were released; they have no names here. */
+static json_t *protected_json(const struct release_manifest *release)
 {
-    char text[SENTENCE_BYTES];
-    if (!release->differentially_private)
+    json_t *list = json_array();
+    if (!release->differentially_private) {
+        json_decref(list);
         return json_null();
-    if (mechanism_is_partition(release->mechanism.kind))
-        return json_string("A row may change to any other row.");
-    snprintf(text, sizeof text,
-             "A row may move by %.6g in units of the columns' public length-scales: one column alone by %.6g of its "
-             "length-scale, several together by less in each. The public ball has a radius of %.6g such units.",
-             release->distance_raw, release->distance_raw, release->radius);
-    return json_string(text);
+    }
+    for (size_t c = 0; c < release->mechanism.columns; c++)
+        (void)json_array_append_new(list,
+                                    json_pack("{s:o, s:f, s:f}", "move",
+                                              isinf(release->protect[c]) ? json_null() : json_real(release->protect[c]),
+                                              "low", release->low[c], "high", release->high[c]));
+    return list;
+}
+
+static json_t *cost_json(const struct manifest_cost *cost)
+{
+    return json_pack("{s:f, s:f, s:f}", "epsilon", cost->epsilon, "delta", cost->delta, "epsilon_any_change",
+                     cost->epsilon_any_change);
+}
+
+static json_t *ledger_json(const struct release_manifest *release, int64_t ledgers)
+{
+    const struct manifest_ledger *ledger = &release->ledger;
+    bool                          is_private = release->differentially_private;
+    json_t                       *budget = is_private
+                                               ? json_pack("{s:f, s:f}", "epsilon", ledger->budget.epsilon, "delta", ledger->budget.delta)
+                                               : json_null();
+    return json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:o}", "id", ledger->id, "seq", (json_int_t)ledger->seq, "head",
+                     ledger->head, "tables", (json_int_t)ledger->tables, "known_ledgers", (json_int_t)ledgers, "spent",
+                     is_private ? cost_json(&ledger->spent) : json_null(), "budget", budget);
 }
 
 static json_t *outcomes_json(const struct release_manifest *release)
@@ -72,39 +114,82 @@ static json_t *outcomes_json(const struct release_manifest *release)
                      outcomes->epsilon, "sensitivity", outcomes->sensitivity, "variance", outcomes->variance);
 }
 
-/* What no number of the manifest takes away. */
-static json_t *residual_json(const struct release_manifest *release)
+static bool is_any_change(const struct release_manifest *release)
 {
-    bool is_private = release->differentially_private, is_whole = mechanism_is_partition(release->mechanism.kind);
+    bool is_any = true;
+    for (size_t c = 0; c < release->mechanism.columns; c++)
+        is_any = is_any && isinf(release->protect[c]);
+    return is_any || mechanism_is_partition(release->mechanism.kind);
+}
+
+/* About rows that change more than is protected. */
+static const char *larger_changes(const struct release_manifest *release, char text[SENTENCE_BYTES])
+{
+    if (!release->differentially_private || is_any_change(release))
+        return NULL;
+    snprintf(
+        text, SENTENCE_BYTES,
+        release->mechanism.delta == 0
+            ? "A larger change of a row is protected less: k times as large costs at most k times the epsilon, and "
+              "no change of one row more than %.6g."
+            : "A larger change of a row is protected less; no change of one row costs more than epsilon %.6g, at the "
+              "same delta.",
+        release->epsilon_any_change);
+    return text;
+}
+
+static const char *about_answers(const struct release_manifest *release)
+{
+    return release->has_outcomes
+               ? "Outcomes have noise of their own, a function of the curator's key and of the row: a row has one "
+                 "answer, "
+                 "the same in every study, and one that cannot be measured is answered by the default with the same "
+                 "noise. "
+                 "The noise is pseudo-random: the guarantee is against whoever has not the key and cannot break "
+                 "HMAC-SHA-256."
+               : "Outcomes are reported without noise, and so is which rows cannot be measured: each says something "
+                 "about "
+                 "its row, no guarantee covers it, and no total of rows and outcomes exists.";
+}
+
+/* A sensitivity below the range is an assumption, and no total relies on it. */
+static const char *about_sensitivity(const struct release_manifest *release, char text[SENTENCE_BYTES])
+{
+    const struct mechanism_outcome *y = &release->outcomes;
+    if (!release->has_outcomes || y->sensitivity >= y->high - y->low)
+        return NULL;
+    snprintf(
+        text, SENTENCE_BYTES,
+        "The outcomes' epsilon of %.6g holds if a protected change of a row moves its outcome by at most %.6g: that is "
+        "the curator's assumption, not proven, and the totals do not rely on it.",
+        y->epsilon, y->sensitivity);
+    return text;
+}
+
+/* What no number of the manifest takes away. */
+static json_t *residual_json(const struct release_manifest *release, int64_t ledgers)
+{
+    bool        is_private = release->differentially_private;
+    char        larger[SENTENCE_BYTES], assumed[SENTENCE_BYTES], other[SENTENCE_BYTES];
     const char *sentences[] = {
         "What was released is released for ever; deleting the study does not take it back.",
         "The numbers of rows and columns of the release are known.",
         ("The server checks the curator's signature, the manifest's numbers and simple statistics of the matrix. It "
          "cannot see whether the noise was drawn as stated: that rests on the curator's program and machine."),
         is_private ? NULL : "Whoever knows as many rows as the table has columns can compute the map, and so the rest.",
-        !is_private || is_whole ? NULL
-                                : "A row that moves farther than the protected distance is protected less: k times as "
-                                  "far costs at least k times the epsilon. The guarantee hides a move of that size, "
-                                  "not the whole row.",
-        release->has_outcomes
-            ? "Outcomes have noise of their own, a function of the curator's key and of the row: a row "
-              "has one answer, the same in every study, and one that cannot be measured is answered by "
-              "the default with the same noise. The noise is pseudo-random: the guarantee is against "
-              "whoever has not the key and cannot break HMAC-SHA-256."
-            : "Outcomes are reported without noise, and so is which rows cannot be measured: each "
-              "says something about its row, and no guarantee covers it.",
-        release->has_outcomes && is_whole ? "A row that moves to another cell changes answers of both: outcomes count "
-                                            "twice in the total."
-                                          : NULL,
-        release->has_outcomes && release->outcomes.sensitivity < release->outcomes.high - release->outcomes.low
-            ? "The epsilon of outcomes is for tables whose outcomes differ by at most the sensitivity: that a "
-              "protected "
-              "change of a row moves its outcome no farther is the curator's assumption, not proven."
+        larger_changes(release, larger),
+        about_answers(release),
+        about_sensitivity(release, assumed),
+        release->has_outcomes && mechanism_is_partition(release->mechanism.kind)
+            ? "A row that moves to another cell changes answers of both: outcomes count twice in the total."
             : NULL,
         "When answers come, and how long each took unless the curator's program was told to answer at fixed intervals, "
-        "can "
-        "be seen, and is outside of every guarantee; so is whether that program runs.",
+        "can be seen, and is outside of every guarantee; so is whether that program runs.",
+        ledgers > 1 ? other : NULL,
     };
+    snprintf(other, sizeof other,
+             "The curator's key has %lld ledgers: what one of them has spent leaves out the releases of the others.",
+             (long long)ledgers);
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
         if (sentences[i] != NULL)
@@ -117,34 +202,32 @@ static json_t *number_or_null(bool is_there, double value)
     return is_there ? json_real(value) : json_null();
 }
 
-static json_t *release_json(const struct release_manifest *release)
+static json_t *release_json(const struct release_manifest *release, int64_t ledgers)
 {
     bool         is_private = release->differentially_private;
     struct error ignored;
     bool         is_signed = manifest_check_signature(release, &ignored) == STATUS_OK;
-    json_t      *total = is_private && release->has_outcomes
-                             ? json_pack("{s:f, s:f}", "epsilon", release->total.epsilon, "delta", release->total.delta)
-                             : json_null();
-    return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b}", "mechanism",
+    return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b}", "mechanism",
                      manifest_mechanism(release), "differentially_private", is_private, "statement",
                      statement_json(release), "epsilon", number_or_null(is_private, release->mechanism.epsilon),
-                     "delta", number_or_null(is_private, release->mechanism.delta), "distance",
-                     number_or_null(is_private, release->mechanism.distance), "distance_raw_statement",
-                     distance_raw_json(release), "outcomes", outcomes_json(release), "total", total, "neighbours",
-                     neighbours_json(release), "trust",
+                     "delta", number_or_null(is_private, release->mechanism.delta), "epsilon_any_change",
+                     number_or_null(is_private, release->epsilon_any_change), "protected", protected_json(release),
+                     "outcomes", outcomes_json(release), "total",
+                     release->has_outcomes ? cost_json(&release->total) : json_null(), "ledger",
+                     ledger_json(release, ledgers), "neighbours", neighbours_json(release), "trust",
                      "Outsourced: the curator keeps the rows and what maps the release back to them; the server is "
                      "trusted with the release and with the reported values.",
-                     "residual", residual_json(release), "manifest_signature_valid", is_signed);
+                     "residual", residual_json(release, ledgers), "manifest_signature_valid", is_signed);
 }
 
 /* Without a manifest: an open study, or a private one that waits for it. */
 static json_t *bare_json(bool is_private)
 {
     return json_pack(
-        "{s:s?, s:b, s:s, s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:s, s:[], s:n}", "mechanism", is_private ? NULL : "none",
-        "differentially_private", 0, "statement",
+        "{s:s?, s:b, s:s, s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:n, s:s, s:[], s:n}", "mechanism",
+        is_private ? NULL : "none", "differentially_private", 0, "statement",
         is_private ? "Nothing was released to this study yet." : "The server sees the data of this study as they are.",
-        "epsilon", "delta", "distance", "distance_raw_statement", "outcomes", "total", "neighbours", "trust",
+        "epsilon", "delta", "epsilon_any_change", "protected", "outcomes", "total", "ledger", "neighbours", "trust",
         is_private ? "Outsourced: the server accepts a release with the curator's signed manifest only."
                    : "The server is trusted with everything that it receives.",
         "residual", "manifest_signature_valid");
@@ -159,7 +242,9 @@ static json_t *render_privacy(struct call *call, const void *result)
     if (!shown->study.spec.is_private || shown->status.manifest == NULL)
         return bare_json(shown->study.spec.is_private);
     const char *text = shown->status.manifest;
-    return manifest_read(text, strlen(text), &release, &ignored) == STATUS_OK ? release_json(&release) : NULL;
+    return manifest_read(text, strlen(text), &release, &ignored) == STATUS_OK
+               ? release_json(&release, shown->status.ledgers)
+               : NULL;
 }
 
 enum status handle_privacy_get(struct call *call, struct error *err)

@@ -7,13 +7,11 @@
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PUBLIC_BYTES = 32, PRIVATE_BYTES = 32, SIGNATURE_BYTES = 64, PEM_MAX_BYTES = 4096 };
-_Static_assert(sizeof(struct sign_digest) == 32, "digests lie side by side");
 
 struct sign_key {
     EVP_PKEY     *pair;
@@ -163,28 +161,4 @@ bool sign_verify(const char *public_key, const void *bytes, size_t length, const
 void sign_derive(const struct sign_key *key, const char *purpose, unsigned char out[32])
 {
     hmac_sha256(key->private_bytes, purpose, strlen(purpose), out);
-}
-
-static int compare_digests(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct sign_digest));
-}
-
-enum status sign_data_tag(const struct sign_key *key, struct sign_digest *digests, size_t len, char out[65],
-                          struct error *err)
-{
-    static const char purpose[] = "gnomon dataset tag";
-    unsigned char     derived[32], tag[32];
-    unsigned int      derived_len = 0, tag_len = 0;
-    qsort(digests, len, sizeof *digests, compare_digests);
-    bool is_made = HMAC(EVP_sha256(), key->private_bytes, PRIVATE_BYTES, (const unsigned char *)purpose,
-                        sizeof purpose - 1, derived, &derived_len) != NULL &&
-                   HMAC(EVP_sha256(), derived, (int)derived_len, (const unsigned char *)digests, len * sizeof *digests,
-                        tag, &tag_len) != NULL;
-    OPENSSL_cleanse(derived, sizeof derived);
-    if (!is_made)
-        return error_set(err, STATUS_INTERNAL, "no_signature", "", "the tag of the data cannot be made");
-    for (size_t i = 0; i < sizeof tag; i++)
-        snprintf(out + 2 * i, 3, "%02x", tag[i]);
-    return STATUS_OK;
 }

@@ -35,15 +35,6 @@ bool sign_verify(const char *public_key, const void *bytes, size_t length, const
  * To be wiped. */
 void sign_derive(const struct sign_key *key, const char *purpose, unsigned char out[32]);
 
-/* HMAC-SHA-256 in lower-case hexadecimal under a key that is derived from the private one, so that a guess of the data
- * cannot be checked by anybody else.  digests [len]: SHA-256 of each row's canonical text; sorted here, in place, so
- * that the order of the rows does not matter. */
-struct sign_digest {
-    unsigned char bytes[32];
-};
-MUST_CHECK enum status sign_data_tag(const struct sign_key *key, struct sign_digest *digests, size_t len, char out[65],
-                                     struct error *err);
-
 /* Overwrites memory in a way that no compiler takes out. */
 void sign_wipe(void *bytes, size_t length);
 

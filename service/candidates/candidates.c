@@ -8,6 +8,7 @@
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/codec/manifest.h"
+#include "service/candidates/curator_ledger.h"
 #include "service/candidates/matrix.h"
 #include "service/store/rows.h"
 #include "service/store/spec_cache.h"
@@ -116,25 +117,12 @@ enum status candidates_read_manifest(const struct study *study, const char *text
                              .text = arena_strndup(arena, canonical, strlen(canonical))};
     free(canonical);
     memcpy(out->sha256, release.sha256, sizeof out->sha256);
-    memcpy(out->dataset_tag, release.dataset_tag, sizeof out->dataset_tag);
-    return out->text == NULL ? error_no_memory(err) : STATUS_OK;
-}
-
-/* Whether these data were released before, to any study, in another matrix.  The same one again tells nobody more. */
-static enum status check_release(struct db_conn *conn, const struct upload *up, const char *tag, const char *sha256_new,
-                                 struct error *err)
-{
-    struct db_rows rows;
-    if (!up->task.study.spec.is_private)
-        return STATUS_OK;
-    TRY(db_find(conn, up->task.caller->arena, &rows, err, SQL_CANDIDATES_RELEASE_GET,
-                BIND(TEXT(up->task.study.spec.curator_key), TEXT(tag))));
-    const struct row_release *row = row_release(&rows);
-    return row == NULL || strcmp(row->sha256, sha256_new) == 0
-               ? STATUS_OK
-               : error_set(err, STATUS_CONFLICT, "dataset_released", "/dataset_tag",
-                           "these data were released before, as another matrix: a second release would be a second "
-                           "charge. Use the files of the first");
+    struct manifest_ledger *ledger = arena_alloc(arena, 1, sizeof *ledger);
+    if (out->text == NULL || ledger == NULL)
+        return error_no_memory(err);
+    *ledger = release.ledger;
+    out->ledger = ledger;
+    return STATUS_OK;
 }
 
 static enum status check_manifest(const struct upload *up, const struct manifest *manifest, struct error *err)
@@ -156,7 +144,12 @@ static enum status add_manifest(struct db_conn *conn, struct upload *up, const s
                                 struct error *err)
 {
     TRY(check_manifest(up, manifest, err));
-    TRY(check_release(conn, up, manifest->dataset_tag, manifest->sha256, err));
+    if (manifest->ledger != NULL)
+        TRY(curator_ledger_extend(conn,
+                                  &(struct curator_release){.key = up->task.study.spec.curator_key,
+                                                            .sha256 = manifest->sha256,
+                                                            .ledger = manifest->ledger},
+                                  up->task.caller->arena, err));
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_ADD,
                 BIND(TEXT(up->task.id), TEXT(manifest->text), TEXT(manifest->sha256), INT(manifest->bytes))));
     *up->out = (struct candidates_status){.manifest = manifest->text, .bytes = manifest->bytes};
@@ -194,7 +187,11 @@ enum status candidates_declare(struct app *app, struct caller *caller, const cha
 
 static enum status read_status(struct db_conn *conn, void *arg, struct error *err)
 {
-    return begin(conn, arg, err);
+    struct upload *up = arg;
+    TRY(begin(conn, up, err));
+    return up->task.study.spec.is_private ? curator_ledger_count(conn, up->task.study.spec.curator_key,
+                                                                 up->task.caller->arena, &up->out->ledgers, err)
+                                          : STATUS_OK;
 }
 
 enum status candidates_status(struct app *app, struct caller *caller, const char *study, struct candidates_status *out,
@@ -463,12 +460,6 @@ static enum status finish(struct db_conn *conn, struct upload *up, struct error 
                 BIND(TEXT(up->task.id), INT(up->out->received_bytes), INT(1))));
     if (up->task.study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
         TRY(task_set_state(conn, &up->task, STUDY_ACTIVE, NULL, NULL, err));
-    if (up->task.study.spec.is_private) {
-        const char *tag = up->check->release.dataset_tag;
-        TRY(check_release(conn, up, tag, sha256_found, err));
-        TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RELEASE_PUT,
-                    BIND(TEXT(up->task.study.spec.curator_key), TEXT(tag), TEXT(sha256_found))));
-    }
     return log_kind(conn, up, "candidates.received", sha256_found, err);
 }
 

@@ -7,17 +7,20 @@
 #include "service/base/npy.h"
 #include "service/model/study.h"
 
+struct manifest_ledger; /* service/codec/manifest.h */
 struct manifest {
-    int64_t       rows, columns, bytes;
-    enum npy_type type;
-    char          sha256[65], dataset_tag[65]; /* the tag: of a private study, else "" */
-    const char   *text;                        /* the whole document, canonical JSON, as it is shown */
+    int64_t                       rows, columns, bytes;
+    enum npy_type                 type;
+    char                          sha256[65];
+    const char                   *text;   /* the whole document, canonical JSON, as it is shown */
+    const struct manifest_ledger *ledger; /* of a private study: where the release stands in its curator's; else NULL */
 };
 /* locked: so many files were refused that the study's owner has to resume it first. */
 struct candidates_status {
     const char *manifest; /* text, or NULL */
     int64_t     bytes, received_bytes;
     bool        complete, locked;
+    int64_t     ledgers; /* of the study's curator that are known */
 };
 
 /* The signed manifest of a private study, in full: INVALID "bad_manifest", "wrong_key" (not the study's curator's),
@@ -25,8 +28,8 @@ struct candidates_status {
 MUST_CHECK enum status candidates_read_manifest(const struct study *study, const char *text, size_t length,
                                                 struct arena *arena, struct manifest *out, struct error *err);
 
-/* Idempotent for the same manifest.  CONFLICT "manifest_conflict", "uploads_locked", "dataset_released" (the data set was
- * released before, in another matrix); INVALID "wrong_shape". */
+/* Idempotent for the same manifest.  CONFLICT "manifest_conflict", "uploads_locked", "ledger_fork" (curator_ledger.h);
+ * INVALID "wrong_shape". */
 MUST_CHECK enum status candidates_declare(struct app *app, struct caller *caller, const char *study,
                                           const struct manifest *manifest, struct candidates_status *out,
                                           struct error *err);
@@ -34,7 +37,7 @@ MUST_CHECK enum status candidates_declare(struct app *app, struct caller *caller
  * The piece that completes the file is stored only after the whole was checked (digest, header, values, in a private
  * study the statistics of engine/privacy/release_checks.h), outside of any transaction; on failure everything received is
  * dropped and the study stays as it was.  Three such refusals within an hour lock a private study's uploads.
- * Errors: CONFLICT "wrong_offset", "manifest_required", "candidates_complete", "uploads_locked", "dataset_released";
+ * Errors: CONFLICT "wrong_offset", "manifest_required", "candidates_complete", "uploads_locked";
  * INVALID "digest_mismatch", "not_npy", "wrong_shape", "not_finite", "not_a_release"; BUSY when the study changed
  * during the check. */
 enum { CANDIDATES_PIECE_MAX = 1 << 20 };

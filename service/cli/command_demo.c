@@ -211,7 +211,7 @@ static enum status tune(struct demo *demo, struct error *err)
 
 struct paths {
     char data[PATH_BYTES], matrix[PATH_BYTES], manifest[PATH_BYTES], secret[PATH_BYTES], token[PATH_BYTES],
-        key[PATH_BYTES], ledger[PATH_BYTES];
+        key[PATH_BYTES], lines[PATH_BYTES];
 };
 
 static void make_paths(const struct demo *demo, struct paths *paths)
@@ -222,7 +222,7 @@ static void make_paths(const struct demo *demo, struct paths *paths)
     snprintf(paths->secret, PATH_BYTES, "%.900s/demo/houses.secret", demo->options->data);
     snprintf(paths->token, PATH_BYTES, "%.900s/demo/curator.token", demo->options->data);
     snprintf(paths->key, PATH_BYTES, "%.900s/demo/curator.key", demo->options->data);
-    snprintf(paths->ledger, PATH_BYTES, "%.900s/demo/houses.ledger", demo->options->data);
+    snprintf(paths->lines, PATH_BYTES, "%.900s/demo/curator.key.ledger/ledger", demo->options->data);
 }
 
 static enum status run_own(const char *const *arguments, struct error *err)
@@ -245,22 +245,20 @@ static enum status make_key(const struct paths *paths, struct error *err)
     return run_own(arguments, err);
 }
 
-/* Centre, length-scales and radius are what anybody knows of California: where it lies, and what people earn there. */
+/* The region is what anybody knows of California: where it lies, and what people earn there.  Some 30 km and half of
+ * the unit of income are protected. */
 static enum status project(const struct paths *paths, struct error *err)
 {
     const char *arguments[] = {"gnomon",
                                "project",
                                "--columns=longitude,latitude,median_income",
-                               "--centre=-119.5,37,5",
-                               "--length-scales=1,1,2",
-                               "--radius=7",
+                               "--protect=longitude=0.28,latitude=0.28,median_income=0.56",
+                               "--region=longitude=-125:-114,latitude=32:42.5,median_income=0:16",
                                "--epsilon=2.718",
                                "--in",
                                paths->data,
                                "--key",
                                paths->key,
-                               "--ledger",
-                               paths->ledger,
                                "--out",
                                paths->matrix,
                                NULL};
@@ -269,7 +267,7 @@ static enum status project(const struct paths *paths, struct error *err)
 
 static enum status show_ledger(const struct paths *paths, struct error *err)
 {
-    const char *arguments[] = {"gnomon", "ledger", "--ledger", paths->ledger, NULL};
+    const char *arguments[] = {"gnomon", "ledger", "--key", paths->key, NULL};
     return run_own(arguments, err);
 }
 
@@ -279,11 +277,12 @@ static enum status release(const struct paths *paths, bool *is_there, struct err
 {
     bool has_files =
         access(paths->matrix, F_OK) == 0 && access(paths->manifest, F_OK) == 0 && access(paths->secret, F_OK) == 0;
-    bool has_ledger = access(paths->ledger, F_OK) == 0;
-    *is_there = has_files || !has_ledger;
+    struct stat ledger;
+    bool        was_released = stat(paths->lines, &ledger) == 0 && ledger.st_size > 0;
+    *is_there = has_files || !was_released;
     if (!*is_there) {
         printf("  left out: %.200s has a release whose files are gone, and a second one would be a second charge\n",
-               paths->ledger);
+               paths->lines);
         return STATUS_OK;
     }
     TRY(make_key(paths, err));

@@ -1,4 +1,4 @@
-/* See manifest.h.  Members are tables, which write and read alike. */
+/* See manifest.h: writing and reading.  Members are tables, which write and read alike. */
 #include "service/codec/manifest.h"
 
 #include "service/base/npy.h"
@@ -21,7 +21,10 @@ enum kind {
     KIND_REAL,
     KIND_FLAG,
     KIND_SIDES,
-    KIND_RATES
+    KIND_RATES,
+    KIND_REALS, /* one for each column of the data */
+    KIND_MOVES, /* the same; null: any */
+    KIND_LINES
 };
 
 struct row {
@@ -38,6 +41,7 @@ enum {
     GAUSSIAN = 1 << MECHANISM_DISCRETE_GAUSSIAN | 1 << MECHANISM_PROJECTED_GAUSSIAN,
     CELLS = 1 << MECHANISM_CELLS,
     TREE = 1 << MECHANISM_QUADTREE,
+    NOISY = 1 << MECHANISM_DISCRETE_LAPLACE | 1 << MECHANISM_ISOTROPIC_LAPLACE | GAUSSIAN,
 };
 #define AT(member)   offsetof(struct release_manifest, member)
 #define ROOM(member) .offset = AT(member), .room = sizeof((struct release_manifest *)0)->member
@@ -49,18 +53,46 @@ static const struct row document_rows[] = {
     {"bytes", KIND_COUNT, .offset = AT(bytes)},
     {"sha256", KIND_HEX, ROOM(sha256)},
     {"dataset_tag", KIND_HEX, ROOM(dataset_tag)},
+    {.name = NULL},
+};
+static const struct row origin_rows[] = {
     {"tool", KIND_TEXT, ROOM(tool)},
     {"created_at", KIND_TEXT, ROOM(created_at)},
     {"key", KIND_TEXT, ROOM(key)},
     {.name = NULL},
 };
+static const struct row ledger_rows[] = {
+    {"id", KIND_HEX, ROOM(ledger.id)},
+    {"head", KIND_HEX, ROOM(ledger.head)},
+    {"seq", KIND_COUNT, .offset = AT(ledger.seq)},
+    {"tables", KIND_COUNT, .offset = AT(ledger.tables)},
+    {"lines", KIND_LINES, .offset = AT(ledger.lines)},
+    {.name = NULL},
+};
+static const struct row spent_rows[] = {
+    {"epsilon", KIND_REAL, .offset = AT(ledger.spent.epsilon)},
+    {"delta", KIND_REAL, .offset = AT(ledger.spent.delta)},
+    {"epsilon_any_change", KIND_REAL, .offset = AT(ledger.spent.epsilon_any_change)},
+    {.name = NULL},
+};
+static const struct row budget_rows[] = {
+    {"epsilon", KIND_REAL, .offset = AT(ledger.budget.epsilon)},
+    {"delta", KIND_REAL, .offset = AT(ledger.budget.delta)},
+    {.name = NULL},
+};
 static const struct row guaranteed_rows[] = {
     {"epsilon", KIND_REAL, .offset = AT(mechanism.epsilon)},
     {"delta", KIND_REAL, .offset = AT(mechanism.delta)},
-    {"distance", KIND_REAL, .offset = AT(mechanism.distance)},
-    {"distance_raw", KIND_REAL, .offset = AT(distance_raw)},
+    {"epsilon_any_change", KIND_REAL, .offset = AT(epsilon_any_change)},
+    {"distance", KIND_REAL, .offset = AT(mechanism.distance), .mechanisms = NOISY},
+    {"distance_l1", KIND_REAL, .offset = AT(mechanism.distance_l1), .mechanisms = NOISY},
     {"radius", KIND_REAL, .offset = AT(radius)},
     {"data_columns", KIND_SIZE, .offset = AT(mechanism.columns)},
+    {"centre", KIND_REALS, .offset = AT(centre)},
+    {"length_scales", KIND_REALS, .offset = AT(length_scales)},
+    {"low", KIND_REALS, .offset = AT(low)},
+    {"high", KIND_REALS, .offset = AT(high)},
+    {"protect", KIND_MOVES, .offset = AT(protect)},
     {"gamma", KIND_REAL, .offset = AT(mechanism.gamma)},
     {"sensitivity", KIND_REAL, .offset = AT(mechanism.sensitivity)},
     {"rate", KIND_RATE, .offset = AT(mechanism.rate), .mechanisms = LAPLACE},
@@ -91,12 +123,14 @@ static const struct row outcome_rows[] = {
     {"epsilon", KIND_REAL, .offset = AT(outcomes.epsilon)},
     {"sensitivity", KIND_REAL, .offset = AT(outcomes.sensitivity)},
     {"gamma", KIND_REAL, .offset = AT(outcomes.gamma)},
+    {"rate", KIND_RATE, .offset = AT(outcomes.rate)},
     {"variance", KIND_REAL, .offset = AT(outcomes.variance)},
     {.name = NULL},
 };
 static const struct row total_rows[] = {
     {"epsilon", KIND_REAL, .offset = AT(total.epsilon)},
     {"delta", KIND_REAL, .offset = AT(total.delta)},
+    {"epsilon_any_change", KIND_REAL, .offset = AT(total.epsilon_any_change)},
     {.name = NULL},
 };
 
@@ -140,6 +174,25 @@ static json_t *rates_json(const struct quadtree *tree)
     return array;
 }
 
+static json_t *reals_json(const double *values, size_t len)
+{
+    json_t *array = json_array();
+    for (size_t c = 0; c < len; c++)
+        json_array_append_new(array, isinf(values[c]) ? json_null() : json_real(values[c]));
+    return array;
+}
+
+static json_t *lines_json(const struct manifest_ledger *ledger)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < ledger->seq; i++) {
+        char hex[SHA256_HEX_BYTES];
+        digest_to_hex(ledger->lines[i], SHA256_BYTES, hex);
+        json_array_append_new(array, json_string(hex));
+    }
+    return array;
+}
+
 static json_t *value_json(const struct row *row, const struct release_manifest *manifest)
 {
     const void *at = (const char *)manifest + row->offset;
@@ -162,9 +215,14 @@ static json_t *value_json(const struct row *row, const struct release_manifest *
     case KIND_SIDES:
         return sides_json(manifest);
     case KIND_RATES:
+        return rates_json(at);
+    case KIND_REALS:
+    case KIND_MOVES:
+        return reals_json(at, manifest->mechanism.columns);
+    case KIND_LINES:
         break;
     }
-    return rates_json(at);
+    return lines_json(&manifest->ledger);
 }
 
 static json_t *object_json(const struct row *rows, const struct release_manifest *manifest)
@@ -178,7 +236,7 @@ static json_t *object_json(const struct row *rows, const struct release_manifest
     return object;
 }
 
-static json_t *document_json(const struct release_manifest *manifest)
+json_t *manifest_release_json(const struct release_manifest *manifest)
 {
     bool    is_private = manifest->differentially_private;
     json_t *document = object_json(document_rows, manifest);
@@ -188,7 +246,23 @@ static json_t *document_json(const struct release_manifest *manifest)
                                       object_json(is_private ? guaranteed_rows : projection_rows, manifest)) |
                   json_object_set_new(document, "outcomes",
                                       manifest->has_outcomes ? object_json(outcome_rows, manifest) : json_null()) |
-                  json_object_set_new(document, "total", is_private ? object_json(total_rows, manifest) : json_null());
+                  json_object_set_new(document, "total",
+                                      manifest->has_outcomes ? object_json(total_rows, manifest) : json_null());
+    if (failure == 0)
+        return document;
+    json_decref(document);
+    return NULL;
+}
+
+static json_t *document_json(const struct release_manifest *manifest)
+{
+    bool    is_private = manifest->differentially_private;
+    json_t *document = manifest_release_json(manifest), *origin = object_json(origin_rows, manifest);
+    json_t *ledger = object_json(ledger_rows, manifest);
+    int failure = json_object_set_new(ledger, "spent", is_private ? object_json(spent_rows, manifest) : json_null()) |
+                  json_object_set_new(ledger, "budget", is_private ? object_json(budget_rows, manifest) : json_null()) |
+                  json_object_set_new(document, "ledger", ledger) | json_object_update(document, origin);
+    json_decref(origin);
     if (failure == 0)
         return document;
     json_decref(document);
@@ -209,8 +283,6 @@ enum status manifest_sign(struct release_manifest *manifest, const struct sign_k
 {
     char *text = NULL;
     sign_key_public(key, manifest->key);
-    if (manifest->differentially_private)
-        manifest->total = mechanism_total_of(&manifest->mechanism, manifest->has_outcomes ? &manifest->outcomes : NULL);
     TRY(dump(manifest, false, &text, err));
     enum status status = sign_make(key, text, strlen(text), manifest->signature, err);
     free(text);
@@ -267,6 +339,31 @@ static bool take_rates(const json_t *json, struct quadtree *out)
     return out->levels >= 1 && out->levels <= QUADTREE_LEVELS_MAX;
 }
 
+static bool take_reals(const json_t *json, size_t len, bool may_be_null, double *out)
+{
+    if (len == 0 || len > MANIFEST_COLUMNS_MAX || json_array_size(json) != len)
+        return false;
+    for (size_t c = 0; c < len; c++) {
+        const json_t *value = json_array_get(json, c);
+        out[c] = json_is_null(value) ? (double)INFINITY : json_number_value(value);
+        if (json_is_null(value) ? !may_be_null : !json_is_number(value) || !isfinite(out[c]))
+            return false;
+    }
+    return true;
+}
+
+static bool take_lines(const json_t *json, struct manifest_ledger *out)
+{
+    if (json_array_size(json) != (size_t)out->seq || out->seq > MANIFEST_LINES_MAX)
+        return false;
+    for (size_t i = 0; i < (size_t)out->seq; i++) {
+        const char *hex = json_string_value(json_array_get(json, i));
+        if (hex == NULL || !digest_of_hex(hex, out->lines[i], SHA256_BYTES))
+            return false;
+    }
+    return true;
+}
+
 static bool take_value(const struct row *row, const json_t *json, struct release_manifest *out)
 {
     void      *at = (char *)out + row->offset;
@@ -297,9 +394,14 @@ static bool take_value(const struct row *row, const json_t *json, struct release
     case KIND_SIDES:
         return take_sides(json, out);
     case KIND_RATES:
+        return take_rates(json, at);
+    case KIND_REALS:
+    case KIND_MOVES:
+        return take_reals(json, out->mechanism.columns, row->kind == KIND_MOVES, at);
+    case KIND_LINES:
         break;
     }
-    return take_rates(json, at);
+    return take_lines(json, &out->ledger);
 }
 
 /* Exactly the members of the table, and `more` others that the caller reads. */
@@ -345,14 +447,15 @@ static enum status read_mechanism(const json_t *document, struct release_manifes
     return STATUS_OK;
 }
 
-static enum status read_document(const json_t *document, struct release_manifest *out, struct error *err)
+/* What was released; more: other members of the object. */
+static enum status read_release(const json_t *document, size_t more, struct release_manifest *out, struct error *err)
 {
-    enum { READ_ELSEWHERE = 6 }; /* mechanism, dtype, parameters, outcomes, total, signature */
+    enum { READ_ELSEWHERE = 5 }; /* mechanism, dtype, parameters, outcomes, total */
     const json_t *parameters = json_object_get(document, "parameters"), *total = json_object_get(document, "total");
     const json_t *outcomes = json_object_get(document, "outcomes");
     TRY(read_mechanism(document, out, err));
     bool is_private = out->differentially_private;
-    TRY(read_object(document, document_rows, READ_ELSEWHERE, "", out, err));
+    TRY(read_object(document, document_rows, READ_ELSEWHERE + more, "", out, err));
     if (out->differentially_private != is_private)
         return bad(err, "", "differentially_private", "contradicts its mechanism");
     TRY(read_object(parameters, is_private ? guaranteed_rows : projection_rows, 0, "/parameters", out, err));
@@ -363,10 +466,46 @@ static enum status read_document(const json_t *document, struct release_manifest
         TRY(read_object(outcomes, outcome_rows, 0, "/outcomes", out, err));
     if (out->has_outcomes && !manifest_is_outcome_name(out->outcome_name))
         return bad(err, "/outcomes", "name", "is not one of letters, digits, _ and -");
-    if (is_private)
+    if (out->has_outcomes)
         TRY(read_object(total, total_rows, 0, "/total", out, err));
     else if (!json_is_null(total))
-        return bad(err, "", "total", "must be null without a guarantee");
+        return bad(err, "", "total", "must be null without private outcomes");
+    out->mechanism.rows = (size_t)out->rows;
+    out->tree.columns = out->mechanism.columns;
+    out->tree.epsilon = out->mechanism.epsilon;
+    out->tree.radius = out->radius;
+    out->tree.gamma = out->mechanism.gamma;
+    out->projection.dims = (size_t)out->columns;
+    return STATUS_OK;
+}
+
+enum status manifest_read_release(const json_t *members, struct release_manifest *out, struct error *err)
+{
+    *out = (struct release_manifest){.rows = 0};
+    return read_release(members, 0, out, err);
+}
+
+static enum status read_ledger(const json_t *ledger, struct release_manifest *out, struct error *err)
+{
+    enum { READ_ELSEWHERE = 2 }; /* spent, budget */
+    const json_t *spent = json_object_get(ledger, "spent"), *budget = json_object_get(ledger, "budget");
+    TRY(read_object(ledger, ledger_rows, READ_ELSEWHERE, "/ledger", out, err));
+    if (!out->differentially_private)
+        return json_is_null(spent) && json_is_null(budget)
+                   ? STATUS_OK
+                   : bad(err, "/ledger", "spent", "and budget must be null without a guarantee");
+    TRY(read_object(spent, spent_rows, 0, "/ledger/spent", out, err));
+    return read_object(budget, budget_rows, 0, "/ledger/budget", out, err);
+}
+
+static enum status read_document(const json_t *document, struct release_manifest *out, struct error *err)
+{
+    enum { READ_ELSEWHERE = 5 }; /* tool, created_at, key, ledger, signature */
+    TRY(read_release(document, READ_ELSEWHERE, out, err));
+    for (const struct row *row = origin_rows; row->name != NULL; row++)
+        if (!take_value(row, json_object_get(document, row->name), out))
+            return bad(err, "", row->name, "is missing, or has not the form that it must have");
+    TRY(read_ledger(json_object_get(document, "ledger"), out, err));
     if (!take_text(json_object_get(document, "signature"), SIGN_CHARS, false, out->signature))
         return bad(err, "", "signature", "is missing or not 86 characters");
     if (!sign_is_public(out->key))
@@ -375,12 +514,6 @@ static enum status read_document(const json_t *document, struct release_manifest
         return bad(err, "", "tool", "is not one that is known");
     if (out->created_at[strspn(out->created_at, "0123456789-:.TZ")] != '\0')
         return bad(err, "", "created_at", "is not a time");
-    out->mechanism.rows = (size_t)out->rows;
-    out->tree.columns = out->mechanism.columns;
-    out->tree.epsilon = out->mechanism.epsilon;
-    out->tree.radius = out->radius;
-    out->tree.gamma = out->mechanism.gamma;
-    out->projection.dims = (size_t)out->columns;
     return STATUS_OK;
 }
 
@@ -404,174 +537,4 @@ enum status manifest_check_signature(const struct release_manifest *manifest, st
     return is_good ? STATUS_OK
                    : error_set(err, STATUS_INVALID, "bad_signature", "/signature",
                                "the manifest is not as its key signed it");
-}
-
-/* Checking. */
-
-struct number {
-    const char *path;
-    double      claimed, computed, tolerance; /* relative, or 1 for whole numbers that libraries round differently */
-};
-static const double CLOSE = 1e-9;
-
-static bool is_near(const struct number *number)
-{
-    double scale = number->tolerance < 1 ? fmax(fabs(number->computed), fabs(number->claimed)) : 1;
-    return fabs(number->claimed - number->computed) <= number->tolerance * scale;
-}
-
-static enum status check_all(const struct number *numbers, size_t len, struct error *err)
-{
-    for (size_t i = 0; i < len; i++)
-        if (!is_near(&numbers[i]))
-            return error_set(err, STATUS_INVALID, "not_a_release", numbers[i].path,
-                             "the manifest's number %s is not the one that follows from the others",
-                             strrchr(numbers[i].path, '/') + 1);
-    return STATUS_OK;
-}
-
-/* What the engine refuses is not a release either. */
-static enum status not_planned(const char *path, struct error *err)
-{
-    char text[sizeof err->text];
-    snprintf(text, sizeof text, "%s", err->text);
-    return error_set(err, STATUS_INVALID, "not_a_release", path, "%s", text);
-}
-
-static double cells_variance(const struct release_manifest *m)
-{
-    double sum = 0;
-    for (size_t c = 0; c < m->mechanism.columns; c++) {
-        double side = 2.0 * MECHANISM_NORM / (double)m->sides[c];
-        sum += side * side / 12 / (double)m->mechanism.columns;
-    }
-    return sum;
-}
-
-/* The depth and the noise of each level. */
-static enum status check_tree(const struct release_manifest *m, struct mechanism *plan, struct error *err)
-{
-    struct quadtree tree = {
-        .rows = m->tree.rows, .columns = m->mechanism.columns, .epsilon = m->mechanism.epsilon, .radius = m->radius};
-    if (quadtree_plan(&tree, err) != STATUS_OK)
-        return not_planned("/parameters", err);
-    if (m->rows > (int64_t)tree.rows)
-        return error_set(err, STATUS_INVALID, "not_a_release", "/rows",
-                         "the leaves have more cards than there are rows");
-    plan->gamma = tree.gamma;
-    bool is_good = tree.levels == m->tree.levels;
-    for (size_t l = 0; l < tree.levels && is_good; l++)
-        is_good = llabs((long long)(m->tree.rates[l] - tree.rates[l])) <= 1;
-    return is_good ? STATUS_OK
-                   : error_set(err, STATUS_INVALID, "not_a_release", "/parameters/rates",
-                               "the manifest's number rates is not the one that follows from the others");
-}
-
-static enum status check_mechanism(const struct release_manifest *m, struct error *err)
-{
-    struct mechanism plan = {.kind = m->mechanism.kind,
-                             .epsilon = m->mechanism.epsilon,
-                             .delta = m->mechanism.delta,
-                             .distance = m->mechanism.distance,
-                             .rows = (size_t)m->rows,
-                             .columns = m->mechanism.columns,
-                             .dims = m->mechanism.dims,
-                             .keeps_axes = m->mechanism.keeps_axes};
-    if (!(m->radius > 0))
-        return error_set(err, STATUS_INVALID, "not_a_release", "/parameters/radius", "the radius is not positive");
-    bool is_cells = plan.kind == MECHANISM_CELLS, is_tree = plan.kind == MECHANISM_QUADTREE;
-    if (mechanism_plan(&plan, err) != STATUS_OK)
-        return not_planned("/parameters", err);
-    if (is_cells || is_tree) {
-        plan.distance = 2 * MECHANISM_NORM;
-        plan.dims = plan.columns;
-    }
-    if (is_cells) {
-        plan.gamma = 0x1p-10;
-        plan.variance = cells_variance(m);
-    }
-    if (is_tree) {
-        plan.rate = m->mechanism.rate;         /* not said */
-        plan.variance = m->mechanism.variance; /* of a leaf: its level says it */
-        TRY(check_tree(m, &plan, err));
-    }
-    const struct number numbers[] = {
-        {"/parameters/distance", m->mechanism.distance, plan.distance, 0},
-        {"/parameters/delta", m->mechanism.delta, plan.delta, 0},
-        {"/parameters/dims", (double)m->mechanism.dims, (double)plan.dims, 0},
-        {"/parameters/keeps_axes", (double)m->mechanism.keeps_axes, (double)plan.keeps_axes, 0},
-        {"/columns", (double)m->columns, (double)plan.dims, 0},
-        {"/parameters/gamma", m->mechanism.gamma, plan.gamma, 0},
-        {"/parameters/sensitivity", m->mechanism.sensitivity, plan.sensitivity, CLOSE},
-        {"/parameters/rate", (double)m->mechanism.rate, (double)plan.rate, 1},
-        {"/parameters/sigma", (double)m->mechanism.sigma, (double)plan.sigma, 1},
-        {"/parameters/variance", m->mechanism.variance, plan.variance, 1e-6},
-        {"/parameters/distance_raw", m->distance_raw, plan.distance * m->radius / MECHANISM_NORM, CLOSE},
-    };
-    return check_all(numbers, sizeof numbers / sizeof numbers[0], err);
-}
-
-static enum status check_outcomes(const struct release_manifest *m, struct error *err)
-{
-    struct mechanism_outcome plan = m->outcomes;
-    if (!m->has_outcomes)
-        return STATUS_OK;
-    if (!(m->outcome_default >= plan.low && m->outcome_default <= plan.high))
-        return error_set(err, STATUS_INVALID, "not_a_release", "/outcomes/default",
-                         "the default of an outcome is outside of its range");
-    if (mechanism_is_partition(m->mechanism.kind))
-        plan.sensitivity = plan.high - plan.low; /* any change of a row */
-    if (mechanism_plan_outcome(&plan, err) != STATUS_OK)
-        return not_planned("/outcomes", err);
-    const struct number numbers[] = {
-        {"/outcomes/sensitivity", m->outcomes.sensitivity, plan.sensitivity, 0},
-        {"/outcomes/gamma", m->outcomes.gamma, plan.gamma, 0},
-        {"/outcomes/variance", m->outcomes.variance, plan.variance, CLOSE},
-    };
-    return check_all(numbers, sizeof numbers / sizeof numbers[0], err);
-}
-
-static enum status check_projection(const struct release_manifest *m, struct error *err)
-{
-    const struct projection *p = &m->projection;
-    if (!(p->epsilon > 0 && p->delta > 0 && p->delta < 1 && p->sigma_min >= 0))
-        return error_set(err, STATUS_INVALID, "not_a_release", "/parameters", "the threshold's numbers make no sense");
-    double              omega = projection_omega(p->epsilon, p->delta, p->dims);
-    const struct number numbers[] = {
-        {"/parameters/omega", p->omega, omega, CLOSE},
-        {"/parameters/lifted", (double)p->lifted, (double)(p->sigma_min < p->omega), 0},
-    };
-    return check_all(numbers, sizeof numbers / sizeof numbers[0], err);
-}
-
-static enum status check_size(const struct release_manifest *m, struct error *err)
-{
-    enum { HEADER_BYTES = 4096 };
-    double least = (double)m->rows * (double)m->columns * (double)npy_type_bytes(m->dtype);
-    if ((double)m->bytes >= least && (double)m->bytes <= least + HEADER_BYTES)
-        return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "not_a_release", "/bytes", "such a matrix has another number of bytes");
-}
-
-enum status manifest_check_numbers(const struct release_manifest *manifest, struct error *err)
-{
-    TRY(check_size(manifest, err));
-    if (!manifest->differentially_private)
-        return check_projection(manifest, err);
-    TRY(check_mechanism(manifest, err));
-    TRY(check_outcomes(manifest, err));
-    struct mechanism_total total =
-        mechanism_total_of(&manifest->mechanism, manifest->has_outcomes ? &manifest->outcomes : NULL);
-    const struct number numbers[] = {
-        {"/total/epsilon", manifest->total.epsilon, total.epsilon, CLOSE},
-        {"/total/delta", manifest->total.delta, total.delta, CLOSE},
-    };
-    return check_all(numbers, sizeof numbers / sizeof numbers[0], err);
-}
-
-enum status manifest_verify(const char *text, size_t length, struct release_manifest *out, struct error *err)
-{
-    TRY(manifest_read(text, length, out, err));
-    TRY(manifest_check_signature(out, err));
-    return manifest_check_numbers(out, err);
 }

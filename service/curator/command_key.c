@@ -1,8 +1,9 @@
-/* gnomon key: the curator's signing key.  The private key stays in its file; the public one is printed, to be given to
- * whoever makes the study. */
+/* gnomon key: the curator's signing key, and the ledger of what it will sign.  The private key stays in its file; the
+ * public one is printed, to be given to whoever makes the study. */
 #include "service/cli/command.h"
 #include "service/base/file.h"
 #include "service/base/sign.h"
+#include "service/curator/ledger.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -14,7 +15,8 @@ struct key_options {
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct key_options, member)
 static const struct options_row options_table[] = {
     {OPTION("out", "FILE", out),
-     .help = "makes a key and writes it here, mode 0600; a file that is there is not replaced"},
+     .help =
+         "makes a key and writes it here, mode 0600, with its ledger in FILE.ledger beside it; nothing is replaced"},
     {OPTION("in", "FILE", in), .help = "prints the public key of this one"},
     {.flag = NULL},
 };
@@ -26,6 +28,7 @@ static enum status write_key(const char *path, const struct sign_key *key, struc
                          "%.150s exists: a key that has signed something is not replaced", path);
     TRY(file_begin(draft, path, 0600, err));
     TRY(sign_key_write(key, draft->stream, err));
+    TRY(ledger_create(path, draft->stream, err));
     TRY(file_finish(draft, err));
     return file_publish(draft, err);
 }

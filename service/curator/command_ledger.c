@@ -1,74 +1,154 @@
-/* gnomon ledger: what has been released of a data set, and what that adds up to.  Reads only. */
+/* gnomon ledger: what was released of the tables of one key, and what that adds up to.  gnomon ledger budget: another
+ * budget for one of them, by a signed line. */
 #include "service/cli/command.h"
-#include "service/curator/ledger.h"
+#include "service/curator/account.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct ledger_options {
-    const char *data, *ledger;
+    const char *key, *data;
+    double      epsilon;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct ledger_options, member)
 static const struct options_row options_table[] = {
-    {OPTION("data", "FILE", data), .help = "the raw rows, CSV"},
-    {OPTION("ledger", "FILE", ledger), .help = "the ledger; by default beside the data, .ledger"},
+    {OPTION("key", "FILE", key), .is_required = true, .help = "the curator's private key; its ledger lies beside it"},
+    {OPTION("data", "FILE", data), .help = "budget: the raw rows, CSV, whose budget it is"},
+    {OPTION("epsilon", "E", epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1e6, .help = "budget: the new one"},
     {.flag = NULL},
 };
 
-static void print_entry(size_t number, const struct ledger_entry *entry)
+struct reading {
+    const struct ledger_options *options;
+    struct sign_key             *key;
+    struct ledger                ledger;
+    struct csv_table             csv;
+    struct arena                 arena;
+};
+
+static const char *text_of(const json_t *object, const char *name)
 {
-    printf("%3zu  %s  %-18s  ", number, entry->at, entry->mechanism);
-    if (entry->epsilon > 0)
-        printf("epsilon %g, delta %g, distance %g", entry->epsilon, entry->delta, entry->distance);
-    else
-        printf("no guarantee");
-    if (entry->outcome_epsilon > 0)
-        printf(", outcomes epsilon %g", entry->outcome_epsilon);
-    printf("  data %.12s, matrix %.12s\n", entry->dataset_tag, entry->matrix_sha256);
-    if (entry->scale != NULL)
-        printf("     %s\n", entry->scale);
+    const char *text = json_string_value(json_object_get(object, name));
+    return text != NULL ? text : "?";
 }
 
-static void print_ledger(const struct ledger *ledger)
+static void print_move(const char *name, const struct relation_column *column)
 {
-    struct ledger_total total = ledger_sum(ledger, NULL);
-    for (size_t i = 0; i < ledger->len; i++)
-        print_entry(i + 1, &ledger->entries[i]);
-    printf(ledger->len == 1 ? "%zu release, signed by %s\n" : "%zu releases, all signed by %s\n", ledger->len,
-           ledger->key);
-    printf("total: epsilon %g, delta %g", total.epsilon, total.delta);
-    if (total.distance > 0)
-        printf(", for a row that moves by at most %g of a radius of 25", total.distance);
+    if (isinf(column->move))
+        printf("    %-24.100s any change, in %g .. %g\n", name, column->low, column->high);
+    else
+        printf("    %-24.100s a move of %.9g, in %g .. %g\n", name, column->move, column->low, column->high);
+}
+
+static void print_account(const struct account *account)
+{
+    printf("data set %lld: %zu version%s of a table; protected, by the root of the sum of squares of the fractions:\n",
+           (long long)account->table, account->tables, account->tables == 1 ? "" : "s");
+    for (size_t c = 0; c < account->columns_len; c++)
+        print_move(account->names[c], &account->columns[c]);
+    if (account->projections > 0)
+        printf("  %zu release%s WITHOUT a guarantee: nothing bounds what was said\n", account->projections,
+               account->projections == 1 ? "" : "s");
+    else
+        printf(
+            "  total: epsilon %.6g, delta %g, for any change of one row epsilon %.6g; the budget is epsilon %g, delta "
+            "%g\n",
+            account->spent.epsilon, account->spent.delta, account->spent.epsilon_any_change, account->budget_epsilon,
+            account->budget_delta);
+}
+
+static void print_line(size_t number, const json_t *entry)
+{
+    const json_t *release = json_object_get(entry, "release");
+    printf("%3zu  %.19s  %s", number, text_of(entry, "at"), text_of(entry, "kind"));
+    if (release != NULL)
+        printf(" of table %lld by %s, matrix %.12s", (long long)json_integer_value(json_object_get(entry, "table")),
+               text_of(release, "mechanism"), text_of(release, "sha256"));
+    else if (strcmp(text_of(entry, "kind"), "declare") == 0)
+        printf(" table %zu, %lld rows, tag %.12s", number,
+               (long long)json_integer_value(json_object_get(entry, "rows")), text_of(entry, "tag"));
+    else if (json_object_get(entry, "table") != NULL)
+        printf(" of table %lld", (long long)json_integer_value(json_object_get(entry, "table")));
+    if (strcmp(text_of(entry, "kind"), "budget") == 0)
+        printf(": epsilon %g", json_number_value(json_object_get(entry, "epsilon")));
     printf("\n");
-    if (total.unguaranteed > 0)
-        printf("%zu of them carry no guarantee: for whoever has seen one, the total does not hold\n",
-               total.unguaranteed);
+}
+
+static enum status show(struct reading *reading, struct error *err)
+{
+    const struct ledger *ledger = &reading->ledger;
+    size_t               lines = json_array_size(ledger->entries), releases = 0;
+    for (size_t line = 1; line <= lines; line++) {
+        const json_t *entry = json_array_get(ledger->entries, line - 1);
+        print_line(line, entry);
+        releases += json_object_get(entry, "release") != NULL;
+    }
+    printf("%zu line%s, %zu release%s, all signed by %s; ledger %s\n", lines, lines == 1 ? "" : "s", releases,
+           releases == 1 ? "" : "s", ledger->key, ledger->id);
+    for (size_t line = 1; line <= lines; line++) {
+        struct account account;
+        if (strcmp(text_of(json_array_get(ledger->entries, line - 1), "kind"), "declare") != 0)
+            continue;
+        TRY(account_of(ledger, (int64_t)line, &reading->arena, &account, err));
+        if (account.table == (int64_t)line) // the first of its data set
+            print_account(&account);
+    }
+    return STATUS_OK;
+}
+
+static enum status set_budget(struct reading *reading, struct error *err)
+{
+    static const json_t *const nothing[2] = {NULL, NULL};
+    char                       tag[65];
+    struct account             account;
+    struct account_table       table = {.csv = &reading->csv, .key = reading->key, .tag = tag};
+    if (reading->options->data == NULL || !(reading->options->epsilon > 0))
+        return error_set(err, STATUS_INVALID, "usage", "", "budget needs --data and --epsilon");
+    TRY(csv_table_read(reading->options->data, &reading->csv, err));
+    TRY(table_marks_tags(&reading->csv, reading->key, tag, NULL, err));
+    TRY(account_find(&reading->ledger, &table, &reading->arena, err));
+    TRY(account_read(&reading->ledger, &table, nothing, &reading->arena, &account, err));
+    if (account.tables == 0)
+        return error_set(err, STATUS_NOT_FOUND, "not_declared", "", "nothing was declared of %.150s or a version of it",
+                         reading->options->data);
+    TRY(ledger_prepare(
+        &reading->ledger, "budget",
+        json_pack("{s:I, s:f}", "table", (json_int_t)table.joins[0], "epsilon", reading->options->epsilon),
+        reading->key, err));
+    TRY(ledger_append(&reading->ledger, err));
+    printf("the budget is epsilon %g now, and was %g; spent: %.6g\n", reading->options->epsilon, account.budget_epsilon,
+           account.spent.epsilon);
+    return STATUS_OK;
 }
 
 static enum status run(struct command_call *call, struct error *err)
 {
-    const struct ledger_options *options = call->options;
-    char                         path[1040];
-    struct ledger                ledger;
-    if (options->data == NULL && options->ledger == NULL)
-        return error_set(err, STATUS_INVALID, "usage", "", "give --data or --ledger");
-    snprintf(path, sizeof path, options->ledger != NULL ? "%.1000s" : "%.1000s.ledger",
-             options->ledger != NULL ? options->ledger : options->data);
-    enum status status = ledger_open(path, false, &ledger, err);
-    if (status == STATUS_NOT_FOUND)
-        status = error_set(err, STATUS_NOT_FOUND, "file", "",
-                           "%.150s: no ledger: nothing was released, or it was moved", path);
+    struct reading reading = {.options = call->options};
+    bool           is_budget = call->operands[0] != NULL;
+    if (is_budget && strcmp(call->operands[0], "budget") != 0)
+        return error_set(err, STATUS_INVALID, "usage", "", "gnomon ledger [budget], not %.40s", call->operands[0]);
+    arena_init(&reading.arena, SIZE_MAX);
+    enum status status = sign_key_read(reading.options->key, &reading.key, err);
     if (status == STATUS_OK)
-        print_ledger(&ledger);
-    ledger_close(&ledger);
+        status = ledger_open(reading.options->key, reading.key, is_budget, &reading.ledger, err);
+    if (status == STATUS_OK)
+        status = is_budget ? set_budget(&reading, err) : show(&reading, err);
+    ledger_close(&reading.ledger);
+    csv_table_free(&reading.csv);
+    sign_key_free(reading.key);
+    arena_fini(&reading.arena);
     return status;
 }
 
 const struct command command_ledger = {
     .name = "ledger",
-    .operands = "",
-    .summary = "curator: show what was released of a data set, and its total",
+    .operands = "[budget]",
+    .summary = "curator: show what was released of a key's data, and the totals; or change a budget",
     .options = options_table,
     .options_bytes = sizeof(struct ledger_options),
+    .operands_max = 1,
     .run = run,
 };

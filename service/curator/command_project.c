@@ -12,7 +12,6 @@
 #include "service/base/random.h"
 #include "service/base/version.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,24 +28,31 @@ static const struct options_row options_table[] = {
      .help = "auto takes the noise that needs less for this epsilon and delta; cells and quadtree protect any change "
              "of a row; "
              "projection-only has no guarantee"},
-    {OPTION("centre", "c1,c2,..", centre),
-     .help = "public: the middle of each column's range, from general knowledge and not from this data"},
+    {OPTION("protect", "a=P,b=any,..", protect),
+     .help =
+         "how far a row may move in each column, in its own units, and stay hidden; any: anywhere.  Declared with the "
+         "data's first release, for all that follow"},
+    {OPTION("region", "a=LOW:HIGH,..", region),
+     .help =
+         "public: limits of each column, from general knowledge and not from this data; values outside are moved to "
+         "the limit.  Declared once; too wide costs nothing"},
     {OPTION("length-scales", "l1,l2,..", length_scales),
-     .help = "public: how far each column must move to matter; projection-only may do without"},
+     .help = "public: how far each column must move to matter; by default in proportion to the protected moves"},
+    {OPTION("centre", "c1,c2,..", centre), .help = "public: by default the middle of the region"},
     {OPTION("radius", "R", radius), .kind = OPTIONS_REAL, .min = 0, .max = 1e9,
-     .help = "public: rows farther from the centre than this many length-scales are clipped to the edge"},
-    {OPTION("distance", "D", distance), .kind = OPTIONS_REAL, .fallback = "1", .min = 1e-4, .max = 50,
-     .help = "the protected change of a row, on the scale where the radius is 25; 50 is any change within it"},
+     .help =
+         "public: rows farther from the centre than this many length-scales are moved to the edge; by default all of "
+         "the region is inside"},
     {OPTION("epsilon", "E", epsilon), .kind = OPTIONS_REAL, .is_required = true, .min = 1e-4, .max = 1000,
      .help = "the privacy parameter: smaller protects more; 1 is strong, above 7.4 is weak"},
     {OPTION("delta", "D", delta), .kind = OPTIONS_REAL, .fallback = "0", .min = 0, .max = 0.5,
-     .help = "0 for pure epsilon-privacy; what a Gaussian may use otherwise, below 1 / rows"},
+     .help = "0 for pure epsilon-privacy; what a Gaussian may use otherwise, at most the budget's"},
     {OPTION("dims", "r", dims), .fallback = "auto",
      .help = "columns of the result; auto: as many as the data, ten at most for a projection with noise"},
     {OPTION("rotate", "yes|no", rotate), .fallback = "no", .choices = "yes|no",
      .help = "whether the released columns are mixed by a secret rotation: the guarantee is the same without"},
     {OPTION("sides", "k1,k2,..", sides),
-     .help = "cells: how many along each column, from centre - R l to centre + R l"},
+     .help = "cells: how many along each column, from centre - R l to centre + R l; by default the region"},
     {OPTION("y-range", "LOW,HIGH", y_range),
      .help = "public limits of the outcomes, for private outcomes; --y-range=LOW,HIGH when LOW is negative"},
     {OPTION("y-epsilon", "E", y_epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1000,
@@ -64,14 +70,14 @@ static const struct options_row options_table[] = {
      .help = "what is said about the matrix, signed; by default beside it, .json"},
     {OPTION("secret", "FILE", secret),
      .help = "the map back to the rows, mode 0600; by default beside the matrix, .secret"},
-    {OPTION("ledger", "FILE", ledger),
-     .help = "what was released of this data so far; by default beside the data, .ledger"},
-    {OPTION("budget-epsilon", "E", budget_epsilon), .kind = OPTIONS_REAL, .fallback = "4", .min = 1e-4, .max = 1e6,
-     .help = "a release that would bring the data's total above this is refused"},
-    {OPTION("budget-delta", "D", budget_delta), .kind = OPTIONS_REAL, .fallback = "1e-5", .min = 0, .max = 1,
-     .help = "the same for delta"},
-    {OPTION("allow-clipping", NULL, allow_clipping), .kind = OPTIONS_SWITCH,
-     .help = "release even when more than half of the rows lie outside the radius"},
+    {OPTION("budget-epsilon", "E", budget_epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1e6,
+     .help = "what all releases of this data may cost together; declared with the first one, by default 4"},
+    {OPTION("budget-delta", "D", budget_delta), .kind = OPTIONS_REAL, .min = 0, .max = 1,
+     .help = "the same for delta: at most 0.1 / rows; by default that, or 1e-5 if it is less"},
+    {OPTION("dry-run", NULL, dry_run), .kind = OPTIONS_SWITCH,
+     .help = "say what the release would cost, protect and be worth; nothing is drawn, written or charged"},
+    {OPTION("accept-clipping", NULL, accept_clipping), .kind = OPTIONS_SWITCH,
+     .help = "release even when more than 0.1 % of the rows are moved to a limit"},
     {OPTION("no-guarantee", NULL, no_guarantee), .kind = OPTIONS_SWITCH, .help = "needed for projection-only"},
     {OPTION("force", NULL, force), .kind = OPTIONS_SWITCH,
      .help = "replace an existing secret file; a study made with it cannot continue"},
@@ -91,11 +97,7 @@ static enum status check_paths(struct project_job *job, struct error *err)
     const struct project_options *options = job->options;
     choose_path(options->manifest, options->out, ".json", job->manifest_path, sizeof job->manifest_path);
     choose_path(options->secret, options->out, ".secret", job->secret_path, sizeof job->secret_path);
-    if (options->ledger != NULL)
-        snprintf(job->ledger_path, sizeof job->ledger_path, "%s", options->ledger);
-    else
-        snprintf(job->ledger_path, sizeof job->ledger_path, "%.1000s.ledger", options->in);
-    if (!options->force && access(job->secret_path, F_OK) == 0)
+    if (!options->force && !options->dry_run && access(job->secret_path, F_OK) == 0)
         return error_set(err, STATUS_CONFLICT, "secret_exists", "",
                          "%.150s exists, and with it an earlier release: use that one again, or choose another name "
                          "(--force replaces it)",
@@ -105,92 +107,65 @@ static enum status check_paths(struct project_job *job, struct error *err)
 
 /* Ledger. */
 
-/* See struct ledger_entry.  The caller frees it; NULL when out of memory. */
-static char *scale_text(const struct project_job *job)
+/* The line of this release, as far as it is known.  NULL: out of memory, or names that are not UTF-8. */
+static json_t *release_line(const struct project_job *job)
 {
-    json_t *columns = json_object();
-    int     failure = columns == NULL;
-    for (size_t j = 0; j < job->table.d && failure == 0; j++)
-        failure = json_object_set_new(
-            columns, job->table.names[j],
-            json_pack("{s:f, s:f}", "centre", job->centre[j], "length_scale", job->length_scales[j]));
-    json_t *scale = json_pack("{s:o, s:f}", "columns", columns, "radius", job->options->radius);
-    char   *text = failure == 0 ? json_dumps(scale, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(scale);
-    return text;
+    json_t *names = json_array();
+    int     failure = names == NULL;
+    for (size_t j = 0; j < job->table.d; j++)
+        failure |= json_array_append_new(names, json_string(job->table.names[j]));
+    json_t *line = json_pack("{s:s, s:I, s:o, s:o}", "kind", "release", "table", (json_int_t)job->before.table,
+                             "columns", names, "release", manifest_release_json(&job->manifest));
+    if (failure != 0) {
+        json_decref(line);
+        line = NULL;
+    }
+    return line;
 }
 
-static void fill_entry(struct project_job *job)
+static enum status read_after(struct project_job *job, struct error *err)
 {
-    const struct release_manifest *manifest = &job->manifest;
-    struct ledger_entry           *entry = &job->entry;
-    bool                           is_private = manifest->differentially_private;
-    snprintf(entry->at, sizeof entry->at, "%s", manifest->created_at);
-    snprintf(entry->dataset_tag, sizeof entry->dataset_tag, "%s", manifest->dataset_tag);
-    snprintf(entry->mechanism, sizeof entry->mechanism, "%s", manifest_mechanism(manifest));
-    snprintf(entry->matrix_sha256, sizeof entry->matrix_sha256, "%s", manifest->sha256);
-    entry->epsilon = is_private ? manifest->mechanism.epsilon : (double)NAN;
-    entry->delta = manifest->mechanism.delta;
-    entry->distance = manifest->mechanism.distance;
-    double answers = mechanism_is_partition(manifest->mechanism.kind) ? 2 : 1; // a moved row changes those of two cells
-    entry->outcome_epsilon = manifest->has_outcomes ? answers * manifest->outcomes.epsilon : 0;
-    entry->scale = job->scale;
+    json_t *line = release_line(job);
+    if (line == NULL)
+        return error_set(err, STATUS_INVALID, "csv_header", "", "the names of the columns are not UTF-8 text");
+    enum status status = account_read(&job->ledger, &job->known, (const json_t *const[2]){job->declare, line},
+                                      &job->arena, &job->after, err);
+    json_decref(line);
+    return status;
 }
 
-static enum status check_budget(struct project_job *job, const struct ledger *ledger, struct error *err)
+/* Before anything is drawn. */
+static enum status check_budget(struct project_job *job, struct error *err)
 {
-    static const double           SLACK = 1 + 1e-9; /* 0.1 + 0.2 is within 0.3 */
-    const struct project_options *options = job->options;
-    char                          key[SIGN_PUBLIC_CHARS];
-    sign_key_public(job->key, key);
-    if (ledger->key[0] != '\0' && strcmp(ledger->key, key) != 0)
-        return error_set(err, STATUS_CONFLICT, "other_key", "", "the ledger is signed by another key than this one");
-    fill_entry(job);
-    TRY(ledger_check_scale(ledger, &job->entry, err));
-    job->total = ledger_sum(ledger, &job->entry);
-    bool is_within =
-        job->total.epsilon <= options->budget_epsilon * SLACK && job->total.delta <= options->budget_delta * SLACK;
-    if (is_within || !job->manifest.differentially_private)
+    static const double        SLACK = 1 + 1e-9; /* 0.1 + 0.2 is within 0.3 */
+    const struct account      *after = &job->after;
+    const struct manifest_cost spent = job->before.spent;
+    TRY(read_after(job, err));
+    if (after->projections > 0 && after->projections < after->releases)
+        return error_set(
+            err, STATUS_CONFLICT, "no_bound", "",
+            "refused, and nothing written: of this data there are bare projections as well as releases with "
+            "a guarantee, or would be, and together nothing bounds what they say");
+    if (!job->manifest.differentially_private || after->spent.epsilon <= after->budget_epsilon * SLACK)
         return STATUS_OK;
-    return error_set(err, STATUS_CONFLICT, "budget_spent", "",
-                     "refused, and nothing written: this release would bring the data's total to epsilon %g, delta %g; "
-                     "the budget is %g and %g. An earlier release can be used again without a charge",
-                     job->total.epsilon, job->total.delta, options->budget_epsilon, options->budget_delta);
+    return error_set(
+        err, STATUS_CONFLICT, "budget_spent", "",
+        "refused, and nothing written: this release would bring the data's total from epsilon %.6g to %.6g; "
+        "the budget is %g. An earlier release can be used again without a charge",
+        spent.epsilon, after->spent.epsilon, after->budget_epsilon);
 }
 
-/* Before anything is drawn; leaves no file behind where there was none. */
-static enum status check_ledger(struct project_job *job, struct error *err)
-{
-    struct ledger ledger;
-    enum status   status = ledger_open(job->ledger_path, false, &ledger, err);
-    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
-        status = check_budget(job, &ledger, err);
-    ledger_close(&ledger);
-    return status;
-}
-
-static enum status charge(struct project_job *job, struct error *err)
-{
-    struct ledger ledger;
-    enum status   status = ledger_open(job->ledger_path, true, &ledger, err);
-    if (status == STATUS_OK)
-        status = check_budget(job, &ledger, err);
-    if (status == STATUS_OK)
-        status = ledger_append(&ledger, &job->entry, job->key, err);
-    ledger_close(&ledger);
-    return status;
-}
-
-/* Rows at the edge cannot be told apart: a release of them is paid for and says nothing. */
+/* Rows at the edge cannot be told apart: a release of them is paid for and says less. */
 static enum status check_clipping(const struct project_job *job, struct error *err)
 {
-    if (job->options->allow_clipping || 2 * job->clipped <= job->table.n)
+    static const double ACCEPTED = 0.001;
+    if (job->options->accept_clipping || (double)job->clipped <= ACCEPTED * (double)job->table.n)
         return STATUS_OK;
     return error_set(
         err, STATUS_INVALID, "clipped", "",
-        "refused, nothing written or charged: %zu of %zu rows lie outside the public radius and would be "
-        "moved to its edge. Look at --centre, --length-scales and --radius again (what anybody may know; too "
-        "large is better), or say --allow-clipping",
+        "refused, nothing written or charged: %zu of %zu rows lie outside the public region and would be moved to its "
+        "edge. Look at --region, --centre and --radius again (what anybody may know; too large costs nothing), or say "
+        "--accept-clipping. For you alone: a choice made after seeing this number is not covered by the guarantee",
         job->clipped, job->table.n);
 }
 
@@ -206,6 +181,29 @@ static enum status write_matrix(struct project_job *job, struct file_draft *draf
         release_io_write_values(draft->stream, job->values, rows, columns);
     TRY(file_finish(draft, err));
     return file_digest(draft->temporary, manifest->sha256, &manifest->bytes, err);
+}
+
+/* The place in the ledger that this release will have. */
+static enum status take_place(struct project_job *job, struct error *err)
+{
+    struct manifest_ledger *place = &job->manifest.ledger;
+    struct ledger          *ledger = &job->ledger;
+    TRY(project_write_declaration(job, err));
+    json_t *line = release_line(job);
+    if (line == NULL)
+        return error_no_memory(err);
+    json_object_set_new(line, "spent",
+                        json_pack("{s:f, s:f, s:f}", "epsilon", job->after.spent.epsilon, "delta",
+                                  job->after.spent.delta, "epsilon_any_change", job->after.spent.epsilon_any_change));
+    TRY(ledger_prepare(ledger, "release", line, job->key, err));
+    memcpy(place->id, ledger->id, sizeof place->id);
+    memcpy(place->lines, ledger->digests, sizeof place->lines);
+    digest_to_hex(ledger->next_chain.head, SHA256_BYTES, place->head);
+    place->seq = ledger->next_chain.seq;
+    place->tables = account_tables(ledger);
+    place->spent = job->after.spent;
+    place->budget = (struct manifest_cost){.epsilon = job->after.budget_epsilon, .delta = job->after.budget_delta};
+    return STATUS_OK;
 }
 
 static enum status write_manifest(struct project_job *job, struct file_draft *draft, struct error *err)
@@ -226,9 +224,9 @@ static enum status write_secret(struct project_job *job, struct file_draft *draf
     memcpy(secret->key, job->manifest.key, sizeof secret->key);
     secret->columns = job->table.names;
     secret->columns_len = job->table.d;
-    secret->centre = is_private ? job->centre : NULL;
-    secret->length_scales = job->length_scales;
-    secret->radius = is_private ? job->options->radius : 0;
+    secret->centre = is_private ? job->manifest.centre : NULL;
+    secret->length_scales = is_private || job->options->length_scales != NULL ? job->manifest.length_scales : NULL;
+    secret->radius = is_private ? job->manifest.radius : 0;
     secret->normals = job->normals;
     secret->dims = (size_t)job->manifest.columns;
     TRY(secret_write(secret, draft->stream, err));
@@ -241,15 +239,16 @@ static enum status write_files(struct project_job *job, struct file_draft drafts
     TRY(file_begin(&drafts[1], job->options->out, 0600, err));
     TRY(file_begin(&drafts[2], job->manifest_path, 0600, err));
     TRY(write_matrix(job, &drafts[1], err));
+    TRY(take_place(job, err));
     TRY(write_manifest(job, &drafts[2], err));
     TRY(write_secret(job, &drafts[0], err));
-    TRY(charge(job, err));
+    TRY(ledger_append(&job->ledger, err));
     for (size_t i = 0; i < 3; i++)
         TRY(file_publish(&drafts[i], err));
     return STATUS_OK;
 }
 
-static enum status run_job(struct project_job *job, struct file_draft drafts[3], struct error *err)
+static enum status read_inputs(struct project_job *job, struct error *err)
 {
     int64_t bytes = 0;
     TRY(check_paths(job, err));
@@ -258,17 +257,37 @@ static enum status run_job(struct project_job *job, struct file_draft drafts[3],
     TRY(file_digest(job->options->in, job->secret.data_sha256, &bytes, err));
     TRY(random_hex(job->secret.id, sizeof job->secret.id - 1, err));
     TRY(release_io_table(&job->csv, job->options->columns, &job->arena, &job->table, err));
-    TRY(project_plan(job, err));
-    TRY(release_io_tag(&job->table, job->key, &job->arena, job->manifest.dataset_tag, err));
+    TRY(table_marks_tags(&job->csv, job->key, job->manifest.dataset_tag, NULL, err));
     snprintf(job->manifest.tool, sizeof job->manifest.tool, "gnomon " GNOMON_VERSION);
     codec_time((int64_t)time(NULL) * 1000, job->manifest.created_at);
-    job->scale = job->manifest.differentially_private ? scale_text(job) : NULL;
-    if (job->manifest.differentially_private && job->scale == NULL)
-        return error_set(err, STATUS_INVALID, "csv_header", "", "the names of the columns are not UTF-8 text");
-    TRY(check_ledger(job, err));
+    return ledger_open(job->options->key, job->key, !job->options->dry_run, &job->ledger, err);
+}
+
+/* What is not known before the release is drawn, so that its line can be read. */
+static void fill_unknown(struct project_job *job)
+{
+    struct release_manifest *m = &job->manifest;
+    memset(m->sha256, '0', sizeof m->sha256 - 1);
+    m->bytes = 1;
+    m->rows = (int64_t)job->table.n;
+    m->columns = (int64_t)job->table.d;
+    m->dtype = m->differentially_private ? NPY_I4 : NPY_F8;
+}
+
+static enum status run_job(struct project_job *job, struct file_draft drafts[3], struct error *err)
+{
+    TRY(read_inputs(job, err));
+    TRY(project_declare(job, err));
+    TRY(project_plan(job, err));
+    fill_unknown(job);
+    TRY(check_budget(job, err));
     project_warn(job);
-    TRY(project_make(job, err));
+    if (job->manifest.differentially_private)
+        job->clipped = project_count_clipped(job);
+    if (job->options->dry_run)
+        return STATUS_OK;
     TRY(check_clipping(job, err));
+    TRY(project_make(job, err));
     return write_files(job, drafts, err);
 }
 
@@ -286,7 +305,8 @@ static enum status run(struct command_call *call, struct error *err)
         file_discard(&drafts[i]);
     project_wipe(&job);
     csv_table_free(&job.csv);
-    free(job.scale);
+    ledger_close(&job.ledger);
+    json_decref(job.declare);
     arena_fini(&job.arena);
     sign_key_free(job.key);
     err->path[0] = '\0'; /* of the plan: options are named in the text */

@@ -21,18 +21,55 @@ static bool is_gaussian(enum mechanism_kind kind)
 
 /* Planning. */
 
-static enum status read_scales(struct project_job *job, struct error *err)
+/* A list of the options into the manifest's array; NULL: nothing is read. */
+static enum status read_reals(struct project_job *job, const char *flag, const char *list, double *out,
+                              struct error *err)
 {
-    const struct project_options *options = job->options;
-    size_t                        d = job->table.d;
-    if (options->centre != NULL)
-        TRY(release_io_numbers("centre", options->centre, d, &job->arena, &job->centre, err));
-    if (options->length_scales == NULL)
+    double *values = NULL;
+    if (list == NULL)
         return STATUS_OK;
-    TRY(release_io_numbers("length-scales", options->length_scales, d, &job->arena, &job->length_scales, err));
-    for (size_t j = 0; j < d; j++)
-        if (!(job->length_scales[j] > 0))
+    if (job->table.d > MANIFEST_COLUMNS_MAX)
+        return usage(err, "at most 1024 columns can be released");
+    TRY(release_io_numbers(flag, list, job->table.d, &job->arena, &values, err));
+    memcpy(out, values, job->table.d * sizeof *out);
+    return STATUS_OK;
+}
+
+/* What is declared of each column.  The names are those of the table. */
+static void take_relation(struct project_job *job)
+{
+    struct release_manifest *m = &job->manifest;
+    for (size_t j = 0; j < job->table.d; j++) {
+        const struct relation_column *column = account_column(&job->before, job->table.names[j]);
+        m->protect[j] = column->move;
+        m->low[j] = column->low;
+        m->high[j] = column->high;
+    }
+}
+
+/* By default the scale follows the relation: length-scales like the protected moves, so that the noise hides each column
+ * as well as another, and a ball that holds the whole region, so that it clips nothing.  Of cells: the region's box. */
+static enum status choose_scale(struct project_job *job, struct error *err)
+{
+    static const double           ROOM = 1 + 0x1p-30; /* so that no rounding puts a corner outside */
+    const struct project_options *options = job->options;
+    struct release_manifest      *m = &job->manifest;
+    bool                          is_box = mechanism_is_partition(m->mechanism.kind);
+    double                        reach = 0;
+    for (size_t j = 0; j < job->table.d; j++) {
+        double width = m->high[j] - m->low[j];
+        m->centre[j] = m->low[j] + width / 2;
+        m->length_scales[j] = is_box ? width / 8 : fmin(m->protect[j], width);
+    }
+    TRY(read_reals(job, "centre", options->centre, m->centre, err));
+    TRY(read_reals(job, "length-scales", options->length_scales, m->length_scales, err));
+    for (size_t j = 0; j < job->table.d; j++) {
+        if (!(m->length_scales[j] > 0))
             return usage(err, "--length-scales takes positive numbers");
+        double far = fmax(fabs(m->high[j] - m->centre[j]), fabs(m->low[j] - m->centre[j])) / m->length_scales[j];
+        reach = is_box ? fmax(reach, far) : hypot(reach, far);
+    }
+    m->radius = options->radius > 0 ? options->radius : reach * ROOM;
     return STATUS_OK;
 }
 
@@ -48,20 +85,6 @@ static enum status read_dims(const struct project_job *job, size_t *dims, struct
         return usage(err, "--dims takes a number in 1..1024, or auto");
     *dims = (size_t)number;
     return STATUS_OK;
-}
-
-static enum status check_public(const struct project_job *job, struct error *err)
-{
-    const char *missing = job->centre == NULL          ? "centre"
-                          : job->length_scales == NULL ? "length-scales"
-                          : job->options->radius <= 0  ? "radius"
-                                                       : NULL;
-    if (missing == NULL)
-        return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "no_public_scale", "",
-                     "--%s is missing. Choose it from what anybody may know (limits of a device, of a form, of earlier "
-                     "publications), never from this data: numbers computed from the data would void the proof",
-                     missing);
 }
 
 /* What a row that cannot be measured is answered: the worst that there is, for a study that maximises. */
@@ -98,7 +121,6 @@ static enum status plan_outcomes(struct project_job *job, struct error *err)
     if (mechanism_is_partition(job->manifest.mechanism.kind) && options->y_sensitivity > 0)
         return usage(err, "--y-sensitivity is for a change of a row that is limited, and cells protect any");
     job->manifest.has_outcomes = true;
-    TRY(mechanism_plan_outcome(outcomes, err));
     return plan_default(job, err);
 }
 
@@ -117,7 +139,6 @@ static enum status plan_cells(struct project_job *job, struct error *err)
     }
     if (release_cells_count(job->manifest.sides, d) == 0)
         return error_set(err, STATUS_INVALID, "bad_grid", "", "a grid has at most %d cells", RELEASE_CELLS_MAX);
-    m->distance = 2 * MECHANISM_NORM; /* any change of a row */
     m->dims = d;
     return STATUS_OK;
 }
@@ -130,27 +151,27 @@ static enum status plan_guaranteed(struct project_job *job, size_t dims, struct 
     *m = (struct mechanism){.kind = mechanism_find(options->mechanism),
                             .epsilon = options->epsilon,
                             .delta = options->delta,
-                            .distance = options->distance,
                             .rows = n,
                             .columns = d,
                             .dims = dims,
                             .keeps_axes = strcmp(options->rotate, "no") == 0};
     job->manifest.differentially_private = true;
-    TRY(check_public(job, err));
+    take_relation(job);
+    TRY(choose_scale(job, err));
     if (is_gaussian(m->kind) && m->delta <= 0)
-        m->delta = fmin(1e-5, 0.1 / (double)n);
+        m->delta = job->before.budget_delta;
+    if (m->delta > job->before.budget_delta)
+        return error_set(err, STATUS_INVALID, "bad_delta", "", "--delta is above the budget's delta, %g",
+                         job->before.budget_delta);
     if (m->kind == MECHANISM_PROJECTED_GAUSSIAN && dims == 0)
         m->dims = d < AUTO_PROJECTED_DIMS ? d : AUTO_PROJECTED_DIMS;
     if (m->kind != MECHANISM_PROJECTED_GAUSSIAN && dims > d)
         m->dims = d;
     if (m->kind == MECHANISM_CELLS)
         TRY(plan_cells(job, err));
-    if (m->kind == MECHANISM_QUADTREE)
-        TRY(project_tree_plan(job, err));
-    TRY(mechanism_plan(m, err));
-    job->manifest.radius = options->radius;
-    job->manifest.distance_raw = m->distance * options->radius / MECHANISM_NORM;
-    return plan_outcomes(job, err);
+    job->manifest.tree.rows = n;
+    TRY(plan_outcomes(job, err));
+    return manifest_plan(&job->manifest, err);
 }
 
 static enum status plan_projection(struct project_job *job, size_t dims, struct error *err)
@@ -167,6 +188,7 @@ static enum status plan_projection(struct project_job *job, size_t dims, struct 
         return error_set(err, STATUS_INVALID, "too_few_rows", "", "%zu rows for %zu columns: more rows are needed",
                          job->table.n, job->table.d);
     job->manifest.projection = (struct projection){.epsilon = options->epsilon, .delta = options->delta, .dims = dims};
+    TRY(read_reals(job, "length-scales", options->length_scales, job->manifest.length_scales, err));
     if (!(options->delta > 0))
         return usage(err, "projection-only needs --delta for its threshold, for example 1e-3");
     return STATUS_OK;
@@ -175,7 +197,6 @@ static enum status plan_projection(struct project_job *job, size_t dims, struct 
 enum status project_plan(struct project_job *job, struct error *err)
 {
     size_t dims = 0;
-    TRY(read_scales(job, err));
     TRY(read_dims(job, &dims, err));
     if (strcmp(job->options->mechanism, MANIFEST_PROJECTION_ONLY) == 0)
         return plan_projection(job, dims, err);
@@ -186,11 +207,34 @@ enum status project_plan(struct project_job *job, struct error *err)
 
 /* Making. */
 
+static struct release_scale scale_of(const struct project_job *job)
+{
+    const struct release_manifest *m = &job->manifest;
+    return (struct release_scale){
+        .centre = m->centre, .length_scales = m->length_scales, .radius = m->radius, .low = m->low, .high = m->high};
+}
+
+size_t project_count_clipped(const struct project_job *job)
+{
+    const struct release_manifest *m = &job->manifest;
+    size_t                         d = job->table.d, clipped = 0;
+    bool                           is_box = mechanism_is_partition(m->mechanism.kind);
+    for (size_t i = 0; i < job->table.n; i++) {
+        double norm = 0;
+        bool   is_outside = false;
+        for (size_t j = 0; j < d; j++) {
+            double x = job->table.rows[i * d + j], far = fabs(x - m->centre[j]) / (m->length_scales[j] * m->radius);
+            is_outside = is_outside || x < m->low[j] || x > m->high[j];
+            norm = is_box ? fmax(norm, far) : hypot(norm, far);
+        }
+        clipped += is_outside || norm > 1;
+    }
+    return clipped;
+}
+
 static struct release release_of(const struct project_job *job)
 {
-    return (struct release){.mechanism = job->manifest.mechanism,
-                            .scale = {job->centre, job->length_scales, job->options->radius},
-                            .indices = job->indices};
+    return (struct release){.mechanism = job->manifest.mechanism, .scale = scale_of(job), .indices = job->indices};
 }
 
 static enum status make_noisy(struct project_job *job, struct sampler *sampler, struct error *err)
@@ -207,7 +251,6 @@ static enum status make_noisy(struct project_job *job, struct sampler *sampler, 
         job->secret.rows[i] = (uint32_t)order[i];
     sign_wipe(order, n * sizeof *order);
     job->secret.len = n;
-    job->clipped = release.clipped;
     job->manifest.rows = (int64_t)n;
     return STATUS_OK;
 }
@@ -220,8 +263,8 @@ static size_t nearest_row(const struct project_job *job, const int64_t *cell, co
     for (size_t i = 0; i < job->table.n; i++) {
         double square = 0;
         for (size_t j = 0; j < d && !is_used[i]; j++) {
-            double unit = MECHANISM_NORM / (job->length_scales[j] * job->options->radius);
-            double x = (job->table.rows[i * d + j] - job->centre[j]) * unit - (double)cell[j] * 0x1p-10;
+            double unit = MECHANISM_NORM / (job->manifest.length_scales[j] * job->manifest.radius);
+            double x = (job->table.rows[i * d + j] - job->manifest.centre[j]) * unit - (double)cell[j] * 0x1p-10;
             square += x * x;
         }
         if (!is_used[i] && square < best_square) {
@@ -286,8 +329,9 @@ static enum status make_cells(struct project_job *job, struct sampler *sampler, 
         grid.cell_of_row == NULL)
         return error_no_memory(err);
     for (size_t j = 0; j < d; j++) {
-        low[j] = job->centre[j] - job->options->radius * job->length_scales[j];
-        high[j] = job->centre[j] + job->options->radius * job->length_scales[j];
+        double reach = job->manifest.radius * job->manifest.length_scales[j];
+        low[j] = job->manifest.centre[j] - reach;
+        high[j] = job->manifest.centre[j] + reach;
     }
     struct release release = release_of(job);
     TRY(release_cells(&release, &grid, job->table.rows, sampler, err));
@@ -341,7 +385,8 @@ static enum status shuffle_rows(struct project_job *job, double **out, struct er
             return error_set(err, STATUS_INVALID, "constant_column", "",
                              "column \"%.100s\" has the same value in every row", job->table.names[j]);
     }
-    return projection_prepare(X, n, d, job->length_scales, &job->secret.scale, err);
+    return projection_prepare(X, n, d, job->options->length_scales != NULL ? job->manifest.length_scales : NULL,
+                              &job->secret.scale, err);
 }
 
 static enum status project(struct project_job *job, const double *X, size_t dims, struct error *err)

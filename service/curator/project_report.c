@@ -1,5 +1,6 @@
 /* See project.h.  For the analyst of a hospital: every number with what it means, and what stays unprotected. */
 #include "service/curator/project.h"
+#include "engine/math/rng.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,94 +49,144 @@ void project_warn(const struct project_job *job)
                     job->table.names[j]);
 }
 
-static void report_distance(const struct project_job *job)
+/* What two values of a row the odds are between. */
+static void report_relation(const struct project_job *job)
 {
-    const struct mechanism *m = &job->manifest.mechanism;
-    if (m->kind == MECHANISM_CELLS) {
-        printf("Protected: any change of one row, however large. Every cell's count carries noise; a cell is released "
-               "when\nits noisy count says that it is occupied.\n");
-        return;
+    const struct release_manifest *m = &job->manifest;
+    size_t                         limited = 0;
+    for (size_t j = 0; j < job->table.d; j++) {
+        if (isinf(m->protect[j]))
+            printf("  %-24.100s any two, in %.6g .. %.6g\n", job->table.names[j], m->low[j], m->high[j]);
+        else
+            printf("  %-24.100s %.6g apart, in %.6g .. %.6g\n", job->table.names[j], m->protect[j], m->low[j],
+                   m->high[j]);
+        limited += !isinf(m->protect[j]);
     }
-    if (m->kind == MECHANISM_QUADTREE) {
-        printf("Protected: any change of one row, however large. Counts of %zu levels of cells carry noise; a cell is "
-               "halved\nalong every column while its noisy count says that this is worth it, and has one candidate for "
-               "each row that the\ncount says it holds.\n",
-               job->manifest.tree.levels);
-        return;
-    }
+    if (limited > 1)
+        printf("  (several of these together: the root of the sum of the squared fractions is at most 1)\n");
+}
+
+static void report_guarantee(const struct project_job *job)
+{
+    const struct release_manifest *m = &job->manifest;
+    const struct mechanism        *plan = &m->mechanism;
     printf(
-        "Protected: a change of one row by at most Delta = %g, where the public radius is %d. In raw units, one column "
-        "alone\nmay move by:\n",
-        m->distance, MECHANISM_NORM);
-    for (size_t j = 0; j < job->table.d; j++)
-        printf("  %-24.100s %.6g\n", job->table.names[j], job->manifest.distance_raw * job->length_scales[j]);
-    printf("(several columns together: the root of the sum of the squared fractions of these is at most 1)\n");
-    if (m->kind == MECHANISM_DISCRETE_LAPLACE || m->kind == MECHANISM_ISOTROPIC_LAPLACE)
-        printf("A change that is k times as large is protected with k times the epsilon: replacing a row by any other\n"
-               "inside the radius has epsilon %g. If that is what has to be hidden, set --distance %d.\n",
-               mechanism_pure_epsilon_at(m->epsilon, m->distance, 2 * MECHANISM_NORM), 2 * MECHANISM_NORM);
-    else
-        printf("A larger change is protected less; if any replacement of a row has to be hidden, set --distance %d.\n",
-               2 * MECHANISM_NORM);
+        "Seeing this release changes anybody's odds between two values of one row by a factor of at most e^epsilon =\n"
+        "%.4g (epsilon %g%s), when the two values are at most so far apart:\n",
+        exp(plan->epsilon), plan->epsilon, plan->delta > 0 ? "" : ", delta 0");
+    report_relation(job);
+    if (plan->delta > 0)
+        printf("but for an event of probability at most delta = %g.\n", plan->delta);
+    printf("Between any two values of one row the factor is at most e^%.6g (epsilon for any change: %.6g).\n",
+           m->epsilon_any_change, m->epsilon_any_change);
+    printf("Mechanism: %s.\n", manifest_mechanism(m));
+}
+
+/* A released column is noise of this size in the units of each raw one: the scale is linear. */
+static void report_noise(const struct project_job *job)
+{
+    const struct release_manifest *m = &job->manifest;
+    double                         sd = sqrt(m->mechanism.variance);
+    if (m->mechanism.kind == MECHANISM_QUADTREE) {
+        printf("Counts of %zu levels of cells carry noise; a cell is halved along every column while its noisy count "
+               "says\n"
+               "that this is worth it, and has one candidate for each row that the count says it holds.\n",
+               m->tree.levels);
+        return;
+    }
+    printf(m->mechanism.kind == MECHANISM_CELLS ? "Places within a cell are lost; standard deviation, in raw units:\n"
+                                                : "Noise, standard deviation in raw units:\n");
+    for (size_t j = 0; j < job->table.d; j++) {
+        double unit = m->length_scales[j] * m->radius / MECHANISM_NORM;
+        printf("  %-24.100s %.4g, %.3g of its length-scale\n", job->table.names[j], sd * unit,
+               sd * m->radius / MECHANISM_NORM);
+    }
+}
+
+/* The share of the public region that the ball moves to its edge, by points drawn in the region: geometry alone. */
+static double clipped_share(const struct project_job *job)
+{
+    enum { POINTS = 10000 };
+    const struct release_manifest *m = &job->manifest;
+    struct rng                     rng = rng_at(1, 0, RNG_REGION);
+    size_t                         outside = 0;
+    for (size_t i = 0; i < POINTS; i++) {
+        double square = 0;
+        for (size_t j = 0; j < job->table.d; j++) {
+            double x = m->low[j] + rng_uniform(&rng) * (m->high[j] - m->low[j]);
+            double far = (x - m->centre[j]) / (m->length_scales[j] * m->radius);
+            square += far * far;
+        }
+        outside += square > 1;
+    }
+    return mechanism_is_partition(m->mechanism.kind) ? 0 : (double)outside / POINTS;
 }
 
 static void report_outcomes(const struct project_job *job)
 {
     const struct mechanism_outcome *y = &job->manifest.outcomes;
+    const struct manifest_cost     *total = &job->manifest.total;
     bool                            is_partition = mechanism_is_partition(job->manifest.mechanism.kind);
     if (!job->manifest.has_outcomes) {
         printf("Outcomes: sent as they are measured, without noise. What an outcome says about its row is not "
-               "protected%s.\n",
+               "protected%s,\nand no total of rows and outcomes can be given.\n",
                is_partition ? ": the guarantee is of the cells and counts alone" : "");
         return;
     }
     printf("Outcomes (\"%s\"): cut to %g .. %g and answered once for each %s with noise of standard deviation %.4g\n"
            "(epsilon %g for a change of an outcome by at most %g). What cannot be measured is answered as %g, with the "
-           "same "
-           "noise.\n",
+           "same noise.\n",
            job->manifest.outcome_name, y->low, y->high, is_partition ? "candidate" : "row", sqrt(y->variance),
            y->epsilon, y->sensitivity, job->manifest.outcome_default);
     if (is_partition)
         printf("A row that moves to another cell changes answers of both: outcomes are charged twice.\n");
+    printf(
+        "Total of this release, rows and outcomes: epsilon %.6g, delta %g; for any change of one row epsilon %.6g.\n",
+        total->epsilon, total->delta, total->epsilon_any_change);
+}
+
+static void report_ledger(const struct project_job *job)
+{
+    const struct account *after = &job->after;
+    printf("Total for this data by the ledger %s epsilon %.6g, delta %g, for any change of one row epsilon %.6g; the\n"
+           "budget is epsilon %g, delta %g.%s\n",
+           job->options->dry_run ? "would be" : "is", after->spent.epsilon, after->spent.delta,
+           after->spent.epsilon_any_change, after->budget_epsilon, after->budget_delta,
+           job->manifest.has_outcomes ? "" : " Outcomes without noise are not in it.");
+    if (after->tables > 1)
+        printf("%zu versions of this table are known; what was released of them counts together.\n", after->tables);
+}
+
+/* What the release is worth, from public numbers alone. */
+static void report_utility(const struct project_job *job)
+{
+    const struct release_manifest *m = &job->manifest;
+    double d = (double)job->table.d, noise = sqrt(m->mechanism.variance) * m->radius / MECHANISM_NORM;
+    if (m->mechanism.kind == MECHANISM_QUADTREE)
+        return;
+    printf("Of what two rows have in common when they are near each other, by a smooth function with these\n"
+           "length-scales, the noise leaves %.1f %%.\n",
+           100 * pow(1 / (1 + 2 * noise * noise), d / 2));
 }
 
 static void report_guaranteed(const struct project_job *job)
 {
-    const struct release_manifest *m = &job->manifest;
-    printf("Guarantee: ");
-    if (m->mechanism.delta > 0)
-        printf("(epsilon %g, delta %g)-differential privacy", m->mechanism.epsilon, m->mechanism.delta);
-    else
-        printf("epsilon-differential privacy with epsilon %g, delta 0", m->mechanism.epsilon);
-    printf(
-        ", by the %s mechanism.\n"
-        "Whatever anybody believes about one row: seeing the release changes the odds between two of its values, no\n"
-        "farther apart than is said below, by a factor of at most e^epsilon = %.4g",
-        manifest_mechanism(m), exp(m->mechanism.epsilon));
-    if (m->mechanism.delta > 0)
-        printf(", but for an event of probability %g", m->mechanism.delta);
-    printf(".\n");
-    report_distance(job);
-    if (m->mechanism.kind != MECHANISM_QUADTREE)
-        printf("Noise: standard deviation %.4g for each released column, in units where the radius is %d.\n",
-               sqrt(m->mechanism.variance), MECHANISM_NORM);
+    double share = clipped_share(job);
+    report_guarantee(job);
+    report_noise(job);
+    if (share > 0)
+        printf("The ball of radius %.6g length-scales moves about %.1f %% of the public region to its edge.\n",
+               job->manifest.radius, 100 * share);
+    report_utility(job);
     report_outcomes(job);
-    printf(
-        "Total of this release: epsilon %g, delta %g. Total for this data by the ledger: epsilon %.6g, delta %g, of a "
-        "budget\nof %g and %g.\n",
-        m->total.epsilon, m->total.delta, job->total.epsilon, job->total.delta, job->options->budget_epsilon,
-        job->options->budget_delta);
-    if (job->total.unguaranteed > 0)
-        printf("The ledger has %zu releases WITHOUT a guarantee: for whoever has seen one of them, no total holds.\n",
-               job->total.unguaranteed);
-    if (mechanism_is_partition(m->mechanism.kind))
+    report_ledger(job);
+    if (mechanism_is_partition(job->manifest.mechanism.kind) && !job->options->dry_run)
         printf("For you alone: for %zu of %zu candidates their own cell has no row, and %s answers.\n", job->blanks,
-               job->secret.len, m->has_outcomes ? "the public default" : "a near one");
-    else
-        printf(
-            "For you alone, not to be passed on: %zu of %zu rows lie outside the public radius and were moved to its "
-            "edge.\n",
-            job->clipped, job->table.n);
+               job->secret.len, job->manifest.has_outcomes ? "the public default" : "a near one");
+    printf(
+        "For you alone, not to be passed on: %zu of %zu rows lie outside the public region and are moved to its edge.\n"
+        "A choice made after seeing this number is not covered by the guarantee.\n",
+        job->clipped, job->table.n);
 }
 
 static void report_projection(const struct project_job *job)
@@ -159,16 +210,21 @@ static void report_projection(const struct project_job *job)
 
 void project_report(const struct project_job *job)
 {
-    printf("%zu rows, %zu columns -> %lld rows, %lld columns, %lld bytes in %s\n", job->table.n, job->table.d,
-           (long long)job->manifest.rows, (long long)job->manifest.columns, (long long)job->manifest.bytes,
-           job->options->out);
+    if (job->options->dry_run)
+        printf("Nothing is drawn, written or charged.\n");
+    else
+        printf("%zu rows, %zu columns -> %lld rows, %lld columns, %lld bytes in %s\n", job->table.n, job->table.d,
+               (long long)job->manifest.rows, (long long)job->manifest.columns, (long long)job->manifest.bytes,
+               job->options->out);
     if (job->manifest.differentially_private)
         report_guaranteed(job);
-    else
+    else if (!job->options->dry_run)
         report_projection(job);
-    printf("What is released is released for ever; another release of the same data is another charge, and must be by "
-           "the\n"
-           "same public numbers. This one serves any number of studies: keep its files. Keep\n"
+    if (job->options->dry_run)
+        return;
+    printf("What is released is released for ever; another release of the same data is another charge. This one serves "
+           "any\n"
+           "number of studies without one: keep its files. Keep\n"
            "%s to yourself: it is the only way back from a candidate to its row.\n"
            "Public key for the study (curator_key): %s\n",
            job->secret_path, job->manifest.key);

@@ -2,19 +2,6 @@
  * which row answers for it.  Cards stay in the order of the tree: who answers is random within a leaf. */
 #include "service/curator/project.h"
 
-#include <math.h>
-
-enum status project_tree_plan(struct project_job *job, struct error *err)
-{
-    struct mechanism *m = &job->manifest.mechanism;
-    struct quadtree  *tree = &job->manifest.tree;
-    *tree = (struct quadtree){
-        .rows = job->table.n, .columns = job->table.d, .epsilon = m->epsilon, .radius = job->options->radius};
-    m->distance = 2 * MECHANISM_NORM; /* any change of a row */
-    m->dims = job->table.d;
-    return quadtree_plan(tree, err);
-}
-
 static enum status deal_all(struct project_job *job, const struct quadtree_leaves *leaves, struct sampler *sampler,
                             struct error *err)
 {
@@ -73,10 +60,12 @@ enum status project_tree_make(struct project_job *job, struct sampler *sampler, 
 {
     struct release_manifest *m = &job->manifest;
     struct quadtree_leaves   leaves;
-    struct quadtree_data     data = {.rows = job->table.rows};
-    data.scale.centre = job->centre;
-    data.scale.length_scales = job->length_scales;
-    data.scale.radius = job->options->radius;
+    struct quadtree_data     data = {.scale = {.centre = m->centre,
+                                               .length_scales = m->length_scales,
+                                               .radius = m->radius,
+                                               .low = m->low,
+                                               .high = m->high},
+                                     .rows = job->table.rows};
     TRY(quadtree_grow(&m->tree, &data, sampler, &job->arena, &leaves, err));
     TRY(deal_all(job, &leaves, sampler, err));
     for (size_t k = 0; k < job->secret.len; k++)

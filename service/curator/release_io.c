@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MAX = 1024, NUMBER_CHARS = 32, MATRIX_MAX_BYTES = 1 << 30 };
+enum { COLUMNS_MAX = 1024, MATRIX_MAX_BYTES = 1 << 30 };
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "matrices are written and read as they are in memory");
 
 static enum status usage(struct error *err, const char *text)
@@ -92,41 +92,6 @@ enum status release_io_numbers(const char *flag, const char *list, size_t len, s
             return error_set(err, STATUS_INVALID, "usage", "", "--%s: not a number: %.40s", flag, parts[j]);
     }
     return STATUS_OK;
-}
-
-/* Columns in the order of their names: by insertion, there are few. */
-static void order_by_name(const struct release_table *table, size_t *order)
-{
-    for (size_t j = 0; j < table->d; j++) {
-        size_t at = j;
-        for (; at > 0 && strcmp(table->names[order[at - 1]], table->names[j]) > 0; at--)
-            order[at] = order[at - 1];
-        order[at] = j;
-    }
-}
-
-enum status release_io_tag(const struct release_table *table, const struct sign_key *key, struct arena *arena,
-                           char out[65], struct error *err)
-{
-    struct arena_mark   mark = arena_mark(arena);
-    size_t              room = table->d * NUMBER_CHARS;
-    size_t             *order = ARENA_NEW(arena, size_t, table->d);
-    struct sign_digest *digests = ARENA_NEW(arena, struct sign_digest, table->n);
-    char               *text = ARENA_NEW(arena, char, room);
-    if (order == NULL || digests == NULL || text == NULL)
-        return error_no_memory(err);
-    order_by_name(table, order);
-    for (size_t i = 0; i < table->n; i++) {
-        size_t length = 0;
-        for (size_t j = 0; j < table->d; j++)
-            length += (size_t)snprintf(text + length, room - length, "%.17g,", table->rows[i * table->d + order[j]]);
-        sha256(text, length, digests[i].bytes);
-    }
-    enum status status = sign_data_tag(key, digests, table->n, out, err);
-    sign_wipe(text, room);
-    sign_wipe(digests, table->n * sizeof *digests);
-    arena_release(arena, mark);
-    return status;
 }
 
 static void write_header(FILE *stream, size_t rows, size_t columns, enum npy_type type)

@@ -31,10 +31,6 @@ void release_io_wipe(struct release_table *table, struct csv_table *csv);
 MUST_CHECK enum status release_io_numbers(const char *flag, const char *list, size_t len, struct arena *arena,
                                           double **out, struct error *err);
 
-/* The keyed tag of the data set: of its rows' values, columns in the order of their names, rows in any order. */
-MUST_CHECK enum status release_io_tag(const struct release_table *table, const struct sign_key *key,
-                                      struct arena *arena, char out[65], struct error *err);
-
 /* indices [rows][columns] as <i4 or <i8, values as <f8.  The stream keeps its errors for file_finish. */
 void release_io_write_indices(FILE *stream, const int64_t *indices, size_t rows, size_t columns, enum npy_type type);
 void release_io_write_values(FILE *stream, const double *values, size_t rows, size_t columns);

@@ -218,7 +218,8 @@ def log_prices():
     return [math.log(float(row["median_house_value"])) for row in read_csv(HOUSING)]
 
 
-PUBLIC = ("--centre=-119.5,37.5,4", "--length-scales", "1,1,2", "--radius", "8")
+PUBLIC = ("--protect", "longitude=0.32,latitude=0.32,median_income=0.64", "--region",
+          "longitude=-125:-114,latitude=32:42.5,median_income=0:16")
 
 
 def project_command(folder, *more, name="z", data=HOUSING, scale=PUBLIC):
@@ -227,7 +228,7 @@ def project_command(folder, *more, name="z", data=HOUSING, scale=PUBLIC):
     if not os.path.exists(key):
         gnomon("key", "--out", key)
     return gnomon("project", "--in", data, "--columns", "longitude,latitude,median_income", "--key", key, *scale,
-                  "--ledger", os.path.join(folder, name + ".ledger"), "--out", os.path.join(folder, name + ".npy"), *more)
+                  "--out", os.path.join(folder, name + ".npy"), *more)
 
 
 def project(folder, *more, name="z"):

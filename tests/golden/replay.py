@@ -420,21 +420,33 @@ def projection(columns):
     epsilon, delta, sigma = 2.718, 1e-4, 640.5
     omega = 16 * math.sqrt(columns * math.log(2 / delta)) * math.log(16 * columns / delta) / epsilon
     return {"mechanism": "projection-only", "differentially_private": False, "dtype": "<f8", "outcomes": None, "total": None,
-            "parameters": {"threshold_epsilon": epsilon, "threshold_delta": delta, "omega": omega, "sigma_min": sigma,
+            "ledger": place(None), "parameters": {"threshold_epsilon": epsilon, "threshold_delta": delta, "omega": omega, "sigma_min": sigma,
                            "lifted": sigma < omega, "data_columns": columns, "dims_advised": columns}}
 
 
 def laplace(columns, epsilon=20.0, distance=8.0, radius=3.5):
-    """A release with discrete Laplace noise on the lattice."""
-    gamma = 2.0 ** (math.floor(math.log2(distance)) - 10)
-    sensitivity = math.sqrt(columns) * (distance + 2 * 25 * (columns + 16) * 2 ** -52) / gamma + columns
+    """A release with discrete Laplace noise on the lattice.  Each column lies within as far as a row may move in it."""
+    gamma, move = 2.0 ** (math.floor(math.log2(distance)) - 10), distance * radius / 25
+    slack = 2 * math.sqrt(columns) * 25 * (columns + 16) * 2 ** -52
+    sensitivity = (math.sqrt(columns) * distance + slack) / gamma + columns
     rate = math.floor(epsilon / sensitivity * 2 ** 32 * (1 - 2 ** -50))
     half = math.sinh(rate * 2 ** -33)
-    return {"mechanism": "discrete-laplace", "differentially_private": True, "dtype": "<i4", "outcomes": None,
-            "total": {"epsilon": epsilon, "delta": 0.0},
-            "parameters": {"epsilon": epsilon, "delta": 0.0, "distance": distance, "distance_raw": distance * radius / 25,
-                           "radius": radius, "data_columns": columns, "gamma": gamma, "sensitivity": sensitivity, "rate": rate,
-                           "variance": gamma ** 2 / (2 * half * half), "dims": columns}}
+    spent = {"epsilon": epsilon, "delta": 0.0,
+             "epsilon_any_change": rate / 2 ** 32 * ((columns * 2 * distance + slack) / gamma + columns)}
+    return {"mechanism": "discrete-laplace", "differentially_private": True, "dtype": "<i4", "outcomes": None, "total": None,
+            "ledger": place(spent), "parameters": {
+                **spent, "distance": distance, "distance_l1": math.sqrt(columns) * distance, "radius": radius,
+                "data_columns": columns, "centre": [0.0] * columns, "length_scales": [1.0] * columns, "low": [-move] * columns,
+                "high": [move] * columns, "protect": [move] * columns, "gamma": gamma, "sensitivity": sensitivity,
+                "rate": rate, "variance": gamma ** 2 / (2 * half * half), "dims": columns}}
+
+
+def place(spent):
+    """In a ledger of one line."""
+    line = hashlib.sha256(b"line").digest()
+    head = hashlib.sha256(b"gnomon/ledger/v2" + bytes(8) + bytes(32) + line).hexdigest()
+    return {"id": "0123456789abcdef", "seq": 1, "head": head, "lines": [line.hex()], "tables": 1, "spent": spent,
+            "budget": spent and {"epsilon": 40.0, "delta": 1e-6}}
 
 
 def earlier(seed, shift, rows=18):

@@ -232,7 +232,7 @@ export class Curator {
         const file = npy(centred(normals(rows, columns, seed)), { descr });
         return { file, manifest: this.sign({ ...manifestOf(file, rows, columns, descr), mechanism: 'projection-only',
             differentially_private: false, dataset_tag: this.tag([rows, columns, seed]), parameters: threshold(columns),
-            outcomes: null, total: null, ...members }) };
+            outcomes: null, total: null, ledger: ledgerOf(null), ...members }) };
     }
 
     // A release of random rows with discrete Laplace noise on the lattice.
@@ -241,8 +241,26 @@ export class Curator {
         const file = npy(noisy(rows, columns, parameters, seed), { descr });
         return { file, manifest: this.sign({ ...manifestOf(file, rows, columns, descr), mechanism: 'discrete-laplace',
             differentially_private: true, dataset_tag: this.tag([rows, columns, seed]), parameters, outcomes,
-            total: { epsilon: epsilon + (outcomes?.epsilon ?? 0), delta: 0 }, ...members }) };
+            ...totals(parameters, outcomes), ...members }) };
     }
+}
+
+// A ledger of its own, with two lines: whose place it is makes no difference to the service until it is seen again.
+let ledgers = 0;
+export const headOf = (lines) => lines.reduce((head, line, i) => {
+    const number = Buffer.alloc(8);
+    number.writeBigInt64BE(BigInt(i));
+    return createHash('sha256').update('gnomon/ledger/v2').update(number).update(head).update(Buffer.from(line, 'hex')).digest();
+}, Buffer.alloc(32)).toString('hex');
+export function ledgerOf(spent, lines = [sha256(`declared ${++ledgers}`), sha256(`released ${ledgers}`)], id = sha256(`${lines[0]}`).slice(0, 16)) {
+    return { id, seq: lines.length, head: headOf(lines), lines, tables: 1, spent, budget: spent && { epsilon: 40, delta: 1e-7 } };
+}
+
+// What follows for the whole release: its total, when the answers are in it, and the least that its ledger can have spent.
+export function totals({ epsilon, epsilon_any_change: any }, outcomes) {
+    const answers = outcomes?.epsilon ?? 0;
+    const total = { epsilon: epsilon + answers, delta: 0, epsilon_any_change: any + answers };
+    return { total: outcomes && total, ledger: ledgerOf(total) };
 }
 
 export function manifestOf(file, rows, columns, dtype = '<f8') {
@@ -251,7 +269,7 @@ export function manifestOf(file, rows, columns, dtype = '<f8') {
 }
 
 // The text that is signed: compact, keys sorted, reals as printf's %.17g with a point or an exponent.
-const realNames = new Set(['epsilon', 'delta', 'distance', 'distance_raw', 'radius', 'gamma', 'sensitivity', 'variance', 'low',
+const realNames = new Set(['epsilon', 'delta', 'epsilon_any_change', 'distance', 'distance_l1', 'centre', 'length_scales', 'protect', 'radius', 'gamma', 'sensitivity', 'variance', 'low',
     'high', 'default', 'threshold_epsilon', 'threshold_delta', 'omega', 'sigma_min']);
 
 export function real(value) {
@@ -265,7 +283,7 @@ export function real(value) {
 }
 
 export function canonical(value, name = '') {
-    if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`;
+    if (Array.isArray(value)) return `[${value.map((item) => canonical(item, name)).join(',')}]`;
     if (value !== null && typeof value === 'object')
         return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key], key)}`).join(',')}}`;
     return realNames.has(name) && typeof value === 'number' ? real(value) : JSON.stringify(value);
@@ -278,14 +296,27 @@ export function threshold(dims, { epsilon = 2.718, delta = 1e-4, sigma = 640.5 }
         data_columns: dims, dims_advised: dims };
 }
 
-// What pure epsilon-DP per coordinate needs: the rate of the noise for the l1 distance of neighbours on the lattice.
+const rateOf = (epsilon, steps) => Math.floor(epsilon / steps * 2 ** 32 * (1 - 2 ** -50));
+const varianceOf = (rate, gamma) => gamma ** 2 / (2 * Math.sinh(rate * 2 ** -33) ** 2);
+
+// What pure epsilon-DP per coordinate needs: the rate of the noise for the l1 distance of neighbours on the lattice.  Every
+// column is within -1 and 1, which the ball holds, and may move by what is `distance` in scaled space.
 export function laplace(epsilon, columns, { distance = 1, radius = 3.5 } = {}) {
-    const gamma = 2 ** (Math.floor(Math.log2(distance)) - 10);
-    const sensitivity = Math.sqrt(columns) * (distance + 2 * 25 * (columns + 16) * 2 ** -52) / gamma + columns;
-    const rate = Math.floor(epsilon / sensitivity * 2 ** 32 * (1 - 2 ** -50));
-    const half = Math.sinh(rate * 2 ** -33);
-    return { epsilon, delta: 0, distance, distance_raw: distance * radius / 25, radius, data_columns: columns, gamma, sensitivity,
-        rate, variance: gamma ** 2 / (2 * half * half), dims: columns };
+    const gamma = 2 ** (Math.floor(Math.log2(distance)) - 10), unit = 25 / radius, all = (value) => Array(columns).fill(value);
+    const move = distance * radius / 25, steps = (l1) => (l1 + 2 * Math.sqrt(columns) * 25 * (columns + 16) * 2 ** -52) / gamma + columns;
+    const clip = columns > radius ** 2 ? (1 + Math.sqrt(columns)) / 2 : 1; // of corners that the ball does not hold
+    const l1 = Math.min(Math.sqrt(columns) * unit * move, clip * Math.sqrt(columns * (unit * move) ** 2));
+    const sensitivity = steps(l1), rate = rateOf(epsilon, sensitivity);
+    const farthest = Math.min(Math.sqrt(columns) * Math.min(50, Math.sqrt(columns) * unit * 2), clip * columns * unit * 2);
+    return { epsilon, delta: 0, epsilon_any_change: rate / 2 ** 32 * steps(farthest), distance: unit * move, distance_l1: l1, radius,
+        data_columns: columns, centre: all(0), length_scales: all(1), low: all(-1), high: all(1), protect: all(move), gamma, sensitivity,
+        rate, variance: varianceOf(rate, gamma), dims: columns };
+}
+
+// Noise of outcomes, of which any may change to any.
+export function answered(low, high, epsilon) {
+    const gamma = 2 ** (Math.floor(Math.log2(high - low)) - 10), rate = rateOf(epsilon, (high - low) / gamma + 1 + 2 ** -20);
+    return { name: 'y', default: low, low, high, epsilon, sensitivity: high - low, gamma, rate, variance: varianceOf(rate, gamma) };
 }
 
 function normals(rows, columns, seed) {

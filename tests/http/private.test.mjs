@@ -2,7 +2,7 @@
 // refused with its code, and nothing of it is kept or told.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { begin, centred, Curator, laplace, npy, numbers, privateCandidates, sha256, tokenFor } from './harness.mjs';
+import { answered, begin, centred, Curator, headOf, laplace, ledgerOf, npy, numbers, privateCandidates, sha256, tokenFor } from './harness.mjs';
 
 const { server, api } = await begin(after);
 const type = 'application/x-npy';
@@ -83,17 +83,18 @@ test('the model is told the noise of the manifest, unless the modeller says anot
 
 test('an edited manifest is refused, with or without its signature renewed', async () => {
     const study = await waiting();
-    const { manifest } = fresh({ outcomes: { name: 'y', default: -1, low: -1, high: 3, epsilon: 0.5, sensitivity: 4, gamma: 2 ** -8, variance: 0 } });
-    const half = Math.sinh(Math.floor(0.5 / (4 * 2 ** 8 + 1 + 2 ** -20) * 2 ** 32 * (1 - 2 ** -50)) * 2 ** -33);
-    const outcomes = { ...manifest.outcomes, variance: 2 ** -16 / (2 * half * half) };
-    const good = curator.sign({ ...manifest, outcomes });
+    const outcomes = answered(-1, 3, 0.5), { manifest: good } = fresh({ outcomes });
     const edits = [{ parameters: { ...good.parameters, epsilon: 1.24 } }, { parameters: { ...good.parameters, rate: good.parameters.rate + 9 } },
         { parameters: { ...good.parameters, gamma: good.parameters.gamma / 2 } }, { parameters: { ...good.parameters, variance: good.parameters.variance * 0.99 } },
-        { parameters: { ...good.parameters, sensitivity: good.parameters.sensitivity - 1 } }, { parameters: { ...good.parameters, distance_raw: 0.5 } },
+        { parameters: { ...good.parameters, sensitivity: good.parameters.sensitivity - 1 } }, { parameters: { ...good.parameters, distance_l1: 0.5 } },
+        { parameters: { ...good.parameters, protect: [0.14, 0.14, null] } }, { parameters: { ...good.parameters, low: [-1, -1.5, -1] } },
+        { parameters: { ...good.parameters, epsilon_any_change: 1.25 } }, { total: { ...good.total, epsilon_any_change: 1.75 } },
+        { ledger: { ...good.ledger, head: good.sha256 } }, { ledger: { ...good.ledger, spent: { ...good.total, epsilon: 1.2 } } },
+        { ledger: { ...good.ledger, budget: { epsilon: 40, delta: 0.001 } } },
         { parameters: { ...good.parameters, dims: 2 } }, { parameters: { ...good.parameters, distance: 0.9 } }, { parameters: { ...good.parameters, delta: 1e-6 } },
-        { parameters: laplace(1.25, 4) }, { total: { epsilon: 1.25, delta: 0 } }, { total: { epsilon: 1.75, delta: 1e-9 } },
+        { parameters: laplace(1.25, 4) }, { total: { ...good.total, epsilon: 1.25 } }, { total: { ...good.total, delta: 1e-9 } },
         { outcomes: { ...outcomes, variance: outcomes.variance / 2 } }, { outcomes: { ...outcomes, epsilon: 0.25 } },
-        { outcomes: { ...outcomes, high: 2 } }, { outcomes: { ...outcomes, default: 3.1 } }, { bytes: 9 }, { dtype: '<i8' }];
+        { outcomes: { ...outcomes, high: 2 } }, { outcomes: { ...outcomes, rate: outcomes.rate + 2 } }, { outcomes: { ...outcomes, default: 3.1 } }, { bytes: 9 }, { dtype: '<i8' }];
     for (const edit of edits) {
         await api.refused(study.id, [422, 'bad_signature'], 'POST', at(study), { json: { ...good, ...edit } });
         const problem = await api.refused(study.id, [422, 'not_a_release'], 'POST', at(study), { json: curator.sign({ ...good, ...edit }) });
@@ -118,7 +119,8 @@ test('an edited manifest is refused, with or without its signature renewed', asy
     assert.equal((await api.get(at(study))).manifest, null);
     await api.post(at(study), good, 201);
     const privacy = await privacyOf(study);
-    assert.deepEqual(privacy.total, { epsilon: 1.75, delta: 0 });
+    assert.deepEqual(privacy.total, good.total);
+    assert.equal(privacy.total.epsilon, 1.75);
     assert.deepEqual([privacy.outcomes.name, privacy.outcomes.default, privacy.outcomes.high, privacy.outcomes.epsilon], ['y', -1, 3, 0.5]);
 });
 
@@ -142,21 +144,43 @@ test('one study, one matrix', async () => {
     await api.refused(study.id, [409, 'manifest_conflict'], 'POST', at(study), { json: curator.sign({ ...release.manifest, created_at: '2026-03-02' }) });
 });
 
-test('a data set is released once under a key, to any number of studies', async () => {
+test('the same release serves any number of studies; another one of the same data is for the ledger to charge', async () => {
     const first = fresh(), again = curator.release(N, D, { seed: releases, epsilon: 0.75 });
     assert.equal(first.manifest.dataset_tag, again.manifest.dataset_tag);
-    const waits = await waiting(), second = await waiting();
-    await api.post(at(waits), again.manifest, 201); // nothing is released yet
     const study = await privateCandidates(api, curator, first);
-    await api.refused(second.id, [409, 'dataset_released'], 'POST', at(second), { json: again.manifest });
-    await privateCandidates(api, curator, first); // the same matrix is no second release, while the first study is there
-    await api.refused(waits.id, [409, 'dataset_released'], 'PUT', at(waits), { body: again.file, type });
-    const theirs = other.sign(first.manifest); // the tag of another key says nothing
-    await privateCandidates(api, other, { file: first.file, manifest: theirs });
+    await privateCandidates(api, curator, first); // while the first study is there
+    await privateCandidates(api, curator, again);
     await api.expect(204, 'DELETE', `/v1/studies/${study.id}`);
-    await api.refused(second.id, [409, 'dataset_released'], 'POST', at(second), { json: again.manifest });
-    await api.post(at(second), first.manifest, 201); // nor when it is gone
-    await put(second, 200, first.file);
+    await privateCandidates(api, curator, first); // and when it is gone
+});
+
+test('a ledger that was taken back, or goes on twice, is refused', async () => {
+    const own = new Curator(), lines = Array.from({ length: 7 }, (_, i) => sha256(`line ${i}`)), other = sha256('another line');
+    const release = (seed, places, change = {}) => {
+        const { file, manifest } = own.release(N, D, { seed });
+        return { file, manifest: own.sign({ ...manifest, ledger: ledgerOf(manifest.ledger.spent, places, '0123456789abcdef'), ...change }) };
+    };
+    const third = release(1, lines.slice(0, 3)), fifth = release(2, lines.slice(0, 5));
+    const refused = async ({ manifest }) => {
+        const study = await api.study({ space: own.space(N, D), algorithm: { name: 'po-gp-ucb' } });
+        const problem = await api.refused(study.id, [409, 'ledger_fork'], 'POST', at(study), { json: manifest });
+        assert.equal(problem.errors[0].pointer, '/ledger/head');
+    };
+    await privateCandidates(api, own, fifth);
+    await privateCandidates(api, own, third); // released before, uploaded later: its place is that of the ledger
+    await privateCandidates(api, own, fifth);
+    await refused(release(3, lines.slice(0, 5))); // another matrix in the same place
+    await refused(release(4, [...lines.slice(0, 3), other])); // an earlier copy that went on: a shorter, an equal and a longer one
+    await refused(release(5, [...lines.slice(0, 4), other]));
+    await refused(release(6, [...lines.slice(0, 3), other, ...lines.slice(4)]));
+    await refused(release(7, [other, ...lines.slice(1)]));
+    assert.equal((await privacyOf(await privateCandidates(api, own, release(8, lines)))).ledger.known_ledgers, 1);
+    assert.equal(headOf(lines), release(8, lines).manifest.ledger.head);
+    await privateCandidates(api, own, own.release(N, D, { seed: 9 })); // a ledger that nobody knew: said
+    const said = await privacyOf(await privateCandidates(api, own, fifth));
+    assert.equal(said.ledger.known_ledgers, 2);
+    assert.match(said.residual.join(' '), /The curator's key has 2 ledgers/);
+    await privateCandidates(api, curator, { file: fifth.file, manifest: curator.sign(fifth.manifest) }); // of another key: another ledger
 });
 
 // What a hasty curator may send, and the checks one of which says no.
@@ -225,13 +249,21 @@ test('three refused files within an hour lock the uploads, until the owner resum
 });
 
 test('the privacy statement claims what the manifest proves, and no more', async () => {
-    const release = fresh(), sure = await privacyOf(await privateCandidates(api, curator, release));
-    assert.deepEqual([sure.mechanism, sure.differentially_private, sure.epsilon, sure.delta, sure.distance], ['discrete-laplace', true, 1.25, 0, 1]);
-    assert.deepEqual([sure.total, sure.epsilon, sure.outcomes, sure.manifest_signature_valid], [null, 1.25, null, true]);
-    assert.match(sure.statement, /1\.25-differentially private/);
-    assert.match(sure.residual.join(' '), /Outcomes are reported without noise/);
+    const release = fresh(), sure = await privacyOf(await privateCandidates(api, curator, release)), { manifest } = release;
+    const any = manifest.parameters.epsilon_any_change, words = [sure.statement, sure.neighbours, ...sure.residual].join(' ');
+    assert.deepEqual([sure.mechanism, sure.differentially_private, sure.epsilon, sure.delta], ['discrete-laplace', true, 1.25, 0]);
+    assert.deepEqual([sure.total, sure.outcomes, sure.manifest_signature_valid], [null, null, true]);
+    assert.deepEqual([sure.epsilon_any_change, sure.protected], [any, Array(D).fill({ move: 0.14, low: -1, high: 1 })]);
+    assert.deepEqual([sure.ledger.spent, sure.ledger.seq, sure.ledger.head], [manifest.ledger.spent, 2, manifest.ledger.head]);
+    // Every number in the words is computed here: e^epsilon, epsilon for any change, the moves and the region.
+    assert.ok(words.includes(`a factor of at most e^epsilon = ${Number(Math.exp(1.25).toPrecision(6))} (epsilon 1.25). Between any two tables`));
+    assert.ok(words.includes(`differ in one row the factor is at most e^${Number(any.toPrecision(6))}.`), words);
+    assert.ok(words.includes('in column 1 by at most 0.14 (of -1 to 1), in column 2 by at most 0.14 (of -1 to 1), in column 3'), words);
+    assert.ok(words.includes(`at most k times the epsilon, and no change of one row more than ${Number(any.toPrecision(6))}.`), words);
+    assert.match(words, /Outcomes are reported without noise.*no total of rows and outcomes exists/);
     const bare = await privacyOf(await privateCandidates(api, curator, curator.projection(N, D, { seed: ++releases })));
-    assert.deepEqual([bare.mechanism, bare.differentially_private, bare.epsilon, bare.delta, bare.total, bare.distance], ['projection-only', false, null, null, null, null]);
+    assert.deepEqual([bare.mechanism, bare.differentially_private, bare.epsilon, bare.delta, bare.total, bare.epsilon_any_change, bare.protected],
+        ['projection-only', false, null, null, null, null, null]);
     assert.match(bare.statement, /no differential privacy/);
     assert.ok(!/2\.718/.test(JSON.stringify(bare)), 'an epsilon is shown');
     const none = await privacyOf(await waiting());

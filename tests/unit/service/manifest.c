@@ -2,7 +2,6 @@
 #include "service/base/npy.h"
 #include "service/base/digest.h"
 #include "service/codec/manifest.h"
-#include "service/curator/release_io.h"
 #include "tests/unit/service/suites.h"
 
 #include <jansson.h>
@@ -65,41 +64,47 @@ static void test_vectors(void)
     CU_ASSERT_STRING_EQUAL(err.code, "bad_key");
 }
 
-/* Against Python's hmac and hashlib: two columns, three rows, of which two are equal. */
-static void test_tag(void)
+/* Two limited columns and one that may change to anything, all within the ball. */
+static void fill_relation(struct release_manifest *m)
 {
-    static const char    expected[] = "9ab6f925e4777b332e9e9d5fd3347267bd25df1248821f2dae323daae1920ad7";
-    struct sign_key     *key = known_key();
-    struct error         err;
-    struct arena         arena;
-    char                 tag[65];
-    const char          *names[] = {"b", "a"}, *exchanged[] = {"a", "b"};
-    double               rows[] = {-7, 2.385, 41, 0.1, -7, 2.385}, other[] = {0.1, 41, 2.385, -7, 2.385, -7};
-    struct release_table table = {.names = names, .rows = rows, .n = 3, .d = 2};
-    arena_init(&arena, 1 << 20);
-    CU_ASSERT_EQUAL(release_io_tag(&table, key, &arena, tag, &err), STATUS_OK);
-    CU_ASSERT_STRING_EQUAL(tag, expected);
-    table.names = exchanged; /* columns and rows in another order */
-    table.rows = other;
-    CU_ASSERT_EQUAL(release_io_tag(&table, key, &arena, tag, &err), STATUS_OK);
-    CU_ASSERT_STRING_EQUAL(tag, expected);
-    other[0] = 0.1000000001;
-    CU_ASSERT_EQUAL(release_io_tag(&table, key, &arena, tag, &err), STATUS_OK);
-    CU_ASSERT_STRING_NOT_EQUAL(tag, expected);
-    arena_fini(&arena);
-    sign_key_free(key);
+    static const double low[] = {-4.25, 31, 0.5}, high[] = {5.5, 42.5, 2.75}, protect[] = {0.385, 0.25, INFINITY};
+    static const double scales[] = {1.5, 0.75, 2.25}, centre[] = {0.5, 37, 1.5};
+    memcpy(m->low, low, sizeof low);
+    memcpy(m->high, high, sizeof high);
+    memcpy(m->protect, protect, sizeof protect);
+    memcpy(m->length_scales, scales, sizeof scales);
+    memcpy(m->centre, centre, sizeof centre);
+    m->radius = 9.5;
+}
+
+static void fill_ledger(struct release_manifest *m)
+{
+    struct chain chain = {.seq = 0};
+    snprintf(m->ledger.id, sizeof m->ledger.id, "0123456789abcdef");
+    for (size_t i = 0; i < 3; i++) {
+        memset(m->ledger.lines[i], (int)(17 * i + 3), SHA256_BYTES);
+        chain_add(&chain, m->ledger.lines[i]);
+    }
+    digest_to_hex(chain.head, SHA256_BYTES, m->ledger.head);
+    m->ledger.seq = 3;
+    m->ledger.tables = 1;
+    if (m->differentially_private) {
+        m->ledger.spent = (struct manifest_cost){.epsilon = 3.75, .delta = 1e-5, .epsilon_any_change = 1e5};
+        m->ledger.budget = (struct manifest_cost){.epsilon = 4, .delta = 1e-5};
+    }
 }
 
 /* A good manifest of each mechanism. */
 static struct release_manifest manifest_of(const char *mechanism, const struct sign_key *key)
 {
-    struct error            err;
+    struct error            err = {.text = ""};
     struct release_manifest m = {.rows = 961, .columns = 3, .dtype = NPY_I4, .bytes = 961 * 3 * 4 + 128};
     memset(m.sha256, '1', 64);
     memset(m.dataset_tag, 'c', 64);
     snprintf(m.tool, sizeof m.tool, "gnomon 0.1.0");
     snprintf(m.created_at, sizeof m.created_at, "2026-11-20T11:47:01.000Z");
     m.differentially_private = strcmp(mechanism, MANIFEST_PROJECTION_ONLY) != 0;
+    fill_ledger(&m);
     if (!m.differentially_private) {
         m.dtype = NPY_F8;
         m.bytes = 961 * 3 * 8 + 128;
@@ -110,36 +115,24 @@ static struct release_manifest manifest_of(const char *mechanism, const struct s
         CU_ASSERT_EQUAL_FATAL(manifest_sign(&m, key, &err), STATUS_OK);
         return m;
     }
-    m.mechanism = (struct mechanism){
-        .kind = mechanism_find(mechanism), .epsilon = 1.25, .distance = 1.5, .rows = 961, .columns = 3, .dims = 3};
+    fill_relation(&m);
+    m.mechanism =
+        (struct mechanism){.kind = mechanism_find(mechanism), .epsilon = 1.25, .rows = 961, .columns = 3, .dims = 3};
     m.mechanism.keeps_axes = m.mechanism.kind == MECHANISM_ISOTROPIC_LAPLACE; /* a member that others have not */
     bool is_gaussian = strstr(mechanism, "gaussian") != NULL;
     m.mechanism.delta = is_gaussian ? 1e-6 : 0;
-    CU_ASSERT_EQUAL_FATAL(mechanism_plan(&m.mechanism, &err), STATUS_OK);
-    m.radius = 3.5;
-    if (m.mechanism.kind == MECHANISM_CELLS) {
-        static const size_t sides[] = {4, 5, 8};
-        memcpy(m.sides, sides, sizeof sides);
-        m.mechanism.distance = 50;
-        m.mechanism.gamma = 0x1p-10;
-        m.mechanism.variance = (12.5 * 12.5 + 10 * 10 + 6.25 * 6.25) / 36;
-    }
-    if (m.mechanism.kind == MECHANISM_QUADTREE) {
-        m.tree = (struct quadtree){.rows = 1004, .columns = 3, .epsilon = 1.25, .radius = 3.5};
-        CU_ASSERT_EQUAL_FATAL(quadtree_plan(&m.tree, &err), STATUS_OK);
-        m.mechanism.distance = 50;
-        m.mechanism.gamma = m.tree.gamma;
-    }
-    if (m.mechanism.kind != MECHANISM_DISCRETE_GAUSSIAN) {
-        bool is_tree = mechanism_is_partition(m.mechanism.kind);
-        m.has_outcomes = true;
+    static const size_t sides[] = {4, 5, 8};
+    memcpy(m.sides, sides, sizeof sides);
+    m.tree.rows = 1004;
+    m.has_outcomes = m.mechanism.kind != MECHANISM_DISCRETE_GAUSSIAN;
+    if (m.has_outcomes) {
+        bool is_partition = mechanism_is_partition(m.mechanism.kind);
         m.outcomes =
-            (struct mechanism_outcome){.low = -2.5, .high = 4, .epsilon = 0.75, .sensitivity = is_tree ? 6.5 : 3};
-        CU_ASSERT_EQUAL_FATAL(mechanism_plan_outcome(&m.outcomes, &err), STATUS_OK);
-        snprintf(m.outcome_name, sizeof m.outcome_name, "y-%s", is_tree ? "tree" : "rows");
+            (struct mechanism_outcome){.low = -2.5, .high = 4, .epsilon = 0.75, .sensitivity = is_partition ? 6.5 : 3};
+        snprintf(m.outcome_name, sizeof m.outcome_name, "y-%s", is_partition ? "tree" : "rows");
         m.outcome_default = 4;
     }
-    m.distance_raw = m.mechanism.distance * 3.5 / 25;
+    CU_ASSERT_EQUAL_FATAL(manifest_plan(&m, &err), STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(manifest_sign(&m, key, &err), STATUS_OK);
     return m;
 }
@@ -185,7 +178,7 @@ static void test_layout(void)
     struct sign_key        *key = known_key();
     struct error            err;
     struct release_manifest m = manifest_of("discrete-laplace", key), again;
-    char                   *text = NULL, loose[4096];
+    char                   *text = NULL, loose[8192];
     static const char       high[] = "\"high\":4.0";
     CU_ASSERT_EQUAL_FATAL(manifest_text(&m, &text, &err), STATUS_OK);
     CU_ASSERT_PTR_NOT_NULL_FATAL(strstr(text, high));
@@ -200,9 +193,9 @@ static void test_layout(void)
 /* Calls change on a copy of each member in turn, also of inner objects; counts the members. */
 static size_t for_each_member(const char *text, void (*check)(json_t *document, json_t *object, const char *name))
 {
-    static const char *const objects[] = {"", "parameters", "outcomes", "total"};
+    static const char *const objects[] = {"", "parameters", "outcomes", "total", "ledger"};
     size_t                   seen = 0;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         json_t     *first = json_loads(text, 0, NULL), *value = NULL;
         json_t     *listed = i == 0 ? first : json_object_get(first, objects[i]);
         const char *name = NULL;
@@ -304,26 +297,31 @@ static void test_numbers(void)
         {"discrete-laplace", NUMBER(mechanism.epsilon), "/parameters/rate"},
         {"discrete-laplace", NUMBER(mechanism.delta), "/parameters/delta"},
         {"discrete-laplace", NUMBER(mechanism.gamma), "/parameters/gamma"},
-        {"discrete-laplace", NUMBER(mechanism.distance), "/parameters/sensitivity"},
+        {"discrete-laplace", NUMBER(mechanism.distance), "/parameters/distance"},
+        {"discrete-laplace", NUMBER(mechanism.distance_l1), "/parameters/distance_l1"},
+        {"discrete-laplace", NUMBER(epsilon_any_change), "/parameters/epsilon_any_change"},
+        {"discrete-laplace", NUMBER(protect), "/parameters/distance_l1"},
+        {"discrete-laplace", NUMBER(low), "/parameters/epsilon_any_change"},
+        {"discrete-laplace", NUMBER(length_scales), "/parameters/distance_l1"},
+        {"discrete-laplace", NUMBER(total.epsilon), "/total/epsilon"},
+        {"discrete-laplace", NUMBER(total.epsilon_any_change), "/total/epsilon_any_change"},
         {"discrete-laplace", NUMBER(mechanism.sensitivity), "/parameters/sensitivity"},
         {"discrete-laplace", NUMBER(mechanism.variance), "/parameters/variance"},
-        {"discrete-laplace", NUMBER(radius), "/parameters/distance_raw"},
-        {"discrete-laplace", NUMBER(distance_raw), "/parameters/distance_raw"},
-        {"discrete-laplace", NUMBER(outcomes.sensitivity), "/outcomes/variance"},
+        {"discrete-laplace", NUMBER(radius), "/parameters/distance"},
+        {"discrete-laplace", NUMBER(outcomes.sensitivity), "/outcomes/rate"},
         {"discrete-laplace", NUMBER(outcomes.gamma), "/outcomes/gamma"},
-        {"discrete-laplace", NUMBER(outcomes.epsilon), "/outcomes/variance"},
+        {"discrete-laplace", NUMBER(outcomes.epsilon), "/outcomes/rate"},
         {"discrete-laplace", NUMBER(outcome_default), "/outcomes/default"},
-        {"cells", NUMBER(outcomes.sensitivity), "/outcomes/sensitivity"},
+        {"cells", NUMBER(outcomes.sensitivity), "/outcomes"},
         {"discrete-gaussian", NUMBER(mechanism.epsilon), "/parameters/sigma"},
         {"discrete-gaussian", NUMBER(mechanism.variance), "/parameters/variance"},
         {"projected-gaussian", NUMBER(mechanism.epsilon), "/parameters/sigma"},
         {"cells", NUMBER(mechanism.variance), "/parameters/variance"},
-        {"cells", NUMBER(mechanism.distance), "/parameters/distance"},
+        {"cells", NUMBER(epsilon_any_change), "/parameters/epsilon_any_change"},
         {"quadtree", NUMBER(mechanism.epsilon), "/parameters/rates"},
         {"quadtree", NUMBER(mechanism.gamma), "/parameters/gamma"},
-        {"quadtree", NUMBER(mechanism.distance), "/parameters/distance"},
         {"quadtree", NUMBER(mechanism.sensitivity), "/parameters/sensitivity"},
-        {"quadtree", NUMBER(outcomes.sensitivity), "/outcomes/sensitivity"},
+        {"quadtree", NUMBER(outcomes.sensitivity), "/outcomes"},
         {"projection-only", NUMBER(projection.omega), "/parameters/omega"},
     };
     struct sign_key *key = known_key();
@@ -381,13 +379,76 @@ static void test_whole_numbers(void)
     sign_key_free(key);
 }
 
+/* The place in the ledger: the head follows from the lines, and what was spent from what is released and allowed. */
+static void test_ledger_place(void)
+{
+    static const struct {
+        struct manifest_cost spent, budget;
+        int                  line; /* of which a byte is another */
+        const char          *path;
+    } cases[] = {
+        {{3.75, 1e-5, 1e5}, {4, 1e-5, 0}, -1, ""},
+        {{3.75, 1e-5, 1e5}, {4, 1e-5, 0}, 1, "/ledger/head"},
+        {{2.7, 1e-5, 1e5}, {4, 1e-5, 0}, -1, "/ledger/spent/epsilon"},     /* rows and answers cost 2.875 */
+        {{3.75, 1e-5, 3.75}, {4, 1e-5, 0}, -1, "/ledger/spent/epsilon"},   /* for any change they cost more */
+        {{3.75, 1e-5, 1e5}, {3.5, 1e-5, 0}, -1, "/ledger/spent/epsilon"},  /* over the budget */
+        {{3.75, 1.1e-4, 1e5}, {4, 1.1e-4, 0}, -1, "/ledger/budget/delta"}, /* over 0.1 / 961 */
+    };
+    struct sign_key *key = known_key();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error            err = {.path = ""};
+        struct release_manifest m = manifest_of("discrete-laplace", key);
+        m.ledger.spent = cases[i].spent;
+        m.ledger.budget = cases[i].budget;
+        if (cases[i].line >= 0)
+            m.ledger.lines[cases[i].line][7] ^= 1;
+        enum status status = manifest_check_numbers(&m, &err);
+        CU_ASSERT_EQUAL(status, cases[i].path[0] == '\0' ? STATUS_OK : STATUS_INVALID);
+        CU_ASSERT_STRING_EQUAL(err.path, cases[i].path);
+    }
+    sign_key_free(key);
+}
+
+/* What is said in words of larger changes: k times as large costs at most k times the epsilon (without a delta), and no
+ * change more than epsilon_any_change; a Gaussian's cost grows too, up to that. */
+static void test_larger_changes(void)
+{
+    static const double factors[] = {1, 1.001, 1.5, 2, 7.25, 1000};
+    struct sign_key    *key = known_key();
+    for (size_t i = 0; i < 4; i++) {
+        struct release_manifest m = manifest_of(mechanisms[i], key);
+        struct arena            arena;
+        struct error            err;
+        double                  last = 0;
+        arena_init(&arena, 1 << 24);
+        m.protect[2] = 0.5;
+        CU_ASSERT_EQUAL_FATAL(manifest_plan(&m, &err), STATUS_OK);
+        for (size_t k = 0; k < sizeof factors / sizeof factors[0]; k++) {
+            double       moves[3], epsilon = 0;
+            struct curve curves[MANIFEST_CURVES_MAX];
+            size_t       len = 0;
+            for (size_t c = 0; c < 3; c++)
+                moves[c] = m.protect[c] * factors[k];
+            CU_ASSERT_EQUAL_FATAL(manifest_curves(&m, moves, false, curves, &len, &err), STATUS_OK);
+            CU_ASSERT_EQUAL_FATAL(curves_epsilon(curves, 1, m.mechanism.delta, &epsilon, &arena, &err), STATUS_OK);
+            CU_ASSERT(epsilon >= last && epsilon <= m.epsilon_any_change * (1 + 1e-9));
+            if (m.mechanism.delta == 0)
+                CU_ASSERT(epsilon <= factors[k] * m.mechanism.epsilon);
+            last = epsilon;
+        }
+        arena_fini(&arena);
+    }
+    sign_key_free(key);
+}
+
 CU_TestInfo suite_manifest[] = {
     {"signatures of RFC 8032", test_vectors},
-    {"tags of data sets", test_tag},
     {"round trip", test_round_trip},
     {"another layout", test_layout},
     {"every member changed", test_changes},
     {"numbers that do not follow", test_numbers},
     {"whole numbers and sizes", test_whole_numbers},
+    {"place in the ledger", test_ledger_place},
+    {"larger changes", test_larger_changes},
     CU_TEST_INFO_NULL,
 };

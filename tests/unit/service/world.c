@@ -136,7 +136,7 @@ size_t world_npy(unsigned char *out, double spoil)
 struct manifest world_manifest(const unsigned char *bytes, size_t length)
 {
     static int              calls;
-    static char             texts[8][2048];
+    static char             texts[8][4096];
     struct manifest         manifest = {.rows = WORLD_ROWS, .columns = WORLD_COLUMNS, .bytes = (int64_t)length};
     struct release_manifest release = {.projection = {.epsilon = 2.5, .delta = 1e-4, .omega = 512.5, .sigma_min = 640},
                                        .rows = WORLD_ROWS,
@@ -152,7 +152,9 @@ struct manifest world_manifest(const unsigned char *bytes, size_t length)
     sha256_hex(bytes, length, manifest.sha256);
     memcpy(release.sha256, manifest.sha256, sizeof release.sha256);
     snprintf(release.dataset_tag, sizeof release.dataset_tag, "%064x", (unsigned)calls);
-    memcpy(manifest.dataset_tag, release.dataset_tag, sizeof manifest.dataset_tag);
+    snprintf(release.ledger.id, sizeof release.ledger.id, "%016x", (unsigned)calls);
+    memset(release.ledger.head, '0', sizeof release.ledger.head - 1);
+    release.ledger.seq = release.ledger.tables = 1;
     CU_ASSERT_EQUAL_FATAL(manifest_text(&release, &text, &err), STATUS_OK);
     manifest.text = texts[calls % 8];
     snprintf(texts[calls++ % 8], sizeof texts[0], "%s", text);
