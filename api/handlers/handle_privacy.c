@@ -143,10 +143,10 @@ static const char *about_answers(const struct release_manifest *release)
     return release->has_outcomes
                ? "Outcomes have noise of their own, a function of the curator's key and of the row: a row has one "
                  "answer, "
-                 "the same in every study, and one that cannot be measured is answered by the default with the same "
-                 "noise. "
-                 "The noise is pseudo-random: the guarantee is against whoever has not the key and cannot break "
-                 "HMAC-SHA-256."
+                 "the same in every study unless the curator's ledger was charged for new ones, and one that cannot be "
+                 "measured is answered by the default with the same noise. The noise is pseudo-random: the guarantee "
+                 "is "
+                 "against whoever has not the key and cannot break HMAC-SHA-256."
                : "Outcomes are reported without noise, and so is which rows cannot be measured: each says something "
                  "about "
                  "its row, no guarantee covers it, and no total of rows and outcomes exists.";

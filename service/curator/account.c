@@ -203,7 +203,7 @@ static enum status take_entry(struct reading *reading, json_t *entry, int64_t li
         return take_declaration(reading, entry, line, tag, err);
     if (is_kind(entry, "budget"))
         reading->account->budget_epsilon = number_of(entry, "epsilon");
-    else if (is_kind(entry, "release"))
+    else if (is_kind(entry, "release") || is_kind(entry, "epoch"))
         reading->releases[reading->releases_len++] = entry;
     return STATUS_OK;
 }
@@ -253,6 +253,12 @@ static enum status take_release(struct reading *reading, size_t at, struct relea
     account->projections += !release->differentially_private;
     if (!release->differentially_private)
         return STATUS_OK;
+    if (is_kind(entry, "epoch")) { // only the answers are given anew
+        size_t       at_curve = reading->curves_len++;
+        struct curve answers = curve_of_outcomes(&release->outcomes, mechanism_is_partition(release->mechanism.kind));
+        reading->curves[at_curve] = reading->any[at_curve] = answers;
+        return STATUS_OK;
+    }
     size_t d = release->mechanism.columns;
     TRY(take_moves(account, json_object_get(entry, "columns"), d, moves, err));
     TRY(manifest_curves(release, moves, false, reading->curves + reading->curves_len, &len, err));
@@ -364,15 +370,15 @@ enum status account_read(const struct ledger *ledger, const struct account_table
     return read_account(&reading, root, table->tag, next, err);
 }
 
-enum status account_of(const struct ledger *ledger, int64_t line, struct arena *arena, struct account *out,
-                       struct error *err)
+enum status account_of(const struct ledger *ledger, int64_t line, const json_t *next, struct arena *arena,
+                       struct account *out, struct error *err)
 {
-    static const json_t *const nothing[2] = {NULL, NULL};
+    const json_t *const nexts[2] = {next, NULL};
     struct reading reading = {.ledger = ledger, .account = out, .arena = arena, .parents = find_parents(ledger, arena)};
     if (reading.parents == NULL)
         return error_no_memory(err);
     size_t root = root_of(reading.parents, (size_t)line);
-    TRY(read_account(&reading, root, "", nothing, err));
+    TRY(read_account(&reading, root, "", nexts, err));
     out->table = (int64_t)root;
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
  *            columns: {NAME: {move: P or null for any, low, high}, ..};  marks: digest of its file of marks;
  *            epsilon, delta, order: budget and order of the filter, which hold when it joins nothing
  *   budget   table: number of a declare line;  epsilon
+ *   outcomes, epoch  of private answers: outcomes.h; an epoch is charged as the answers of its release are
  *   release  table;  columns: [NAME, ..], in the order of the release;  release: what its manifest says of it;
  *            spent: after it, for the reader
  * A declare line without columns is of a table that has bare projections only. */
@@ -47,9 +48,9 @@ MUST_CHECK enum status account_find(const struct ledger *ledger, struct account_
 MUST_CHECK enum status account_read(const struct ledger *ledger, const struct account_table *table,
                                     const json_t *const next[2], struct arena *arena, struct account *out,
                                     struct error *err);
-/* The same by the number of a declare line; out->table: the first of its data set. */
-MUST_CHECK enum status account_of(const struct ledger *ledger, int64_t line, struct arena *arena, struct account *out,
-                                  struct error *err);
+/* The same by the number of a declare line; out->table: the first of its data set.  next: a body with its kind, or NULL. */
+MUST_CHECK enum status account_of(const struct ledger *ledger, int64_t line, const json_t *next, struct arena *arena,
+                                  struct account *out, struct error *err);
 
 /* How many tables, versions included, the key has declared. */
 int64_t account_tables(const struct ledger *ledger);

@@ -2,12 +2,13 @@
  * final: a number is in here, durable, before it leaves, and a repeat is told what is in here without being measured.  Two
  * measurements of one row under the same noise would show their exact difference: a corrected table, a command that is
  * not deterministic, a failure and then a success.
- * One file for each context, beside the curator's key; only ever appended to.  It holds nothing that did not leave. */
+ * One file for each context, beside the curator's ledger; only ever appended to.  Nothing is in it that may not leave. */
 #ifndef GNOMON_SERVICE_CURATOR_ANSWERS_H
 #define GNOMON_SERVICE_CURATOR_ANSWERS_H
 
 #include "engine/base/status.h"
 #include "service/base/append.h"
+#include "service/base/chain.h"
 #include "service/curator/noise.h"
 
 #include <stdbool.h>
@@ -22,15 +23,16 @@ struct answers {
     struct append_file *file;  /* locked */
     struct answer      *given; /* [len] in the order in which they were */
     size_t              len, room;
+    struct chain        chain; /* of all lines of answers */
 };
 
-/* The record beside key_path of this context. */
-void answers_path(const char *key_path, const unsigned char context[SHA256_BYTES], char *out, size_t out_bytes);
-/* may_create: the context is new; else a record that is not there, or empty, was lost: CONFLICT "answers_lost".
- * Errors: CONFLICT "other_answers" (of another context, or a line that makes no sense); BUSY "locked" (another curate is
- * at it); INVALID "file"; NO_MEMORY.  answers_close in every case. */
-MUST_CHECK enum status answers_open(const char *path, const unsigned char context[SHA256_BYTES], bool may_create,
-                                    struct answers *out, struct error *err);
+/* The record of this context in a folder. */
+void answers_path(const char *folder, const unsigned char context[SHA256_BYTES], char *out, size_t out_bytes);
+/* known: what is known of the record from elsewhere, and has to be in it; NULL: it may be begun.
+ * Errors: CONFLICT "answers_lost" (not there, or without what is known), "other_answers" (of another context, or a line
+ * that makes no sense); BUSY "locked" (another curate is at it); INVALID "file"; NO_MEMORY.  answers_close always. */
+MUST_CHECK enum status answers_open(const char *path, const unsigned char context[SHA256_BYTES],
+                                    const struct chain *known, struct answers *out, struct error *err);
 /* The first answer is the one that holds. */
 bool answers_find(const struct answers *answers, const struct noise_tag *tag, int64_t *steps);
 /* Of one who has none.  Durable when it returns.  Errors: FULL or INVALID "file"; NO_MEMORY. */

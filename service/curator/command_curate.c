@@ -381,10 +381,8 @@ static enum status open_journals(struct curator *c, bool may_create, struct erro
     return STATUS_OK;
 }
 
-/* What was sent is in the record of answers: it was there first. */
 static enum status open_outcomes(struct curator *c, struct error *err)
 {
-    double told = 0;
     if (!c->manifest.has_outcomes || c->options->best)
         return STATUS_OK;
     if (c->options->key == NULL)
@@ -394,12 +392,6 @@ static enum status open_outcomes(struct curator *c, struct error *err)
         &(struct outcomes_of){
             .key_path = c->options->key, .manifest = &c->manifest, .secret = &c->secret, .table = &c->table},
         &c->outcomes, err));
-    for (size_t k = 0; k < c->journal.len; k++)
-        if (isfinite(c->journal.values[k]) && !(outcomes_find(&c->outcomes, k, &told) && told == c->journal.values[k]))
-            return error_set(
-                err, STATUS_CONFLICT, "answers_lost", "",
-                "the record of answers beside the key lacks one that this study was told: it is of an earlier "
-                "day. Restore it from a copy");
     return STATUS_OK;
 }
 

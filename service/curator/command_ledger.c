@@ -1,7 +1,10 @@
 /* gnomon ledger: what was released of the tables of one key, and what that adds up to.  gnomon ledger budget: another
- * budget for one of them, by a signed line. */
+ * budget for one of them, by a signed line.  gnomon ledger epoch: a record of answers is given up, by a signed line that is
+ * charged. */
 #include "service/cli/command.h"
+#include "service/base/file.h"
 #include "service/curator/account.h"
+#include "service/curator/outcomes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +12,7 @@
 #include <string.h>
 
 struct ledger_options {
-    const char *key, *data;
+    const char *key, *data, *manifest;
     double      epsilon;
 };
 
@@ -18,6 +21,8 @@ static const struct options_row options_table[] = {
     {OPTION("key", "FILE", key), .is_required = true, .help = "the curator's private key; its ledger lies beside it"},
     {OPTION("data", "FILE", data), .help = "budget: the raw rows, CSV, whose budget it is"},
     {OPTION("epsilon", "E", epsilon), .kind = OPTIONS_REAL, .min = 0, .max = 1e6, .help = "budget: the new one"},
+    {OPTION("manifest", "FILE", manifest),
+     .help = "epoch: of a release with private outcomes, whose record of answers is lost"},
     {.flag = NULL},
 };
 
@@ -84,7 +89,7 @@ static enum status show(struct reading *reading, struct error *err)
     for (size_t line = 1; line <= lines; line++) {
         const json_t *entry = json_array_get(ledger->entries, line - 1);
         print_line(line, entry);
-        releases += json_object_get(entry, "release") != NULL;
+        releases += strcmp(text_of(entry, "kind"), "release") == 0;
     }
     printf("%zu line%s, %zu release%s, all signed by %s; ledger %s\n", lines, lines == 1 ? "" : "s", releases,
            releases == 1 ? "" : "s", ledger->key, ledger->id);
@@ -92,7 +97,7 @@ static enum status show(struct reading *reading, struct error *err)
         struct account account;
         if (strcmp(text_of(json_array_get(ledger->entries, line - 1), "kind"), "declare") != 0)
             continue;
-        TRY(account_of(ledger, (int64_t)line, &reading->arena, &account, err));
+        TRY(account_of(ledger, (int64_t)line, NULL, &reading->arena, &account, err));
         if (account.table == (int64_t)line) // the first of its data set
             print_account(&account);
     }
@@ -124,18 +129,76 @@ static enum status set_budget(struct reading *reading, struct error *err)
     return STATUS_OK;
 }
 
+static enum status read_manifest(const struct reading *reading, struct release_manifest *out, struct error *err)
+{
+    char  *text = NULL;
+    size_t length = 0;
+    if (reading->options->manifest == NULL)
+        return error_set(err, STATUS_INVALID, "usage", "", "epoch needs --manifest");
+    TRY(file_read(reading->options->manifest, MANIFEST_MAX_BYTES, &text, &length, err));
+    enum status status = manifest_verify(text, length, out, err);
+    free(text);
+    TRY(status);
+    if (!out->has_outcomes)
+        return error_set(err, STATUS_INVALID, "no_outcomes", "", "%.150s has no private outcomes",
+                         reading->options->manifest);
+    return mechanism_plan_outcome(&out->outcomes, err);
+}
+
+/* Whoever has lost which answers were given may give them anew, for what they cost. */
+static enum status charge_epoch(struct reading *reading, const struct release_manifest *m,
+                                const struct outcomes_charge *charge, struct error *err)
+{
+    static const double SLACK = 1 + 1e-9;
+    struct account      account;
+    json_t             *line =
+        json_pack("{s:s, s:I, s:s, s:I, s:o}", "kind", "epoch", "table", (json_int_t)charge->table, "context",
+                  charge->base, "epoch", (json_int_t)charge->epoch + 1, "release", manifest_release_json(m));
+    if (line == NULL)
+        return error_no_memory(err);
+    enum status status = account_of(&reading->ledger, charge->table, line, &reading->arena, &account, err);
+    if (status == STATUS_OK && !(account.spent.epsilon <= account.budget_epsilon * SLACK))
+        status = error_set(err, STATUS_CONFLICT, "budget_spent", "",
+                           "refused, and nothing written: a new epoch would bring the data's total to epsilon %g; the "
+                           "budget is %g",
+                           account.spent.epsilon, account.budget_epsilon);
+    if (status != STATUS_OK) {
+        json_decref(line);
+        return status;
+    }
+    TRY(ledger_prepare(&reading->ledger, "epoch", line, reading->key, err));
+    TRY(ledger_append(&reading->ledger, err));
+    printf("answers of this release are given anew, as epoch %lld; the data's total is epsilon %.6g now, of %g\n",
+           (long long)charge->epoch + 1, account.spent.epsilon, account.budget_epsilon);
+    return STATUS_OK;
+}
+
+static enum status begin_epoch(struct reading *reading, struct error *err)
+{
+    struct release_manifest manifest;
+    struct outcomes_charge  charge;
+    TRY(read_manifest(reading, &manifest, err));
+    outcomes_charge_of(&reading->ledger, &manifest, &charge);
+    if (charge.table == 0)
+        return error_set(err, STATUS_NOT_FOUND, "not_charged", "", "the ledger knows nothing of this release");
+    if (!charge.is_begun)
+        return error_set(err, STATUS_CONFLICT, "not_begun", "", "no answer was given that could be given up");
+    return charge_epoch(reading, &manifest, &charge, err);
+}
+
 static enum status run(struct command_call *call, struct error *err)
 {
     struct reading reading = {.options = call->options};
-    bool           is_budget = call->operands[0] != NULL;
-    if (is_budget && strcmp(call->operands[0], "budget") != 0)
-        return error_set(err, STATUS_INVALID, "usage", "", "gnomon ledger [budget], not %.40s", call->operands[0]);
+    const char    *operand = call->operands[0];
+    bool           writes = operand != NULL, is_epoch = writes && strcmp(operand, "epoch") == 0;
+    if (writes && !is_epoch && strcmp(operand, "budget") != 0)
+        return error_set(err, STATUS_INVALID, "usage", "", "gnomon ledger [budget|epoch], not %.40s", operand);
     arena_init(&reading.arena, SIZE_MAX);
     enum status status = sign_key_read(reading.options->key, &reading.key, err);
     if (status == STATUS_OK)
-        status = ledger_open(reading.options->key, reading.key, is_budget, &reading.ledger, err);
+        status = ledger_open(reading.options->key, reading.key, writes, &reading.ledger, err);
     if (status == STATUS_OK)
-        status = is_budget ? set_budget(&reading, err) : show(&reading, err);
+        status = is_epoch ? begin_epoch(&reading, err) : writes ? set_budget(&reading, err) : show(&reading, err);
     ledger_close(&reading.ledger);
     csv_table_free(&reading.csv);
     sign_key_free(reading.key);
@@ -145,8 +208,9 @@ static enum status run(struct command_call *call, struct error *err)
 
 const struct command command_ledger = {
     .name = "ledger",
-    .operands = "[budget]",
-    .summary = "curator: show what was released of a key's data, and the totals; or change a budget",
+    .operands = "[budget|epoch]",
+    .summary =
+        "curator: show what was released of a key's data, and the totals; change a budget, or begin answers anew",
     .options = options_table,
     .options_bytes = sizeof(struct ledger_options),
     .operands_max = 1,

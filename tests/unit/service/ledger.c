@@ -257,7 +257,7 @@ static void spent_is(struct place *place, int64_t table, double epsilon, double 
     struct arena   arena;
     struct error   err = {.text = ""};
     arena_init(&arena, 1 << 26);
-    CU_ASSERT_EQUAL(account_of(place->ledger, table, &arena, &account, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(account_of(place->ledger, table, NULL, &arena, &account, &err), STATUS_OK);
     CU_ASSERT_STRING_EQUAL(err.text, "");
     CU_ASSERT(fabs(account.spent.epsilon / epsilon - 1) < 1e-6);
     CU_ASSERT(fabs(account.spent.epsilon_any_change / any - 1) < 1e-6);
@@ -312,11 +312,11 @@ static void test_curves(void)
     struct account account;
     struct arena   arena;
     arena_init(&arena, 1 << 26);
-    CU_ASSERT_EQUAL_FATAL(account_of(place.ledger, 1, &arena, &account, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(account_of(place.ledger, 1, NULL, &arena, &account, &err), STATUS_OK);
     CU_ASSERT(account.spent.epsilon > 0.9 && account.spent.epsilon <= 1 && account.spent.delta == 1e-5);
     append(&place, "release", release_body(1, 8, 0.32, "projected-gaussian"));
     append(&place, "release", release_body(1, 8, 0.32, "discrete-laplace"));
-    CU_ASSERT_EQUAL_FATAL(account_of(place.ledger, 1, &arena, &account, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(account_of(place.ledger, 1, NULL, &arena, &account, &err), STATUS_OK);
     CU_ASSERT(account.spent.epsilon > 1.5 && isfinite(account.spent.epsilon) && account.spent.delta == 1e-5);
     CU_ASSERT(account.spent.epsilon_any_change > 100);
     CU_ASSERT_EQUAL(account.releases, 3);
