@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIT_FIRST = 5, FIT_LAST = 320, BLOCK = 512, RESIDUALS_MAX = 4000 };
+enum { FIT_FIRST = 5, FIT_LAST = 320, BLOCK = 512, RESIDUALS_MAX = 4000, DENOISE_BYTES = 32 << 20 };
 enum { ROW_TAKEN = 1, ROW_INFEASIBLE = 2 };
 static const double NOISE_DEFAULT = 0.01, RATIO_MIN = 1e-6, RATIO_MAX = 1e6;
 
@@ -116,8 +116,10 @@ static enum status place_rows(struct row_policy *c, struct error *err)
     const struct space           *space = c->problem->space;
     c->places = space->rows;
     c->spread = rule->spreads ? space->row_variances : NULL;
+    /* A session with little memory leaves rows where they are, always: what it proposes must not depend on luck. */
+    bool has_room = c->arena.limit_bytes / 2 > DENOISE_BYTES + 16 * space->rows_len * space->columns;
     bool denoises = rule->denoises && rule->release_noise > 0 && rule->release_dims == space->columns;
-    return denoises && c->spread == NULL ? denoise_places(c, err) : STATUS_OK;
+    return denoises && has_room && c->spread == NULL ? denoise_places(c, err) : STATUS_OK;
 }
 
 enum status row_policy_open(const struct problem *problem, const struct row_policy_rule *rule, struct row_policy **out,

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { ROWS_MIN = 50, ROWS_MAX = 200000, POINTS_MAX = 1024, SAMPLE_MAX = 2048, STEPS = 50 };
+enum { ROWS_MIN = 50, NUMBERS_MAX = 500000, POINTS_MAX = 1024, SAMPLE_MAX = 2048, STEPS = 50 };
 static const double SHARE_MAX = 0.6, MISFIT_MAX = 1.1;
 
 struct support {
@@ -135,7 +135,7 @@ static bool calibrate(const struct denoise *d)
 enum status denoise_rows(const struct denoise *d, struct arena *scratch, bool *helps, struct error *err)
 {
     *helps = false;
-    if (d->n < ROWS_MIN || d->n > ROWS_MAX || !(noise_share(d) <= SHARE_MAX))
+    if (d->n < ROWS_MIN || d->n * d->columns > NUMBERS_MAX || !(noise_share(d) <= SHARE_MAX))
         return STATUS_OK;
     struct arena_mark mark = arena_mark(scratch);
     struct support    s = {.points = ARENA_NEW(scratch, double, POINTS_MAX * d->columns),

@@ -25,8 +25,8 @@ struct denoise {
 };
 
 /* *helps: false where there is nothing to gain or the estimate does not fit what was released (fewer than 50 rows or more
- * than 200,000; noise that is more than 3/5 of what varies, or narrower than the points lie); means and variances are
- * then without meaning.  Errors: NO_MEMORY (17 MB).  O(50 2048 1024 + 1024 n columns). */
+ * than 500,000 numbers; noise that is more than 3/5 of what varies, or narrower than the points lie); means and variances
+ * are then without meaning.  Errors: NO_MEMORY (17 MB and 8 KB a column).  O(50 2048 1024 + 1024 n columns). */
 MUST_CHECK enum status denoise_rows(const struct denoise *d, struct arena *scratch, bool *helps, struct error *err);
 
 #endif

@@ -103,6 +103,8 @@ static void test_no_help(void)
     bool                helps = true;
     given.n = 49;
     CU_ASSERT(denoise_rows(&given, &w.arena, &helps, NULL) == STATUS_OK && !helps);
+    given = good, given.columns = 300, given.n = 1700; /* too many numbers: not looked at */
+    CU_ASSERT(denoise_rows(&given, &w.arena, &helps, NULL) == STATUS_OK && !helps);
     given = good, given.variance = 200, helps = true;
     CU_ASSERT(denoise_rows(&given, &w.arena, &helps, NULL) == STATUS_OK && !helps);
     given = good, given.variance = 0.01, helps = true;

@@ -3,6 +3,7 @@
 #include "engine/base/numbers.h"
 #include "engine/gp/table_fit.h"
 #include "engine/math/mat.h"
+#include "engine/privacy/denoise.h"
 #include "engine/privacy/mechanism.h"
 #include "engine/registry.h"
 #include "engine/privacy/sampler.h"
@@ -116,27 +117,23 @@ static void observe(const struct policy *policy, struct session *session, uint64
     CU_ASSERT_FATAL(policy->tell(session, &event, NULL) == STATUS_OK);
 }
 
-static void check_policy(bool has_spread)
+/* What po-gp-ucb says of a few rows is what the dense formula says of them where they are placed. */
+static void check_policy(struct space *space, double noise, size_t memory_bytes, const struct space *placed)
 {
     const struct policy *policy = policy_find("po-gp-ucb");
     const size_t         at[OBSERVED] = {3, 7, 0, 3, 12};
     const double         y[OBSERVED] = {1.1, -0.7, 0.2, 1.25, 2.3};
-    double               rows[N * D], spread[N * D], options[32];
-    struct space         space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = N, .columns = D};
-    struct problem       problem = {.space = &space, .options = options, .seed = 9, .memory_bytes = 1 << 22};
+    double               options[32];
+    struct problem       problem = {.space = space, .options = options, .seed = 9, .memory_bytes = memory_bytes};
     struct session      *session = NULL;
-    fill_rows(rows);
-    for (size_t k = 0; k < N * D; k++)
-        spread[k] = 0.05 + 0.09 * (double)(k % 7);
-    space.row_variances = has_spread ? spread : NULL;
-    CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
+    CU_ASSERT_FATAL(space_init(space, NULL) == STATUS_OK);
     for (size_t i = 0; policy->options[i].name != NULL; i++)
         options[i] = policy->options[i].fallback;
     options[policy_option(policy, "length_scale")] = LENGTH;
     options[policy_option(policy, "signal_variance")] = VARIANCE;
     options[policy_option(policy, "noise_variance")] = NOISE;
     options[policy_option(policy, "mean")] = MEAN;
-    options[policy_option(policy, "release_noise")] = has_spread ? NAN : S2; /* release_dims: the columns */
+    options[policy_option(policy, "release_noise")] = noise; /* release_dims: the columns */
     CU_ASSERT_FATAL(policy->open(policy, &problem, &session, NULL) == STATUS_OK);
     for (size_t i = 0; i < OBSERVED; i++)
         observe(policy, session, i + 1, at[i], y[i]);
@@ -144,7 +141,7 @@ static void check_policy(bool has_spread)
         double mean, sd, expected_mean, expected_sd;
         CU_ASSERT_FATAL(policy->predict(session, &(struct prediction){.rows = &j, .m = 1, .mean = &mean, .sd = &sd},
                                         NULL) == STATUS_OK);
-        dense_posterior(&space, at, y, j, &expected_mean, &expected_sd);
+        dense_posterior(placed, at, y, j, &expected_mean, &expected_sd);
         CHECK_NEAR(mean, expected_mean, 2e-6);
         CHECK_NEAR(sd, expected_sd, 2e-6);
     }
@@ -153,8 +150,36 @@ static void check_policy(bool has_spread)
 
 static void test_policy(void)
 {
-    check_policy(false);
-    check_policy(true);
+    double       rows[N * D], spread[N * D];
+    struct space space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = N, .columns = D};
+    fill_rows(rows);
+    check_policy(&space, S2, 1 << 22, &space);
+    for (size_t k = 0; k < N * D; k++)
+        spread[k] = 0.05 + 0.09 * (double)(k % 7);
+    space.row_variances = spread;
+    check_policy(&space, NAN, 1 << 22, &space);
+}
+
+/* With enough rows they are put where they probably were; with little memory they are left. */
+static void test_denoised(void)
+{
+    enum { MANY = 300 };
+    static double rows[MANY * D], means[MANY * D], variances[MANY * D];
+    struct rng    rng = rng_at(84, 1, RNG_TEST);
+    struct arena  arena;
+    bool          helps = false;
+    arena_init(&arena, 1 << 26);
+    for (size_t k = 0; k < MANY * D; k++)
+        rows[k] = 4 * (double)(k / D % 3) + sqrt(S2) * rng_normal(&rng);
+    struct denoise d = {.rows = rows, .n = MANY, .columns = D, .variance = S2, .bound = INFINITY, .means = means};
+    d.variances = variances;
+    CU_ASSERT_FATAL(denoise_rows(&d, &arena, &helps, NULL) == STATUS_OK && helps);
+    struct space space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = MANY, .columns = D}, placed = space;
+    placed.rows = means;
+    placed.row_variances = variances;
+    check_policy(&space, S2, 1 << 27, &placed);
+    check_policy(&space, S2, 1 << 24, &space);
+    arena_fini(&arena);
 }
 
 /* Hyper-parameters of the function come back from noisy rows: the fitted length-scale is near the true one with the
@@ -209,6 +234,7 @@ static void test_fit(void)
 CU_TestInfo suite_release_kernel[] = {
     {"Monte Carlo", test_monte_carlo},
     {"po-gp-ucb", test_policy},
+    {"po-gp-ucb, denoised", test_denoised},
     {"fit", test_fit},
     CU_TEST_INFO_NULL,
 };
