@@ -22,7 +22,7 @@ enum {
     DENOISE
 };
 
-static const char *const shapes[] = {"normal", "laplace", NULL};
+static const char *const shapes[] = {"normal", "laplace", "isotropic-laplace", NULL};
 
 // clang-format off
 static const struct option options[] = {
@@ -44,7 +44,7 @@ static const struct option options[] = {
                       .help = "coordinates that have it; when not given, as the manifest says, or all"},
     [RELEASE_BOUND] = {.name = "release_bound", .kind = OPTION_REAL, .min = 0, .max = 1e100, .fallback = NAN,
                        .help = "of every coordinate before the noise; when not given, as the manifest says, or none"},
-    [RELEASE_SHAPE] = {.name = "release_shape", .kind = OPTION_CHOICE, .max = 1, .fallback = NAN, .choices = shapes,
+    [RELEASE_SHAPE] = {.name = "release_shape", .kind = OPTION_CHOICE, .max = 2, .fallback = NAN, .choices = shapes,
                        .help = "of that noise; when not given, as the manifest says, or normal"},
     [DENOISE] = {.name = "denoise", .kind = OPTION_BOOL, .max = 1, .fallback = NAN,
                  .help = "noisy rows are taken to be where they probably were, by the distribution of all rows; when not "
@@ -84,7 +84,7 @@ static enum status open_session(const struct policy *policy, const struct proble
         .release_noise = fmax(problem->options[RELEASE_NOISE], 0),
         .release_dims = dims == 0 ? problem->space->columns : dims,
         .release_bound = fmin(problem->options[RELEASE_BOUND], INFINITY), /* fmin takes the number */
-        .is_laplace = problem->options[RELEASE_SHAPE] == 1,
+        .release_shape = (unsigned)fmax(problem->options[RELEASE_SHAPE], 0),
         .denoises = problem->options[DENOISE] != 0,
         .spreads = true,
         .each_row_once = true,

@@ -94,7 +94,7 @@ static enum status denoise_places(struct row_policy *c, struct error *err)
                              .columns = space->columns,
                              .variance = c->rule.release_noise,
                              .bound = c->rule.release_bound,
-                             .is_laplace = c->rule.is_laplace,
+                             .shape = c->rule.release_shape,
                              .means = ARENA_NEW(&c->arena, double, count),
                              .variances = ARENA_NEW(&c->arena, double, count)};
     if (d.means == NULL || d.variances == NULL)

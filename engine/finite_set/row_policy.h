@@ -27,7 +27,7 @@ struct row_policy_rule {
     double      release_noise;  /* s^2 per coordinate of the rows themselves, SE kernel only; 0: none */
     size_t      release_dims;   /* p of mechanism_effective_kernel; the hyper-parameters are the function's own */
     double      release_bound;  /* of every coordinate before the noise; INFINITY: not known */
-    bool        is_laplace;     /* the noise, independent along the columns; else normal */
+    unsigned    release_shape;  /* enum denoise_shape */
     bool        denoises;       /* rows are put where they probably were: see denoise.h */
     bool        spreads;        /* rows lie around their places as the space says; SE kernel only */
     size_t      initial;        /* random rows before the model is asked; at least until one is observed */

@@ -5,7 +5,7 @@
 #include <math.h>
 
 enum { ROWS_MIN = 50, NUMBERS_MAX = 500000, POINTS_MAX = 1024, SAMPLE_MAX = 2048, STEPS = 50 };
-static const double SHARE_MAX = 0.6, MISFIT_MAX = 1.1;
+static const double SHARE_MIN = 0.25, SHARE_MAX = 0.6, MISFIT_MAX = 1.1;
 
 struct support {
     size_t  len, own_every; /* points; released row k own_every is point k; 0: a grid */
@@ -61,18 +61,32 @@ static void take_rows(const struct denoise *d, struct support *s)
             s->points[g * d->columns + c] = d->rows[g * s->own_every * d->columns + c];
 }
 
+/* log p(z - u) up to a constant. */
+static double log_density(const struct denoise *d, const double *z, const double *u)
+{
+    double sum = 0, squares = 0;
+    for (size_t c = 0; c < d->columns; c++) {
+        sum += fabs(z[c] - u[c]);
+        squares += (z[c] - u[c]) * (z[c] - u[c]);
+    }
+    switch (d->shape) {
+    case DENOISE_LAPLACE:
+        return -sum / sqrt(d->variance / 2);
+    case DENOISE_ISOTROPIC: /* the radius is Gamma(d, b), and (d + 1) b^2 the variance along a column */
+        return -sqrt(squares * ((double)d->columns + 1) / d->variance);
+    case DENOISE_NORMAL:
+        break;
+    }
+    return -squares / (2 * d->variance);
+}
+
 /* out [len]: the noise's density at z_i - u_g as a part of the largest of them. */
 static void likelihood(const struct denoise *d, const struct support *s, size_t i, double *out)
 {
-    const double *z = d->rows + i * d->columns;
-    double        best = -INFINITY, scale = sqrt(d->variance / 2);
+    double best = -INFINITY;
     for (size_t g = 0; g < s->len; g++) {
-        const double *u = s->points + g * d->columns;
-        double        sum = 0;
-        for (size_t c = 0; c < d->columns; c++)
-            sum += d->is_laplace ? fabs(z[c] - u[c]) / scale : (z[c] - u[c]) * (z[c] - u[c]) / (2 * d->variance);
         bool is_own = s->own_every > 0 && i == g * s->own_every;
-        out[g] = is_own ? -INFINITY : -sum;
+        out[g] = is_own ? -INFINITY : log_density(d, d->rows + i * d->columns, s->points + g * d->columns);
         best = fmax(best, out[g]);
     }
     for (size_t g = 0; g < s->len; g++)
@@ -135,7 +149,10 @@ static bool calibrate(const struct denoise *d)
 enum status denoise_rows(const struct denoise *d, struct arena *scratch, bool *helps, struct error *err)
 {
     *helps = false;
-    if (d->n < ROWS_MIN || d->n * d->columns > NUMBERS_MAX || !(noise_share(d) <= SHARE_MAX))
+    if (d->n < ROWS_MIN || d->n * d->columns > NUMBERS_MAX)
+        return STATUS_OK;
+    double share = noise_share(d);
+    if (!(share >= SHARE_MIN && share <= SHARE_MAX))
         return STATUS_OK;
     struct arena_mark mark = arena_mark(scratch);
     struct support    s = {.points = ARENA_NEW(scratch, double, POINTS_MAX * d->columns),

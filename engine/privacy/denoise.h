@@ -15,18 +15,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum denoise_shape { DENOISE_NORMAL, DENOISE_LAPLACE, DENOISE_ISOTROPIC }; /* exp of -|u|^2, -|u|_1, -|u|, scaled */
 struct denoise {
-    const double *rows; /* [n][columns] as released */
-    size_t        n, columns;
-    double        variance;          /* of the noise along each column */
-    double        bound;             /* no row lay farther from 0 along a column; INFINITY: not known */
-    bool          is_laplace;        /* independent along the columns; else normal */
-    double       *means, *variances; /* out: [n][columns] */
+    const double      *rows; /* [n][columns] as released */
+    size_t             n, columns;
+    double             variance; /* of the noise along each column */
+    double             bound;    /* no row lay farther from 0 along a column; INFINITY: not known */
+    enum denoise_shape shape;
+    double            *means, *variances; /* out: [n][columns] */
 };
 
-/* *helps: false where there is nothing to gain or the estimate does not fit what was released (fewer than 50 rows or more
- * than 500,000 numbers; noise that is more than 3/5 of what varies, or narrower than the points lie); means and variances
- * are then without meaning.  Errors: NO_MEMORY (17 MB and 8 KB a column).  O(50 2048 1024 + 1024 n columns). */
+/* *helps: false where there is nothing to gain or the estimate does not fit what was released: fewer than 50 rows or more
+ * than 500,000 numbers; noise that is less than 1/4 or more than 3/5 of what varies (less of it and searches ended worse
+ * than with rows left alone, more and nothing could be found), or narrower than the points lie.  means and variances are
+ * then without meaning.  Errors: NO_MEMORY (17 MB and 8 KB a column).  O(50 2048 1024 + 1024 n columns). */
 MUST_CHECK enum status denoise_rows(const struct denoise *d, struct arena *scratch, bool *helps, struct error *err);
 
 #endif

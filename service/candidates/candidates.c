@@ -2,6 +2,7 @@
  * The digest is computed from what the store holds, not from what went by, so that it vouches for what is served. */
 #include "service/candidates/candidates.h"
 
+#include "engine/privacy/denoise.h"
 #include "engine/privacy/release_checks.h"
 #include "service/app/app_transact.h"
 #include "service/app/slots.h"
@@ -261,16 +262,19 @@ static enum status load_variances(const struct release_manifest *release, struct
     return STATUS_OK;
 }
 
-/* What the model is told of noisy rows.  A rotation mixes the columns: what was Laplace noise is more nearly normal, as is
- * that of a row as a whole. */
+/* What the model is told of noisy rows.  A rotation mixes the columns: what was Laplace noise along each of them is more
+ * nearly normal. */
 static struct candidates_noise noise_of(const struct mechanism *m)
 {
-    bool has_all = m->kind != MECHANISM_PROJECTED_GAUSSIAN && m->dims == m->columns;
+    bool               has_all = m->kind != MECHANISM_PROJECTED_GAUSSIAN && m->dims == m->columns;
+    bool               is_laplace = m->kind == MECHANISM_DISCRETE_LAPLACE && (m->columns == 1 || m->keeps_axes);
+    enum denoise_shape shape = m->kind == MECHANISM_ISOTROPIC_LAPLACE ? DENOISE_ISOTROPIC
+                               : is_laplace                           ? DENOISE_LAPLACE
+                                                                      : DENOISE_NORMAL;
     return (struct candidates_noise){.variance = m->variance,
                                      .dims = (double)m->dims,
                                      .bound = MECHANISM_NORM,
-                                     .shape =
-                                         m->kind == MECHANISM_DISCRETE_LAPLACE && (m->columns == 1 || m->keeps_axes),
+                                     .shape = (double)shape,
                                      .denoise = has_all};
 }
 

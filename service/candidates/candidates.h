@@ -60,7 +60,7 @@ MUST_CHECK enum status candidates_complete(struct db_conn *conn, const char *stu
 /* The complete matrix into spec->space.rows, for a session, and the noise in it as its manifest says (NaN: none, or not
  * known); of cells and leaves each has its own, in spec->space.row_variances.  CONFLICT "awaiting_candidates". */
 struct candidates_noise {
-    double variance, dims, bound, shape, denoise; /* as the options of po-gp-ucb; shape: 1 for Laplace */
+    double variance, dims, bound, shape, denoise; /* as the options of po-gp-ucb; shape: a choice of it */
 };
 MUST_CHECK enum status candidates_load(struct db_conn *conn, const char *study, struct spec *spec,
                                        struct candidates_noise *noise, struct arena *arena, struct error *err);

@@ -39,7 +39,7 @@ static struct denoise fill(struct world *w, size_t d, size_t clusters, double s2
                             .columns = d,
                             .variance = s2,
                             .bound = 25,
-                            .is_laplace = is_laplace,
+                            .shape = is_laplace ? DENOISE_LAPLACE : DENOISE_NORMAL,
                             .means = w->means,
                             .variances = w->variances};
 }
@@ -80,13 +80,13 @@ static void test_clusters(void)
 {
     static struct world w;
     for (size_t d = 2; d <= D_MAX; d++) {
-        struct denoise given = fill(&w, d, 6, 9, true);
+        struct denoise given = fill(&w, d, 6, 49, true);
         bool           helps = false;
         double         error, said, normal;
         CU_ASSERT_EQUAL_FATAL(denoise_rows(&given, &w.arena, &helps, NULL), STATUS_OK);
         errors_of(&w, &given, &error, &said);
-        CU_ASSERT(helps && error < 4 && said > 0.8 * error && said < 2.5 * error);
-        given.is_laplace = false;
+        CU_ASSERT(helps && error < 25 && said > 0.8 * error && said < 2.5 * error);
+        given.shape = DENOISE_NORMAL;
         CU_ASSERT_EQUAL_FATAL(denoise_rows(&given, &w.arena, &helps, NULL), STATUS_OK);
         errors_of(&w, &given, &normal, &said);
         CU_ASSERT(helps && normal > error);
@@ -94,12 +94,35 @@ static void test_clusters(void)
     }
 }
 
+/* Isotropic noise: a normal direction and a radius of Gamma(2, b), variance (2 + 1) b^2; its own shape finds most. */
+static void test_isotropic(void)
+{
+    static struct world w;
+    struct denoise      given = fill(&w, 2, 6, 49, false);
+    struct rng          rng = rng_at(97, 1, RNG_TEST);
+    double              error[2], said;
+    bool                helps = false;
+    for (size_t i = 0; i < N; i++) {
+        double angle = 2 * PI * rng_uniform(&rng), r = -sqrt(49.0 / 3) * log(rng_uniform(&rng) * rng_uniform(&rng));
+        w.rows[2 * i] = w.truth[2 * i] + r * cos(angle);
+        w.rows[2 * i + 1] = w.truth[2 * i + 1] + r * sin(angle);
+    }
+    for (int is_known = 0; is_known < 2; is_known++) {
+        given.shape = is_known ? DENOISE_ISOTROPIC : DENOISE_NORMAL;
+        CU_ASSERT_EQUAL_FATAL(denoise_rows(&given, &w.arena, &helps, NULL), STATUS_OK);
+        errors_of(&w, &given, &error[is_known], &said);
+        CU_ASSERT(helps && error[is_known] < 30);
+    }
+    CU_ASSERT(error[1] < error[0]);
+    arena_fini(&w.arena);
+}
+
 /* Few rows, too much noise, too little for the grid, rows far apart in many dimensions, no memory. */
 static void test_no_help(void)
 {
     static struct world w;
     struct arena        small;
-    struct denoise      good = fill(&w, 2, 6, 9, false), given = good;
+    struct denoise      good = fill(&w, 2, 6, 49, false), given = good;
     bool                helps = true;
     given.n = 49;
     CU_ASSERT(denoise_rows(&given, &w.arena, &helps, NULL) == STATUS_OK && !helps);
@@ -113,14 +136,12 @@ static void test_no_help(void)
     CU_ASSERT(denoise_rows(&good, &small, &helps, NULL) == STATUS_NO_MEMORY && !helps);
     arena_fini(&small);
     arena_fini(&w.arena);
-    given = fill(&w, D_MAX, 1, 0.02, false), helps = true;
+    given = fill(&w, D_MAX, 6, 20, false), helps = true;
     CU_ASSERT(denoise_rows(&given, &w.arena, &helps, NULL) == STATUS_OK && !helps);
     arena_fini(&w.arena);
 }
 
 CU_TestInfo suite_denoise[] = {
-    {"normal rows", test_normal_rows},
-    {"clusters", test_clusters},
-    {"no help", test_no_help},
-    CU_TEST_INFO_NULL,
+    {"normal rows", test_normal_rows}, {"clusters", test_clusters}, {"isotropic", test_isotropic},
+    {"no help", test_no_help},         CU_TEST_INFO_NULL,
 };

@@ -170,7 +170,7 @@ static void test_denoised(void)
     bool          helps = false;
     arena_init(&arena, 1 << 26);
     for (size_t k = 0; k < MANY * D; k++)
-        rows[k] = 4 * (double)(k / D % 3) + sqrt(S2) * rng_normal(&rng);
+        rows[k] = (double)(k / D % 3) + sqrt(S2) * rng_normal(&rng);
     struct denoise d = {.rows = rows, .n = MANY, .columns = D, .variance = S2, .bound = INFINITY, .means = means};
     d.variances = variances;
     CU_ASSERT_FATAL(denoise_rows(&d, &arena, &helps, NULL) == STATUS_OK && helps);
