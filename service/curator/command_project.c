@@ -301,6 +301,8 @@ static enum status run(struct command_call *call, struct error *err)
     enum status status = run_job(&job, drafts, err);
     if (status == STATUS_OK)
         project_report(&job);
+    if (status == STATUS_OK && job.options->dry_run && job.manifest.differentially_private)
+        status = project_forecast(&job.manifest, err);
     for (size_t i = 0; i < 3; i++)
         file_discard(&drafts[i]);
     project_wipe(&job);

@@ -4,7 +4,6 @@
 #define GNOMON_SERVICE_CURATOR_PROJECT_H
 
 #include "engine/base/arena.h"
-#include "engine/finite_set/forecast.h"
 #include "engine/privacy/mechanism.h"
 #include "engine/privacy/projection.h"
 #include "engine/privacy/release.h"
@@ -63,9 +62,9 @@ void project_wipe(struct project_job *job);
 /* Of a quadtree, of which project_make.c knows no more. */
 MUST_CHECK enum status project_tree_make(struct project_job *job, struct sampler *sampler, struct error *err);
 
-/* Computes (at most some ten seconds) and prints what the release would cost; clock and limit are set here.
- * Errors: as forecast_run. */
-MUST_CHECK enum status project_forecast(struct forecast *forecast, struct error *err);
+/* Computes (some ten seconds at most) and prints what a guaranteed release would cost in regret, from the manifest's public
+ * numbers.  Errors: as forecast_run. */
+MUST_CHECK enum status project_forecast(const struct release_manifest *manifest, struct error *err);
 
 /* In plain words, on standard output; warnings on standard error. */
 void project_warn(const struct project_job *job);

@@ -1,11 +1,12 @@
 /* See project.h: the forecast of a release in words and in a small picture. */
+#include "engine/finite_set/forecast.h"
 #include "service/curator/project.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
 
-enum { HEIGHT = 10, WIDTH = 60 };
+enum { HEIGHT = 10, WIDTH = 60, TRIALS = 60, LIMIT_MS = 10000 };
 
 static double clock_ms(void)
 {
@@ -37,21 +38,14 @@ static void draw(const struct forecast *f)
     printf("         1%*zu trials\n", WIDTH - 1, f->trials);
 }
 
-enum status project_forecast(struct forecast *f, struct error *err)
+static void print(const struct forecast *f)
 {
-    struct arena arena;
-    arena_init(&arena, SIZE_MAX);
-    f->clock_ms = clock_ms;
-    f->limit_ms = 10000;
-    enum status status = forecast_run(f, &arena, err);
-    arena_fini(&arena);
-    TRY(status);
     printf(
         "Forecast, without a look at the data: mean regret of po-gp-ucb in standard deviations of a function, %zu "
         "functions\n"
         "drawn with the public length-scales over rows that are uniform in the public box. Rows and outcomes of your "
         "table\n"
-        "may be easier or harder.\n"
+        "may be easier or harder; noise of outcomes is left out.\n"
         "  trials   open rows   this release   random   cost of the release\n",
         f->pairs);
     for (size_t k = 0; k < FORECAST_MARKS; k++) {
@@ -62,5 +56,25 @@ enum status project_forecast(struct forecast *f, struct error *err)
     printf("  on average over the trials: %+.3f +- %.3f   (o open, x this release, . random)\n", f->mean_cost,
            f->mean_cost_se);
     draw(f);
-    return STATUS_OK;
+}
+
+enum status project_forecast(const struct release_manifest *manifest, struct error *err)
+{
+    struct forecast f = {.mechanism = manifest->mechanism,
+                         .sides = manifest->sides,
+                         .scale = {.centre = manifest->centre,
+                                   .length_scales = manifest->length_scales,
+                                   .low = manifest->low,
+                                   .high = manifest->high,
+                                   .radius = manifest->radius},
+                         .trials = TRIALS,
+                         .clock_ms = clock_ms,
+                         .limit_ms = LIMIT_MS};
+    struct arena    arena;
+    arena_init(&arena, SIZE_MAX);
+    enum status status = forecast_run(&f, &arena, err);
+    arena_fini(&arena);
+    if (status == STATUS_OK)
+        print(&f);
+    return status;
 }
