@@ -205,7 +205,7 @@ LINT_SLOW = lint-gcc lint-clang lint-cppcheck lint-tidy
 lint-slow: $(LINT_SLOW) lint-planted-slow
 $(LINT_SLOW): lint-%: $(LINT_NEEDS)
 	$(STEP) $@ sh tests/check/lint only $*
-lint-tidy: STEP_SECONDS = 3600
+lint-tidy: export STEP_SECONDS = 3600
 lint-tidy: lint-gcc
 lint-planted-slow: lint-gcc lint-clang
 	$(STEP) $@ sh tests/check/planted slow
