@@ -57,7 +57,7 @@ help:
 #: Parts of make test:  units  http  openapi  e2e  golden  fault  asan  tsan-http  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
-#: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench
+#: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (the attacks on privacy, with 20 times the trials)
 #: Otherwise:           install  clean  V=1 (shows the commands)  BUILD=folder  CFLAGS=...
 
 $(BUILD)/gnomon: $(BUILD)/service/main/main.o $(BUILD)/libgnomon.a $(BUILD)/libengine.a
@@ -148,6 +148,9 @@ E2E = $(addprefix e2e-,$(notdir $(call scripts,tests/e2e/*)))
 e2e: $(E2E)
 $(E2E): e2e-%: $(BUILD)/gnomon
 	$(STEP) $@ tests/e2e/$*
+nightly: export STEP_SECONDS = 14400
+nightly: $(BUILD)/gnomon
+	$(STEP) audit-nightly tests/e2e/audit 10000
 GOLDENS = $(addprefix golden-,$(notdir $(wildcard tests/golden/*.py)))
 golden: $(GOLDENS)
 $(GOLDENS): golden-%: $(BUILD)/gnomon $(GOLDEN)
@@ -230,4 +233,4 @@ clean:
 .DELETE_ON_ERROR:
 .PHONY: all run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
-  coverage bench lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
+  coverage bench nightly lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help
