@@ -148,8 +148,11 @@ static enum status visit(struct growth *g, const struct node *node, struct error
         return STATUS_OK;
     }
     struct arena_mark mark = arena_mark(g->arena);
+    size_t            before = g->out->len;
     enum status       status = split(g, node, sd, err);
     arena_release(g->arena, mark);
+    if (status == STATUS_OK && g->out->len == before) /* none of its parts was worth keeping: it is, as a whole */
+        emit(g, node);
     return status;
 }
 

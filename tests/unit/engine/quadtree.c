@@ -119,6 +119,33 @@ static void test_leaves(void)
     }
 }
 
+/* Few rows and much noise: parts that are all too small are kept as one, so that no tree is empty. */
+static void test_never_empty(void)
+{
+    static const double row = 0.5, origin = 0, unit = 1;
+    struct fixture      f;
+    size_t              empty = 0;
+    setup(&f, 79);
+    for (size_t i = 0; i < 60; i++)
+        f.rows[i] = row + (double)(i % 15) - 7;
+    for (size_t i = 0; i < 2000; i++) {
+        struct quadtree        tree = {.rows = 60, .columns = 1, .epsilon = 1, .radius = 8};
+        struct quadtree_leaves leaves;
+        struct arena_mark      mark = arena_mark(&f.arena);
+        struct quadtree_data   data = {.rows = f.rows, .scale = {&origin, &unit, 8, NULL, NULL}};
+        int64_t                K[60];
+        CU_ASSERT_EQUAL_FATAL(quadtree_grow(&tree, &data, &f.sampler, &f.arena, &leaves, NULL), STATUS_OK);
+        size_t at = 0;
+        for (size_t l = 0; l < leaves.len; l++)
+            for (size_t k = 0; k < leaves.leaves[l].deck; k++)
+                K[at++] = leaves.indices[l];
+        empty += at == 0 || at != leaves.cards || !quadtree_is_partition(&tree, K, at);
+        arena_release(&f.arena, mark);
+    }
+    CU_ASSERT_EQUAL(empty, 0);
+    arena_fini(&f.arena);
+}
+
 static void test_bad_rows(void)
 {
     struct fixture         f;
@@ -329,7 +356,9 @@ static void test_attack(void)
 }
 
 CU_TestInfo suite_quadtree[] = {
-    {"plan", test_plan},           {"leaves", test_leaves}, {"bad rows", test_bad_rows},
-    {"partition", test_partition}, {"deal", test_deal},     {"what a deck tells", test_deck_loss},
-    {"attack", test_attack},       CU_TEST_INFO_NULL,
+    {"plan", test_plan},         {"leaves", test_leaves},
+    {"bad rows", test_bad_rows}, {"partition", test_partition},
+    {"deal", test_deal},         {"what a deck tells", test_deck_loss},
+    {"attack", test_attack},     {"never empty", test_never_empty},
+    CU_TEST_INFO_NULL,
 };
