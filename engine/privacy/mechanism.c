@@ -23,10 +23,13 @@ static double log_normal_cdf(double x)
     return -0.5 * x * x - log(-x) - HALF_LOG_2PI + log1p(-w * (1 - 3 * w * (1 - 5 * w)));
 }
 
+/* The difference of two tails, and what rounding may have taken off it: both are off by some units of 2^-53, and by the
+ * square of the place times as many, since that is the exponent. */
 double mechanism_gaussian_delta(double epsilon, double mu)
 {
-    double above = 0.5 * erfc((epsilon / mu - mu / 2) * SQRT_HALF);
-    return fmax(above - exp(epsilon + log_normal_cdf(-mu / 2 - epsilon / mu)), 0);
+    double place = epsilon / mu - mu / 2, above = 0.5 * erfc(place * SQRT_HALF), reach = fmax(place, 0);
+    double below = exp(epsilon + log_normal_cdf(-mu / 2 - epsilon / mu));
+    return fmax(above - below, 0) + above * (8 + 2 * reach * reach + 4 * fabs(epsilon)) * 0x1p-52;
 }
 
 /* Trapezoids in x = sqrt(c): the integrand and all its derivatives vanish at both ends (at 0: as mu does). */

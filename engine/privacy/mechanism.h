@@ -20,7 +20,8 @@ enum { MECHANISM_NORM = 25, MECHANISM_COLUMNS_MAX = 1024, MECHANISM_PROJECTION_S
  * (0, delta)-DP, and should rarely publish one. */
 #define MECHANISM_DELTA_ROWS 0.1
 
-/* delta at which a Gaussian with this mu is (epsilon, delta)-DP, exactly.  epsilon >= 0, mu > 0. */
+/* delta at which a Gaussian with this mu is (epsilon, delta)-DP, never below the truth and as near as doubles are.
+ * mu > 0. */
 double mechanism_gaussian_delta(double epsilon, double mu);
 /* The least sd per unit of sensitivity with gaussian_delta <= delta.  epsilon > 0, 0 < delta < 1, as for those below. */
 double mechanism_gaussian_sigma(double epsilon, double delta);
