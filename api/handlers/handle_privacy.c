@@ -1,6 +1,7 @@
 /* What is, and what is not, promised about the data of a study, in words and in the numbers of its manifest.
  * The words claim nothing beyond what release.h proves; without a guarantee no epsilon is shown. */
 #include "api/handlers/handlers.h"
+#include "service/base/text.h"
 #include "service/candidates/candidates.h"
 #include "service/codec/manifest.h"
 #include "service/study/study.h"
@@ -17,29 +18,43 @@ struct shown_privacy {
     struct candidates_status status;
 };
 
+/* A delta is added to a probability.  It does not bound that of the releases by which the odds change more: for Gaussian
+ * noise that is 7 to 30 times as large. */
 static json_t *statement_json(const struct release_manifest *release)
 {
-    char                    text[SENTENCE_BYTES], exception[96] = "";
+    char                    text[SENTENCE_BYTES], delta[TEXT_NUMBER_BYTES], numbers[3][TEXT_NUMBER_BYTES];
     const struct mechanism *plan = &release->mechanism;
     if (!release->differentially_private)
         return json_string("The server holds a random projection of the rows and the reported values. A projection "
                            "alone hides the rows from a casual reader, but it carries no differential privacy "
                            "guarantee: whether one row changed can be told from it with certainty.");
-    if (plan->delta > 0)
-        snprintf(exception, sizeof exception, ", but for an event of probability at most delta = %.6g", plan->delta);
-    snprintf(
-        text, sizeof text,
-        "Seeing the release changes anybody's odds between two neighbouring tables by a factor of at most e^epsilon "
-        "= %.6g (epsilon %.6g)%s. Between any two tables that differ in one row the factor is at most e^%.6g. The "
-        "noise was drawn before the release left the curator (%s); whatever is computed from it keeps this "
-        "guarantee.",
-        exp(plan->epsilon), plan->epsilon, exception, release->epsilon_any_change, manifest_mechanism(release));
+    const char *factor = text_at_most(exp(plan->epsilon), numbers[0]),
+               *epsilon = text_at_most(plan->epsilon, numbers[1]),
+               *any = text_at_most(release->epsilon_any_change, numbers[2]);
+    int length =
+        plan->delta > 0
+            ? snprintf(
+                  text, sizeof text,
+                  "Whatever is looked for in the release is at most e^epsilon = %s times as probable for one of two "
+                  "neighbouring tables as for the other (epsilon %s), and delta = %s more. Between any two tables "
+                  "that differ in one row the factor is at most e^%s, with the same delta. ",
+                  factor, epsilon, text_at_most(plan->delta, delta), any)
+            : snprintf(text, sizeof text,
+                       "Seeing the release changes anybody's odds between two neighbouring tables by a factor of at "
+                       "most e^epsilon = %s (epsilon %s). Between any two tables that differ in one row the factor is "
+                       "at most e^%s. ",
+                       factor, epsilon, any);
+    snprintf(text + length, sizeof text - (size_t)length,
+             "The noise was drawn before the release left the curator (%s); whatever is computed from it keeps this "
+             "guarantee.",
+             manifest_mechanism(release));
     return json_string(text);
 }
 
 static void print_neighbours(const struct release_manifest *release, FILE *stream)
 {
     size_t d = release->mechanism.columns, limited = 0;
+    char   move[TEXT_NUMBER_BYTES];
     fprintf(stream, "Tables with the same number of rows, of which one row differs: ");
     for (size_t c = 0; c < d && c < COLUMNS_SHOWN; c++) {
         limited += !isinf(release->protect[c]);
@@ -47,7 +62,7 @@ static void print_neighbours(const struct release_manifest *release, FILE *strea
         if (isinf(release->protect[c]))
             fprintf(stream, "by anything");
         else
-            fprintf(stream, "by at most %.6g", release->protect[c]);
+            fprintf(stream, "by at most %s", text_at_least(release->protect[c], move));
         fprintf(stream, " (of %.6g to %.6g)", release->low[c], release->high[c]);
     }
     if (d > COLUMNS_SHOWN)
@@ -127,14 +142,15 @@ static const char *larger_changes(const struct release_manifest *release, char t
 {
     if (!release->differentially_private || is_any_change(release))
         return NULL;
+    char any[TEXT_NUMBER_BYTES];
     snprintf(
         text, SENTENCE_BYTES,
         release->mechanism.delta == 0
             ? "A larger change of a row is protected less: k times as large costs at most k times the epsilon, and "
-              "no change of one row more than %.6g."
-            : "A larger change of a row is protected less; no change of one row costs more than epsilon %.6g, at the "
+              "no change of one row more than %s."
+            : "A larger change of a row is protected less; no change of one row costs more than epsilon %s, at the "
               "same delta.",
-        release->epsilon_any_change);
+        text_at_most(release->epsilon_any_change, any));
     return text;
 }
 

@@ -1,8 +1,10 @@
 /* See text.h. */
 #include "service/base/text.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 char *text_format(struct arena *arena, const char *format, ...)
 {
@@ -16,6 +18,26 @@ char *text_format(struct arena *arena, const char *format, ...)
     va_end(again);
     va_end(args);
     return text;
+}
+
+/* In steps of at most half the last digit, of which ten are enough.  What sums are enlarged by for their rounding (2^-40)
+ * is no reason to print another digit. */
+static const char *round_to(double value, int sign, char out[TEXT_NUMBER_BYTES])
+{
+    snprintf(out, TEXT_NUMBER_BYTES, "%.6g", value);
+    for (int step = 1; step <= 20 && sign * strtod(out, NULL) < sign * value * (1 - sign * 0x1p-39); step++)
+        snprintf(out, TEXT_NUMBER_BYTES, "%.6g", value + sign * step * 5e-7 * fabs(value));
+    return out;
+}
+
+const char *text_at_most(double value, char out[TEXT_NUMBER_BYTES])
+{
+    return round_to(value, 1, out);
+}
+
+const char *text_at_least(double value, char out[TEXT_NUMBER_BYTES])
+{
+    return round_to(value, -1, out);
 }
 
 uint32_t text_hash(const char *text)

@@ -10,6 +10,11 @@
 /* printf into the arena; NULL when it is full. */
 char *text_format(struct arena *arena, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 
+/* Six digits of a number that is promised: at_most, never below it; at_least, never above it.  Not of 0 or infinity. */
+enum { TEXT_NUMBER_BYTES = 24 };
+const char *text_at_most(double value, char out[TEXT_NUMBER_BYTES]);
+const char *text_at_least(double value, char out[TEXT_NUMBER_BYTES]);
+
 uint32_t text_hash(const char *text); /* FNV-1a, for tables in memory */
 
 /* Base64url without padding, and a NUL: four characters of out for every three bytes that were begun. */

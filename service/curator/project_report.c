@@ -1,4 +1,5 @@
 /* See project.h.  For the analyst of a hospital: every number with what it means, and what stays unprotected. */
+#include "service/base/text.h"
 #include "service/curator/project.h"
 #include "engine/math/rng.h"
 
@@ -54,12 +55,13 @@ static void report_relation(const struct project_job *job)
 {
     const struct release_manifest *m = &job->manifest;
     size_t                         limited = 0;
+    char                           move[TEXT_NUMBER_BYTES];
     for (size_t j = 0; j < job->table.d; j++) {
         if (isinf(m->protect[j]))
             printf("  %-24.100s any two, in %.6g .. %.6g\n", job->table.names[j], m->low[j], m->high[j]);
         else
-            printf("  %-24.100s %.6g apart, in %.6g .. %.6g\n", job->table.names[j], m->protect[j], m->low[j],
-                   m->high[j]);
+            printf("  %-24.100s %s apart, in %.6g .. %.6g\n", job->table.names[j], text_at_least(m->protect[j], move),
+                   m->low[j], m->high[j]);
         limited += !isinf(m->protect[j]);
     }
     if (limited > 1)
@@ -70,15 +72,21 @@ static void report_guarantee(const struct project_job *job)
 {
     const struct release_manifest *m = &job->manifest;
     const struct mechanism        *plan = &m->mechanism;
-    printf(
-        "Seeing this release changes anybody's odds between two values of one row by a factor of at most e^epsilon =\n"
-        "%.4g (epsilon %g%s), when the two values are at most so far apart:\n",
-        exp(plan->epsilon), plan->epsilon, plan->delta > 0 ? "" : ", delta 0");
-    report_relation(job);
+    char                           factor[TEXT_NUMBER_BYTES], epsilon[TEXT_NUMBER_BYTES], any[TEXT_NUMBER_BYTES];
+    text_at_most(exp(plan->epsilon), factor);
+    text_at_most(plan->epsilon, epsilon);
+    text_at_most(m->epsilon_any_change, any);
     if (plan->delta > 0)
-        printf("but for an event of probability at most delta = %g.\n", plan->delta);
-    printf("Between any two values of one row the factor is at most e^%.6g (epsilon for any change: %.6g).\n",
-           m->epsilon_any_change, m->epsilon_any_change);
+        printf("Whatever is looked for in this release is at most e^epsilon = %s times as probable for one of two "
+               "values of\none row as for the other (epsilon %s), and delta = %g more, when the two values are at "
+               "most so far apart:\n",
+               factor, epsilon, plan->delta);
+    else
+        printf("Seeing this release changes anybody's odds between two values of one row by a factor of at most "
+               "e^epsilon =\n%s (epsilon %s, delta 0), when the two values are at most so far apart:\n",
+               factor, epsilon);
+    report_relation(job);
+    printf("Between any two values of one row the factor is at most e^%s (epsilon for any change: %s).\n", any, any);
     printf("Mechanism: %s.\n", manifest_mechanism(m));
 }
 
@@ -126,6 +134,7 @@ static void report_outcomes(const struct project_job *job)
 {
     const struct mechanism_outcome *y = &job->manifest.outcomes;
     const struct manifest_cost     *total = &job->manifest.total;
+    char                            whole[TEXT_NUMBER_BYTES], any[TEXT_NUMBER_BYTES];
     bool                            is_partition = mechanism_is_partition(job->manifest.mechanism.kind);
     if (!job->manifest.has_outcomes) {
         printf("Outcomes: sent as they are measured, without noise. What an outcome says about its row is not "
@@ -140,18 +149,18 @@ static void report_outcomes(const struct project_job *job)
            y->epsilon, y->sensitivity, job->manifest.outcome_default);
     if (is_partition)
         printf("A row that moves to another cell changes answers of both: outcomes are charged twice.\n");
-    printf(
-        "Total of this release, rows and outcomes: epsilon %.6g, delta %g; for any change of one row epsilon %.6g.\n",
-        total->epsilon, total->delta, total->epsilon_any_change);
+    printf("Total of this release, rows and outcomes: epsilon %s, delta %g; for any change of one row epsilon %s.\n",
+           text_at_most(total->epsilon, whole), total->delta, text_at_most(total->epsilon_any_change, any));
 }
 
 static void report_ledger(const struct project_job *job)
 {
     const struct account *after = &job->after;
-    printf("Total for this data by the ledger %s epsilon %.6g, delta %g, for any change of one row epsilon %.6g; the\n"
+    char                  whole[TEXT_NUMBER_BYTES], any[TEXT_NUMBER_BYTES];
+    printf("Total for this data by the ledger %s epsilon %s, delta %g, for any change of one row epsilon %s; the\n"
            "budget is epsilon %g, delta %g.%s\n",
-           job->options->dry_run ? "would be" : "is", after->spent.epsilon, after->spent.delta,
-           after->spent.epsilon_any_change, after->budget_epsilon, after->budget_delta,
+           job->options->dry_run ? "would be" : "is", text_at_most(after->spent.epsilon, whole), after->spent.delta,
+           text_at_most(after->spent.epsilon_any_change, any), after->budget_epsilon, after->budget_delta,
            job->manifest.has_outcomes ? "" : " Outcomes without noise are not in it.");
     if (after->tables > 1)
         printf("%zu versions of this table are known; what was released of them counts together.\n", after->tables);

@@ -255,11 +255,13 @@ test('the privacy statement claims what the manifest proves, and no more', async
     assert.deepEqual([sure.total, sure.outcomes, sure.manifest_signature_valid], [null, null, true]);
     assert.deepEqual([sure.epsilon_any_change, sure.protected], [any, Array(D).fill({ move: 0.14, low: -1, high: 1 })]);
     assert.deepEqual([sure.ledger.spent, sure.ledger.seq, sure.ledger.head], [manifest.ledger.spent, 2, manifest.ledger.head]);
-    // Every number in the words is computed here: e^epsilon, epsilon for any change, the moves and the region.
-    assert.ok(words.includes(`a factor of at most e^epsilon = ${Number(Math.exp(1.25).toPrecision(6))} (epsilon 1.25). Between any two tables`));
-    assert.ok(words.includes(`differ in one row the factor is at most e^${Number(any.toPrecision(6))}.`), words);
+    // Every number in the words is computed here: e^epsilon, epsilon for any change, the moves and the region.  No promise is rounded down.
+    const six = (x) => { let up = x; while (Number(up.toPrecision(6)) < x) up *= 1 + 5e-7; return Number(up.toPrecision(6)); };
+    assert.ok(six(Math.exp(1.25)) >= Math.exp(1.25) && Number(Math.exp(1.25).toPrecision(6)) < Math.exp(1.25));
+    assert.ok(words.includes(`a factor of at most e^epsilon = ${six(Math.exp(1.25))} (epsilon 1.25). Between any two tables`));
+    assert.ok(words.includes(`differ in one row the factor is at most e^${six(any)}.`), words);
     assert.ok(words.includes('in column 1 by at most 0.14 (of -1 to 1), in column 2 by at most 0.14 (of -1 to 1), in column 3'), words);
-    assert.ok(words.includes(`at most k times the epsilon, and no change of one row more than ${Number(any.toPrecision(6))}.`), words);
+    assert.ok(words.includes(`at most k times the epsilon, and no change of one row more than ${six(any)}.`), words);
     assert.match(words, /Outcomes are reported without noise.*no total of rows and outcomes exists/);
     const bare = await privacyOf(await privateCandidates(api, curator, curator.projection(N, D, { seed: ++releases })));
     assert.deepEqual([bare.mechanism, bare.differentially_private, bare.epsilon, bare.delta, bare.total, bare.epsilon_any_change, bare.protected],

@@ -1,4 +1,5 @@
 /* The JSON text reader, times, labels, and specifications: what is accepted, what is refused and where. */
+#include "service/base/text.h"
 #include "service/codec/codec.h"
 #include "engine/registry.h"
 #include "service/codec/codec_spec.h"
@@ -525,6 +526,24 @@ static void test_spec_memory(void)
     arena_fini(&arena);
 }
 
+/* What is promised is never rounded the wrong way. */
+static void test_promised_numbers(void)
+{
+    static const double values[] = {1,    1.25,   2.718281828459045,   0.3,     1.0000001, 9.9999999, 3e-10, 50.9521831,
+                                    1e-5, 123456, 0.12345650000000001, 99999.95};
+    char                text[TEXT_NUMBER_BYTES];
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        double above = strtod(text_at_most(values[i], text), NULL),
+               below = strtod(text_at_least(values[i], text), NULL);
+        CU_ASSERT(above >= values[i] * (1 - 0x1p-39) && above <= values[i] * (1 + 1.1e-5));
+        CU_ASSERT(below <= values[i] * (1 + 0x1p-39) && below >= values[i] * (1 - 1.1e-5));
+    }
+    CU_ASSERT_STRING_EQUAL(text_at_most(0.3, text), "0.3");
+    CU_ASSERT_STRING_EQUAL(text_at_least(0.14, text), "0.14");
+    CU_ASSERT_STRING_EQUAL(text_at_most(3.5 * (1 + 0x1p-40), text), "3.5");
+    CU_ASSERT_STRING_EQUAL(text_at_most(2.718281828459045, text), "2.71829");
+}
+
 CU_TestInfo suite_codec[] = {
     {"parse", test_parse},
     {"limits", test_limits},
@@ -538,5 +557,6 @@ CU_TestInfo suite_codec[] = {
     {"round trip", test_round_trip},
     {"whole numbers", test_whole_numbers},
     {"spec memory", test_spec_memory},
+    {"promised numbers", test_promised_numbers},
     CU_TEST_INFO_NULL,
 };
