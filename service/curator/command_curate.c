@@ -71,8 +71,10 @@ struct curator {
     struct csv_table             table;
     struct journal               journal;
     struct outcomes              outcomes; /* private ones */
-    bool                         is_tried; /* the command has measured a row */
-    int64_t                      due_ms;   /* when the next answer may leave */
+    bool                         is_tried; /* the command is taken to work: the next two say why */
+    size_t                       tried;    /* a row that was measured and not asked for; SIZE_MAX: none */
+    double                       tried_value;
+    int64_t                      due_ms; /* when the next answer may leave */
     char                         worker[40];
     char                         matrix_path[1024], manifest_path[1024], *manifest_text;
     size_t                       measured, answered, retried, failures_in_a_row;
@@ -217,30 +219,30 @@ static enum status wait_answer(const struct curator *c, struct error *err)
 }
 
 /* Once a row fails it is answered for good, so that a command which is wrong, and not its rows, must be known before.
- * Rows are tried that nobody asked for: what they do says nothing of the one that is asked for.  The first that can be
- * measured is answered, if ever it is asked for. */
+ * Rows are tried that nobody asked for: what they do says nothing of the one that is asked for, and is written nowhere,
+ * so that a later run, too, takes as long for them as for others.  Where fewer are left than may be tried, one of them
+ * would decide alone, and there is little to lose. */
 static enum status try_command(struct curator *c, size_t asked, struct error *err)
 {
     size_t tries = 0;
-    double value = 0, told = 0;
+    double told = 0;
     c->due_ms = process_clock_ms() + c->options->answer_every * 1000 * FAILURES_MAX; // however many fail
     for (size_t k = 0; k < c->secret.len && tries < FAILURES_MAX && !c->is_tried; k++) {
         if (k == asked || !has_row(c, k) || outcomes_find(&c->outcomes, k, &told))
             continue;
         tries++;
-        TRY(measure(c, k, &value, err));
-        c->is_tried = !isnan(value);
-        if (c->is_tried)
-            TRY(outcomes_settle(&c->outcomes, k, value, &told, err));
+        c->tried = k;
+        TRY(measure(c, k, &c->tried_value, err));
+        c->is_tried = !isnan(c->tried_value);
     }
-    if (!c->is_tried && tries > 0)
+    if (!c->is_tried && tries == FAILURES_MAX)
         return error_set(
             err, STATUS_INVALID, "measure_failed", "",
             "the measure command was tried on %zu rows and failed each time: nothing was told. With private "
             "outcomes a row that fails is answered for good, so that it must work first",
             tries);
+    c->measured += c->is_tried;
     c->is_tried = true;
-    c->measured += tries > 0;
     TRY(wait_answer(c, err));
     begin_answer(c);
     return STATUS_OK;
@@ -253,10 +255,13 @@ static enum status find_private(struct curator *c, size_t candidate, double *val
         return STATUS_OK;
     if (!c->is_tried)
         TRY(try_command(c, candidate, err));
-    if (has_row(c, candidate))
+    bool is_known = candidate == c->tried && !isnan(c->tried_value);
+    if (is_known)
+        measured = c->tried_value;
+    else if (has_row(c, candidate))
         TRY(measure(c, candidate, &measured, err));
     if (!isnan(measured))
-        c->measured++;
+        c->measured += !is_known;
     else if (has_row(c, candidate))
         fprintf(stderr, "gnomon: row %lu cannot be measured: it is answered as %g, with noise\n",
                 row_number(c, candidate), c->manifest.outcome_default);
@@ -629,7 +634,7 @@ static enum status work(struct curator *c, struct error *err)
 static enum status run(struct command_call *call, struct error *err)
 {
     const struct curate_options *options = call->options;
-    struct curator               c = {.options = options};
+    struct curator               c = {.options = options, .tried = SIZE_MAX};
     enum status                  status = prepare(&c, err);
     if (status == STATUS_OK && !options->best)
         status = command_connect(&options->at, &call->client, err);
