@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const struct {
     const char *code;
@@ -32,14 +33,26 @@ static int fail(const struct error *err)
     return err->status == STATUS_INTERNAL ? COMMAND_INTERNAL : COMMAND_FAILED;
 }
 
+/* Keys, tables and vectors are in memory, and a crash would write them to a file that stays.  What a command runs may
+ * raise it again for itself. */
+static void forbid_core(void)
+{
+    struct rlimit core;
+    if (getrlimit(RLIMIT_CORE, &core) == 0) {
+        core.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &core);
+    }
+}
+
 int command_execute(const struct command *command, char **arguments)
 {
     struct error        err;
     void               *options = calloc(1, command->options_bytes);
     struct command_call call = {.options = options, .exit_code = COMMAND_DONE};
-    enum status         status = options == NULL ? error_no_memory(&err)
-                                                 : options_read(command->options, arguments, options, call.operands,
-                                                                command->operands_max, &err);
+    forbid_core();
+    enum status status = options == NULL ? error_no_memory(&err)
+                                         : options_read(command->options, arguments, options, call.operands,
+                                                        command->operands_max, &err);
     if (status == STATUS_OK && command->watches_signals)
         process_watch_signals();
     if (status == STATUS_OK)
