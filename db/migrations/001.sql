@@ -96,10 +96,12 @@ CREATE TABLE candidates_refusal (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, at_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX candidates_refusal_by_study ON candidates_refusal(study, at_ms);
--- What was released stays released, as this matrix and no other: this outlives the study.
-CREATE TABLE candidates_release (
-    curator_key TEXT NOT NULL, dataset_tag TEXT NOT NULL, sha256 TEXT NOT NULL,
-    PRIMARY KEY (curator_key, dataset_tag)
+-- What is known of each curator's ledger: the head after each of its lines, and which matrix was released with it.  A
+-- ledger that was taken back to an earlier copy, or goes on twice, has another head somewhere.  Outlives the studies.
+CREATE TABLE curator_ledger (
+    curator_key TEXT NOT NULL, ledger TEXT NOT NULL, seq INTEGER NOT NULL, head TEXT NOT NULL,
+    sha256 TEXT NOT NULL, -- of the matrix; '' for a line that was not seen with one
+    PRIMARY KEY (curator_key, ledger, seq)
 ) STRICT, WITHOUT ROWID;
 
 -- The broadcast of a round exists only with its line in the ledger, which is never changed and outlives the federation
