@@ -259,6 +259,8 @@ static void set_model(const struct grid *set, const struct cell *cell, const str
     double                  noise_of_rows = cell->model == REPEATS || cell->model == NAIVE ? 0 : plan->variance;
     struct mechanism_kernel kernel =
         mechanism_effective_kernel(curator->unit, set->variance, noise_of_answers, plan->dims);
+    for (size_t i = 0; policy->options[i].name != NULL; i++)
+        options[i] = policy->options[i].fallback;
     options[policy_option(policy, "delta")] = 0.025 * (cell->model == REPEATS ? REPEATS_MAX : 1);
     options[policy_option(policy, "length_scale")] = kernel.length_scale;
     options[policy_option(policy, "signal_variance")] = kernel.variance;

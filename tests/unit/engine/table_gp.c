@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { N = 1100, COLUMNS = 7, T = 60 };
+enum { OPTIONS_MAX = 32, N = 1100, COLUMNS = 7, T = 60 };
 static const double LENGTH = 2.385;
 
 struct setting {
@@ -355,7 +355,7 @@ static void tell(struct session *session, enum event_kind kind, uint64_t trial, 
 static void test_ucb_choice(void)
 {
     const struct policy *policy = policy_find("po-gp-ucb");
-    double               options[] = {0.05, LENGTH, 1.69, 1.69 * 0.01, 3.1, 5, 0, 0};
+    double               options[OPTIONS_MAX] = {0.05, LENGTH, 1.69, 1.69 * 0.01, 3.1, 5, 0, 0};
     struct problem       problem;
     struct session      *session = open_ucb(options, 5, &problem);
     setting_fill(&setting);
@@ -391,7 +391,7 @@ static void test_ucb_width(void)
     const struct policy *policy = policy_find("po-gp-ucb");
     static const double  far[9] = {0, 1.3, 1e3, 2e3, 3e3, 4e3, 5e3, 6e3, 7e3};
     struct space         line = {.kind = SPACE_CANDIDATES, .rows = far, .rows_len = 9, .columns = 1};
-    double               options[] = {0.04, 2.0, 2.25, 0.09, -0.5, 0, 0, 0}, noise = 0.09 / 2.25;
+    double               options[OPTIONS_MAX] = {0.04, 2.0, 2.25, 0.09, -0.5, 0, 0, 0}, noise = 0.09 / 2.25;
     struct problem       problem = {.space = &line, .options = options, .memory_bytes = 1 << 22};
     struct proposal     *p = &(struct proposal){0};
     for (size_t t = 2; t <= 6; t++)
@@ -416,7 +416,7 @@ static void test_ucb_exhausts(void)
     const struct policy *policy = policy_find("po-gp-ucb");
     static const double  equal[40] = {0};
     struct space         small = {.kind = SPACE_CANDIDATES, .rows = equal, .rows_len = 20, .columns = 2};
-    double               options[] = {NAN, 1.2, 1, 0.01, 0, 1, 0, 0};
+    double               options[OPTIONS_MAX] = {NAN, 1.2, 1, 0.01, 0, 1, 0, 0};
     struct problem       problem = {.space = &small, .options = options, .seed = 6, .memory_bytes = 1 << 22};
     struct session      *session = NULL;
     struct proposal     *p = &(struct proposal){0};
@@ -442,8 +442,8 @@ static void test_ucb_exhausts(void)
 static void test_ucb_fits(void)
 {
     const struct policy *policy = policy_find("po-gp-ucb");
-    double               open[] = {NAN, NAN, NAN, NAN, NAN, 3, 0, 0}, given[] = {NAN, 2, 1, 0.1, NAN, 3, 0, 0};
-    struct proposal     *p = &(struct proposal){0};
+    double           open[OPTIONS_MAX] = {NAN, NAN, NAN, NAN, NAN, 3}, given[OPTIONS_MAX] = {NAN, 2, 1, 0.1, NAN, 3};
+    struct proposal *p = &(struct proposal){0};
     setting_fill(&setting);
     for (int pass = 0; pass < 2; pass++) {
         struct problem  problem;
