@@ -215,8 +215,9 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     struct rff        rff;
     struct rff_search function = {.space = session->study.problem->space, .rff = &rff};
     struct acq_search search = search_of(session, ask, view, OWN_SAMPLES);
-    double           *point = ARENA_NEW(scratch, double, len + view->dims), *anchors, *omega, *u = point + len;
-    if (point == NULL)
+    double           *point = ARENA_NEW(scratch, double, len), *u = ARENA_NEW(scratch, double, view->dims);
+    double           *anchors, *omega;
+    if (point == NULL || u == NULL)
         return error_no_memory(err);
     TRY(gp_single_model(&session->single, ask, NULL, &model, &choice, err));
     TRY(anchors_of(session, &model, &anchors, err));

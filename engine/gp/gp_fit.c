@@ -204,8 +204,10 @@ static enum status search_all(struct search *search, const double *warm, double 
                                .late = fit->late,
                                .late_arg = fit->late_arg};
     start_at(fit, warm, theta);
-    for (int k = warm == NULL ? 1 : 0; k <= (warm == NULL || fit->from_default); k++) {
-        start_at(fit, k == 0 ? warm : NULL, candidate);
+    const double *const starts[] = {warm, NULL}; /* NULL: the default */
+    size_t              first = warm == NULL ? 1 : 0, after = warm == NULL || fit->from_default ? 2 : 1;
+    for (size_t k = first; k < after; k++) {
+        start_at(fit, starts[k], candidate);
         TRY(minimize_lbfgs(&problem, candidate, &value, scratch, err));
         if (value < best) {
             best = value;

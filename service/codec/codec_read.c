@@ -155,17 +155,18 @@ static void set_fallback(const struct member *member, char *out)
 static enum status read_member(struct reading *in, const struct member *member, const json_t *json, const char *where,
                                char *out)
 {
-    char path[CODEC_PATH_MAX];
+    char  path[CODEC_PATH_MAX];
+    void *to = out + member->offset;
     if (json == NULL)
         set_fallback(member, out);
     if (json_is_null(json) && member->nullable && member->read == codec_read_number)
-        *(double *)(out + member->offset) = NAN; // there is none, and not 0
+        *(double *)to = NAN; /* there is none, and not 0 */
     if ((json == NULL && !member->required) || (json_is_null(json) && member->nullable))
         return STATUS_OK;
     if (json == NULL)
         return missing(in, member, where);
     codec_read_path(path, where, member->name);
-    return member->read(in, member, json, path, out + member->offset);
+    return member->read(in, member, json, path, to);
 }
 
 enum status codec_read_object(struct reading *in, const struct member *members, const json_t *json, const char *where,

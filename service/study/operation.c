@@ -484,7 +484,8 @@ static void cancel_jobs(struct operations *operations, const char *id, const cha
 {
     pthread_mutex_lock(&operations->lock);
     for (struct job *job = operations->jobs; job != NULL; job = job->next)
-        job->is_cancelled |= id != NULL ? strcmp(job->id, id) == 0 : strcmp(job->study, study) == 0;
+        job->is_cancelled |=
+            (id != NULL && strcmp(job->id, id) == 0) || (study != NULL && strcmp(job->study, study) == 0);
     pthread_mutex_unlock(&operations->lock);
 }
 
