@@ -32,6 +32,15 @@ static void lessen(double *budget, double other)
         *budget = other;
 }
 
+/* NULL: it is not in the ledger. */
+static const struct line *find(const struct ledger *ledger, const char *federation)
+{
+    for (size_t i = 0; i < ledger->len; i++)
+        if (strcmp(ledger->lines[i].federation, federation) == 0)
+            return &ledger->lines[i];
+    return NULL;
+}
+
 static enum status take(void *arg, char *text, size_t number, struct error *err)
 {
     struct ledger *ledger = arg;
@@ -52,7 +61,8 @@ static enum status take(void *arg, char *text, size_t number, struct error *err)
     if (!is_limit || seat < 1 || releases < 1 || !(line.delta > 0 && line.delta < 1) || ledger->len == FEDERATIONS_MAX)
         return STATUS_CONFLICT;
     lessen(&ledger->budget, budget);
-    ledger->lines[ledger->len++] = line;
+    if (find(ledger, line.federation) == NULL) /* else the line is there for its budget */
+        ledger->lines[ledger->len++] = line;
     return STATUS_OK;
 }
 
@@ -76,15 +86,6 @@ static struct line plan(const struct agent_charge *charge, struct arena *arena)
     }
     line.run.releases = low;
     return line;
-}
-
-/* NULL: it is not in the ledger. */
-static const struct line *find(const struct ledger *ledger, const char *federation)
-{
-    for (size_t i = 0; i < ledger->len; i++)
-        if (strcmp(ledger->lines[i].federation, federation) == 0)
-            return &ledger->lines[i];
-    return NULL;
 }
 
 static enum status check_known(const struct line *known, const struct line *now, struct error *err)
@@ -135,6 +136,7 @@ static enum status charge_open(const struct append_file *file, struct ledger *le
 {
     const struct line  now = plan(charge, arena);
     const struct line *known = find(ledger, charge->federation);
+    bool               is_less = !isnan(charge->budget) && !(ledger->budget <= charge->budget);
     lessen(&ledger->budget, charge->budget);
     if (known != NULL)
         TRY(check_known(known, &now, err));
@@ -147,7 +149,7 @@ static enum status charge_open(const struct append_file *file, struct ledger *le
         return error_set(err, STATUS_CONFLICT, "budget_exhausted", "",
                          "with this federation the ledger's total is epsilon %.4g at delta %.3g, over its budget of %g",
                          total->epsilon, total->delta, total->budget);
-    return known == NULL ? write_line(file, &now, charge->budget, err) : STATUS_OK;
+    return known == NULL || is_less ? write_line(file, known == NULL ? &now : known, charge->budget, err) : STATUS_OK;
 }
 
 enum status agent_ledger_charge(const char *path, const struct agent_charge *charge, struct agent_total *total,

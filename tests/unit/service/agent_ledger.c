@@ -107,6 +107,22 @@ static void test_budget(void)
     place_end(place);
 }
 
+/* A smaller budget holds from then on, with whatever federation it comes; a larger one does not take it back. */
+static void test_budget_later(void)
+{
+    struct place          *place = place_new();
+    struct federation_spec spec = plan(0.385, 0.93, 9);
+    struct agent_total     total;
+    double                 alone = promised(place, &(struct accountant_run){0.385, 0.93, 9}, 1, 0.0137);
+    CU_ASSERT_EQUAL(charge(place, "fed_a", &spec, 3 * alone, &total), STATUS_OK);
+    CU_ASSERT_EQUAL(charge(place, "fed_a", &spec, 1.5 * alone, &total), STATUS_OK);
+    CU_ASSERT_EQUAL(charge(place, "fed_a", &spec, 4 * alone, &total), STATUS_OK);
+    CU_ASSERT_TRUE(total.federations == 1 && total.budget == 1.5 * alone);
+    CHECK_NEAR(total.epsilon, alone, 1e-12);
+    CU_ASSERT_EQUAL(charge(place, "fed_b", &spec, NAN, &total), STATUS_CONFLICT);
+    place_end(place);
+}
+
 static void write_line(const char *path, const char *line)
 {
     FILE *file = fopen(path, "w");
@@ -161,9 +177,7 @@ static void test_refused(void)
 }
 
 CU_TestInfo suite_agent_ledger[] = {
-    {"federations add up", test_adds_up},
-    {"a federation's own budget", test_own_budget},
-    {"the ledger's budget", test_budget},
-    {"refusals", test_refused},
-    CU_TEST_INFO_NULL,
+    {"federations add up", test_adds_up}, {"a federation's own budget", test_own_budget},
+    {"the ledger's budget", test_budget}, {"a smaller budget later", test_budget_later},
+    {"refusals", test_refused},           CU_TEST_INFO_NULL,
 };
