@@ -264,8 +264,8 @@ size_t release_cells_count(const size_t *sides, size_t columns)
 
 static enum status grid_check(const struct release_grid *grid, size_t d, struct error *err)
 {
-    if (release_cells_count(grid->sides, d) == 0)
-        return error_set(err, STATUS_INVALID, "bad_grid", "/sides", "a grid has 1 to %d cells", RELEASE_CELLS_MAX);
+    if (release_cells_count(grid->sides, d) < 2)
+        return error_set(err, STATUS_INVALID, "bad_grid", "/sides", "a grid has 2 to %d cells", RELEASE_CELLS_MAX);
     for (size_t c = 0; c < d; c++)
         if (!(grid->high[c] - grid->low[c] > 0) || !isfinite(grid->high[c] - grid->low[c]))
             return error_set(err, STATUS_INVALID, "bad_grid", "/low", "column %zu has an empty range", c + 1);
@@ -306,6 +306,41 @@ static double cells_variance(const struct release *release, const struct release
     return sum;
 }
 
+/* The least count that at most `most` of the noisy counts reach. */
+static double count_reached(const int64_t *counts, size_t cells, size_t most)
+{
+    int64_t low = counts[0], high = counts[0];
+    for (size_t k = 1; k < cells; k++) {
+        low = counts[k] < low ? counts[k] : low;
+        high = counts[k] > high ? counts[k] : high;
+    }
+    for (high++; low < high;) {
+        int64_t middle = low + (high - low) / 2;
+        size_t  reach = 0;
+        for (size_t k = 0; k < cells; k++)
+            reach += counts[k] >= middle;
+        *(reach <= most ? &high : &low) = reach <= most ? middle : middle + 1;
+    }
+    return (double)low;
+}
+
+/* Reads noisy counts alone.  At least two cells and at most as many as rows are kept, so that no draw is refused: who
+ * draws until the counts please releases another law, which costs up to twice as much. */
+static void keep_cells(const struct release *release, struct release_grid *grid, size_t cells)
+{
+    size_t d = release->mechanism.columns, n = release->mechanism.rows;
+    double t = (double)release->mechanism.rate * 0x1p-32;
+    double from = isnan(grid->keep_from) ? ceil(log(20) / t) : grid->keep_from;
+    from = fmax(from, count_reached(grid->counts, cells, n));
+    from = fmin(from, count_reached(grid->counts, cells, 1) - 1);
+    grid->kept_len = 0;
+    for (size_t k = 0; k < cells && grid->kept_len < n; k++)
+        if ((double)grid->counts[k] >= from) {
+            cell_centre(release, grid, k, grid->indices + grid->kept_len * d);
+            grid->kept[grid->kept_len++] = k;
+        }
+}
+
 enum status release_cells(struct release *release, struct release_grid *grid, const double *rows,
                           struct sampler *sampler, struct error *err)
 {
@@ -317,7 +352,6 @@ enum status release_cells(struct release *release, struct release_grid *grid, co
     TRY(release_scale_check(&release->scale, d, err));
     TRY(grid_check(grid, d, err));
     size_t cells = release_cells_count(grid->sides, d);
-    double t = (double)plan->rate * 0x1p-32, from = isnan(grid->keep_from) ? ceil(log(20) / t) : grid->keep_from;
     for (size_t k = 0; k < cells; k++)
         grid->counts[k] = 0;
     for (size_t i = 0; i < plan->rows; i++) {
@@ -326,16 +360,12 @@ enum status release_cells(struct release *release, struct release_grid *grid, co
         grid->cell_of_row[i] = cell_of(grid, rows + i * d, d);
         grid->counts[grid->cell_of_row[i]]++;
     }
-    grid->kept_len = 0;
     for (size_t k = 0; k < cells; k++) {
         int64_t noise = 0;
         TRY(sampler_laplace(sampler, plan->rate, &noise, err));
         grid->counts[k] += noise;
-        if ((double)grid->counts[k] < from)
-            continue;
-        cell_centre(release, grid, k, grid->indices + grid->kept_len * d);
-        grid->kept[grid->kept_len++] = k;
     }
+    keep_cells(release, grid, cells);
     plan->gamma = 0x1p-10;
     plan->variance = cells_variance(release, grid);
     return STATUS_OK;

@@ -75,7 +75,8 @@ bool release_fits_int32(const int64_t *indices, size_t count);
 struct release_grid {
     const size_t *sides;      /* [d] cells per column, > 0 */
     const double *low, *high; /* [d] */
-    double keep_from; /* least noisy count of a cell that is kept; NaN: so that an empty one is kept in 1 of 20 */
+    double keep_from; /* least noisy count of a cell that is kept, but that at least 2 and at most the rows' number are;
+                         NaN: so that an empty one is kept in 1 of 20 */
     /* out, public; storage by the caller for all K = product of sides cells, row-major, last column fastest */
     int64_t *counts;  /* [K] noisy */
     size_t  *kept;    /* [kept_len] numbers of the kept cells, ascending */

@@ -137,8 +137,8 @@ static enum status plan_cells(struct project_job *job, struct error *err)
             return usage(err, "--sides takes whole numbers from 1");
         job->manifest.sides[j] = (size_t)sides[j];
     }
-    if (release_cells_count(job->manifest.sides, d) == 0)
-        return error_set(err, STATUS_INVALID, "bad_grid", "", "a grid has at most %d cells", RELEASE_CELLS_MAX);
+    if (release_cells_count(job->manifest.sides, d) < 2)
+        return error_set(err, STATUS_INVALID, "bad_grid", "", "a grid has 2 to %d cells", RELEASE_CELLS_MAX);
     m->dims = d;
     return STATUS_OK;
 }
@@ -335,10 +335,6 @@ static enum status make_cells(struct project_job *job, struct sampler *sampler, 
     }
     struct release release = release_of(job);
     TRY(release_cells(&release, &grid, job->table.rows, sampler, err));
-    if (grid.kept_len < 2 || grid.kept_len > n)
-        return error_set(err, STATUS_INVALID, "bad_grid", "", "%zu of %zu cells hold enough rows: take %s",
-                         grid.kept_len, cells,
-                         grid.kept_len < 2 ? "fewer, larger cells or a larger epsilon" : "fewer cells");
     TRY(choose_rows(job, &grid, err));
     sign_wipe(grid.cell_of_row, n * sizeof *grid.cell_of_row);
     job->secret.len = grid.kept_len;

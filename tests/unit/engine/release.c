@@ -296,6 +296,39 @@ static void test_cells(void)
     arena_fini(&f.arena);
 }
 
+/* However the noise falls, two cells are kept, and no more than there are rows. */
+static void test_cells_kept(void)
+{
+    struct fixture f;
+    const size_t   sides[D] = {20, 2, 1};
+    const double   low[D] = {-2, -60, -0.5}, high[D] = {8, -20, 0.5};
+    int64_t        counts[40], indices[40 * D];
+    size_t         kept[40], cell_of_row[N], fewest = 40, most = 0;
+    setup(&f, 39);
+    for (int draw = 0; draw < 400; draw++) {
+        struct release      r = request(&f, MECHANISM_CELLS, draw % 2 == 0 ? 0.02 : 20, 0);
+        struct release_grid grid = {.sides = sides,
+                                    .low = low,
+                                    .high = high,
+                                    .keep_from = draw % 4 == 2 ? -1e6 : (double)NAN,
+                                    .counts = counts,
+                                    .kept = kept,
+                                    .indices = indices,
+                                    .cell_of_row = cell_of_row};
+        r.mechanism.rows = 1 + (size_t)draw % 7;
+        for (size_t c = 0; c < 7 * D; c++)
+            f.rows[c] = 0; /* all in one cell */
+        CU_ASSERT_FATAL(release_cells(&r, &grid, f.rows, &f.sampler, NULL) == STATUS_OK);
+        CU_ASSERT(grid.kept_len >= (r.mechanism.rows < 2 ? 1 : 2) && grid.kept_len <= r.mechanism.rows);
+        for (size_t k = 1; k < grid.kept_len; k++)
+            CU_ASSERT(kept[k] > kept[k - 1]);
+        fewest = grid.kept_len < fewest && r.mechanism.rows >= 2 ? grid.kept_len : fewest;
+        most = grid.kept_len > most ? grid.kept_len : most;
+    }
+    CU_ASSERT(fewest == 2 && most == 7);
+    arena_fini(&f.arena);
+}
+
 static void test_outcome(void)
 {
     struct fixture           f;
@@ -456,6 +489,7 @@ CU_TestInfo suite_release[] = {
     {"projected noise", test_projected_noise},
     {"sensitivity", test_sensitivity},
     {"cells", test_cells},
+    {"cells that are kept", test_cells_kept},
     {"outcome", test_outcome},
     {"refused", test_refused},
     {"cells refused", test_cells_refused},
