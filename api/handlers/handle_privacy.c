@@ -199,8 +199,9 @@ static json_t *residual_json(const struct release_manifest *release, int64_t led
         release->has_outcomes && mechanism_is_partition(release->mechanism.kind)
             ? "A row that moves to another cell changes answers of both: outcomes count twice in the total."
             : NULL,
-        "When answers come, and how long each took unless the curator's program was told to answer at fixed intervals, "
-        "can be seen, and is outside of every guarantee; so is whether that program runs.",
+        ("When answers come, and how long each took unless the curator's program was told to answer at fixed "
+         "intervals, "
+         "can be seen, and is outside of every guarantee; so is whether that program runs."),
         ledgers > 1 ? other : NULL,
     };
     snprintf(other, sizeof other,

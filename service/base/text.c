@@ -50,13 +50,13 @@ uint32_t text_hash(const char *text)
 
 const char text_base64url_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-void text_base64url(const void *data, size_t length, char *out)
+void text_base64url(const void *bytes, size_t length, char *out)
 {
-    const unsigned char *bytes = data;
+    const unsigned char *given = bytes;
     uint32_t             bits = 0;
     int                  held = 0;
     for (size_t i = 0; i < length; i++) {
-        bits = bits << 8 | bytes[i];
+        bits = bits << 8 | given[i];
         for (held += 8; held >= 6; held -= 6)
             *out++ = text_base64url_digits[bits >> (held - 6) & 63];
     }

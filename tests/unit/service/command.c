@@ -347,10 +347,20 @@ static void test_journal(void)
     CU_ASSERT_EQUAL(journal_open(&of, true, &journal, &err), STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(err.code, "other_journal");
     journal_close(&journal);
+    folder_end(&folder, (const char *const[]){"j", NULL});
+}
+
+static void test_journal_damaged(void)
+{
     static const char *const bad[] = {"agreed 0 maximize", "agreed 3", "agreed 3 most", "1 inf", "1 fail", "9 1", "1"};
-    of.len = 7;
+    struct folder            folder = folder_new();
+    char                     path[PATH_BYTES];
+    struct journal           journal;
+    struct error             err;
+    const struct journal_of  of = {path, "0123456789abcdef", "std_a", 7};
+    folder_path(&folder, "j", path);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        stream = fopen(path, "w");
+        FILE *stream = fopen(path, "w");
         fprintf(stream, "gnomon-journal-2 0123456789abcdef std_a\n%s\n", bad[i]);
         fclose(stream);
         CU_ASSERT_EQUAL(journal_open(&of, true, &journal, &err), STATUS_CONFLICT);
@@ -495,6 +505,7 @@ CU_TestInfo suite_command[] = {
     {"bad csv", test_bad_csv},
     {"secret file", test_secret},
     {"journal", test_journal},
+    {"a damaged journal", test_journal_damaged},
     {"drafts of files", test_file},
     {"a command of the shell", test_shell},
     {"normals", test_normals},
