@@ -194,6 +194,15 @@ KERNEL_WIDE static void tile_weigh(const struct tile *tile, const double *x, con
     }
 }
 
+/* The same of a product kernel, whose parts take the place of squares; points: of the tile that are wanted. */
+static void tile_weigh_parts(const struct tile *tile, const double *x, const double *w, size_t points,
+                             double (*sums)[KERNEL_BLOCK])
+{
+    for (size_t j = 0; j < tile->dims; j++)
+        for (size_t k = 0; k < points; k++)
+            sums[j][k] += w[k] * part_at(tile, x, j, k);
+}
+
 void kernel_weigh_distances(const struct kernel *kernel, const double *X, size_t n, const double *W, double *sums)
 {
     struct tile tile = {.kind = kernel->kind};
@@ -204,12 +213,12 @@ void kernel_weigh_distances(const struct kernel *kernel, const double *X, size_t
             tile_load(&tile, kernel, X, n);
             for (size_t i = tile.from + 1; i < n; i++) {
                 double w[KERNEL_BLOCK] = {0};
-                memcpy(w, W + i * n + tile.from, smaller(tile.points, i - tile.from) * sizeof *w);
+                size_t points = smaller(tile.points, i - tile.from);
+                memcpy(w, W + i * n + tile.from, points * sizeof *w);
                 if (tile.kind->part == NULL)
                     tile_weigh(&tile, X + i * kernel->dims, w, parts);
-                for (size_t j = 0; j < tile.dims && tile.kind->part != NULL; j++)
-                    for (size_t k = 0; k < smaller(tile.points, i - tile.from); k++)
-                        parts[j][k] += w[k] * part_at(&tile, X + i * kernel->dims, j, k);
+                else
+                    tile_weigh_parts(&tile, X + i * kernel->dims, w, points, parts);
             }
             for (size_t j = 0; j < tile.dims; j++)
                 for (size_t k = 0; k < KERNEL_BLOCK; k++)
