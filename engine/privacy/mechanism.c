@@ -336,11 +336,6 @@ struct mechanism_total mechanism_total_of(const struct mechanism *rows, const st
     };
 }
 
-double mechanism_pure_epsilon_at(double epsilon, double distance, double moved)
-{
-    return epsilon * moved / distance;
-}
-
 struct mechanism_kernel mechanism_effective_kernel(double length_scale, double variance, double s2, size_t p)
 {
     if (s2 == 0)

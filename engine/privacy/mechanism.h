@@ -115,9 +115,6 @@ struct mechanism_total {
 };
 struct mechanism_total mechanism_total_of(const struct mechanism *rows, const struct mechanism_outcome *outcomes);
 
-/* epsilon of a pure guarantee for a row that moves by `moved` > Delta: epsilon moved/Delta. */
-double mechanism_pure_epsilon_at(double epsilon, double distance, double moved);
-
 /* E[k(x, x') | z, z'] of the squared exponential when z = x + noise of variance s^2 per coordinate in p dimensions:
  *   rho sf^2 exp(-|z - z'|^2 / (2 (l^2 + 2 s^2))) + (1 - rho) sf^2 [same row],   rho = (l^2 / (l^2 + 2 s^2))^(p/2).
  * The second term belongs to the row: two answers for one row share it. */

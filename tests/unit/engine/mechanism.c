@@ -234,13 +234,12 @@ static void test_outcomes(void)
     }
 }
 
-/* Two Gaussians at once, and a pure guarantee at a move of 50. */
+/* Two Gaussians at once. */
 static void test_composition(void)
 {
     double sigma = mechanism_gaussian_sigma(1, 1e-5), both = mechanism_gaussian_epsilon(sqrt(2) / sigma, 1e-5);
     CU_ASSERT(both > sqrt(2) && both < 1.5);
     CHECK_NEAR(mechanism_gaussian_delta(both, sqrt(2) / sigma), 1e-5, 1e-14);
-    CHECK_NEAR(mechanism_pure_epsilon_at(0.7, 1.3, 50), 0.7 * 50 / 1.3, 1e-12);
 }
 
 static void test_effective_kernel(void)
