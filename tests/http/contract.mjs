@@ -10,9 +10,27 @@ const methods = ['get', 'post', 'put', 'patch', 'delete'];
 // What any request may meet; everything else must be written at the operation.
 const general = new Set([400, 405, 408, 411, 413, 414, 415, 417, 429, 431, 500, 501, 503]);
 
-const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
-ajv.addVocabulary(Object.keys(contract)); // the document is no schema, its parts are
-ajv.addSchema(contract, 'contract', undefined, false);
+// The words that a schema lists; those of an open enumeration may grow.
+export const wordsOf = (schema) => schema.enum ?? schema['x-extensible-enum'];
+
+// The contract as of today: nothing that it does not name, where clients must expect that more will come.
+function closed(schema) {
+    if (Array.isArray(schema)) return schema.map(closed);
+    if (schema === null || typeof schema !== 'object') return schema;
+    const own = Object.fromEntries(Object.entries(schema).map(([name, part]) => [name, closed(part)]));
+    if (typeof schema.properties === 'object' && Array.isArray(schema.required ?? []))
+        own.additionalProperties ??= false;
+    if (Array.isArray(schema['x-extensible-enum']))
+        own.enum = [...schema['x-extensible-enum'], ...([schema.type].flat().includes('null') ? [null] : [])];
+    return own;
+}
+
+function validatorOf(document) {
+    const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true, validateFormats: false });
+    ajv.addVocabulary([...Object.keys(contract), 'x-extensible-enum']); // the document is no schema, its parts are
+    return ajv.addSchema(document, 'contract', undefined, false);
+}
+const validators = [validatorOf(contract), validatorOf({ ...contract, paths: closed(contract.paths), components: closed(contract.components) })];
 const compiled = new Map();
 
 export function resolve(object) {
@@ -23,12 +41,12 @@ export function resolve(object) {
 
 const escapeStep = (step) => encodeURIComponent(String(step).replaceAll('~', '~0').replaceAll('/', '~1'));
 
-// The errors of a value against the schema at a place in the document; [] when there is none.
+// The errors of a value against the schema at a place in the document, as written and closed; [] when there is none.
 export function errorsAt(steps, value) {
     const ref = 'contract#/' + steps.map(escapeStep).join('/');
-    if (!compiled.has(ref)) compiled.set(ref, ajv.compile({ $ref: ref }));
-    const validate = compiled.get(ref);
-    return validate(value) ? [] : validate.errors.map((e) => `${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`);
+    if (!compiled.has(ref)) compiled.set(ref, validators.map((validator) => validator.compile({ $ref: ref })));
+    return compiled.get(ref).flatMap((validate) => validate(value) ? []
+        : validate.errors.map((e) => `${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`));
 }
 
 // Scopes that an operation's alternatives stand for; null: no token.

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
-import { bodyOf, byId, contract, errorsAt, operations, replyOf, resolve, text } from './contract.mjs';
+import { bodyOf, byId, contract, errorsAt, operations, replyOf, resolve, text, wordsOf } from './contract.mjs';
 import { begin, gnomon, scopes } from './harness.mjs';
 
 
@@ -36,7 +36,7 @@ function said(schema, isRequired) {
     const types = { string: ['text', own.minLength ?? 0, own.maxLength], integer: ['integer', own.minimum, own.maximum],
         number: ['number', own.minimum, own.maximum], boolean: ['bool'] };
     const type = own.pattern === undefined ? [own.type].flat().find((name) => name !== 'null') : 'a pattern';
-    const text = own.enum !== undefined ? ['one', ...own.enum.filter((word) => word !== null)] : types[type] ?? [''];
+    const text = wordsOf(own) !== undefined ? ['one', ...wordsOf(own).filter((word) => word !== null)] : types[type] ?? [''];
     return `${isRequired ? '!' : ''}=${text.join(':')}`;
 }
 
@@ -154,10 +154,38 @@ test('every body and every success has an example, and examples fit their schema
     assert.ok(count > 100, `only ${count} examples`);
 });
 
-test('no object of a schema takes members that it does not name', () => {
-    const maps = new Set(['Labels', 'Algorithm', 'Point', 'PointOrNull', 'PartialPoint', 'When']);
-    for (const [name, schema] of Object.entries(contract.components.schemas))
-        if (schema.type === 'object' && !maps.has(name)) assert.equal(schema.additionalProperties, false, name);
+// Every schema below a node, its own parts and those it refers to, each once.
+function schemasBelow(node, seen = new Set()) {
+    if (node === null || typeof node !== 'object' || seen.has(node)) return seen;
+    seen.add(node);
+    for (const [name, part] of Object.entries(node))
+        if (name === '$ref') schemasBelow(resolve(node).object, seen);
+        else if (name !== 'example' && name !== 'examples') schemasBelow(part, seen);
+    return seen;
+}
+
+test('replies are open: no member and no word in them is the last', () => {
+    const found = [];
+    for (const { id, operation } of operations)
+        for (const schema of schemasBelow(operation.responses))
+            if (schema.additionalProperties === false || Array.isArray(schema.enum))
+                found.push(`${id}: leave out additionalProperties, write x-extensible-enum: ${JSON.stringify(schema).slice(0, 120)}`);
+    assert.deepEqual([...new Set(found)], []);
+});
+
+test('requests are strict: what only they have names all its members', () => {
+    const shared = new Set(operations.flatMap(({ operation }) => [...schemasBelow(operation.responses)]));
+    for (const { id, operation } of operations)
+        for (const schema of schemasBelow(operation.requestBody ?? {}))
+            if (!shared.has(schema) && schema.type === 'object')
+                assert.notEqual(schema.additionalProperties, undefined, `${id}: ${JSON.stringify(schema).slice(0, 120)}`);
+});
+
+test('the check of replies finds a member, and a word, that are not documented', () => {
+    const steps = ['components', 'schemas', 'Health'];
+    assert.deepEqual(errorsAt(steps, { status: 'ok' }), []);
+    assert.match(errorsAt(steps, { status: 'ok', load: 1 }).join(), /additional properties/);
+    assert.match(errorsAt(steps, { status: 'bored' }).join(), /allowed values/);
 });
 
 test('the served contract is the file, and meta agrees with it', async () => {
@@ -165,7 +193,7 @@ test('the served contract is the file, and meta agrees with it', async () => {
     assert.equal(served.text, text);
     const meta = await api.get('/v1/meta');
     assert.deepEqual(meta.algorithms.map((algorithm) => algorithm.name).sort(),
-        [...contract.components.schemas.Algorithm.properties.name.enum].sort());
+        [...wordsOf(contract.components.schemas.Algorithm.properties.name)].sort());
     assert.equal(meta.limits.body_bytes, 8388608);
     assert.equal(meta.limits.json_depth, 32);
     for (const algorithm of meta.algorithms)
