@@ -27,7 +27,7 @@
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
 #define ROW_TRIAL_NOTE(F, N) F(number, i) N(note, b)
-#define ROW_HISTORY(F, N) F(revision, i) N(trial, i) N(at_ms, i) N(value, d) N(best, D)
+#define ROW_HISTORY(F, N) F(seq, i) N(trial, i) N(at_ms, i) N(value, d) N(feasible, i)
 #define ROW_OPERATION(F, N)                                                                                            \
     F(id, s) N(study, s) N(state, s) N(trials, B) N(revision, i) N(code, S) N(detail, S) N(created_ms, i)              \
     N(finished_ms, i) N(retry_after_seconds, i) N(is_same, i)
@@ -151,11 +151,9 @@
     X(TRIAL_FINISH, "sissibi" TRIAL_RESULT(SQL_LETTER), none,                                                          \
       "UPDATE trial SET state = $3, external_id = coalesce(external_id, $4), finished_ms = $5, lease_ms = 0, "         \
       "outcome = $6, feasible = $7" TRIAL_RESULT(SQL_SET) " WHERE study = $1 AND number = $2")                         \
-    X(TRIAL_HISTORY, "sdii", history,                                                                                  \
-      "SELECT " COLUMNS(ROW_HISTORY) " FROM (SELECT e.revision, e.trial, e.at_ms, t.value, max(CASE WHEN "             \
-      "t.feasible = 1 THEN t.value * $2 END) OVER (ORDER BY e.seq) AS best FROM event e JOIN trial t ON t.study = "    \
-      "e.study AND t.number = e.trial WHERE e.study = $1 AND e.kind = 'trial.observed') AS h WHERE revision > $3 "     \
-      "ORDER BY revision LIMIT $4")                                                                                    \
+    X(TRIAL_HISTORY, "sii", history,                                                                                   \
+      "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study AND "        \
+      "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind = 'trial.observed' ORDER BY e.seq LIMIT $3")    \
     X(TRIAL_FEASIBLE, "s", trial,                                                                                      \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER "      \
       "BY number")                                                                                                     \

@@ -1,6 +1,7 @@
 /* See dispatch.h. */
 #include "api/core/dispatch.h"
 
+#include "api/core/cursor.h"
 #include "api/core/reply.h"
 #include "service/codec/codec.h"
 #include "service/base/digest.h"
@@ -158,6 +159,7 @@ static enum status read_input(struct call *call, struct error *err)
     const struct form *form = call->route->form;
     if (form != NULL && form->bytes > 0)
         call->input = arena_zalloc(&call->arena, 1, form->bytes);
+    TRY(cursor_open(call, err));
     call->query_json = schema_query(form == NULL ? NULL : form->query, call->query, call->query_len, &call->problems);
     if (call->query_json == NULL || (form != NULL && form->bytes > 0 && call->input == NULL))
         return error_no_memory(err);

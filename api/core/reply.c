@@ -1,6 +1,7 @@
 /* See reply.h.  The only place that knows HTTP status numbers besides the handlers' successes. */
 #include "api/core/reply.h"
 
+#include "api/core/cursor.h"
 #include "api/core/json_text.h"
 #include "service/codec/codec.h"
 
@@ -126,7 +127,7 @@ void reply_problem(struct call *call, const struct error *error)
 static const char *render(struct call *call, size_t *length)
 {
     json_t     *json = call->render(call, call->result);
-    const char *text = json == NULL ? NULL : json_text(json, &call->arena, length);
+    const char *text = json == NULL || !cursor_seal(call, json) ? NULL : json_text(json, &call->arena, length);
     json_decref(json);
     if (text == NULL)
         atomic_fetch_add(&call->traffic->render_failures, 1);

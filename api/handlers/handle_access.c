@@ -12,8 +12,7 @@
 static const char *const scopes[] = {"admin", "write", "read", "curator", "agent", NULL};
 
 static const struct member page_query[] = {
-    {AT(page, cursor), .read = codec_read_text, .min = 1, .max = 256},
-    {AT(page, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    PAGED(page),
     {.name = NULL},
 };
 const struct form form_page = {.query = page_query, .bytes = sizeof(struct page)};
@@ -113,8 +112,7 @@ struct events_get_input {
 };
 static const struct member events_get_query[] = {
     {AT(events_get_input, study), .read = codec_read_text, .min = 1, .max = 64},
-    {AT(events_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
-    {AT(events_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    PAGED(events_get_input),
     {.name = NULL},
 };
 const struct form form_events_get = {.query = events_get_query, .bytes = sizeof(struct events_get_input)};

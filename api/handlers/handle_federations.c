@@ -74,8 +74,7 @@ struct federations_get_input {
 };
 static const struct member federations_get_query[] = {
     {AT(federations_get_input, state), .read = codec_read_name, .names = federation_state_names},
-    {AT(federations_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
-    {AT(federations_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    PAGED(federations_get_input),
     {.name = NULL},
 };
 const struct form form_federations_get = {.query = federations_get_query,

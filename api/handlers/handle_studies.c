@@ -63,8 +63,7 @@ static const struct member studies_get_query[] = {
     {AT(studies_get_input, state), .read = codec_read_name, .names = study_state_names},
     {AT(studies_get_input, name), .read = codec_read_text, .min = 1, .max = 200},
     {AT(studies_get_input, label), .read = codec_read_text, .min = 2, .max = 321},
-    {AT(studies_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
-    {AT(studies_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    PAGED(studies_get_input),
     {.name = NULL},
 };
 const struct form form_studies_get = {.query = studies_get_query, .bytes = sizeof(struct studies_get_input)};

@@ -204,8 +204,7 @@ struct trials_get_input {
 };
 static const struct member trials_get_query[] = {
     {AT(trials_get_input, state), .read = codec_read_name, .names = trial_state_names},
-    {AT(trials_get_input, cursor), .read = codec_read_text, .min = 1, .max = 256},
-    {AT(trials_get_input, limit), .read = codec_read_integer, .min = 1, .max = 1000, .fallback = 100},
+    PAGED(trials_get_input),
     {.name = NULL},
 };
 const struct form form_trials_get = {.query = trials_get_query, .bytes = sizeof(struct trials_get_input)};

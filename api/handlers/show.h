@@ -5,7 +5,15 @@
 #include "api/core/call.h"
 #include "service/codec/codec.h"
 #include "service/codec/codec_trial.h"
+#include "service/base/page.h"
 #include "service/study/observe.h"
+
+/* How every list is asked for: its struct has a cursor and a limit.  More than a page has is a page. */
+#define PAGED(type)                                                                                                \
+    {AT(type, cursor), .read = codec_read_text, .min = 1, .max = 256},                                             \
+    {                                                                                                              \
+        AT(type, limit), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0, .fallback = PAGE_DEFAULT \
+    }
 
 /* What the route says that it shows (render of struct call). */
 json_t                    *show_reply(struct call *call, const void *result);

@@ -11,10 +11,10 @@ enum { DIGITS_MAX = 15 };
 
 int64_t page_limit(int64_t asked)
 {
-    return asked >= 1 && asked <= PAGE_MAX ? asked : PAGE_DEFAULT;
+    return asked > PAGE_MAX ? PAGE_MAX : asked >= 1 ? asked : PAGE_DEFAULT;
 }
 
-static enum status bad_cursor(struct error *err)
+enum status page_bad(struct error *err)
 {
     return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor", "this cursor did not come from a list");
 }
@@ -26,7 +26,7 @@ enum status page_after(const char *cursor, int64_t *after, struct error *err)
     if (cursor == NULL)
         return STATUS_OK;
     if (digits == 0 || digits > DIGITS_MAX || cursor[digits] != '\0')
-        return bad_cursor(err);
+        return page_bad(err);
     *after = strtoll(cursor, NULL, 10);
     return STATUS_OK;
 }
@@ -51,7 +51,7 @@ enum status page_after_place(const char *cursor, struct page_place *after, struc
         return STATUS_OK;
     if (sscanf(cursor, "%15lld:%23[a-z0-9_]%n", &created_ms, after->id, &used) != 2 || created_ms <= 0 ||
         cursor[used] != '\0')
-        return bad_cursor(err);
+        return page_bad(err);
     after->created_ms = created_ms;
     return STATUS_OK;
 }

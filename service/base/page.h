@@ -14,6 +14,11 @@ struct page {
 enum { PAGE_MAX = 1000, PAGE_DEFAULT = 100 };
 int64_t page_limit(int64_t asked);
 
+/* Here a cursor is the place at which the page before ended; api/core/cursor.h is what clients see of it. */
+
+/* INVALID "bad_cursor" */
+MUST_CHECK enum status page_bad(struct error *err);
+
 /* Of a list in the order of a number, from which the cursor is made and which it becomes again (0: from the start).
  * Errors: INVALID "bad_cursor"; NO_MEMORY. */
 MUST_CHECK enum status page_after(const char *cursor, int64_t *after, struct error *err);

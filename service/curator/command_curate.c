@@ -532,16 +532,16 @@ static enum status retry_page(struct curator *c, json_t *trials, struct error *e
 static enum status retry_failed(struct curator *c, struct error *err)
 {
     static const char FIRST[] = "/trials?state=failed&limit=1000";
-    char              verb[128];
+    char              verb[sizeof FIRST + 300];
     enum status       status = STATUS_OK;
     snprintf(verb, sizeof verb, "%s", FIRST);
     for (bool has_more = true; has_more && status == STATUS_OK && !process_is_stopped();) {
         json_t *page = NULL;
         TRY(patience_call(&c->patience, "GET", verb, NULL, &page, err));
         const char *next = json_string_value(json_object_get(page, "next_cursor"));
-        has_more = next != NULL && next[strspn(next, "0123456789")] == '\0';
+        has_more = next != NULL && next[strspn(next, "0123456789abcdef")] == '\0';
         if (has_more)
-            snprintf(verb, sizeof verb, "%s&cursor=%.40s", FIRST, next);
+            snprintf(verb, sizeof verb, "%s&cursor=%.256s", FIRST, next);
         status = retry_page(c, json_object_get(page, "trials"), err);
         json_decref(page);
     }

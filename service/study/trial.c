@@ -24,7 +24,8 @@ struct work {
     const char                 *reason;
     const struct queue_request *request;
     const struct trial_filter  *filter;
-    int64_t                     after, limit; /* cursor */
+    int64_t                     after, limit;
+    const char                 *cursor;
     struct trial               *trial;
     struct trial_page          *page;
     struct history_page        *history;
@@ -94,36 +95,63 @@ enum status trial_list(struct app *app, struct caller *caller, const char *id, c
     return task_read(&work.task, list, err);
 }
 
+/* Where a page of the history ended, and the best value until then: the page after it need not look back.  Exactly. */
+struct past {
+    int64_t seq;
+    double  best; /* signed so that more is better; NaN: none yet */
+};
+
+static enum status read_past(const char *cursor, struct past *past, struct error *err)
+{
+    long long seq = 0;
+    double    best = NAN;
+    int       used = 0;
+    if (cursor != NULL &&
+        (sscanf(cursor, "%18lld:%40lf%n", &seq, &best, &used) != 2 || seq < 0 || cursor[used] != '\0'))
+        return page_bad(err);
+    *past = (struct past){.seq = seq, .best = best};
+    return STATUS_OK;
+}
+
+static enum status write_past(struct arena *arena, const struct past *past, const char **cursor, struct error *err)
+{
+    *cursor = text_format(arena, "%lld:%a", (long long)past->seq, past->best);
+    return *cursor == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
 static enum status history(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work         *work = arg;
     struct history_page *out = work->history;
+    struct past          past = {.best = NAN};
     TRY(task_open(conn, &work->task, err));
+    TRY(read_past(work->cursor, &past, err));
     double sign = spec_sign(&work->task.study.spec);
     bool   has_best = work->task.study.spec.objectives == 1;
     out->items = ARENA_NEW(work->task.caller->arena, struct history_item, (size_t)work->limit);
     if (out->items == NULL)
         return error_no_memory(err);
-    int64_t        last = 0;
-    struct db_rows rows = db_query(conn, NULL, err, SQL_TRIAL_HISTORY,
-                                   BIND(TEXT(work->task.id), REAL(sign), INT(work->after), INT(work->limit + 1)));
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_TRIAL_HISTORY, BIND(TEXT(work->task.id), INT(past.seq), INT(work->limit + 1)));
     while (db_next(&rows) && (int64_t)out->len < work->limit) {
         const struct row_history *row = row_history(&rows);
-        last = row->revision;
+        past.seq = row->seq;
+        if (row->feasible && !(past.best >= sign * row->value))
+            past.best = sign * row->value;
         out->items[out->len++] = (struct history_item){
-            .trial = row->trial, .at_ms = row->at_ms, .value = row->value, .best = has_best ? sign * row->best : NAN};
+            .trial = row->trial, .at_ms = row->at_ms, .value = row->value, .best = has_best ? sign * past.best : NAN};
     }
     if (rows.has_row)
-        rows.status = page_next(work->task.caller->arena, last, &out->next_cursor, err);
+        rows.status = write_past(work->task.caller->arena, &past, &out->next_cursor, err);
     return db_done(&rows);
 }
 
 enum status trial_history(struct app *app, struct caller *caller, const char *id, const struct page *page,
                           struct history_page *out, struct error *err)
 {
-    struct work work = {.task = task_of(app, caller, id), .limit = page_limit(page->limit), .history = out};
+    struct work work = {
+        .task = task_of(app, caller, id), .limit = page_limit(page->limit), .cursor = page->cursor, .history = out};
     *out = (struct history_page){0};
-    TRY(page_after(page->cursor, &work.after, err));
     return task_read(&work.task, history, err);
 }
 

@@ -67,7 +67,7 @@ test('a federation is shown as it was made, with its noise calibrated, and found
     assert.equal(again.features_sha256, made.features_sha256, 'the features follow from their seed');
     const page = await api.get('/v1/federations?limit=1&state=active');
     assert.equal(page.federations[0].id, again.id);
-    const second = await api.get(`/v1/federations?limit=1&cursor=${encodeURIComponent(page.next_cursor)}`);
+    const second = await api.get(`/v1/federations?limit=1&state=active&cursor=${encodeURIComponent(page.next_cursor)}`);
     assert.equal(second.federations[0].id, made.id);
 });
 

@@ -218,8 +218,7 @@ test('actions may differ from the suggestions; running means and regrets follow'
     const page = await api.get(`/v1/games/${id}/rounds?limit=8`);
     assert.deepEqual(page.rounds, rounds.slice(0, 8));
     assert.deepEqual((await api.get(`/v1/games/${id}/rounds?limit=50&cursor=${page.next_cursor}`)).rounds, rounds.slice(8));
-    for (const cursor of ['x', '-3', '+3', '1e3', '9999999999999999']) await api.expect([422, 'bad_cursor'], 'GET', `/v1/games/${id}/rounds?cursor=${cursor}`);
-    assert.deepEqual((await api.get(`/v1/games/${id}/rounds?cursor=20`)), { rounds: [], next_cursor: null });
+    for (const cursor of ['x', '-3', '+3', '1e3', '9999999999999999', '20']) await api.expect([422, 'bad_cursor'], 'GET', `/v1/games/${id}/rounds?cursor=${cursor}`);
     const open = await create({ agents: pair({ actions: box }) });
     await observe(open.id, { round: 1, actions: { attacker: { x: 2.25, kind: 'b' }, defender: 3 }, payoffs: { attacker: -7.5, defender: 2 } });
     const [only] = (await api.get(`/v1/games/${open.id}/rounds`)).rounds;
