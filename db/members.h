@@ -40,7 +40,7 @@
 
 #define GAME_GIVEN(X) NAMED(X)
 #define GAME_KEPT(X)                                                                                                   \
-    X(rounds, i, INTEGER, rounds)                                                                                      \
+    X(rounds, i, INTEGER, rounds_closed)                                                                                   \
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)
 

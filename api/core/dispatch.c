@@ -145,7 +145,7 @@ enum status dispatch_authorise(struct call *call, bool cached_only, struct error
         return STATUS_OK;
     }
     if (call->token == NULL)
-        return error_set(err, STATUS_UNAUTHORISED, "unauthorised", "", "a valid bearer token is required");
+        return error_set(err, STATUS_UNAUTHORISED, "unauthorized", "", "a valid bearer token is required");
     TRY(token_check(call->app, call->token, cached_only, &call->caller, err));
     bool is_bound = call->caller.resource[0] != '\0';
     if (!(route->scopes & 1u << call->caller.scope) || (is_bound && route->flags & ROUTE_GLOBAL))

@@ -146,7 +146,7 @@ static json_t *write_token_id(const struct writing *out, const struct member *me
 }
 
 static const struct member agent_members[] = {
-    {AS(federation_agent, seat, "agent"), .read = codec_read_integer},
+    {AT(federation_agent, seat), .read = codec_read_integer},
     {AT(federation_agent, name), .read = codec_read_text},
     {AT(federation_agent, region), .read = codec_read_integer},
     {AT(federation_agent, token_id), .nullable = true, .write = write_token_id},

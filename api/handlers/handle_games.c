@@ -25,7 +25,7 @@ static json_t *write_open_round(const struct writing *out, const struct member *
         if (game->is_in[a])
             codec_append(&acted, json_string(game->spec->names[a]));
     if (game->state == GAMES_ACTIVE)
-        return json_pack("{s:I, s:o}", "number", (json_int_t)game->rounds + 1, "acted", acted);
+        return json_pack("{s:I, s:o}", "round", (json_int_t)game->rounds + 1, "acted", acted);
     json_decref(acted);
     return json_null();
 }
@@ -351,7 +351,7 @@ static json_t *round_json(const struct game_spec *spec, const struct game_round 
     int64_t at_ms = 0;
     for (size_t a = 0; a < spec->problem.agents_len; a++)
         at_ms = round->plays[a].at_ms > at_ms ? round->plays[a].at_ms : at_ms;
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "number", (json_int_t)round->number, "actions",
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "round", (json_int_t)round->number, "actions",
                      by_agent(spec, round->plays, action_of), "payoffs", by_agent(spec, round->plays, payoff_of),
                      "mean_payoffs", numbers_json(spec, round->mean), "mean_regrets", numbers_json(spec, round->regret),
                      "observed_at", codec_time_json(at_ms));

@@ -120,8 +120,8 @@ static json_t *policy_json(const struct policy *policy)
         (void)json_array_append_new(spaces, json_string("graph"));
     for (const struct option *option = policy->options; option != NULL && option->name != NULL; option++)
         (void)json_array_append_new(options, option_json(option));
-    return json_pack("{s:s, s:s, s:o, s:o}", "name", policy->name, "help", policy->help, "spaces", spaces, "options",
-                     options);
+    return json_pack("{s:s, s:s, s:o, s:o}", "name", policy->name, "description", policy->help, "spaces", spaces,
+                     "options", options);
 }
 
 static json_t *render_meta(struct call *call, const void *result)

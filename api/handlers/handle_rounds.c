@@ -118,7 +118,7 @@ static enum status read_npy(struct call *call, double **vector, size_t *len, str
 
 static const struct member receipt_members[] = {
     {AT(federation_receipt, round), .read = codec_read_integer},
-    {AS(federation_receipt, seat, "agent"), .read = codec_read_integer},
+    {AT(federation_receipt, seat), .read = codec_read_integer},
     {AS(federation_receipt, is_repeat, "repeated"), .read = codec_read_bool},
     {.name = NULL},
 };

@@ -21,7 +21,7 @@ const char *acq_several_name(const struct acq_several *acq)
         return is_expected ? "log-ei" : "ucb";
     if (acq->is_volume)
         return "log-ehvi";
-    return is_expected ? "scalarised-log-ei" : "scalarised-ucb";
+    return is_expected ? "scalarized-log-ei" : "scalarized-ucb";
 }
 
 double acq_several_log_phi(double z, double *slope)

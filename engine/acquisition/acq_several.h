@@ -32,7 +32,7 @@ struct acq_several {
 };
 
 /* What acq_several_value is but for the constraints, for the diagnostics: "log-ei", "ucb" (wide), "log-ehvi",
- * "scalarised-log-ei", "scalarised-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
+ * "scalarized-log-ei", "scalarized-ucb" (greedy or wide) or "feasibility" (the constraints alone). */
 const char *acq_several_name(const struct acq_several *acq);
 
 /* log Phi(z), stable for every finite z; *slope its derivative. */

@@ -165,7 +165,7 @@ static enum status propose(struct session *session, struct situation *now, struc
     TRY(gp_target_init(&target, err));
     TRY(search(session, now, &target, point, err));
     if (now->ask->diagnostics != NULL) {
-        now->ask->diagnostics->fit_milliseconds = now->choice.fit_ms;
+        now->ask->diagnostics->fit_ms = now->choice.fit_ms;
         TRY(diagnose(session, &target, u, now->ask->diagnostics, err));
     }
     TRY(gp_study_describe(&now->model, u, out, err));

@@ -184,7 +184,7 @@ static enum status propose(struct several *own, const struct ask *ask, const str
     if (ask->diagnostics != NULL) {
         gp_insight_diagnose(&first->model, own->study->group_of, ask->diagnostics);
         ask->diagnostics->acquisition = acq_several_name(&target.acq);
-        ask->diagnostics->fit_milliseconds = fit_ms;
+        ask->diagnostics->fit_ms = fit_ms;
         TRY(scores(&target, u, 1, &ask->diagnostics->acquisition_value, err));
     }
     TRY(gp_study_describe(&first->model, u, out, err));

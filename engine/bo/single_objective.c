@@ -132,7 +132,7 @@ enum status single_objective_ask(struct single_objective *own, const struct ask 
     TRY(gp_target_init(&search.target, err));
     TRY(search_in_stages(&search, box, point, err));
     if (ask->diagnostics != NULL) {
-        ask->diagnostics->fit_milliseconds = chosen.fit_ms;
+        ask->diagnostics->fit_ms = chosen.fit_ms;
         TRY(diagnose(own, &search.target, point + len, ask->diagnostics, err));
     }
     TRY(gp_study_describe(&model, point + len, out, err));

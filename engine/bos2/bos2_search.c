@@ -296,7 +296,7 @@ static void diagnose(const struct bos2_search *search, const struct additive *mo
     out->noise_variance = model->noise_variance;
     out->jitter = model->jitter;
     out->condition = gp_loo_condition(model->L, model->n, model->n);
-    out->fit_milliseconds = search->fit_ms;
+    out->fit_ms = search->fit_ms;
     out->length_scales[0] = model->length;
 }
 

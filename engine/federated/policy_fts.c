@@ -234,7 +234,7 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
         gp_insight_diagnose(&model, session->study.group_of, ask->diagnostics);
         ask->diagnostics->acquisition = "thompson";
         ask->diagnostics->acquisition_value = rff_search_value(&function, u, NULL);
-        ask->diagnostics->fit_milliseconds = choice.fit_ms;
+        ask->diagnostics->fit_ms = choice.fit_ms;
     }
     gp_single_note(&session->single, &choice, out);
     return STATUS_OK;

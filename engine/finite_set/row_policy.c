@@ -467,7 +467,7 @@ static void diagnose(const struct row_policy *c, const struct hypers *h, double 
     out->noise_variance = h->variance * h->ratio;
     out->jitter = 0;
     out->condition = gp_loo_condition(c->gp.L, c->gp.observed, c->gp.room);
-    out->fit_milliseconds = fit_ms;
+    out->fit_ms = fit_ms;
     out->length_scales[0] = h->length_scale;
 }
 

@@ -375,7 +375,7 @@ static void diagnose(const struct planning *p, const struct gp *gp, struct diagn
         .noise_variance = model->noise_variance,
         .jitter = gp->jitter,
         .condition = gp->n == 0 ? 1 : gp_loo_condition(gp->L, gp->n, gp->capacity),
-        .fit_milliseconds = NAN,
+        .fit_ms = NAN,
         .length_scales = out->length_scales,
         .plan = {best->state, best->samples, best->samples_needed, best->stopped},
     };

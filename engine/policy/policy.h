@@ -130,10 +130,10 @@ struct diagnostics {
     const char *acquisition;       /* as the option names it; NULL: no model, and nothing else here holds */
     double      acquisition_value; /* at the point; of log-ei it is a logarithm */
     double      signal_variance, noise_variance, jitter;
-    double      condition;        /* a lower bound of the covariance matrix's condition number */
-    double      fit_milliseconds; /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
-    double     *length_scales;    /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */
-    struct {                      /* of a plan ahead */
+    double      condition;     /* a lower bound of the covariance matrix's condition number */
+    double      fit_ms;        /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
+    double     *length_scales; /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */
+    struct {                   /* of a plan ahead */
         struct plan_state state;
         double            samples, samples_needed; /* a stage; needed for the epsilon that was asked for, or NaN */
         const char       *stopped;                 /* "finished", "deadline", "nodes", "gap" or "memory" */
@@ -149,7 +149,7 @@ struct ask {
     double deadline_ms; /* how long late takes to become true; 0: nobody set a time.  A smaller model may be
                                         chosen by it, so that there is one in time */
     struct diagnostics *diagnostics; /* out; NULL: not wanted */
-    double (*clock_ms)(void);        /* for fit_milliseconds only, nothing depends on it; NULL: no clock */
+    double (*clock_ms)(void);        /* for fit_ms only, nothing depends on it; NULL: no clock */
     uint64_t remaining; /* how many trials the budget still allows, this one included; 0: there is no budget */
     void (*notify)(void *, const struct plan_state *); /* how a long plan comes on, with late_arg; NULL: not wanted */
 };

@@ -563,7 +563,7 @@ static enum status propose(struct asking *a, const struct space *view, struct pr
         return error_no_memory(err);
     TRY(weigh(a, err));
     if (a->ask->diagnostics != NULL)
-        a->ask->diagnostics->fit_milliseconds = a->fits ? ask_clock_ms(a->ask) - began : (double)NAN;
+        a->ask->diagnostics->fit_ms = a->fits ? ask_clock_ms(a->ask) - began : (double)NAN;
     TRY(append_pending(a, err));
     if (a->view.draws)
         TRY(draw_functions(a, err));

@@ -120,7 +120,7 @@ enum status token_cache_load(struct app *app, struct error *err)
 
 static enum status unauthorised(struct error *err)
 {
-    return error_set(err, STATUS_UNAUTHORISED, "unauthorised", "", "a valid bearer token is needed");
+    return error_set(err, STATUS_UNAUTHORISED, "unauthorized", "", "a valid bearer token is needed");
 }
 
 struct lookup {

@@ -199,21 +199,21 @@ static enum status read_option(struct reading *in, const struct option *option, 
 /* An agent of a federation: which one, and its seat there. */
 static bool is_membership(const char *key)
 {
-    return strcmp(key, "federation") == 0 || strcmp(key, "agent") == 0;
+    return strcmp(key, "federation") == 0 || strcmp(key, "seat") == 0;
 }
 
 static enum status read_membership(struct reading *in, const json_t *json, struct spec *spec)
 {
-    static const struct member federation_member = {.min = 20, .max = 20}, agent_member = {.min = 1, .max = 1e6};
-    const json_t *federation = json_object_get(json, "federation"), *agent = json_object_get(json, "agent");
+    static const struct member federation_member = {.min = 20, .max = 20}, seat_member = {.min = 1, .max = 1e6};
+    const json_t              *federation = json_object_get(json, "federation"), *seat = json_object_get(json, "seat");
     if (spec->policy->message == NULL)
         return STATUS_OK;
     if (federation != NULL)
         TRY(codec_read_text(in, &federation_member, federation, "/algorithm/federation", &spec->federation));
-    if (agent != NULL && federation == NULL)
+    if (seat != NULL && federation == NULL)
         return error_set(in->err, STATUS_INVALID, "missing_member", "/algorithm/federation",
-                         "an agent has a federation");
-    return agent == NULL ? STATUS_OK : codec_read_integer(in, &agent_member, agent, "/algorithm/agent", &spec->agent);
+                         "a seat is one of a federation");
+    return seat == NULL ? STATUS_OK : codec_read_integer(in, &seat_member, seat, "/algorithm/seat", &spec->seat);
 }
 
 static enum status read_options(struct reading *in, const json_t *json, const struct policy *policy, double *options)
@@ -355,8 +355,8 @@ static json_t *write_algorithm(const struct writing *out, const struct member *m
     (void)member;
     for (size_t i = 0; options[i].name != NULL; i++)
         codec_put(&object, options[i].name, option_json(&options[i], spec->options[i]));
-    if (spec->agent > 0)
-        codec_put(&object, "agent", json_integer(spec->agent));
+    if (spec->seat > 0)
+        codec_put(&object, "seat", json_integer(spec->seat));
     if (object != NULL && codec_transfer_write(spec, object) != 0)
         json_decref(object), object = NULL;
     return object;

@@ -325,12 +325,11 @@ enum status codec_diagnostics(const struct spec *spec, const struct diagnostics 
     *text = NULL;
     if (d->acquisition == NULL)
         return STATUS_OK;
-    json_t *json =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "length_scales",
-                  length_scales_json(spec, d->length_scales), "signal_variance", codec_number(d->signal_variance),
-                  "noise_variance", codec_number(d->noise_variance), "jitter", codec_number(d->jitter), "condition",
-                  codec_number(d->condition), "fit_milliseconds", codec_number(d->fit_milliseconds), "acquisition",
-                  d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "length_scales", length_scales_json(spec, d->length_scales),
+        "signal_variance", codec_number(d->signal_variance), "noise_variance", codec_number(d->noise_variance),
+        "jitter", codec_number(d->jitter), "condition", codec_number(d->condition), "fit_ms", codec_number(d->fit_ms),
+        "acquisition", d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
     if (json != NULL && d->plan.state.horizon > 0)
         (void)json_object_set_new(json, "plan", plan_json(d));
     char *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
@@ -349,7 +348,7 @@ static json_t *model_json(const struct trial *trial)
     return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o, s:o}", "algorithm", trial->model.algorithm, "revision",
                      (json_int_t)trial->model.revision, "observations", (json_int_t)trial->model.observations, "mean",
                      codec_number(trial->model.mean), "stddev", codec_number(trial->model.stddev), "fallback",
-                     trial->model.fallback, "milliseconds", codec_number(trial->model.milliseconds), "diagnostics",
+                     trial->model.fallback, "compute_ms", codec_number(trial->model.compute_ms), "diagnostics",
                      diagnostics == NULL ? json_null() : json_loads(diagnostics, 0, NULL));
 }
 

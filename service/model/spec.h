@@ -43,7 +43,7 @@ struct spec {
     const struct policy      *policy;
     const double             *options;    /* as struct problem */
     const char               *federation; /* of an agent that the service hosts: its federation, or NULL */
-    int64_t                   agent;      /* its seat there; 0: the next one that is free */
+    int64_t                   seat;       /* its seat there; 0: the next one that is free */
     uint64_t                  seed;
     int64_t                   lease_ms;
     struct spec_earlier       earlier;

@@ -45,7 +45,7 @@ struct trial {
         const char *algorithm, *fallback;
         int64_t     revision, observations;
         double      mean, stddev; /* the metric's own sign; NaN without a model */
-        double      milliseconds;
+        double      compute_ms;
         const char *diagnostics; /* JSON as codec_diagnostics makes it; NULL without a model */
     } model;
 };

@@ -43,7 +43,7 @@ static bool is_news(const struct live *live, const struct vectors *now, const st
         is_zero = is_zero && vector[i] == 0.0;
     bool is_known = before->numbers != NULL &&
                     memcmp(before->numbers + row * now->columns, vector, now->columns * sizeof *vector) == 0;
-    return (int64_t)row + 1 != live->spec.agent && !is_zero && !is_known;
+    return (int64_t)row + 1 != live->spec.seat && !is_zero && !is_known;
 }
 
 static enum status tell_vectors(struct live *live, int64_t round, const struct vectors *now,

@@ -133,7 +133,7 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
                      BLOB(trial->point, bytes), INT(is_row ? trial->row : (int64_t)-1), TEXT(trial->worker),
                      INT(trial->lease_ms), TEXT(trial->external_id), TEXT(trial->model.algorithm),
                      TEXT(trial->model.fallback), INT(trial->model.revision), INT(trial->model.observations),
-                     REAL(trial->model.mean), REAL(trial->model.stddev), REAL(trial->model.milliseconds),
+                     REAL(trial->model.mean), REAL(trial->model.stddev), REAL(trial->model.compute_ms),
                      BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics))));
     task_count(task, TRIAL_STATE_COUNT, trial->state);
     return task_log(conn, task, new->kind, trial->number, NULL, err);

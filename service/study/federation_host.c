@@ -35,7 +35,7 @@ static enum status take_seat(struct db_conn *conn, const struct task *task, stru
                     BIND(TEXT(federation->id), INT(*seat), TEXT(study->id))));
         return changes == 1
                    ? STATUS_OK
-                   : error_set(err, STATUS_CONFLICT, "seat_taken", "/algorithm/agent",
+                   : error_set(err, STATUS_CONFLICT, "seat_taken", "/algorithm/seat",
                                "seat %lld is not registered, or an agent or another study has it", (long long)*seat);
     }
     struct federation_agent agent = {.name = study->name, .token_id = "", .study = study->id};
@@ -59,9 +59,9 @@ enum status federation_host(struct db_conn *conn, struct task *task, const struc
     double *options = ARENA_NEW(arena, double, policy_options_len(spec->policy));
     if (options == NULL)
         return error_no_memory(err);
-    spec->agent = new->spec.agent;
-    TRY(take_seat(conn, task, &federation, &spec->agent, err));
-    federation_options(&federation.spec, spec->agent, options);
+    spec->seat = new->spec.seat;
+    TRY(take_seat(conn, task, &federation, &spec->seat, err));
+    federation_options(&federation.spec, spec->seat, options);
     spec->options = options;
     *spec_text = codec_federation_study_text(spec, arena);
     return *spec_text == NULL ? error_no_memory(err) : STATUS_OK;
@@ -102,7 +102,7 @@ static enum status send_open(struct sync *sync, struct error *err)
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
     slots_leave(sync->app->compute);
     sync->message = (struct federation_message){.round = round,
-                                                .seat = live->spec.agent,
+                                                .seat = live->spec.seat,
                                                 .features_sha256 = sync->federation.features_sha256,
                                                 .vector = vector,
                                                 .len = features};

@@ -226,7 +226,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     trial->model.observations = (int64_t)proposal->observations;
     trial->model.mean = spec_sign(spec) * proposal->mean;
     trial->model.stddev = proposal->sd;
-    trial->model.milliseconds = round(1e3 * milliseconds) / 1e3;
+    trial->model.compute_ms = round(1e3 * milliseconds) / 1e3;
     const struct event event = {.kind = EVENT_SUGGESTED,
                                 .trial = (uint64_t)trial->number,
                                 .point = trial->point,

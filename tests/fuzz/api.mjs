@@ -102,7 +102,7 @@ function mutated(chance, value) {
 // ---- what is known of the server ----
 
 const pools = { study: [], federation: [], game: [], operation: [], id: [] };
-const prefixes = { study: 'std_', federation: 'fed_', game: 'gam_', operation: 'op_', id: 'tok_' };
+const prefixes = { study: 'std_', federation: 'fed_', game: 'gam_', operation: 'op_', token: 'tok_' };
 const studies = new Map(); // id -> {space, metrics, trials, points}
 const tokens = new Map(); // id -> token, of those that are not revoked
 

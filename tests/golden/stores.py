@@ -40,8 +40,18 @@ def tables(store):
                                             " ORDER BY name")]
 
 
+def as_named_today(value):
+    """What is stored as JSON, under the names that the migrations since gave it."""
+    if not isinstance(value, str) or not value.startswith("{"):
+        return value
+    for old, new in (('"fit_milliseconds"', '"fit_ms"'), ('"scalarised-', '"scalarized-'), ('"agent"', '"seat"')):
+        value = value.replace(old, new)
+    return json.dumps(json.loads(value), sort_keys=True)
+
+
 def rows(store, table, columns):
-    return sorted(map(repr, store.execute(f"SELECT {', '.join(columns)} FROM {table}")))
+    return sorted(repr([as_named_today(value) for value in row])
+                  for row in store.execute(f"SELECT {', '.join(columns)} FROM {table}"))
 
 
 def columns_of(store, table):

@@ -6,8 +6,8 @@ import { begin, Client, manifestOf, npy, plain, scopes, tokenFor } from './harne
 
 const { server, api } = await begin(after);
 const file = npy([[0.5, 1.5], [2.5, 3.5]]);
-const missing = { study: 'std_aaaaaaaaaaaaaaaa', id: 'tok_aaaaaaaa', number: 1,
-    federation: 'fed_aaaaaaaaaaaaaaaa', game: 'gam_aaaaaaaaaaaaaaaa', round: 1, agent: 1 };
+const missing = { study: 'std_aaaaaaaaaaaaaaaa', token: 'tok_aaaaaaaa', number: 1,
+    federation: 'fed_aaaaaaaaaaaaaaaa', game: 'gam_aaaaaaaaaaaaaaaa', round: 1, agent: 1, seat: 1 };
 
 // A study with a running trial, and what else an address may name.
 async function place() {
@@ -17,7 +17,7 @@ async function place() {
     const federation = await api.post('/v1/federations', federationBody, 201);
     await api.post(`/v1/federations/${federation.id}/agents`, { name: 'first' }, 201);
     const game = await api.post('/v1/games', gameBody, 201);
-    return { study: study.id, number: 1, id: token.id, game: game.id, federation: federation.id, round: 1, agent: 1 };
+    return { study: study.id, number: 1, token: token.id, game: game.id, federation: federation.id, round: 1, agent: 1, seat: 1 };
 }
 
 const federationBody = { name: 'f', metrics: [{ name: 'm', goal: 'minimize' }], space: plain, seats: 2, rounds: 3,

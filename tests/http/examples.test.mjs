@@ -62,14 +62,14 @@ const federation = (name, verb) => async () => {
     const { id, features_sha256: features } = await api.post('/v1/federations', valueOf('federation_create', name), 201);
     const { token } = await api.post(`/v1/federations/${id}/agents`, { name: 'first' }, 201);
     if (verb !== undefined) await api.post(`/v1/federations/${id}/${verb}`);
-    return { federation: id, features, round: 1, agent: 1, agentToken: token };
+    return { federation: id, features, round: 1, seat: 1, agentToken: token };
 };
 
 async function closedRound() {
     const place = await federation('private')();
     const { token } = await api.post(`/v1/federations/${place.federation}/agents`, { name: 'second' }, 201);
-    for (const [agent, own] of [[1, place.agentToken], [2, token]])
-        await api.expect(200, 'PUT', addressOf(byId.get('message_put'), { ...place, agent }),
+    for (const [seat, own] of [[1, place.agentToken], [2, token]])
+        await api.expect(200, 'PUT', addressOf(byId.get('message_put'), { ...place, seat }),
             { json: valueOf('message_put', 'ten'), token: own });
     return place;
 }
@@ -121,7 +121,7 @@ const setups = {
     game_rounds: game,
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
-    token_revoke: async () => ({ id: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
+    token_revoke: async () => ({ token: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 
 async function send(operation, name, type, example) {

@@ -35,7 +35,7 @@ const show = async (made) => [await api.get(`/v1/federations/${made.id}`), await
     await api.get(`/v1/events?limit=1000`)];
 
 async function close(made, round) {
-    for (const { agent } of made.agents) await send(made, round, agent);
+    for (const { seat } of made.agents) await send(made, round, seat);
 }
 
 // A GET whose bytes matter.
@@ -121,7 +121,7 @@ test('what cannot be a federation is refused with its reason, and nothing is mad
 
 test('seats are given out in order, once, and their tokens are good for one agent', async () => {
     const made = await federation(privateBody);
-    assert.deepEqual(made.agents.map((agent) => agent.agent), [1, 2, 3]);
+    assert.deepEqual(made.agents.map((agent) => agent.seat), [1, 2, 3]);
     await api.expect([409, 'federation_full'], 'POST', `/v1/federations/${made.id}/agents`, { json: { name: 'one more' } });
     const list = await api.get(`/v1/federations/${made.id}/agents?limit=2`);
     assert.deepEqual(list.agents, made.agents.slice(0, 2).map(({ token, ...shown }) => shown));
@@ -148,7 +148,7 @@ test('an agent gets a new token, and its old one is good for nothing', async () 
     const { token, token_id: id, ...same } = renewed;
     assert.deepEqual(same, (({ token: _, token_id: __, ...rest }) => rest)(old));
     assert.notEqual(token, old.token);
-    await api.expect([401, 'unauthorised'], 'GET', '/v1/whoami', { token: old.token });
+    await api.expect([401, 'unauthorized'], 'GET', '/v1/whoami', { token: old.token });
     await api.expect(200, 'PUT', path(made, 1, 2), { json: vector(), token });
     assert.equal((await api.get(`/v1/federations/${made.id}/agents`)).agents[1].token_id, id);
     await api.expect([404, 'agent_not_found'], 'POST', `/v1/federations/${made.id}/agents/4/token`, { json: {} });
@@ -158,9 +158,9 @@ test('an agent gets a new token, and its old one is good for nothing', async () 
 test('the seat of an agent is its own: no write token takes it, an admin does', async () => {
     const writer = await tokenFor(api, 'write');
     const made = await federation(openBody);
-    const host = { json: { name: 'host', metrics, space: square, algorithm: { name: 'fts', federation: made.id, agent: 2 } }, token: writer };
+    const host = { json: { name: 'host', metrics, space: square, algorithm: { name: 'fts', federation: made.id, seat: 2 } }, token: writer };
     const taken = await api.expect([409, 'seat_taken'], 'POST', '/v1/studies', host);
-    assert.equal(taken.errors[0].pointer, '/algorithm/agent');
+    assert.equal(taken.errors[0].pointer, '/algorithm/seat');
     await api.expect([409, 'seat_taken'], 'POST', `/v1/federations/${made.id}/agents/2/token`, { json: {}, token: writer });
     await api.expect(200, 'GET', '/v1/whoami', { token: made.agents[1].token });
     // Once its token is revoked, the seat is free for a study, and its token for a write token.
@@ -277,7 +277,7 @@ test('the same message again changes nothing; JSON and .npy of the same numbers 
 
 test('when all seats have sent, the round is closed once, whoever asks how often', async () => {
     const made = await federation(privateBody);
-    const last = made.agents.map(({ agent }) => send(made, 1, agent));
+    const last = made.agents.map(({ seat }) => send(made, 1, seat));
     await Promise.all(last);
     const address = `/v1/federations/${made.id}/rounds/1/broadcast`;
     const files = await Promise.all(Array.from({ length: 20 }, () => bytes(address, 'application/x-npy')));
@@ -392,7 +392,7 @@ test('what is deleted is gone with its tokens, and its cost stays in the log', a
     await close(made, 1);
     await api.expect(204, 'DELETE', `/v1/federations/${made.id}`);
     await api.expect([404, 'federation_not_found'], 'GET', `/v1/federations/${made.id}`);
-    await api.expect([401, 'unauthorised'], 'GET', '/v1/whoami', { token: made.agents[0].token });
+    await api.expect([401, 'unauthorized'], 'GET', '/v1/whoami', { token: made.agents[0].token });
     const { events } = await api.get('/v1/events?limit=1000');
     const own = events.filter((event) => event.detail?.startsWith(made.id)).map((event) => event.kind);
     assert.deepEqual(own, ['federation.created', 'agent.registered', 'agent.registered', 'agent.registered', 'round.closed',
@@ -435,7 +435,7 @@ test('a study can be an agent: it sends before it asks, and others receive what 
     const made = await api.post('/v1/federations', { ...openBody, seats: 2, algorithm: { ...openBody.algorithm, initial: 2 } }, 201);
     const agent = await api.post(`/v1/federations/${made.id}/agents`, { name: 'outside' }, 201);
     const study = await api.study({ metrics, space: square, algorithm: { name: 'fts', federation: made.id } });
-    assert.deepEqual([study.algorithm.federation, study.algorithm.agent, study.algorithm.initial], [made.id, 2, 2]);
+    assert.deepEqual([study.algorithm.federation, study.algorithm.seat, study.algorithm.initial], [made.id, 2, 2]);
     const { agents } = await api.get(`/v1/federations/${made.id}/agents`);
     assert.deepEqual(agents.map((item) => item.study), [null, study.id]);
     assert.equal(agents[1].token_id, null);

@@ -8,7 +8,7 @@ const { api, server } = await begin(after);
 const line = (n, step = 0.25) => ({ type: 'candidates', rows: Array.from({ length: n }, (_, i) => [step * i]) });
 const box = { type: 'parameters', parameters: [{ name: 'x', type: 'double', min: -1.5, max: 2.25 }, { name: 'kind', type: 'categorical', values: ['a', 'b'] }] };
 const pair = (attacker = {}, defender = {}) => [{ name: 'attacker', actions: line(5), ...attacker }, { name: 'defender', actions: line(4), ...defender }];
-const summary = ({ id, name, state, reason, budget, rounds, created_at, updated_at }) => ({ id, name, state, reason, budget, rounds, created_at, updated_at });
+const summary = ({ id, name, state, reason, budget, rounds_closed, created_at, updated_at }) => ({ id, name, state, reason, budget, rounds_closed, created_at, updated_at });
 const create = (members = {}) => api.post('/v1/games', { name: 'game', agents: pair(), seed: 7, ...members }, 201);
 const suggest = (id, agent, client = api) => client.post(`/v1/games/${id}/agents/${agent}/suggest`, {});
 const observe = (id, json, client = api) => client.post(`/v1/games/${id}/observe`, json);
@@ -150,10 +150,10 @@ test('a game reads back as what was asked for, with everything filled in', async
     assert.deepEqual([c.level, c.beliefs, c.lite, c.level0], [0, [], false, 'gp-mw']);
     assert.deepEqual(game.strategy, { learning_rate: 0.1, uniform_share: 0.1, features: 5, samples: 33, bound: 'theory', beta_scale: 1, delta: 0.1, initial_rounds: 1 });
     assert.deepEqual(await api.get(`/v1/games/${game.id}`), game);
-    const { id, name, state, reason, rounds, open_round, created_at, updated_at, ...members } = game;
+    const { id, name, state, reason, rounds_closed, open_round, created_at, updated_at, ...members } = game;
     const again = await create({ ...members, name });
     for (const member of ['agents', 'model', 'strategy', 'payoffs', 'seed']) assert.deepEqual(again[member], game[member]);
-    assert.deepEqual([state, reason, rounds, open_round], ['active', null, 0, { number: 1, acted: [] }]);
+    assert.deepEqual([state, reason, rounds_closed, open_round], ['active', null, 0, { round: 1, acted: [] }]);
     const page = await api.get('/v1/games?limit=1');
     assert.deepEqual(page.games, [summary(again)]); // nothing whose size is the client's
     assert.equal((await api.get(`/v1/games?limit=1&cursor=${encodeURIComponent(page.next_cursor)}`)).games[0].id, id);
@@ -206,7 +206,7 @@ test('actions may differ from the suggestions; running means and regrets follow'
     const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
     for (const n of [1, 7, 20]) {
         const past = actions.slice(0, n), shown = rounds[n - 1];
-        assert.equal(shown.number, n);
+        assert.equal(shown.round, n);
         for (const agent of ['attacker', 'defender']) {
             const own = mean(past.map((both) => payoffsOf(both)[agent]));
             const best = Math.max(...[0, 1, 2, 3, 4].slice(0, agent === 'attacker' ? 5 : 4)
@@ -332,7 +332,7 @@ test("an agent's token sees its own action and nobody else's before the round is
     assert.deepEqual(reply, { round: 1, closed: false, duplicate: false, waiting_for: ['attacker'], actions: null, payoffs: null });
     assert.equal((await observe(id, { round: 1, action, payoff: 0.375 }, defender)).duplicate, true);
     await refused(id, [409, 'round_observed'], 'POST', `/v1/games/${id}/observe`, { json: { round: 1, action, payoff: 0.25 } }, defender);
-    assert.deepEqual((await attacker.get(`/v1/games/${id}`)).open_round, { number: 1, acted: ['defender'] });
+    assert.deepEqual((await attacker.get(`/v1/games/${id}`)).open_round, { round: 1, acted: ['defender'] });
     assert.deepEqual((await attacker.get(`/v1/games/${id}/rounds`)).rounds, []);
     for (const json of [{ round: 1, agent: 'defender', action: 1, payoff: 1 }, { round: 1, actions: { attacker: 1, defender: 1 }, payoffs: { attacker: 1, defender: 1 } }])
         await refused(id, [403, 'forbidden'], 'POST', `/v1/games/${id}/observe`, { json }, attacker);
@@ -360,14 +360,14 @@ test("an agent's token sees its own action and nobody else's before the round is
     await api.expect([422, 'game_not_found'], 'POST', '/v1/tokens', { json: { name: 'watcher', scope: 'read', resource: 'gam_aaaaaaaaaaaaaaaa' } });
     const token = (await api.get('/v1/tokens')).tokens.find((each) => each.resource === id && each.agent === 'defender');
     await api.expect(204, 'DELETE', `/v1/tokens/${token.id}`);
-    await defender.expect([401, 'unauthorised'], 'GET', `/v1/games/${id}`);
+    await defender.expect([401, 'unauthorized'], 'GET', `/v1/games/${id}`);
 });
 
 test('a budget ends a game, and so does its owner', async () => {
     const { id } = await create({ budget: { rounds: 3 } });
     await play(id, 3);
     const game = await api.get(`/v1/games/${id}`);
-    assert.deepEqual([game.state, game.reason, game.rounds, game.open_round], ['completed', 'budget_exhausted', 3, null]);
+    assert.deepEqual([game.state, game.reason, game.rounds_closed, game.open_round], ['completed', 'budget_exhausted', 3, null]);
     const problem = await refused(id, [409, 'game_completed'], 'POST', `/v1/games/${id}/agents/attacker/suggest`, { json: {} });
     assert.equal(problem.reason, 'budget_exhausted');
     await refused(id, [409, 'game_completed'], 'POST', `/v1/games/${id}/observe`, { json: { round: 4, actions: { attacker: 1, defender: 1 }, payoffs: { attacker: 1, defender: 1 } } });
@@ -375,7 +375,7 @@ test('a budget ends a game, and so does its owner', async () => {
     const second = await create();
     await play(second.id, 2);
     const done = await api.post(`/v1/games/${second.id}/complete`, {});
-    assert.deepEqual([done.state, done.reason, done.rounds], ['completed', 'requested', 2]);
+    assert.deepEqual([done.state, done.reason, done.rounds_closed], ['completed', 'requested', 2]);
     await refused(second.id, [409, 'game_completed'], 'POST', `/v1/games/${second.id}/agents/defender/suggest`, { json: {} });
     const kinds = (await api.get(`/v1/events?study=${second.id}`)).events.map((event) => event.kind);
     assert.deepEqual(kinds, ['game.created', 'game.round', 'game.round', 'game.completed']);
@@ -397,7 +397,7 @@ test('reports and questions at once leave every round whole', async () => {
     const [attacker, defender] = await Promise.all([speaker(id, 'attacker'), speaker(id, 'defender')]);
     const side = async (client, agent, payoff) => {
         for (let round = 1; round <= 15; round++) {
-            while ((await client.get(`/v1/games/${id}`)).open_round.number < round);
+            while ((await client.get(`/v1/games/${id}`)).open_round.round < round);
             const turn = await suggest(id, agent, client);
             assert.equal(turn.round, round);
             await observe(id, { round, action: turn.action, ...payoff(turn.action) }, client);

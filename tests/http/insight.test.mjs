@@ -186,12 +186,12 @@ test('a suggestion says what its model looked like', async () => {
     assert.deepEqual(Object.keys(diagnostics.length_scales), ['a', 'b']);
     assert.ok(diagnostics.length_scales.b > diagnostics.length_scales.a, 'b hardly matters');
     assert.ok(diagnostics.signal_variance > 0 && diagnostics.noise_variance > 0 && diagnostics.condition > 1);
-    assert.ok(diagnostics.fit_milliseconds > 0 && diagnostics.fit_milliseconds <= trial.model.milliseconds);
+    assert.ok(diagnostics.fit_ms > 0 && diagnostics.fit_ms <= trial.model.compute_ms);
     assert.ok(['ucb', 'log-ei'].includes(diagnostics.acquisition), 'the bound first, log-EI where it promises nothing');
     assert.ok(Number.isFinite(diagnostics.acquisition_value));
     assert.deepEqual((await api.get(`${path}/trials/${trial.number}`)).model, trial.model, 'stored');
     const { trials: [next] } = await api.post(`${path}/suggest`, {});
-    assert.equal(next.model.diagnostics.fit_milliseconds, null, 'the hyper-parameters are those of the fit before');
+    assert.equal(next.model.diagnostics.fit_ms, null, 'the hyper-parameters are those of the fit before');
     assert.deepEqual(next.model.diagnostics.length_scales, diagnostics.length_scales);
     const rows = matrix(50, 2), { id } = await openCandidates(api, rows, { algorithm: { name: 'po-gp-ucb' } });
     await api.post(`/v1/studies/${id}/observe`, { observations: rows.slice(0, 12).map(([x], i) => ({ candidate: i, value: x })) });
@@ -210,7 +210,7 @@ test('diagnostics are the same after a restart, but for the time', async () => {
     for (let i = 0; i < 2; i++) ids.push(await measured((p) => p.a ** 2 - p.b, { space: space('a', 'b'), seed: 5 }, 15));
     const ask = async (path) => {
         const { diagnostics } = (await api.post(`${path}/suggest`, {})).trials[0].model;
-        return { ...diagnostics, fit_milliseconds: diagnostics.fit_milliseconds === null };
+        return { ...diagnostics, fit_ms: diagnostics.fit_ms === null };
     };
     const lived = [await ask(ids[0]), await ask(ids[0])];
     const restarted = [await ask(ids[1])];

@@ -182,7 +182,7 @@ test('gp proposes for two objectives, and POST /v1/suggest does too', async () =
     assert.ok(suggestions.filter((s) => Math.abs(s.point.x) <= 1.3).length >= 4, JSON.stringify(suggestions.map((s) => s.point.x)));
     assert.deepEqual((await api.post('/v1/suggest', body)).suggestions, suggestions);
     const aims = suggestions.map((s) => s.model.diagnostics.acquisition);
-    assert.deepEqual(new Set(aims), new Set(['log-ehvi', 'scalarised-log-ei']), `${aims}`);
+    assert.deepEqual(new Set(aims), new Set(['log-ehvi', 'scalarized-log-ei']), `${aims}`);
     const hidden = await api.post('/v1/suggest', { ...body, observations: [...observations, { point: { x: 4.25 }, state: 'infeasible' }] });
-    assert.ok(hidden.suggestions.some((s) => s.model.diagnostics.acquisition === 'scalarised-ucb'), 'one of four looks elsewhere');
+    assert.ok(hidden.suggestions.some((s) => s.model.diagnostics.acquisition === 'scalarized-ucb'), 'one of four looks elsewhere');
 });

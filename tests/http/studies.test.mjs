@@ -434,7 +434,7 @@ test('tokens are listed, shown once, and end', async () => {
     assert.ok(!list.text.includes(made.token.slice(13)), 'a secret is listed');
     assert.equal((await api.request('GET', '/v1/whoami', { token: made.token })).json.id, made.id);
     await api.expect(204, 'DELETE', `/v1/tokens/${made.id}`);
-    await api.expect([401, 'unauthorised'], 'GET', '/v1/whoami', { token: made.token });
+    await api.expect([401, 'unauthorized'], 'GET', '/v1/whoami', { token: made.token });
     const again = (await api.get('/v1/tokens?limit=1000')).tokens.find((token) => token.id === made.id);
     assert.notEqual(again.revoked_at, null);
     const never = await api.post('/v1/tokens', { name: 'never', scope: 'agent', expires_in_seconds: null }, 201);

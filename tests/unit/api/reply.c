@@ -35,7 +35,7 @@ static void test_http(void)
         {STATUS_INVALID, "headers_too_large", 431},
         {STATUS_INVALID, "precondition_required", 428},
         {STATUS_INVALID, "not_implemented", 501},
-        {STATUS_UNAUTHORISED, "unauthorised", 401},
+        {STATUS_UNAUTHORISED, "unauthorized", 401},
         {STATUS_UNAUTHORISED, "too_many_requests", 429},
         {STATUS_FORBIDDEN, "forbidden", 403},
         {STATUS_NOT_FOUND, "study_not_found", 404},

@@ -101,9 +101,9 @@ static void test_names(void)
         {0, false, ACQ_EXPECTED, "feasibility"},
         {1, false, ACQ_EXPECTED, "log-ei"},
         {1, false, ACQ_WIDE, "ucb"},
-        {3, false, ACQ_EXPECTED, "scalarised-log-ei"},
-        {3, false, ACQ_GREEDY, "scalarised-ucb"},
-        {2, false, ACQ_WIDE, "scalarised-ucb"},
+        {3, false, ACQ_EXPECTED, "scalarized-log-ei"},
+        {3, false, ACQ_GREEDY, "scalarized-ucb"},
+        {2, false, ACQ_WIDE, "scalarized-ucb"},
         {3, true, ACQ_EXPECTED, "log-ehvi"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

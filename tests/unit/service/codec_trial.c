@@ -190,14 +190,14 @@ static void test_trial(void)
         .created_ms = 1772357400125,
         .finished_ms = 1772357401000,
         .model = {
-            .algorithm = "gp", .revision = 5, .observations = 2, .mean = 1.75, .stddev = 0.5, .milliseconds = 1.25}};
+            .algorithm = "gp", .revision = 5, .observations = 2, .mean = 1.75, .stddev = 0.5, .compute_ms = 1.25}};
     check_text(
         codec_trial_json(&spec, &trial, 0),
         "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
         "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
         "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"algorithm\":\"gp\","
         "\"revision\":5,"
-        "\"observations\":2,\"mean\":1.75,\"stddev\":0.5,\"fallback\":null,\"milliseconds\":1.25,\"diagnostics\":null},"
+        "\"observations\":2,\"mean\":1.75,\"stddev\":0.5,\"fallback\":null,\"compute_ms\":1.25,\"diagnostics\":null},"
         "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
     struct trial running = {.number = 1,
                             .state = TRIAL_RUNNING,
@@ -245,7 +245,7 @@ static void test_diagnostics(void)
                             .signal_variance = 1.09,
                             .noise_variance = 0.000214,
                             .condition = INFINITY,
-                            .fit_milliseconds = NAN,
+                            .fit_ms = NAN,
                             .acquisition_value = -0.8341239999};
     read_spec(mixed, &arena, &spec);
     CU_ASSERT_EQUAL(codec_diagnostics(&spec, &d, &arena, &text, &err), STATUS_OK);
@@ -253,7 +253,7 @@ static void test_diagnostics(void)
     d.acquisition = "log-ei";
     check_diagnostics(&spec, &d,
                       "{\"length_scales\":{\"lr\":0.123457,\"n\":2.385,\"o\":1e-300},\"signal_variance\":1.09,"
-                      "\"noise_variance\":0.000214,\"jitter\":0.0,\"condition\":null,\"fit_milliseconds\":null,"
+                      "\"noise_variance\":0.000214,\"jitter\":0.0,\"condition\":null,\"fit_ms\":null,"
                       "\"acquisition\":\"log-ei\",\"acquisition_value\":-0.834124}");
     arena_fini(&arena);
     read_spec(open_rows, &arena, &spec);
@@ -261,7 +261,7 @@ static void test_diagnostics(void)
     d.acquisition = "ucb";
     check_diagnostics(&spec, &d,
                       "{\"length_scales\":{\"columns\":0.123457},\"signal_variance\":1.09,\"noise_variance\":0.000214,"
-                      "\"jitter\":0.0,\"condition\":87.4,\"fit_milliseconds\":null,\"acquisition\":\"ucb\","
+                      "\"jitter\":0.0,\"condition\":87.4,\"fit_ms\":null,\"acquisition\":\"ucb\","
                       "\"acquisition_value\":-0.834124}");
     arena_fini(&arena);
 }

@@ -359,7 +359,7 @@ static void run_hosted(bool is_forgetful, double points[HOSTED][STEPS])
     snprintf(algorithm, sizeof algorithm, "{\"name\":\"fts\",\"federation\":\"%s\"}", federation.id);
     for (int i = 0; i < HOSTED; i++) {
         CU_ASSERT_EQUAL_FATAL(hosted_study(world, algorithm, hosted_space, 4711 + i, &studies[i]), STATUS_OK);
-        CU_ASSERT_EQUAL(studies[i].spec.agent, i + 1);
+        CU_ASSERT_EQUAL(studies[i].spec.seat, i + 1);
         CU_ASSERT_EQUAL(studies[i].spec.options[policy_option(studies[i].spec.policy, "initial")], INITIAL);
     }
     for (int step = 0; step < STEPS; step++)
@@ -400,11 +400,11 @@ static void test_hosted_refusals(void)
         {"{\"name\":\"fts\",\"federation\":\"fed_aaaaaaaaaaaaaaaa\"}", NULL, "federation_not_found",
          "/algorithm/federation"},
         {"{\"name\":\"fts\",\"federation\":\"fed_a\"}", NULL, "out_of_range", "/algorithm/federation"},
-        {"{\"name\":\"fts\",\"agent\":2}", NULL, "missing_member", "/algorithm/federation"},
+        {"{\"name\":\"fts\",\"seat\":2}", NULL, "missing_member", "/algorithm/federation"},
         {"{\"name\":\"gp\",\"federation\":\"%s\"}", NULL, "unknown_member", "/algorithm/federation"},
         {"{\"name\":\"dp-fts-de\",\"federation\":\"%s\"}", NULL, "wrong_algorithm", "/algorithm/name"},
         {"{\"name\":\"fts\",\"federation\":\"%s\",\"features\":13}", NULL, "bad_combination", "/algorithm"},
-        {"{\"name\":\"fts\",\"federation\":\"%s\",\"agent\":1}", NULL, "seat_taken", "/algorithm/agent"},
+        {"{\"name\":\"fts\",\"federation\":\"%s\",\"seat\":1}", NULL, "seat_taken", "/algorithm/seat"},
         {"{\"name\":\"fts\",\"federation\":\"%s\"}",
          "\"metrics\":[{\"name\":\"gain\",\"goal\":\"maximize\"}],\"space\":{\"type\":\"parameters\","
          "\"parameters\":[{\"name\":\"x\",\"type\":\"double\",\"min\":-1.5,\"max\":2.25}]}",
