@@ -6,6 +6,7 @@
 #include "api/core/address.h"
 #include "api/core/traffic.h"
 #include "api/core/schema.h"
+#include "api/core/trace.h"
 #include "service/app/app.h"
 
 #include <jansson.h>
@@ -24,6 +25,8 @@ struct reply {
     const char *location, *etag, *allow; /* or NULL */
     int         retry_after_seconds;     /* 0: none */
     bool        replayed, close;
+    char        code[40]; /* of a problem, or "" */
+    const char *detail;   /* of one that is a fault of ours or of the machine, in the call's arena; or NULL */
 };
 
 struct call {
@@ -35,7 +38,7 @@ struct call {
     struct arena       arena;
     struct caller      caller;
     struct address     address; /* of the client */
-    char               request_id[17];
+    struct trace       trace;
     atomic_bool        has_left; /* nobody waits for the answer any more */
     int64_t            until_ms; /* when it is too late for one: see struct caller */
 

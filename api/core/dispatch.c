@@ -127,11 +127,8 @@ enum status dispatch_head(struct call *call, const struct gate_headers *headers,
 /* What a bound token may not see is not there. */
 static enum status check_resource(const struct call *call, struct error *err)
 {
-    static const char *const things[][2] = {{"{study}", "study"}, {"{federation}", "federation"}, {"{game}", "game"}};
-    for (size_t i = 0; i < sizeof things / sizeof things[0]; i++)
-        if (strstr(call->route->path, things[i][0]) != NULL)
-            TRY(caller_sees(&call->caller, things[i][1], call->params[0], err));
-    return STATUS_OK;
+    const char *thing = route_thing(call->route);
+    return thing == NULL ? STATUS_OK : caller_sees(&call->caller, thing, call->params[0], err);
 }
 
 enum status dispatch_authorise(struct call *call, bool cached_only, struct error *err)

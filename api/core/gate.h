@@ -19,11 +19,12 @@
 struct gate_headers {
     const char *host, *content_length, *transfer_encoding, *content_type, *expect;
     const char *authorization, *if_match, *idempotency_key, *content_range, *prefer;
-    const char *accept;  /* the first; there may be more */
-    const char *at;      /* where the next line must start */
-    const char *fields;  /* where the first header started */
-    size_t      bytes;   /* of all headers, with their line ends; known at the end */
-    const char *problem; /* the last thing found wrong with them, or NULL */
+    const char *accept;                   /* the first; there may be more */
+    const char *request_id, *traceparent; /* "" when there are two: nobody knows which is meant, and it does no harm */
+    const char *at;                       /* where the next line must start */
+    const char *fields;                   /* where the first header started */
+    size_t      bytes;                    /* of all headers, with their line ends; known at the end */
+    const char *problem;                  /* the last thing found wrong with them, or NULL */
 };
 
 /* The first line as the library split it, uri before it was decoded; starts from zeroed headers. */

@@ -113,6 +113,9 @@ void reply_problem(struct call *call, const struct error *error)
         (void)json_object_set_new(json, "next_lease_expires_at", codec_time_json(error->lease_ends_ms));
     *reply =
         (struct reply){.http = http, .type = "application/problem+json", .close = reply->close, .allow = reply->allow};
+    (void)snprintf(reply->code, sizeof reply->code, "%s", error->code);
+    if (http == 500 || http == 507)
+        reply->detail = arena_strndup(&call->arena, error->text, strlen(error->text));
     reply->bytes = json == NULL ? NULL : json_text(json, &call->arena, &reply->length);
     if (reply->bytes == NULL) {
         reply->http = 503;

@@ -106,6 +106,15 @@ enum status route_find(struct call *call, const char *method, struct error *err)
     return read_query(call, *end == '?' ? end + 1 : end, err);
 }
 
+const char *route_thing(const struct route *route)
+{
+    static const char *const things[][2] = {{"{study}", "study"}, {"{federation}", "federation"}, {"{game}", "game"}};
+    for (size_t i = 0; i < sizeof things / sizeof things[0]; i++)
+        if (strstr(route->path, things[i][0]) != NULL)
+            return things[i][1];
+    return NULL;
+}
+
 /* Each as name, ! when it is required, and its type with the range: "count=integer:1:100". */
 static const char *type_name(const struct member *member)
 {

@@ -57,6 +57,9 @@ extern const size_t       route_table_len;
  * Errors: NOT_FOUND "not_found"; INVALID "bad_request"; INVALID "method_not_allowed" with call->reply.allow set. */
 MUST_CHECK enum status route_find(struct call *call, const char *method, struct error *err);
 
+/* What its first parameter is the id of: "study", "federation", "game"; NULL: nothing that a token can be bound to. */
+const char *route_thing(const struct route *route);
+
 /* One line each: method, path, body, scopes, and the members of query, body and reply. */
 void route_dump(FILE *stream);
 

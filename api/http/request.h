@@ -2,6 +2,7 @@
 #ifndef GNOMON_API_HTTP_REQUEST_H
 #define GNOMON_API_HTTP_REQUEST_H
 
+#include "api/core/access_log.h"
 #include "api/core/call.h"
 #include "api/http/conns.h"
 #include "service/base/workers.h"
@@ -13,19 +14,20 @@ struct request;
 
 /* What all requests share. */
 struct requests {
-    struct app      *app;
-    struct workers  *workers;
-    struct conns    *conns;
-    struct networks  trusted; /* proxies */
-    struct traffic   traffic;
-    atomic_bool      draining;
-    int64_t          body_limit, bodies_limit;
-    int64_t          idle_ms, body_ms, upload_ms, write_ms;
-    uint64_t         id_key;
-    _Atomic uint64_t id_next;
-    _Atomic int64_t  message_ms; /* when the library last said something */
-    pthread_mutex_t  lock;
-    struct request  *running; /* those that a worker has, linked */
+    struct app        *app;
+    struct workers    *workers;
+    struct conns      *conns;
+    struct networks    trusted; /* proxies */
+    struct traffic     traffic;
+    atomic_bool        draining;
+    enum access_format access_log;
+    int64_t            body_limit, bodies_limit;
+    int64_t            idle_ms, body_ms, upload_ms, write_ms;
+    uint64_t           id_key;
+    _Atomic uint64_t   id_next;
+    _Atomic int64_t    message_ms; /* when the library last said something */
+    pthread_mutex_t    lock;
+    struct request    *running; /* those that a worker has, linked */
 };
 
 /* One listener: what the callbacks get as their closure. */

@@ -41,7 +41,8 @@ static void set_id(struct request *request)
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     x ^= x >> 31;
     for (int i = 0; i < 16; i++, x >>= 4)
-        request->call.request_id[i] = "0123456789abcdef"[x & 15];
+        request->call.trace.own[i] = "0123456789abcdef"[x & 15];
+    trace_begin(&request->call.trace, NULL, NULL);
 }
 
 /* A connection keeps the first block of its last request's arena: most requests need no more. */

@@ -1,6 +1,7 @@
 /* See request_reply.h. */
 #include "api/http/request_reply.h"
 
+#include "api/core/access_log.h"
 #include "api/core/reply.h"
 #include "api/core/route.h"
 
@@ -17,7 +18,8 @@ static void add_headers(const struct request *request, const struct reply *reply
     } headers[] = {
         {"Cache-Control", "no-store"},
         {"X-Content-Type-Options", "nosniff"},
-        {"X-Request-Id", request->call.request_id},
+        {"X-Request-Id", request->call.trace.id},
+        {"traceparent", request->call.trace.parent[0] != '\0' ? request->call.trace.parent : NULL},
         {"Content-Type", reply->type},
         {"Location", reply->location},
         {"ETag", reply->etag},
@@ -35,15 +37,44 @@ static void add_headers(const struct request *request, const struct reply *reply
             (void)MHD_add_response_header(response, headers[i].name, headers[i].value);
 }
 
-static enum MHD_Result queue(struct request *request, int http, struct MHD_Response *response, int64_t length)
+/* Counts and logs the request.  Of one that a worker may still have only what was known before that. */
+static void note(const struct request *request, const struct reply *reply)
 {
-    const struct route *route = request->call.route;
     struct requests    *shared = request->shared;
+    const struct call  *call = &request->call;
+    const struct route *route = call->route;
+    int64_t             spent_us = request_now_us() - request->started_us;
+    traffic_count(&shared->traffic, route == NULL ? TRAFFIC_ROUTES_MAX : (size_t)(route - route_table), reply->http,
+                  spent_us);
+    if (route != NULL && route->flags & ROUTE_HEALTH && reply->http < 500)
+        return; // asked every few seconds by machines
+    struct access access = {.trace = &call->trace,
+                            .method = route == NULL ? NULL : route->method,
+                            .route = route == NULL ? "none" : route->path,
+                            .thing = route == NULL ? NULL : route_thing(route),
+                            .thing_id = call->params[0],
+                            .code = reply->code[0] == '\0' ? NULL : reply->code,
+                            .detail = reply->detail,
+                            .http = reply->http,
+                            .total_us = spent_us,
+                            .bytes = (int64_t)reply->length};
+    if (!request->abandoned) {
+        access.token_id = call->caller.token_id[0] == '\0' ? NULL : call->caller.token_id;
+        access.computed_us = call->caller.spent.computed_us;
+        access.waited_us = call->caller.spent.waited_us;
+    }
+    access_log(&access, shared->access_log);
+}
+
+static enum MHD_Result queue(struct request *request, const struct reply *reply, struct MHD_Response *response)
+{
+    struct requests *shared = request->shared;
     request->stage = STAGE_SENT;
     request_set_farewell(request, NULL);
-    request_set_deadline(request, shared->app->monotonic_ms() + shared->write_ms + length / REQUEST_RATE_BYTES_PER_MS);
-    traffic_count(&shared->traffic, route == NULL ? TRAFFIC_ROUTES_MAX : (size_t)(route - route_table), http,
-                  request_now_us() - request->started_us);
+    request_set_deadline(request, shared->app->monotonic_ms() + shared->write_ms +
+                                      (int64_t)reply->length / REQUEST_RATE_BYTES_PER_MS);
+    note(request, reply);
+    int             http = reply->http;
     enum MHD_Result result = MHD_queue_response(request->connection, (unsigned)http, response);
     MHD_destroy_response(response);
     return result;
@@ -58,7 +89,7 @@ enum MHD_Result request_send(struct request *request)
     if (response == NULL)
         return MHD_NO;
     add_headers(request, reply, response);
-    return queue(request, reply->http, response, (int64_t)reply->length);
+    return queue(request, reply, response);
 }
 
 /* The worker may still have the call: nothing of it is touched but what it does not write. */
@@ -70,10 +101,14 @@ enum MHD_Result request_send_abandoned(struct request *request)
         MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return MHD_NO;
-    const struct reply reply = {
-        .http = 503, .type = "application/problem+json", .retry_after_seconds = 1, .close = true};
+    const struct reply reply = {.http = 503,
+                                .type = "application/problem+json",
+                                .length = sizeof text - 1,
+                                .retry_after_seconds = 1,
+                                .close = true,
+                                .code = "draining"};
     add_headers(request, &reply, response);
-    return queue(request, reply.http, response, sizeof text);
+    return queue(request, &reply, response);
 }
 
 const char *request_reply_bytes(struct request *request)
@@ -85,7 +120,7 @@ const char *request_reply_bytes(struct request *request)
     int length = snprintf(conn->text, sizeof conn->text,
                           "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"
                           "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n%s",
-                          reply->http, reply_title(reply->http), reply->type, request->call.request_id, reply->length,
+                          reply->http, reply_title(reply->http), reply->type, request->call.trace.id, reply->length,
                           reply->bytes);
     return length > 0 && (size_t)length < sizeof conn->text ? conn->text : NULL;
 }
@@ -123,8 +158,7 @@ static void answer_past_library(struct request *request)
     for (int i = 0; i < 64 && recv(fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
         continue;
     (void)shutdown(fd, SHUT_RDWR);
-    traffic_count(&request->shared->traffic, TRAFFIC_ROUTES_MAX, request->call.reply.http,
-                  request_now_us() - request->started_us);
+    note(request, &request->call.reply);
 }
 
 void request_on_library_error(unsigned http)

@@ -98,6 +98,8 @@ static enum MHD_Result on_head(struct request *request, const char *url, const c
     request->stage = STAGE_CHECK; // past the head
     read_head(request, url, method, version, &headers);
     find_client(request);
+    if (headers.problem == NULL)
+        trace_begin(&request->call.trace, headers.request_id, headers.traceparent);
     request->expects = headers.expect != NULL;
     if (dispatch_head(&request->call, &headers, method, &request->declared, &error) != STATUS_OK)
         return refuse(request, &error);

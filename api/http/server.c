@@ -221,6 +221,7 @@ enum status server_start(struct app *app, const struct server_options *options, 
     requests->app = app;
     if (options->trusted != NULL)
         requests->trusted = *options->trusted;
+    requests->access_log = options->access_log;
     requests->body_limit = options->body_limit;
     requests->bodies_limit = options->bodies_limit;
     requests->idle_ms = options->idle_ms;

@@ -7,6 +7,7 @@
 #ifndef GNOMON_API_HTTP_SERVER_H
 #define GNOMON_API_HTTP_SERVER_H
 
+#include "api/core/access_log.h"
 #include "api/core/address.h"
 #include "service/app/app.h"
 
@@ -20,6 +21,7 @@ struct server_options {                 /* 0 (or NULL, -1): the default, in brac
     unsigned               connections;               /* [512] */
     int                    per_address;               /* [64]; -1: no limit */
     const struct networks *trusted;                   /* proxies, to which per_address does not apply; NULL: none */
+    enum access_format     access_log;                /* [logfmt] */
     int64_t                body_limit, bodies_limit;  /* bytes [8 MiB, 256 MiB] */
     int64_t                idle_ms, body_ms, upload_ms, write_ms, drain_ms; /* [10 s, 30 s, 10 min, 30 s, 20 s] */
 };

@@ -19,12 +19,15 @@ struct waiter {
 };
 
 struct slots {
-    pthread_mutex_t lock;
-    pthread_cond_t  moved;
-    size_t          free;
-    uint64_t        turn;    /* of the last who was let in */
-    struct waiter  *waiting; /* the oldest first */
+    pthread_mutex_t    lock;
+    pthread_cond_t     moved;
+    size_t             free;
+    uint64_t           turn;    /* of the last who was let in */
+    struct waiter     *waiting; /* the oldest first */
+    struct slots_stats stats;
 };
+
+const int64_t slots_bounds_us[SLOTS_WAITS] = {100, 1000, 10000, 100000, 500000, 1000000, 5000000, 30000000};
 
 struct slots *slots_new(size_t count)
 {
@@ -90,10 +93,34 @@ static void wait_a_moment(struct slots *slots)
     (void)pthread_cond_timedwait(&slots->moved, &slots->lock, &until);
 }
 
-enum status slots_enter(struct slots *slots, const struct app *app, const struct caller *caller, struct error *err)
+/* The lock is held. */
+static void count_wait(struct slots_stats *stats, int64_t us)
+{
+    size_t bound = 0;
+    while (bound < SLOTS_WAITS && us > slots_bounds_us[bound])
+        bound++;
+    stats->waits[bound]++;
+    stats->waited_us += (uint64_t)us;
+}
+
+/* The same; there are fewer algorithms than places. */
+static void count_computed(struct slots_stats *stats, const char *algorithm, int64_t us)
+{
+    size_t i = 0;
+    while (i + 1 < SLOTS_ALGORITHMS && stats->computed[i].algorithm != NULL &&
+           strcmp(stats->computed[i].algorithm, algorithm) != 0)
+        i++;
+    struct slots_computed *computed = &stats->computed[i];
+    computed->algorithm = computed->algorithm == NULL ? algorithm : computed->algorithm;
+    computed->times++;
+    computed->us += (uint64_t)us;
+}
+
+enum status slots_enter(struct slots *slots, const struct app *app, struct caller *caller, struct error *err)
 {
     struct waiter own = {.owner = caller->token_id};
     enum status   status = STATUS_OK;
+    int64_t       from_us = clock_us(CLOCK_MONOTONIC);
     TRY(app_go_on(app, caller, err));
     pthread_mutex_lock(&slots->lock);
     queue(slots, &own);
@@ -102,15 +129,29 @@ enum status slots_enter(struct slots *slots, const struct app *app, const struct
         wait_a_moment(slots);
     if (!own.is_in)
         leave_queue(slots, &own);
+    caller->spent.entered_us = clock_us(CLOCK_MONOTONIC);
+    caller->spent.waited_us += caller->spent.entered_us - from_us;
+    if (own.is_in)
+        count_wait(&slots->stats, caller->spent.entered_us - from_us);
     pthread_mutex_unlock(&slots->lock);
     return own.is_in ? STATUS_OK : status;
 }
 
-void slots_leave(struct slots *slots)
+void slots_leave(struct slots *slots, struct caller *caller, const char *algorithm)
 {
+    int64_t us = clock_us(CLOCK_MONOTONIC) - caller->spent.entered_us;
+    caller->spent.computed_us += us;
     pthread_mutex_lock(&slots->lock);
+    count_computed(&slots->stats, algorithm == NULL ? "" : algorithm, us);
     slots->free++;
     let_in(slots);
+    pthread_mutex_unlock(&slots->lock);
+}
+
+void slots_stats(struct slots *slots, struct slots_stats *out)
+{
+    pthread_mutex_lock(&slots->lock);
+    *out = slots->stats;
     pthread_mutex_unlock(&slots->lock);
 }
 

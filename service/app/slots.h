@@ -13,11 +13,24 @@ void          slots_free(struct slots *slots);
 struct slots *slots_of(const struct app *app, const struct policy *policy);
 
 /* Waits for a slot in the name of the caller's token.  Fails as app_go_on does, and takes none then. */
-MUST_CHECK enum status slots_enter(struct slots *slots, const struct app *app, const struct caller *caller,
+MUST_CHECK enum status slots_enter(struct slots *slots, const struct app *app, struct caller *caller,
                                    struct error *err);
-void                   slots_leave(struct slots *slots);
+/* The same caller.  algorithm: which one computed, a text that stays; NULL: none. */
+void slots_leave(struct slots *slots, struct caller *caller, const char *algorithm);
 
 /* How many wait now. */
 size_t slots_waiting(struct slots *slots);
+
+/* How long those waited who were let in, and what was computed in slots, by algorithm ("": none). */
+enum { SLOTS_WAITS = 8, SLOTS_ALGORITHMS = 32 };
+extern const int64_t slots_bounds_us[SLOTS_WAITS];
+struct slots_stats {
+    uint64_t waits[SLOTS_WAITS + 1], waited_us; /* of those up to each bound, not cumulative; the last: of the others */
+    struct slots_computed {
+        const char *algorithm; /* NULL ends the list, if it is not full */
+        uint64_t    times, us;
+    } computed[SLOTS_ALGORITHMS];
+};
+void slots_stats(struct slots *slots, struct slots_stats *out);
 
 #endif

@@ -452,7 +452,7 @@ static enum status check_whole(struct upload *up, struct error *err)
             status = check_values(up, err);
         up->check->is_refused = status == STATUS_INVALID;
     }
-    slots_leave(up->task.app->compute);
+    slots_leave(up->task.app->compute, up->task.caller, NULL);
     return status;
 }
 

@@ -103,7 +103,7 @@ static enum status catch_up(struct look *look, struct error *err)
     if (status == STATUS_OK)
         status = tell_plays(live, look->game->spec, look->plays + known * look->game->spec->problem.agents_len,
                             (size_t)(look->game->rounds - live->seq), err);
-    slots_leave(look->app->compute);
+    slots_leave(look->app->compute, look->caller, "r2-b2");
     if (status != STATUS_OK)
         session_forget(live);
     return status;
@@ -133,7 +133,7 @@ static enum status act(struct look *look, size_t agent, struct game_turn *out, s
 {
     TRY(slots_enter(look->app->compute, look->app, look->caller, err));
     enum status status = game_act(look->live->game, agent, look->caller->arena, &out->action, err);
-    slots_leave(look->app->compute);
+    slots_leave(look->app->compute, look->caller, "r2-b2");
     return status;
 }
 
@@ -391,7 +391,7 @@ static enum status read_regrets(struct look *look, double **regrets, struct erro
             return error_no_memory(err);
         TRY(slots_enter(look->app->compute, look->app, look->caller, err));
         enum status status = game_regret(look->live->game, a, look->caller->arena, regrets[a], &known, err);
-        slots_leave(look->app->compute);
+        slots_leave(look->app->compute, look->caller, "r2-b2");
         TRY(status);
         if (!known)
             regrets[a] = NULL;

@@ -28,7 +28,7 @@
 enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES = 256 << 10 };
 
 struct serve_options {
-    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy;
+    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log;
     int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
         sessions_bytes, session_bytes;
     bool insecure_http;
@@ -59,6 +59,9 @@ static const struct options_row options_table[] = {
      .help = "of them from one address that is no trusted proxy; 0 is no limit"},
     {OPTION("trusted-proxy", "CIDR,...", trusted_proxy), .environment = "GNOMON_TRUSTED_PROXY",
      .help = "proxies whose Forwarded and X-Forwarded-For are believed, e.g. 127.0.0.1,10.0.0.0/8"},
+    {OPTION("access-log", "FORMAT", access_log), .environment = "GNOMON_ACCESS_LOG", .fallback = "logfmt",
+     .choices = "logfmt|json|off",
+     .help = "a line for each request on standard error; off: for errors of the server only"},
     {INTEGER("body-bytes", "GNOMON_BODY_BYTES", body_bytes, "8388608", 1024, 1073741824),
      .help = "largest request body, except for candidate uploads"},
     {INTEGER("sessions-bytes", "GNOMON_SESSIONS_BYTES", sessions_bytes, "1073741824", 1048576, 1e15),
@@ -174,6 +177,11 @@ static size_t compute_slots(const struct serve_options *options)
     return options->compute_slots > 0 ? (size_t)options->compute_slots : processors > 2 ? (size_t)processors - 1 : 1;
 }
 
+static enum access_format access_format(const char *name)
+{
+    return strcmp(name, "json") == 0 ? ACCESS_JSON : strcmp(name, "off") == 0 ? ACCESS_OFF : ACCESS_LOGFMT;
+}
+
 static void announce(const struct place *place, const struct server *server)
 {
     bool is_v6 = strchr(place->host, ':') != NULL;
@@ -199,6 +207,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .per_address = options->connections_per_address > 0
                                                                  ? (int)options->connections_per_address
                                                                  : -1,
+                                              .access_log = access_format(options->access_log),
                                               .body_limit = options->body_bytes,
                                               .drain_ms = options->drain_ms},
                      &server, err));

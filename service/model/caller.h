@@ -30,6 +30,12 @@ struct idempotency {
     struct kept_reply first; /* the first answer, in the arena */
 };
 
+/* What a request took of the slots that computing needs. */
+struct spent {
+    int64_t entered_us; /* on the monotonic clock: when it got the slot that it has, or had last */
+    int64_t waited_us, computed_us;
+};
+
 /* Local: the Unix socket of the same user, or the command line; acts as admin. */
 struct caller {
     char               token_id[16]; /* "local" for the command line */
@@ -41,7 +47,8 @@ struct caller {
     bool               dry_run;  /* app_transact undoes what succeeded: CONFLICT "dry_run" */
     int64_t            until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
     bool (*has_left)(void *arg); /* nobody waits for the answer any more; NULL: somebody does */
-    void *left_arg;
+    void        *left_arg;
+    struct spent spent;
     /* Not NULL: what trial_observe gets is an import, from the study of this id ("": nobody knows). */
     const char *import_source;
 };

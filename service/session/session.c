@@ -402,7 +402,7 @@ enum status session_catch_up(struct app *app, struct caller *caller, struct slot
     struct catch_up work = {.app = app, .caller = caller, .live = live};
     TRY(slots_enter(slots, app, caller, err));
     enum status status = db_read(app->db, catch_up, &work, err);
-    slots_leave(slots);
+    slots_leave(slots, caller, live->spec.policy->name);
     if (status != STATUS_OK)
         session_forget(live);
     return status;

@@ -100,7 +100,7 @@ static enum status send_open(struct sync *sync, struct error *err)
         return error_no_memory(err);
     TRY(slots_enter(sync->app->compute, sync->app, sync->caller, err));
     enum status status = live->spec.policy->message(live->session, (uint64_t)round, vector, err);
-    slots_leave(sync->app->compute);
+    slots_leave(sync->app->compute, sync->caller, live->spec.policy->name);
     sync->message = (struct federation_message){.round = round,
                                                 .seat = live->spec.seat,
                                                 .features_sha256 = sync->federation.features_sha256,

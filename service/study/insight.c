@@ -40,7 +40,7 @@ static enum status run_locked(struct work *work, struct error *err)
     enum status status = work->run(work, err);
     if (policy->show != NULL)
         policy->show(work->live->session, work->live->spec.first);
-    slots_leave(work->app->compute);
+    slots_leave(work->app->compute, work->caller, policy->name);
     return status;
 }
 

@@ -109,7 +109,7 @@ static enum status ask_in_turn(struct work *work, uint64_t number, struct trial 
 {
     TRY(slots_enter(work->slots, work->app, work->caller, err));
     enum status status = ask_one(work, number, out, err);
-    slots_leave(work->slots);
+    slots_leave(work->slots, work->caller, work->request->spec.policy->name);
     return is_over(work) ? app_go_on(work->app, work->caller, err) : status;
 }
 
@@ -119,7 +119,7 @@ static enum status run(struct work *work, const struct problem *problem, struct 
     uint64_t number = 0;
     TRY(slots_enter(work->slots, work->app, work->caller, err));
     enum status status = open_and_tell(work, problem, &number, err);
-    slots_leave(work->slots);
+    slots_leave(work->slots, work->caller, work->request->spec.policy->name);
     while (status == STATUS_OK && (int64_t)out->len < work->request->count) {
         status = ask_in_turn(work, ++number, &out->trials[out->len], err);
         out->len += status == STATUS_OK;

@@ -292,7 +292,7 @@ static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, str
         return ask_one(plan, proposal, err);
     TRY(slots_enter(slots, app, plan->task.caller, err));
     enum status status = ask_one(plan, proposal, err);
-    slots_leave(slots);
+    slots_leave(slots, plan->task.caller, policy->name);
     return status;
 }
 

@@ -99,6 +99,6 @@ enum status trial_pareto(struct app *app, struct caller *caller, const char *id,
     *out = (struct pareto_reply){.hypervolume = NAN};
     TRY(slots_enter(app->compute, app, caller, err));
     enum status status = find_front(&work, err);
-    slots_leave(app->compute);
+    slots_leave(app->compute, caller, NULL);
     return status;
 }

@@ -101,7 +101,7 @@ static enum status judge(struct report *work, struct error *err)
                              ? spec->policy->judge(work->live->session, &measurement, work->verdict, err)
                              : stop_rule_judge(&spec->stopping, &work->live->curves, &measurement, work->verdict,
                                                work->task.caller->arena, err);
-    slots_leave(work->task.app->compute);
+    slots_leave(work->task.app->compute, work->task.caller, spec->policy->name);
     *work->out = (struct report_reply){
         .stop = work->verdict->stop, .reason = work->verdict->reason, .next_step = (int64_t)work->verdict->next_step};
     return status;

@@ -9,7 +9,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fault"))
 from harness import Server, parameters_study  # noqa: F401 (for the benches)
 
-OPEN = ["--connections-per-address", "0"]  # the load comes from one address
+OPEN = ["--connections-per-address", "0", "--access-log", "off"]  # the load comes from one address
 SECONDS = int(os.environ.get("BENCH_SECONDS", 3))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", 3))
 

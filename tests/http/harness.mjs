@@ -108,13 +108,15 @@ export class Client {
 }
 
 export class Server {
-    constructor(folder) {
+    // The log of requests is off: what the tests look for is in the rest of it.
+    constructor(folder, environment = { GNOMON_ACCESS_LOG: 'off' }) {
         this.folder = folder;
+        this.environment = environment;
     }
 
     async start(extra = []) {
         this.child = spawn(gnomon, ['serve', '--listen', '127.0.0.1:0', '--data', this.folder, ...extra],
-            { stdio: ['ignore', 'pipe', 'pipe'] });
+            { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...this.environment } });
         this.log = '';
         this.child.stderr.on('data', (chunk) => { this.log = (this.log + chunk).slice(-20000); });
         this.exited = once(this.child, 'exit');
@@ -147,9 +149,9 @@ export class Server {
 }
 
 // A running server with an admin client; stopped (exit code 0) and removed after the tests of the file.
-export async function begin(after, extra = []) {
+export async function begin(after, extra = [], environment = undefined) {
     const folder = mkdtempSync(join(tmpdir(), 'gnomon-http-'));
-    const server = await new Server(folder).start(extra);
+    const server = await new Server(folder, environment).start(extra);
     const api = new Client(server, server.commandToken('admin'));
     after(async () => {
         const code = await server.stop();

@@ -7,6 +7,7 @@
 #define API_SUITES(X) \
     X(address)        \
     X(gate)           \
+    X(trace)          \
     X(route)          \
     X(schema)         \
     X(reply)          \

@@ -570,9 +570,9 @@ static void take_slots(struct world *world)
 static void give_slots(struct world *world)
 {
     for (size_t k = 0; k < world->app->options.compute_slots; k++)
-        slots_leave(world->app->compute);
+        slots_leave(world->app->compute, &world->caller, NULL);
     for (size_t k = 0; k < APP_DRAWS; k++)
-        slots_leave(world->app->draws);
+        slots_leave(world->app->draws, &world->caller, NULL);
 }
 
 /* The operation waits for a slot while its request is answered and the memory goes to the next one. */

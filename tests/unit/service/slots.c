@@ -30,7 +30,7 @@ static void *visit(void *arg)
     if (visitor->status != STATUS_OK)
         return NULL;
     visitor->place = (*visitor->entered)++; // one at a time is inside
-    slots_leave(visitor->slots);
+    slots_leave(visitor->slots, &visitor->caller, "gp");
     return NULL;
 }
 
@@ -59,7 +59,7 @@ static void test_owners_take_turns(void)
         start(&visitors[i], i < MANY ? "many" : "few");
         wait_until_waiting(slots, i + 1);
     }
-    slots_leave(slots);
+    slots_leave(slots, &world->caller, "random");
     static const size_t places[MANY + 2] = {0, 2, 4, 5, 6, 1, 3};
     for (size_t i = 0; i < MANY + 2; i++) {
         pthread_join(visitors[i].thread, NULL);
@@ -97,7 +97,7 @@ static void test_nobody_waits_for_nothing(void)
     CU_ASSERT_EQUAL(gone.status, STATUS_BUSY);
     CU_ASSERT_STRING_EQUAL(gone.err.code, "stopped");
     CU_ASSERT_EQUAL(slots_waiting(slots), 0);
-    slots_leave(slots);
+    slots_leave(slots, &world->caller, "random");
     start(&other, "one"); // the slot is free: those who gave up took none
     pthread_join(other.thread, NULL);
     CU_ASSERT_EQUAL(other.status, STATUS_OK);
@@ -105,8 +105,41 @@ static void test_nobody_waits_for_nothing(void)
     world_end(world);
 }
 
+/* What the owner took is with the caller, and what all took with the slots. */
+static void test_what_is_taken_is_counted(void)
+{
+    static struct slots_stats stats;
+    struct world             *world = world_new();
+    struct slots             *slots = slots_new(1);
+    size_t                    entered = 0;
+    struct visitor            visitor = {.slots = slots, .world = world, .entered = &entered};
+    CU_ASSERT_EQUAL_FATAL(slots_enter(slots, world->app, &world->caller, &world->err), STATUS_OK);
+    start(&visitor, "other");
+    wait_until_waiting(slots, 1);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    slots_leave(slots, &world->caller, "random");
+    pthread_join(visitor.thread, NULL);
+    CU_ASSERT_EQUAL_FATAL(slots_enter(slots, world->app, &world->caller, &world->err), STATUS_OK);
+    slots_leave(slots, &world->caller, NULL);
+    slots_stats(slots, &stats);
+    CU_ASSERT_TRUE(world->caller.spent.computed_us >= 20000);
+    CU_ASSERT_TRUE(visitor.caller.spent.waited_us >= 20000);
+    CU_ASSERT_TRUE(stats.waited_us >= (uint64_t)visitor.caller.spent.waited_us);
+    CU_ASSERT_EQUAL(stats.waits[0] + stats.waits[1] + stats.waits[2], 2); // the owner's two; one waited for long
+    static const char *const names[] = {"random", "gp", ""};
+    for (size_t i = 0; i < 3; i++) {
+        CU_ASSERT_STRING_EQUAL(stats.computed[i].algorithm, names[i]);
+        CU_ASSERT_EQUAL(stats.computed[i].times, 1);
+    }
+    CU_ASSERT_PTR_NULL(stats.computed[3].algorithm);
+    CU_ASSERT_TRUE(stats.computed[0].us >= 20000);
+    slots_free(slots);
+    world_end(world);
+}
+
 CU_TestInfo suite_slots[] = {
     {"owners take turns", test_owners_take_turns},
     {"nobody waits for nothing", test_nobody_waits_for_nothing},
+    {"what is taken is counted", test_what_is_taken_is_counted},
     CU_TEST_INFO_NULL,
 };

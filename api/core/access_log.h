@@ -1,0 +1,32 @@
+/* The access log: a line for each request that was answered.  It says who asked for what of which study, how it went and
+ * what it took, and never a token, an address as it was written, or anything that was sent. */
+#ifndef GNOMON_API_CORE_ACCESS_LOG_H
+#define GNOMON_API_CORE_ACCESS_LOG_H
+
+#include "api/core/trace.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* OFF: only what the server could not do, 5xx; these are logged whatever is asked for. */
+enum access_format { ACCESS_LOGFMT, ACCESS_JSON, ACCESS_OFF };
+
+struct access {
+    const struct trace *trace;
+    const char         *token_id, *method, *route; /* of the route table; token_id NULL: none */
+    const char         *thing, *thing_id;          /* "study", and its id as it came: shown if it is one; or NULL */
+    const char         *code, *detail;             /* of a refusal, or NULL; detail only of our own faults */
+    int                 http;
+    int64_t             total_us, computed_us, waited_us; /* waited: for a slot to compute */
+    int64_t             bytes;
+};
+
+/* The line without its end, and its length.  now_ms: since 1970. */
+enum { ACCESS_LINE_BYTES = 2000 };
+size_t access_line(const struct access *access, enum access_format format, int64_t now_ms,
+                   char line[ACCESS_LINE_BYTES]);
+
+/* Writes it, unless format says that nobody wants it. */
+void access_log(const struct access *access, enum access_format format);
+
+#endif
