@@ -96,9 +96,19 @@ static double nearest_discrete(const struct param *p, double x)
     return u - unit_from_number(p, low) < unit_from_number(p, high) - u ? low : high;
 }
 
+static double step_of(const struct param *p)
+{
+    return p->step > 1 ? p->step : 1;
+}
+
+static double to_step(const struct param *p, double x)
+{
+    return p->step > 1 ? p->min + round((x - p->min) / p->step) * p->step : round(x);
+}
+
 static double nearest_integer(const struct param *p, double x)
 {
-    return fmin(fmax(round(x), p->min), p->max) + 0.0;
+    return fmin(fmax(to_step(p, x), p->min), p->max) + 0.0;
 }
 
 static double nearest_double(const struct param *p, double x)
@@ -114,8 +124,8 @@ static enum status check_range(const struct param *p, size_t i, struct error *er
         return param_refuse(err, i, min, "bad_bound", "min must be a finite number");
     if (!isfinite(p->max))
         return param_refuse(err, i, max, "bad_bound", "max must be a finite number");
-    if (p->min >= p->max)
-        return param_refuse(err, i, max, "empty_range", "max must be greater than min");
+    if (p->min > p->max)
+        return param_refuse(err, i, max, "empty_range", "max must be min or greater");
     if (!isfinite(p->max - p->min))
         return param_refuse(err, i, max, "bad_bound", "max - min must be below 1.8e308");
     if (p->scale != SCALE_LINEAR && p->min <= 0)
@@ -130,6 +140,10 @@ static enum status check_int(const struct param *p, size_t i, struct error *err)
         return param_refuse(err, i, "min", "bad_bound", "min of an int must be an integer within 2^53");
     if (!is_integer(p->max))
         return param_refuse(err, i, "max", "bad_bound", "max of an int must be an integer within 2^53");
+    if (!is_integer(p->step) || p->step < 0)
+        return param_refuse(err, i, "step", "out_of_range", "must be an integer from 1 on");
+    if (p->step > 1 && (p->max - p->min > INTEGER_MAX || fmod(p->max - p->min, p->step) != 0))
+        return param_refuse(err, i, "step", "bad_step", "max must be min and a whole number of steps, within 2^53");
     return STATUS_OK;
 }
 
@@ -140,14 +154,14 @@ static enum status check_categorical(const struct param *p, size_t i, struct err
     if (p->choices > PARAM_CHOICES_MAX || p->min != 0 || p->max != (double)(p->choices - 1))
         return param_refuse(err, i, "values", "too_many_values", "too many values");
     if (p->prior.kind != PRIOR_NONE)
-        return param_refuse(err, i, "prior", "bad_prior", "a categorical has no prior");
+        return param_refuse(err, i, "prior", "bad_prior", "names have no prior");
     return STATUS_OK;
 }
 
 static enum status check_discrete(const struct param *p, size_t i, struct error *err)
 {
-    if (p->choices < 2 || p->choices > PARAM_CHOICES_MAX)
-        return param_refuse(err, i, "values", "out_of_range", "a discrete parameter needs 2 to 4000 values");
+    if (p->choices < 1 || p->choices > PARAM_CHOICES_MAX)
+        return param_refuse(err, i, "values", "out_of_range", "a discrete parameter needs 1 to 4000 values");
     if (p->min != p->values[0] || p->max != p->values[p->choices - 1])
         return param_refuse(err, i, "values", "bad_bound", "values must ascend from min to max");
     TRY(check_range(p, i, err));
@@ -165,6 +179,7 @@ static const struct kind {
     [PARAM_INT] = {.check = check_int, .nearest = nearest_integer},
     [PARAM_CATEGORICAL] = {.check = check_categorical, .nearest = nearest_integer},
     [PARAM_DISCRETE] = {.check = check_discrete, .nearest = nearest_discrete},
+    [PARAM_ORDINAL] = {.check = check_categorical, .nearest = nearest_integer},
 };
 
 static enum status check_prior(const struct param *p, size_t i, struct error *err)
@@ -224,15 +239,21 @@ double param_decode(const struct param *p, const double *u)
                                         : kinds[p->kind].nearest(p, number_from_unit(p, *u));
 }
 
+double param_nearest(const struct param *p, double x)
+{
+    return kinds[p->kind].nearest(p, x);
+}
+
 /* --- quantiles --- */
 
-/* A value takes half a step more at both ends of an int's logarithmic scale, so that the end values get their share. */
+/* A value takes half a step more at both ends of an int's logarithmic scale, so that the end values get their share;
+ * never more than half of min, so that it stays above 0. */
 static double log_integer(const struct param *p, double v)
 {
-    double low = p->min - 0.5, ratio = log_ratio(p->max + 0.5, low);
+    double half = 0.5 * step_of(p), low = p->min - fmin(half, 0.5 * p->min), ratio = log_ratio(p->max + half, low);
     if (p->scale == SCALE_REVERSE_LOG)
-        return mirrored(p, round(log_ratio_inverse((1 - v) * ratio, low)));
-    return round(log_ratio_inverse(v * ratio, low));
+        return mirrored(p, to_step(p, log_ratio_inverse((1 - v) * ratio, low)));
+    return to_step(p, log_ratio_inverse(v * ratio, low));
 }
 
 double param_quantile(const struct param *p, double v)
@@ -250,13 +271,18 @@ double param_quantile_within(const struct param *p, double low, double high, dou
 {
     if (!(low <= high))
         return NAN;
-    if (p->kind == PARAM_DOUBLE) {
+    if (param_count(p) == 0) {
         double from = unit_from_number(p, low), to = unit_from_number(p, high);
         return fmin(fmax(number_from_unit(p, from + v * (to - from)), low), high) + 0.0;
     }
-    bool   is_discrete = p->kind == PARAM_DISCRETE;
-    double first = is_discrete ? (double)values_below(p, low) : ceil(low) - p->min;
-    double last = is_discrete ? (double)values_below(p, nextafter(high, INFINITY)) - 1 : floor(high) - p->min;
+    double first = ceil(low) - p->min, last = floor(high) - p->min;
+    if (p->kind == PARAM_DISCRETE) {
+        first = (double)values_below(p, low);
+        last = (double)values_below(p, nextafter(high, INFINITY)) - 1;
+    } else if (p->kind == PARAM_DOUBLE || p->step > 1) {
+        first = ceil((low - p->min) / step_of(p));
+        last = floor((high - p->min) / step_of(p));
+    }
     return first <= last ? param_value(p, fmin(first + floor(v * (last - first + 1)), last)) : NAN;
 }
 
@@ -316,7 +342,7 @@ double param_prior_quantile(const struct param *p, double v)
     if (p->prior.kind == PRIOR_NONE)
         return param_quantile(p, v);
     bool   is_beta = p->prior.kind == PRIOR_BETA;
-    double half = p->kind == PARAM_INT && !is_beta ? 0.5 : 0;
+    double half = p->kind == PARAM_INT && !is_beta ? 0.5 * step_of(p) : 0;
     double from = is_beta ? 0 : p->min - half, low = from, high = is_beta ? 1 : p->max + half;
     double target = (v > 0 ? fmin(v, 1) : 0) * prior_mass(p, from, high);
     for (int i = 0; i < 200; i++) {
@@ -335,15 +361,17 @@ double param_prior_quantile(const struct param *p, double v)
 
 double param_count(const struct param *p)
 {
-    return p->kind == PARAM_DOUBLE ? 0 : p->kind == PARAM_INT ? p->max - p->min + 1 : (double)p->choices;
+    if (p->kind == PARAM_DOUBLE)
+        return p->min == p->max ? 1 : 0;
+    return p->kind == PARAM_INT ? (p->max - p->min) / step_of(p) + 1 : (double)p->choices;
 }
 
 double param_index(const struct param *p, double x)
 {
-    return p->kind == PARAM_DISCRETE ? (double)values_below(p, x) : x - p->min;
+    return p->kind == PARAM_DISCRETE ? (double)values_below(p, x) : (x - p->min) / step_of(p);
 }
 
 double param_value(const struct param *p, double index)
 {
-    return p->kind == PARAM_DISCRETE ? p->values[(size_t)index] : p->min + index + 0.0;
+    return p->kind == PARAM_DISCRETE ? p->values[(size_t)index] : p->min + index * step_of(p) + 0.0;
 }

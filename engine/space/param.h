@@ -1,5 +1,6 @@
 /* One parameter of a search space: which values it has, and the maps between them and [0, 1].
- * Natural units throughout: a double's, an int's or a discrete number's value, a categorical's index.
+ * Natural units throughout: a double's, an int's or a discrete number's value, a categorical's or an ordinal's index.
+ * A single value is allowed of every kind: a constant, which is at 0.
  * What differs between the kinds is one row of a table each.  Knows nothing of other parameters. */
 #ifndef GNOMON_ENGINE_PARAM_H
 #define GNOMON_ENGINE_PARAM_H
@@ -10,7 +11,8 @@
 #include <stddef.h>
 
 enum { PARAM_CHOICES_MAX = 4000 };
-enum param_kind { PARAM_DOUBLE, PARAM_INT, PARAM_CATEGORICAL, PARAM_DISCRETE };
+/* An ordinal is a categorical whose choices have an order, in which they are equally far apart. */
+enum param_kind { PARAM_DOUBLE, PARAM_INT, PARAM_CATEGORICAL, PARAM_DISCRETE, PARAM_ORDINAL };
 /* Position of x in [0, 1]: (x - min) / (max - min); ln(x / min) / ln(max / min), fine near min; and its mirror image,
  * 1 - ln((min + max - x) / min) / ln(max / min), as fine near max.  Both logarithmic ones need min > 0. */
 enum scale { SCALE_LINEAR, SCALE_LOG, SCALE_REVERSE_LOG };
@@ -34,26 +36,35 @@ struct param {
     const char             *name;
     enum param_kind         kind;
     enum scale              scale;
-    double                  min, max; /* inclusive; a categorical has 0 and choices - 1, a discrete its end values */
-    size_t                  choices;  /* categorical and discrete */
+    double                  min, max; /* inclusive; of choices 0 and choices - 1, a discrete has its end values */
+    double                  step;     /* of an int: what its values are apart; 0: 1 */
+    size_t                  choices;  /* categorical, ordinal and discrete */
     const double           *values;   /* [choices] ascending, discrete only */
-    struct prior            prior;    /* not of a categorical */
+    struct prior            prior;    /* of numbers */
     const struct condition *when;     /* [when_len]; all must hold.  space.h */
     size_t                  when_len;
 };
 
-/* Finite bounds, min < max, min > 0 on a logarithmic scale, integers within 2^53, ascending values that differ on the
- * scale, a prior whose bulk is in the range.  Errors: INVALID with path "/space/parameters/<i>/<member>". */
+/* Finite bounds, min <= max, min > 0 on a logarithmic scale, integers within 2^53, a range of whole steps, ascending
+ * values that differ on the scale, a prior whose bulk is in the range.  Errors: INVALID with path "/space/parameters/<i>/<member>". */
 MUST_CHECK enum status param_refuse(struct error *err, size_t i, const char *member, const char *code, const char *why);
 MUST_CHECK enum status param_check(const struct param *p, size_t i, struct error *err);
 
-bool   param_has(const struct param *p, double x);
+bool param_has(const struct param *p, double x);
+/* Numbers take part in sums and have priors; names do not. */
+static inline bool param_is_number(const struct param *p)
+{
+    return p->kind != PARAM_CATEGORICAL && p->kind != PARAM_ORDINAL;
+}
 size_t param_width(const struct param *p); /* coordinates of the unit cube: 1, or one per choice of a categorical */
 
 /* Value -> u[param_width] (one-hot for a categorical), and the nearest value back; NaN counts as 0.  NaN, no value, is
  * the middle: 0.5, or 1 / choices each, so that all such points agree. */
 void   param_encode(const struct param *p, double x, double *u);
 double param_decode(const struct param *p, const double *u);
+
+/* The value next to a number within the bounds: in natural units, of a discrete one on its scale. */
+double param_nearest(const struct param *p, double x);
 
 /* The value at quantile v of the uniform distribution over the scale, or of the prior if there is one; v is cut to
  * [0, 1].  Every int, discrete number and choice has its full share. */
@@ -66,7 +77,7 @@ double param_quantile_within(const struct param *p, double low, double high, dou
 /* d value / d position of a number on its scale. */
 double param_slope(const struct param *p, double x);
 
-/* Values as numbers 0 .. count - 1 in ascending order; the count of a double is 0. */
+/* Values as numbers 0 .. count - 1 in ascending order; the count of a double is 0, but of a constant one 1. */
 double param_count(const struct param *p);
 double param_index(const struct param *p, double x);
 double param_value(const struct param *p, double index);

@@ -35,6 +35,7 @@ static void add_row(struct search *s, const struct constraint *c, double sign, d
         width += fabs(c->coefficients[j]) * (p->max - p->min);
         at_low += c->coefficients[j] * s->low[c->params[j]];
     }
+    width = width > 0 ? width : 1; // of constants alone
     for (size_t k = 0, j = 0; j < c->len; k++) {
         size_t i = space->constrained[k];
         if (c->params[j] == i)
@@ -86,17 +87,6 @@ static double relax(struct search *s)
     return s->x[s->lp.columns - 1] + least;
 }
 
-static double rounded(const struct param *p, double x)
-{
-    double u;
-    if (p->kind == PARAM_DOUBLE)
-        return x;
-    if (p->kind == PARAM_INT)
-        return round(x);
-    param_encode(p, x, &u);
-    return param_decode(p, &u);
-}
-
 /* The parameter that rounding moved the most, as a share of its range; params_len: none was moved. */
 static size_t most_rounded(const struct search *s)
 {
@@ -144,7 +134,7 @@ static bool explore(struct search *s)
         return false;
     for (size_t k = 0; k < space->constrained_len; k++) {
         size_t i = space->constrained[k];
-        s->point[i] = rounded(&space->params[i], s->wanted[i]);
+        s->point[i] = param_nearest(&space->params[i], s->wanted[i]);
     }
     if (space_broken(space, s->point, 0) == NULL)
         return true;

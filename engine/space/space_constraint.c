@@ -26,7 +26,7 @@ static enum status check_terms(const struct space *space, size_t k, struct error
         if (c->params[j] >= space->params_len || (j > 0 && c->params[j] <= c->params[j - 1]))
             return refuse(err, k, "/coefficients", "bad_constraint", "each parameter may be there once");
         const struct param *p = &space->params[c->params[j]];
-        if (p->kind == PARAM_CATEGORICAL)
+        if (!param_is_number(p))
             return refuse(err, k, "/coefficients", "bad_constraint", "a categorical has no place in a constraint");
         if (p->when_len > 0)
             return refuse(err, k, "/coefficients", "bad_constraint",
@@ -173,6 +173,7 @@ void space_excess(const struct space *space, const double *u, double *out, doubl
             sum += c->coefficients[j] * param_decode(p, &u[at[c->params[j]]]);
             width += fabs(c->coefficients[j]) * (p->max - p->min);
         }
+        width = width > 0 ? width : 1; // of constants alone
         for (size_t j = 0; j < c->len; j++) {
             const struct param *p = &space->params[c->params[j]];
             size_t              column = at[c->params[j]];

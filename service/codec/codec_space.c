@@ -4,11 +4,13 @@
 #include "service/codec/codec.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256, VALUES_MIN = 2, VALUES_MAX = 1000 };
+enum { NAME_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256, VALUES_MAX = 1000 };
 static const double integer_max = 9007199254740992.0; /* 2^53 */
+enum { DESCRIPTION_MAX_CHARACTERS = 2000, UNIT_MAX_CHARACTERS = 64 };
 
 static const char *const scale_names[] = {
     [SCALE_LINEAR] = "linear", [SCALE_LOG] = "log", [SCALE_REVERSE_LOG] = "reverse_log", NULL};
@@ -16,6 +18,7 @@ static const char *const kind_names[] = {[PARAM_DOUBLE] = "double",
                                          [PARAM_INT] = "int",
                                          [PARAM_CATEGORICAL] = "categorical",
                                          [PARAM_DISCRETE] = "discrete",
+                                         [PARAM_ORDINAL] = NULL, /* a categorical with "ordered" */
                                          NULL};
 
 static enum status check_items(struct reading *in, const json_t *json, const char *where, size_t least, size_t most)
@@ -38,25 +41,76 @@ static enum status check_members(struct reading *in, const json_t *json, const c
 
 /* ---- one value ---- */
 
-static enum status read_choice_index(const char *const *values, const struct param *param, const json_t *json,
-                                     const char *where, double *out, struct error *err)
+static enum status read_category(struct reading *in, const json_t *json, const char *where, struct category *out)
 {
-    if (!json_is_string(json))
-        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a string");
-    for (size_t c = 0; c < param->choices; c++) {
-        if (strcmp(values[c], json_string_value(json)) != 0)
-            continue;
-        *out = (double)c;
+    static const struct member text = {.min = 1, .max = VALUE_MAX_CHARACTERS};
+    *out = (struct category){.kind = CATEGORY_TEXT};
+    if (json_is_string(json))
+        return codec_read_text(in, &text, json, where, &out->text);
+    if (json_is_boolean(json) || json_is_null(json)) {
+        out->kind = json_is_null(json) ? CATEGORY_NULL : CATEGORY_BOOL;
+        out->number = json_is_true(json) ? 1 : 0;
         return STATUS_OK;
     }
-    return error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");
+    out->kind = json_is_integer(json) ? CATEGORY_INTEGER : CATEGORY_REAL;
+    if (json_is_integer(json) ? !codec_read_is_integral(json, &out->number) : !codec_read_is_finite(json, &out->number))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where,
+                         "must be a string, a number (an integer within 2^53), a boolean or null");
+    return STATUS_OK;
+}
+
+static bool is_same(const struct category *a, const struct category *b)
+{
+    return a->kind == b->kind && (a->kind == CATEGORY_TEXT ? strcmp(a->text, b->text) == 0 : a->number == b->number);
+}
+
+static bool is_number(const struct category *category)
+{
+    return category->kind == CATEGORY_INTEGER || category->kind == CATEGORY_REAL;
+}
+
+/* The value itself; otherwise a number that is equal, for who cannot write 1.0 beside 1.  choices: there is none. */
+static size_t find_category(const struct category *values, size_t choices, const struct category *wanted)
+{
+    size_t found = choices;
+    for (size_t c = 0; c < choices; c++) {
+        if (is_same(&values[c], wanted))
+            return c;
+        if (is_number(wanted) && is_number(&values[c]) && values[c].number == wanted->number)
+            found = c;
+    }
+    return found;
+}
+
+static bool has_texts_only(const struct category *values, size_t choices)
+{
+    size_t c = 0;
+    while (c < choices && values[c].kind == CATEGORY_TEXT)
+        c++;
+    return c == choices;
+}
+
+static enum status read_choice_index(const struct category *values, const struct param *param, const json_t *json,
+                                     const char *where, double *out, struct error *err)
+{
+    struct reading  in = {.err = err};
+    struct category wanted = {.text = json_string_value(json)};
+    if (!json_is_string(json) && has_texts_only(values, param->choices))
+        return error_set(err, STATUS_INVALID, "wrong_type", where, "must be a string");
+    if (!json_is_string(json)) // one that is too long is none of the values
+        TRY(read_category(&in, json, where, &wanted));
+    size_t c = find_category(values, param->choices, &wanted);
+    *out = (double)c;
+    return c < param->choices
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID, "unknown_value", where, "is not one of the parameter's values");
 }
 
 enum status codec_space_value(const struct spec *spec, size_t i, const json_t *json, const char *where, double *out,
                               struct error *err)
 {
     const struct param *param = &spec->space.params[i];
-    if (param->kind == PARAM_CATEGORICAL)
+    if (!param_is_number(param))
         return read_choice_index(spec->values[i], param, json, where, out, err);
     if (param->kind == PARAM_INT && !codec_read_is_integral(json, out))
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be an integer");
@@ -70,11 +124,29 @@ enum status codec_space_value(const struct spec *spec, size_t i, const json_t *j
     return STATUS_OK;
 }
 
+static json_t *category_json(const struct category *category)
+{
+    switch (category->kind) {
+    case CATEGORY_TEXT:
+        return json_string(category->text);
+    case CATEGORY_INTEGER:
+        return json_integer((json_int_t)category->number);
+    case CATEGORY_BOOL:
+        return json_boolean(category->number != 0);
+    case CATEGORY_NULL:
+        return json_null();
+    case CATEGORY_REAL:
+        break;
+    }
+    return codec_number(category->number);
+}
+
 json_t *codec_space_value_json(const struct spec *spec, size_t i, double value)
 {
     switch (spec->space.params[i].kind) {
     case PARAM_CATEGORICAL:
-        return json_string(spec->values[i][(size_t)value]);
+    case PARAM_ORDINAL:
+        return category_json(&spec->values[i][(size_t)value]);
     case PARAM_INT:
         return json_integer((json_int_t)value);
     case PARAM_DISCRETE: // 32 is not to come back as 32.0, which many a program refuses as a count
@@ -87,12 +159,45 @@ json_t *codec_space_value_json(const struct spec *spec, size_t i, double value)
     return codec_number(value);
 }
 
+/* ---- one value as a cell of a table ---- */
+
+/* A string is written as it is, unless other values are no strings and it reads like one of these: then it has the
+ * quotes of JSON too. */
+void codec_space_cell(const struct spec *spec, size_t i, double value, char out[CODEC_CELL_MAX])
+{
+    const struct category *category = &spec->values[i][(size_t)value];
+    bool                   is_text = category->kind == CATEGORY_TEXT;
+    json_auto_t           *read = is_text && !has_texts_only(spec->values[i], spec->space.params[i].choices)
+                                      ? json_loads(category->text, JSON_DECODE_ANY, NULL)
+                                      : NULL;
+    json_auto_t           *json = is_text && read == NULL ? NULL : category_json(category);
+    size_t                 length = 0;
+    if (json != NULL)
+        length = json_dumpb(json, out, CODEC_CELL_MAX - 1, JSON_ENCODE_ANY);
+    else if (is_text)
+        length = (size_t)snprintf(out, CODEC_CELL_MAX, "%s", category->text);
+    out[length < CODEC_CELL_MAX ? length : 0] = '\0';
+}
+
+bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, double *out)
+{
+    const struct param *param = &spec->space.params[i];
+    json_auto_t        *json = has_texts_only(spec->values[i], param->choices)
+                                   ? json_string(cell)
+                                   : json_loads(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    if (json == NULL)
+        json = json_string(cell);
+    return json != NULL && read_choice_index(spec->values[i], param, json, "", out, NULL) == STATUS_OK;
+}
+
 /* ---- one parameter ---- */
 
 struct param_form {
-    struct param       param;
-    const char *const *values;
-    const json_t      *when;
+    struct param           param;
+    struct param_note      note;
+    const struct category *values;
+    bool                   is_ordered;
+    const json_t          *when, *fallback;
 };
 _Static_assert(sizeof(enum scale) == sizeof(int) && sizeof(enum param_kind) == sizeof(int), "choices are ints");
 
@@ -108,37 +213,46 @@ static enum status read_integral_bound(struct reading *in, const struct member *
     return STATUS_OK;
 }
 
-static enum status read_unique_texts(struct reading *in, const json_t *json, const char *where, const char **texts)
+/* A text that tells a value from all others. */
+static void category_key(const struct category *category, char *key, size_t bytes)
 {
-    static const struct member item = {.min = 1, .max = VALUE_MAX_CHARACTERS};
-    char                       path[CODEC_PATH_MAX];
-    json_auto_t               *seen = json_object();
+    if (category->kind == CATEGORY_TEXT)
+        snprintf(key, bytes, "text %s", category->text);
+    else
+        snprintf(key, bytes, "%d %.17g", (int)category->kind, category->number);
+}
+
+static enum status read_unique(struct reading *in, const json_t *json, const char *where, struct category *values)
+{
+    char         path[CODEC_PATH_MAX], key[4 * VALUE_MAX_CHARACTERS + 8];
+    json_auto_t *seen = json_object();
     if (seen == NULL)
         return error_no_memory(in->err);
     for (size_t i = 0; i < json_array_size(json); i++) {
         codec_read_path_item(path, where, i);
-        TRY(codec_read_text(in, &item, json_array_get(json, i), path, &texts[i]));
-        if (json_object_get(seen, texts[i]) != NULL)
+        TRY(read_category(in, json_array_get(json, i), path, &values[i]));
+        category_key(&values[i], key, sizeof key);
+        if (json_object_get(seen, key) != NULL)
             return error_set(in->err, STATUS_INVALID, "duplicate_name", path, "is there twice");
-        if (json_object_set_new(seen, texts[i], json_null()) != 0)
+        if (json_object_set_new(seen, key, json_null()) != 0)
             return error_no_memory(in->err);
     }
     return STATUS_OK;
 }
 
 /* Of a categorical. */
-static enum status read_texts(struct reading *in, const struct member *member, const json_t *json, const char *where,
+static enum status read_names(struct reading *in, const struct member *member, const json_t *json, const char *where,
                               void *out)
 {
     (void)member;
     struct param_form *form = out;
-    TRY(check_items(in, json, where, VALUES_MIN, VALUES_MAX));
-    size_t       choices = json_array_size(json);
-    const char **texts = ARENA_NEW(in->arena, const char *, choices);
-    if (texts == NULL)
+    TRY(check_items(in, json, where, 1, VALUES_MAX));
+    size_t           choices = json_array_size(json);
+    struct category *values = ARENA_NEW(in->arena, struct category, choices);
+    if (values == NULL)
         return error_no_memory(in->err);
-    TRY(read_unique_texts(in, json, where, texts));
-    form->values = texts;
+    TRY(read_unique(in, json, where, values));
+    form->values = values;
     form->param.choices = choices;
     form->param.min = 0;
     form->param.max = (double)(choices - 1);
@@ -158,7 +272,7 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     (void)member;
     struct param *param = &((struct param_form *)out)->param;
     char          path[CODEC_PATH_MAX];
-    TRY(check_items(in, json, where, VALUES_MIN, VALUES_MAX));
+    TRY(check_items(in, json, where, 1, VALUES_MAX));
     size_t  choices = json_array_size(json);
     double *values = ARENA_NEW(in->arena, double, choices);
     if (values == NULL)
@@ -176,6 +290,15 @@ static enum status read_numbers(struct reading *in, const struct member *member,
     param->choices = choices;
     param->min = values[0];
     param->max = values[choices - 1];
+    return STATUS_OK;
+}
+
+static enum status read_step(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                             void *out)
+{
+    int64_t step;
+    TRY(codec_read_integer(in, member, json, where, &step));
+    *(double *)out = (double)step;
     return STATUS_OK;
 }
 
@@ -249,9 +372,13 @@ static enum status read_prior(struct reading *in, const struct member *member, c
     {                                                                                           \
         .name = "prior", .read = read_prior, .offset = offsetof(struct param_form, param.prior) \
     }
-#define WHEN_MEMBER                                                                          \
-    {                                                                                        \
-        .name = "when", .read = codec_read_kept, .offset = offsetof(struct param_form, when) \
+/* What every kind has. */
+#define OTHER_MEMBERS                                                                                                \
+    {AT(param_form, when), .read = codec_read_kept}, {AS(param_form, fallback, "default"), .read = codec_read_kept}, \
+        {AS(param_form, note.description, "description"), .read = codec_read_text, .min = 1,                         \
+         .max = DESCRIPTION_MAX_CHARACTERS},                                                                         \
+    {                                                                                                                \
+        AS(param_form, note.unit, "unit"), .read = codec_read_text, .min = 1, .max = UNIT_MAX_CHARACTERS             \
     }
 
 static const struct member double_members[] = {
@@ -261,7 +388,7 @@ static const struct member double_members[] = {
     BOUND_MEMBER(max, codec_read_number),
     SCALE_MEMBER,
     PRIOR_MEMBER,
-    WHEN_MEMBER,
+    OTHER_MEMBERS,
     {.name = NULL},
 };
 static const struct member int_members[] = {
@@ -269,16 +396,22 @@ static const struct member int_members[] = {
     TYPE_MEMBER,
     BOUND_MEMBER(min, read_integral_bound),
     BOUND_MEMBER(max, read_integral_bound),
+    {AS(param_form, param.step, "step"), .read = read_step, .min = 1, .max = 9007199254740992.0},
     SCALE_MEMBER,
     PRIOR_MEMBER,
-    WHEN_MEMBER,
+    OTHER_MEMBERS,
     {.name = NULL},
 };
 static const struct member categorical_members[] = {
-    NAME_MEMBER, TYPE_MEMBER, VALUES_MEMBER(read_texts), WHEN_MEMBER, {.name = NULL},
+    NAME_MEMBER,
+    TYPE_MEMBER,
+    VALUES_MEMBER(read_names),
+    {AS(param_form, is_ordered, "ordered"), .read = codec_read_bool},
+    OTHER_MEMBERS,
+    {.name = NULL},
 };
 static const struct member discrete_members[] = {
-    NAME_MEMBER, TYPE_MEMBER, VALUES_MEMBER(read_numbers), SCALE_MEMBER, PRIOR_MEMBER, WHEN_MEMBER, {.name = NULL},
+    NAME_MEMBER, TYPE_MEMBER, VALUES_MEMBER(read_numbers), SCALE_MEMBER, PRIOR_MEMBER, OTHER_MEMBERS, {.name = NULL},
 };
 static const struct member *const param_members[] = {
     [PARAM_DOUBLE] = double_members,
@@ -290,9 +423,12 @@ static const struct member *const param_members[] = {
 static enum status read_param(struct reading *in, const json_t *json, const char *where, struct param_form *form)
 {
     int kind;
-    *form = (struct param_form){0};
+    *form = (struct param_form){.note.fallback = NAN};
     TRY(codec_read_type(in, json, where, kind_names, &kind));
-    return codec_read_object(in, param_members[kind], json, where, form);
+    TRY(codec_read_object(in, param_members[kind], json, where, form));
+    if (form->is_ordered)
+        form->param.kind = PARAM_ORDINAL;
+    return STATUS_OK;
 }
 
 /* ---- conditions ---- */
@@ -352,9 +488,15 @@ static enum status read_when(struct reading *in, const struct spec *spec, const 
 
 /* ---- the list of parameters ---- */
 
-/* spec->space.params and ->values hold what has been read so far. */
+/* What is filled of a space; its specification holds what has been read so far. */
+struct param_lists {
+    struct param           *params;
+    const struct category **values;
+    struct param_note      *notes;
+};
+
 static enum status read_param_list(struct reading *in, const json_t *json, const char *where, const struct spec *spec,
-                                   struct param *params, const char *const **values)
+                                   const struct param_lists *lists)
 {
     struct param_form form;
     char              path[CODEC_PATH_MAX], inner[CODEC_PATH_MAX];
@@ -372,8 +514,12 @@ static enum status read_param_list(struct reading *in, const json_t *json, const
             TRY(read_when(in, spec, form.when, inner, seen, &form.param));
         if (json_object_set_new(seen, form.param.name, json_integer((json_int_t)i)) != 0)
             return error_no_memory(in->err);
-        params[i] = form.param;
-        values[i] = form.values;
+        lists->params[i] = form.param;
+        lists->values[i] = form.values;
+        lists->notes[i] = form.note;
+        codec_read_path(inner, path, "default");
+        if (form.fallback != NULL)
+            TRY(codec_space_value(spec, i, form.fallback, inner, &lists->notes[i].fallback, in->err));
     }
     return STATUS_OK;
 }
@@ -381,15 +527,17 @@ static enum status read_param_list(struct reading *in, const json_t *json, const
 enum status codec_space_params(struct reading *in, const json_t *json, const char *where, struct spec *spec)
 {
     TRY(check_items(in, json, where, 1, SPACE_PARAMS_MAX));
-    size_t              n = json_array_size(json);
-    struct param       *params = ARENA_NEW(in->arena, struct param, n);
-    const char *const **values = ARENA_NEW(in->arena, const char *const *, n);
-    if (params == NULL || values == NULL)
+    size_t                   n = json_array_size(json);
+    const struct param_lists lists = {.params = ARENA_NEW(in->arena, struct param, n),
+                                      .values = ARENA_NEW(in->arena, const struct category *, n),
+                                      .notes = ARENA_NEW(in->arena, struct param_note, n)};
+    if (lists.params == NULL || lists.values == NULL || lists.notes == NULL)
         return error_no_memory(in->err);
-    spec->space.params = params;
+    spec->space.params = lists.params;
     spec->space.params_len = n;
-    spec->values = values;
-    return read_param_list(in, json, where, spec, params, values);
+    spec->values = lists.values;
+    spec->notes = lists.notes;
+    return read_param_list(in, json, where, spec, &lists);
 }
 
 /* ---- constraints ---- */
@@ -412,7 +560,7 @@ static enum status check_term(struct reading *in, const struct param *param, con
         return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a number");
     if (value == 0)
         return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "must not be 0");
-    if (param->kind == PARAM_CATEGORICAL)
+    if (!param_is_number(param))
         return error_set(in->err, STATUS_INVALID, "bad_constraint", where, "a categorical has no place here");
     if (param->when_len > 0)
         return error_set(in->err, STATUS_INVALID, "bad_constraint", where,
@@ -512,20 +660,32 @@ static json_t *when_json(const struct spec *spec, const struct param *param)
 
 static json_t *param_json(const struct spec *spec, size_t i)
 {
-    const struct param *param = &spec->space.params[i];
-    json_t             *object = json_pack("{s:s, s:s}", "name", param->name, "type", kind_names[param->kind]);
-    if (param->kind == PARAM_CATEGORICAL || param->kind == PARAM_DISCRETE) {
+    const struct param      *param = &spec->space.params[i];
+    const struct param_note *note = &spec->notes[i];
+    enum param_kind          kind = param->kind == PARAM_ORDINAL ? PARAM_CATEGORICAL : param->kind;
+    json_t                  *object = json_pack("{s:s, s:s}", "name", param->name, "type", kind_names[kind]);
+    if (param->choices > 0) {
         put(&object, "values", values_json(spec, i, param->values, param->choices));
     } else {
         put(&object, "min", codec_space_value_json(spec, i, param->min));
         put(&object, "max", codec_space_value_json(spec, i, param->max));
     }
-    if (param->kind != PARAM_CATEGORICAL)
+    if (param->step > 1)
+        put(&object, "step", json_integer((json_int_t)param->step));
+    if (param->kind == PARAM_ORDINAL)
+        put(&object, "ordered", json_true());
+    if (param_is_number(param))
         put(&object, "scale", json_string(scale_names[param->scale]));
     if (param->prior.kind != PRIOR_NONE)
         put(&object, "prior", prior_json(&param->prior));
     if (param->when_len > 0)
         put(&object, "when", when_json(spec, param));
+    if (!isnan(note->fallback))
+        put(&object, "default", codec_space_value_json(spec, i, note->fallback));
+    if (note->description != NULL)
+        put(&object, "description", json_string(note->description));
+    if (note->unit != NULL)
+        put(&object, "unit", json_string(note->unit));
     return object;
 }
 

@@ -15,6 +15,12 @@ MUST_CHECK enum status codec_space_constraints(struct reading *in, const json_t 
 MUST_CHECK enum status codec_space_value(const struct spec *spec, size_t i, const json_t *json, const char *where,
                                          double *out, struct error *err);
 
+/* A name (a categorical's value) as a cell of a table: numbers, booleans and null as JSON has them.
+ * read_cell: false when it is none of the parameter's values. */
+enum { CODEC_CELL_MAX = 2048 };
+void codec_space_cell(const struct spec *spec, size_t i, double value, char out[CODEC_CELL_MAX]);
+bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, double *out);
+
 /* New references; NULL when out of memory. */
 json_t *codec_space_value_json(const struct spec *spec, size_t i, double value);
 json_t *codec_space_json(const struct spec *spec); /* of parameters */

@@ -28,28 +28,44 @@ struct spec_earlier {
     const double               *defaults; /* [params_len] of what an earlier study lacks; NaN: none; or NULL */
 };
 
+/* A name, one value of a categorical parameter, as the client gave it: 1, 1.0, "1" and true are four. */
+enum category_kind { CATEGORY_TEXT, CATEGORY_INTEGER, CATEGORY_REAL, CATEGORY_BOOL, CATEGORY_NULL };
+struct category {
+    enum category_kind kind;
+    const char        *text;   /* CATEGORY_TEXT */
+    double             number; /* of the others; an integer within 2^53; NULL: 0 */
+};
+
+/* What a parameter is beyond what the engine knows. */
+struct param_note {
+    double      fallback;           /* the member "default", in natural units; NaN: none */
+    const char *description, *unit; /* or NULL */
+};
+
 struct spec {
-    struct metric             metrics[METRICS_MAX];
-    enum metric_kind          kinds[METRICS_MAX];
-    size_t                    metrics_len, objectives;
-    size_t                    first;       /* objective: the metric that value and stddev of a trial are of */
-    struct space              space;       /* candidates: rows == NULL here; the session has the matrix */
-    const char *const *const *values;      /* [params_len] the strings of each categorical, NULL for the others */
-    const int64_t            *site_ids;    /* graph: [sites_len] the client's names of the sites; NULL: their numbers */
-    const struct named_site  *sites_named; /* the same by name: codec_graph's own */
-    bool                      is_directed; /* graph: edges lead one way */
-    bool                      is_private;  /* candidates: only a release with its signed manifest is accepted */
-    const char               *curator_key; /* private: whose manifest, as 43 characters of base64url; otherwise NULL */
-    const struct policy      *policy;
-    const double             *options;    /* as struct problem */
-    const char               *federation; /* of an agent that the service hosts: its federation, or NULL */
-    int64_t                   seat;       /* its seat there; 0: the next one that is free */
-    uint64_t                  seed;
-    int64_t                   lease_ms;
-    struct spec_earlier       earlier;
-    bool                      is_shareable; /* later studies may learn from it */
-    struct stop_rule          stopping;     /* kind OFF: nothing is measured of running trials */
-    double                    better_than;  /* the study is done with a better feasible value; NaN: never */
+    struct metric            metrics[METRICS_MAX];
+    enum metric_kind         kinds[METRICS_MAX];
+    size_t                   metrics_len, objectives;
+    size_t                   first;       /* objective: the metric that value and stddev of a trial are of */
+    struct space             space;       /* candidates: rows == NULL here; the session has the matrix */
+    const int64_t           *site_ids;    /* graph: [sites_len] the client's names of the sites; NULL: their numbers */
+    const struct named_site *sites_named; /* the same by name: codec_graph's own */
+    bool                     is_directed; /* graph: edges lead one way */
+    bool                     is_private;  /* candidates: only a release with its signed manifest is accepted */
+    const char              *curator_key; /* private: whose manifest, as 43 characters of base64url; otherwise NULL */
+    const struct policy     *policy;
+    const double            *options;    /* as struct problem */
+    const char              *federation; /* of an agent that the service hosts: its federation, or NULL */
+    int64_t                  seat;       /* its seat there; 0: the next one that is free */
+    uint64_t                 seed;
+    int64_t                  lease_ms;
+    struct spec_earlier      earlier;
+    bool                     is_shareable; /* later studies may learn from it */
+    struct stop_rule         stopping;     /* kind OFF: nothing is measured of running trials */
+    double                   better_than;  /* the study is done with a better feasible value; NaN: never */
+
+    const struct category *const *values; /* [params_len] the names of each categorical, NULL for the others */
+    const struct param_note      *notes;  /* [params_len] */
 };
 
 /* Which metric is meant: NULL the first objective.  *out: its index.  INVALID "unknown_metric" at "/metric". */

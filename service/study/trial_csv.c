@@ -5,6 +5,7 @@
  * "parameter:NAME"; that form is always understood.  Import reads rows in every state, and by the number of the trial
  * it knows one again; the columns that only the service can know (times) are not used. */
 #include "service/codec/codec.h"
+#include "service/codec/codec_space.h"
 #include "service/codec/codec_trial.h"
 #include "service/base/csv.h"
 #include "service/store/rows.h"
@@ -115,16 +116,6 @@ static enum status read_candidate(struct line *line, const char *cell)
     return STATUS_OK;
 }
 
-static enum status read_choice(struct line *line, const char *cell, double *out)
-{
-    const struct param *param = &line->spec->space.params[line->param];
-    size_t              c = 0;
-    while (c < param->choices && strcmp(line->spec->values[line->param][c], cell) != 0)
-        c++;
-    *out = (double)c;
-    return c < param->choices ? STATUS_OK : refuse(line, "unknown_value", "is not one of the parameter's values");
-}
-
 /* An empty cell is no value, which check_point judges when the whole line is known. */
 static enum status read_parameter(struct line *line, const char *cell)
 {
@@ -132,8 +123,10 @@ static enum status read_parameter(struct line *line, const char *cell)
     double             *out = &line->point[line->param];
     if (cell[0] == '\0' && param->when_len > 0)
         return STATUS_OK;
-    if (param->kind == PARAM_CATEGORICAL)
-        return read_choice(line, cell, out);
+    if (!param_is_number(param))
+        return codec_space_read_cell(line->spec, line->param, cell, out)
+                   ? STATUS_OK
+                   : refuse(line, "unknown_value", "is not one of the parameter's values");
     TRY(read_number(line, cell, out));
     if (param->kind == PARAM_INT && floor(*out) != *out)
         return refuse(line, "wrong_type", "must be an integer");
@@ -450,10 +443,12 @@ static void write_place(FILE *out, const struct spec *spec, const struct trial *
 {
     for (size_t i = 0; i < spec->space.params_len; i++) {
         double value = trial->point != NULL ? trial->point[i] : (double)NAN;
-        if (spec->space.params[i].kind != PARAM_CATEGORICAL)
+        char   cell[CODEC_CELL_MAX] = "";
+        if (param_is_number(&spec->space.params[i]))
             write_number(out, value);
         else if (!isnan(value))
-            write_text(out, spec->values[i][(size_t)value]);
+            codec_space_cell(spec, i, value, cell);
+        write_text(out, cell);
         fputc(',', out);
     }
     if (spec->space.kind == SPACE_CANDIDATES)

@@ -230,11 +230,79 @@ test('the first suggestions follow the prior', async () => {
     assert.ok(trials.every((t) => t.point.lr > 0 && t.point.lr < 0.03));
 });
 
+const typed = {
+    type: 'parameters',
+    parameters: [
+        { name: 'depth', type: 'categorical', values: [1, 2.5, '1', true, null], default: null, description: 'how deep', unit: 'layers' },
+        { name: 'size', type: 'categorical', values: ['S', 'M', 'L', 'XL'], ordered: true },
+        { name: 'batch', type: 'int', min: 8, max: 72, step: 16, scale: 'log', default: 24 },
+        { name: 'rate', type: 'double', min: 0, max: 1, scale: 'linear', when: { depth: [1, true] } },
+        { name: 'seed', type: 'int', min: 17, max: 17, scale: 'linear' },
+        { name: 'only', type: 'categorical', values: [false] },
+    ],
+};
+test('names of any type, steps, orders and constants come back as they were given', async () => {
+    for (const algorithm of ['gp', 'random', 'sobol', 'turbo']) {
+        const study = await api.study({ space: typed, algorithm: { name: algorithm } });
+        assert.deepEqual(study.space, typed);
+        const seen = new Set();
+        for (let i = 0; i < 20; i++) {
+            const { number, point } = await suggestOne(study.id);
+            assert.ok(typed.parameters[0].values.includes(point.depth) && [8, 24, 40, 56, 72].includes(point.batch));
+            assert.equal('rate' in point, point.depth === 1 || point.depth === true);
+            assert.ok(['S', 'M', 'L', 'XL'].includes(point.size) && point.seed === 17 && point.only === false);
+            seen.add(`${typeof point.depth}${point.depth}`);
+            await api.post(`/v1/studies/${study.id}/observe`, { trial: number, value: point.batch / 10 + (point.rate ?? 0.3) });
+        }
+        assert.ok(seen.size >= 4, [...seen].join());
+        const fixed = await suggestOne(study.id, { fixed: { depth: null, size: 'L', batch: 56 } });
+        assert.deepEqual([fixed.point.depth, fixed.point.size, fixed.point.batch], [null, 'L', 56]);
+        const points = async (id) => (await api.get(`/v1/studies/${id}/trials?state=completed`)).trials.map((t) => t.point);
+        const csv = (await api.request('GET', `/v1/studies/${study.id}/export?format=csv`)).text;
+        const json = await api.get(`/v1/studies/${study.id}/export?format=json`);
+        for (const options of [{ body: csv, type: 'text/csv' }, { json }]) {
+            const copy = await api.study({ space: typed, algorithm: { name: algorithm } });
+            await api.expect(200, 'POST', `/v1/studies/${copy.id}/import`, options);
+            assert.deepEqual(await points(copy.id), await points(study.id));
+        }
+    }
+    const { id } = await api.study({ space: typed, algorithm: { name: 'gp' } });
+    const full = { depth: true, size: 'M', batch: 40, rate: 0.5, seed: 17, only: false };
+    for (const [point, pointer, code] of [
+        [{ ...full, depth: false }, '/point/depth', 'unknown_value'],
+        [{ ...full, depth: 'true' }, '/point/depth', 'unknown_value'],
+        [{ ...full, depth: [1] }, '/point/depth', 'wrong_type'],
+        [{ ...full, depth: '1' }, '/point/rate', 'inactive_parameter'],
+        [{ ...full, size: 2 }, '/point/size', 'wrong_type'],
+        [{ ...full, batch: 9 }, '/point/batch', 'unknown_value'],
+        [{ ...full, seed: 18 }, '/point/seed', 'out_of_range'],
+    ]) {
+        const problem = await api.expect([422, code], 'POST', `/v1/studies/${id}/observe`, { json: { point, value: 1 } });
+        assert.deepEqual(problem.errors.map((e) => e.pointer), [pointer]);
+    }
+    await api.expect(201, 'POST', `/v1/studies/${id}/trials`, { json: { points: [full] } });
+    await suggestOne(id);
+    await api.post(`/v1/studies/${id}/observe`, { trial: 1, value: 1 });
+    const at = await api.post(`/v1/studies/${id}/predict`, { points: [full, { ...full, depth: 1 }] });
+    assert.equal(at.predictions.length, 2);
+    const slice = await api.get(`/v1/studies/${id}/slice?x=depth`);
+    assert.deepEqual(slice.grid[0], typed.parameters[0].values);
+    const { suggestions } = await api.post('/v1/suggest', { metrics, space: typed, seed: 5, observations: [{ point: full, value: 0.5 }], count: 2 });
+    assert.ok(suggestions.every(({ point }) => typed.parameters[0].values.includes(point.depth)));
+});
+
 const x = { name: 'x', type: 'double', min: 0, max: 1 }, k = { name: 'k', type: 'int', min: 0, max: 5 };
 const q = { name: 'q', type: 'int', min: 0, max: 3 };
 const refusals = [
     // parameters, constraints, pointer, code
-    [[{ name: 'd', type: 'discrete', values: [1] }], , '/space/parameters/0/values', 'out_of_range'],
+    [[{ name: 'd', type: 'discrete', values: [] }], , '/space/parameters/0/values', 'out_of_range'],
+    [[{ ...k, step: 2 }], , '/space/parameters/0/step', 'bad_step'],
+    [[{ ...x, step: 2 }], , '/space/parameters/0/step', 'unknown_member'],
+    [[{ ...x, default: 1.5 }], , '/space/parameters/0/default', 'out_of_range'],
+    [[{ ...optimizer, default: true }], , '/space/parameters/0/default', 'wrong_type'],
+    [[{ ...x, unit: '' }], , '/space/parameters/0/unit', 'out_of_range'],
+    [[{ name: 'c', type: 'categorical', values: [1, true, 1] }], , '/space/parameters/0/values/2', 'duplicate_name'],
+    [[{ name: 'c', type: 'categorical', values: [1, 2], ordered: true }], [{ coefficients: { c: 1 }, max: 1 }], '/space/constraints/0/coefficients/c', 'bad_constraint'],
     [[{ name: 'd', type: 'discrete' }], , '/space/parameters/0/values', 'missing_member'],
     [[{ name: 'd', type: 'discrete', values: [1, 2, 1.0] }], , '/space/parameters/0/values', 'duplicate_name'],
     [[{ name: 'd', type: 'discrete', values: [1, '2'] }], , '/space/parameters/0/values/1', 'wrong_type'],

@@ -96,34 +96,48 @@ static const struct param angle_params[] = {
     PARAM("degrees", DOUBLE, LINEAR, 0, 360, 0),
     PARAM("radians", DOUBLE, LINEAR, -3.14159265358979, 3.14159265358979, 0),
 };
+static const struct param stepped_params[] = {
+    /* steps, an order, and constants among them */
+    {.name = "units", .kind = PARAM_INT, .scale = SCALE_LOG, .min = 2, .max = 34, .step = 8},
+    PARAM("size", ORDINAL, LINEAR, 0, 3, 4),
+    PARAM("fixed", DOUBLE, LOG, 0.125, 0.125, 0),
+    PARAM("only", CATEGORICAL, LINEAR, 0, 0, 1),
+    PARAM("x", DOUBLE, LINEAR, -1, 2.5, 0),
+};
+static const struct param stepped_finite_params[] = {
+    /* 3 * 4 points */
+    {.name = "k", .kind = PARAM_INT, .min = -5, .max = 5, .step = 5},
+    PARAM("size", ORDINAL, LINEAR, 0, 3, 4),
+    PARAM("fixed", DOUBLE, LINEAR, 2.385, 2.385, 0),
+};
 static double              candidate_rows[ROWS * COLUMNS];
 static const struct latent latents[] = {{2, 2}, {1, 2}, {1, 1}};
-static double              candidate_rows[ROWS * COLUMNS];
-static const uint32_t      prior_sites[] = {3, 60, 17, 44, 30, 9};
-static const double        prior_values[] = {0.385, -1.25, 2.5, 0.75, 1.125, -0.5};
-static const struct graph  prior_graph = {.moves = MOVES_FOUR,
-                                          .sites_len = 64,
-                                          .dims = 2,
-                                          .width = 8,
-                                          .height = 8,
-                                          .spacing = 0.75,
-                                          .steps = 3,
-                                          .most = 6,
-                                          .start = 27,
-                                          .prior_sites = prior_sites,
-                                          .prior_values = prior_values,
-                                          .prior_len = 6,
-                                          .sign = 1};
-static const struct graph  straight_graph = {.moves = MOVES_STRAIGHT,
-                                             .sites_len = 99,
-                                             .dims = 2,
-                                             .width = 11,
-                                             .height = 9,
-                                             .spacing = 0.5,
-                                             .steps = 2,
-                                             .most = 4,
-                                             .start = 49,
-                                             .sign = -1};
+
+static const uint32_t     prior_sites[] = {3, 60, 17, 44, 30, 9};
+static const double       prior_values[] = {0.385, -1.25, 2.5, 0.75, 1.125, -0.5};
+static const struct graph prior_graph = {.moves = MOVES_FOUR,
+                                         .sites_len = 64,
+                                         .dims = 2,
+                                         .width = 8,
+                                         .height = 8,
+                                         .spacing = 0.75,
+                                         .steps = 3,
+                                         .most = 6,
+                                         .start = 27,
+                                         .prior_sites = prior_sites,
+                                         .prior_values = prior_values,
+                                         .prior_len = 6,
+                                         .sign = 1};
+static const struct graph straight_graph = {.moves = MOVES_STRAIGHT,
+                                            .sites_len = 99,
+                                            .dims = 2,
+                                            .width = 11,
+                                            .height = 9,
+                                            .spacing = 0.5,
+                                            .steps = 2,
+                                            .most = 4,
+                                            .start = 49,
+                                            .sign = -1};
 
 static struct space spaces[] = {
     {.kind = SPACE_PARAMETERS, .params = mixed_params, .params_len = 4},
@@ -143,6 +157,8 @@ static struct space spaces[] = {
      .constraints_len = 1},
     {.kind = SPACE_PARAMETERS, .params = prior_params, .params_len = 4},
     {.kind = SPACE_PARAMETERS, .params = angle_params, .params_len = 2},
+    {.kind = SPACE_PARAMETERS, .params = stepped_params, .params_len = 5},
+    {.kind = SPACE_PARAMETERS, .params = stepped_finite_params, .params_len = 3},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
     {.kind = SPACE_IMAGE, .height = 2, .width = 2, .channels = 1, .bound = 0.375, .latents = latents, .latents_len = 3},
     {.kind = SPACE_GRAPH, .graph = &prior_graph},
@@ -159,8 +175,17 @@ static struct earlier_study earlier_studies[SPACES][EARLIER_STUDIES];
 
 /* What some trials of the fixed-value test hold, of each space. */
 static const double fixed_values[SPACES][PARAMS_MAX] = {
-    {0.0625e-1, 0.125, 5, 1}, {1, 2}, {1e10, -4e306, 11},  {1, 0.5, 3, 32, 0.0625}, {1, 2, 2.385},
-    {0.25, 0.75, 2, 0.875},   {4, 3}, {0.05, 0.25, 7, 48},
+    {0.0625e-1, 0.125, 5, 1},
+    {1, 2},
+    {1e10, -4e306, 11},
+    {1, 0.5, 3, 32, 0.0625},
+    {1, 2, 2.385},
+    {0.25, 0.75, 2, 0.875},
+    {4, 3},
+    {0.05, 0.25, 7, 48},
+    {90, 1.5},
+    {18, 2, 0.125, 0, 0.75},
+    {-5, 3, 2.385},
 };
 
 #endif

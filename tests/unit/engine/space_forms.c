@@ -131,7 +131,7 @@ static void test_refused_params(void)
         struct param param;
         const char  *code, *path;
     } rows[] = {
-        {{.kind = PARAM_DISCRETE, .min = 1, .max = 1, .choices = 1, .values = one_two}, "out_of_range", "values"},
+        {{.kind = PARAM_DISCRETE, .min = 1, .max = 1, .choices = 0, .values = one_two}, "out_of_range", "values"},
         {{.kind = PARAM_DISCRETE, .min = 2, .max = 3, .choices = 3, .values = falling}, "too_close", "values"},
         {{.kind = PARAM_DISCRETE, .min = 1, .max = 4, .choices = 3, .values = tight}, "too_close", "values"},
         {{.kind = PARAM_DISCRETE, .min = 0, .max = 2, .choices = 2, .values = one_two}, "bad_bound", "values"},
@@ -199,6 +199,72 @@ static void test_refused_constraints(void)
         CU_ASSERT(space_init(&space, &err) == STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
         CU_ASSERT_STRING_EQUAL(err.path, rows[i].path);
+    }
+}
+
+/* Every value of a step has its share, also at the ends of a logarithmic scale, and comes back from the cube. */
+static void test_step(void)
+{
+    static const enum scale scales[] = {SCALE_LINEAR, SCALE_LOG, SCALE_REVERSE_LOG};
+    for (size_t s = 0; s < 3; s++) {
+        const struct param p = {.name = "k", .kind = PARAM_INT, .scale = scales[s], .min = 2, .max = 34, .step = 8};
+        size_t             seen[5] = {0};
+        struct error       err;
+        double             u;
+        CU_ASSERT(param_check(&p, 0, &err) == STATUS_OK && param_count(&p) == 5);
+        for (size_t k = 0; k < 5; k++) {
+            double x = 2 + 8 * (double)k;
+            CU_ASSERT(param_value(&p, (double)k) == x && param_index(&p, x) == (double)k && param_has(&p, x));
+            CU_ASSERT(!param_has(&p, x + 1) && param_nearest(&p, x + 3.9) == x && param_nearest(&p, x - 3.9) == x);
+            param_encode(&p, x, &u);
+            CU_ASSERT(param_decode(&p, &u) == x);
+        }
+        for (size_t k = 0; k < 10000; k++) {
+            double x = param_quantile(&p, ((double)k + 0.5) / 10000), share = param_quantile_within(&p, 9, 27, 0.37);
+            CU_ASSERT_FATAL(param_has(&p, x));
+            CU_ASSERT(share == 10 || share == 18 || share == 26);
+            seen[(size_t)param_index(&p, x)]++;
+        }
+        for (size_t k = 0; k < 5; k++)
+            CU_ASSERT(s == 0 ? seen[k] == 2000 : seen[k] > 500);
+        CU_ASSERT(isnan(param_quantile_within(&p, 11, 17, 0.5)));
+    }
+}
+
+/* Of every kind one value alone is a constant: a finite space of one point. */
+static void test_constants(void)
+{
+    static const double       one[] = {2.385};
+    static const struct param params[] = {
+        {.name = "d", .min = 2.385, .max = 2.385, .scale = SCALE_LOG},
+        {.name = "k", .kind = PARAM_INT, .min = -7, .max = -7},
+        {.name = "c", .kind = PARAM_CATEGORICAL, .choices = 1},
+        {.name = "v", .kind = PARAM_DISCRETE, .min = 2.385, .max = 2.385, .choices = 1, .values = one},
+        {.name = "o", .kind = PARAM_ORDINAL, .choices = 1},
+    };
+    struct space space = {.kind = SPACE_PARAMETERS, .params = params, .params_len = 5};
+    double       v[5] = {0.1, 0.9, 0.5, 0.999, 0}, point[5], u[5], back[5];
+    CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK);
+    CU_ASSERT(space_count(&space) == 1 && space.dims == 5);
+    CU_ASSERT(space_quantile(&space, v, point) && space_has(&space, point));
+    CU_ASSERT(point[0] == 2.385 && point[1] == -7 && point[2] == 0 && point[3] == 2.385 && point[4] == 0);
+    space_encode(&space, point, u);
+    space_decode(&space, u, back);
+    CU_ASSERT(memcmp(point, back, sizeof point) == 0);
+    CU_ASSERT(param_slope(&params[0], 2.385) == 0 && param_quantile_within(&params[0], 1, 3, 0.5) == 2.385);
+    CU_ASSERT(space_first(&space, point) && !space_step(&space, point));
+}
+
+/* An ordinal is one coordinate, in the order of its choices. */
+static void test_ordinal(void)
+{
+    const struct param p = {.name = "o", .kind = PARAM_ORDINAL, .max = 4, .choices = 5};
+    double             u;
+    CU_ASSERT(param_check(&p, 0, NULL) == STATUS_OK && param_width(&p) == 1 && !param_is_number(&p));
+    for (size_t k = 0; k < 5; k++) {
+        param_encode(&p, (double)k, &u);
+        CHECK_NEAR(u, 0.25 * (double)k, 1e-15);
+        CU_ASSERT(param_decode(&p, &u) == (double)k && param_quantile(&p, 0.2 * (double)k + 0.1) == (double)k);
     }
 }
 
@@ -293,7 +359,10 @@ static void random_params(struct world *w, struct rng *rng, bool is_finite)
         if (p->kind == PARAM_INT) {
             p->min = ceil(p->min);
             p->max = p->min + 1 + (double)rng_below(rng, is_finite ? 4 : 30);
+            p->step = fmod(p->max - p->min, 3) == 0 ? 3 : 0;
         }
+        if (p->kind == PARAM_DOUBLE && rng_below(rng, 8) == 0)
+            p->max = p->min;
         for (size_t k = 0; k < VALUES; k++)
             w->values[i][k] = p->min + (p->max - p->min) * (double)(k * k) / ((VALUES - 1) * (VALUES - 1));
         w->values[i][VALUES - 1] = p->max;
@@ -501,6 +570,9 @@ static void test_search_conditional(void)
 CU_TestInfo suite_space_forms[] = {
     {"reverse log", test_reverse_log},
     {"discrete", test_discrete},
+    {"step", test_step},
+    {"constants", test_constants},
+    {"ordinal", test_ordinal},
     {"priors", test_priors},
     {"shares of priors", test_prior_shares},
     {"refused parameters", test_refused_params},

@@ -2,6 +2,7 @@
 #include "service/base/text.h"
 #include "service/codec/codec.h"
 #include "engine/registry.h"
+#include "service/codec/codec_space.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
@@ -209,7 +210,7 @@ static void test_spec(void)
     CU_ASSERT(params[0].scale == SCALE_LOG && params[0].min == 1e-5 && params[0].max == 0.1);
     CU_ASSERT(params[1].kind == PARAM_INT && params[1].min == 1 && params[1].max == 6);
     CU_ASSERT(params[2].kind == PARAM_CATEGORICAL && params[2].choices == 3 && params[2].max == 2);
-    CU_ASSERT_STRING_EQUAL(spec.values[2][1], "sgd");
+    CU_ASSERT_STRING_EQUAL(spec.values[2][1].text, "sgd");
     CU_ASSERT(spec.values[0] == NULL && spec.values[1] == NULL);
     CU_ASSERT_EQUAL_FATAL(read_spec(METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3" KEY "},"
                                             "\"algorithm\":{\"name\":\"po-gp-ucb\"},\"seed\":9007199254740991,"
@@ -258,7 +259,7 @@ static void test_spec_refused(void)
         {SPACE(LR "," LR), "/space/parameters/1/name", "duplicate_name"},
         {SPACE("{\"name\":\"x\",\"type\":\"double\",\"max\":1}"), "/space/parameters/0/min", "missing_member"},
         {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":true,\"max\":1}"), "/space/parameters/0/min", "wrong_type"},
-        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":2.5,\"max\":2.5}"), "/space/parameters/0/max",
+        {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":2.5,\"max\":2.49}"), "/space/parameters/0/max",
          "empty_range"},
         {SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":-1e308,\"max\":1e308}"), "/space/parameters/0/max",
          "bad_bound"},
@@ -275,8 +276,20 @@ static void test_spec_refused(void)
          "out_of_range"},
         {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",\"b\",\"a\"]}"),
          "/space/parameters/0/values/2", "duplicate_name"},
-        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",3]}"), "/space/parameters/0/values/1",
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",[3]]}"), "/space/parameters/0/values/1",
          "wrong_type"},
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[1,9007199254740993]}"),
+         "/space/parameters/0/values/1", "wrong_type"},
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[-0.0,true,1,0.0]}"),
+         "/space/parameters/0/values/3", "duplicate_name"},
+        {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[1,2],\"default\":\"1\"}"),
+         "/space/parameters/0/default", "unknown_value"},
+        {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":1,\"max\":2,\"default\":3}"), "/space/parameters/0/default",
+         "out_of_range"},
+        {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":1,\"max\":8,\"step\":0}"), "/space/parameters/0/step",
+         "out_of_range"},
+        {SPACE("{\"name\":\"x\",\"type\":\"int\",\"min\":1,\"max\":8,\"step\":2}"), "/space/parameters/0/step",
+         "bad_step"},
         {SPACE("{\"name\":\"x\",\"type\":\"categorical\",\"values\":[\"a\",\"b\"],\"min\":0}"),
          "/space/parameters/0/min", "unknown_member"},
         {METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":0,\"columns\":3}", "/space/rows", "out_of_range"},
@@ -446,6 +459,11 @@ static void test_round_trip(void)
                 "{\"name\":\"k\",\"type\":\"int\",\"min\":0,\"max\":7}],\"constraints\":["
                 "{\"coefficients\":{\"k\":-0.7,\"a/~\":1},\"min\":-3.5,\"max\":0.1},"
                 "{\"coefficients\":{\"k\":1e-300},\"max\":5e-300}]},\"algorithm\":{\"name\":\"gp\",\"repeat\":true}",
+        SPACE("{\"name\":\"b\",\"type\":\"categorical\",\"values\":[false,null,1.0,1,\"1\"],\"default\":null},"
+              "{\"name\":\"s\",\"type\":\"categorical\",\"values\":[\"S\",\"M\",\"L\"],\"ordered\":true,"
+              "\"description\":\"shirt\",\"unit\":\"1\",\"when\":{\"b\":[1.0,null]}},"
+              "{\"name\":\"k\",\"type\":\"int\",\"min\":-8,\"max\":64,\"step\":8,\"default\":16},"
+              "{\"name\":\"one\",\"type\":\"double\",\"min\":0.1,\"max\":0.1,\"default\":0.1}"),
         SPACE("{\"name\":\"x\",\"type\":\"double\",\"min\":4.9406564584124654e-324,\"max\":0.1}") ",\"seed\":0",
         METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":1000000,\"columns\":1024,\"private\":false}",
         METRICS ",\"space\":{\"type\":\"candidates\",\"rows\":3,\"columns\":2" KEY
@@ -471,34 +489,47 @@ static void test_round_trip(void)
     }
 }
 
-/* A whole number of a list stays one in the specification and in points, and is not written 32.0. */
-static void test_whole_numbers(void)
+/* Names come back, in the specification and in points, as they were given; so does one that is sent in another way that
+ * means it alone.  A whole number of a list of numbers is not written 32.0. */
+static void test_as_given(void)
 {
+    static const char given[] = "[32.0,-3,0,0.5,300]", sorted[] = "\"values\":[-3,0,0.5,32,300]";
+    static const char names[] = "[1,1.0,\"1\",true,null,\"true\",-0.25,\"x\\\"y\",7]";
     static const struct {
-        double      value;
-        const char *text;
-    } rows[] = {{-3, "-3"},
-                {-0.0, "0"},
-                {0.5, "0.5"},
-                {32, "32"},
-                {0x1p53, "9007199254740992"},
-                {1e300, "1.0000000000000001e300"}};
+        const char *sent, *back;
+    } rows[] = {{"1", "1"},   {"1.0", "1.0"},   {"\"1\"", "\"1\""},       {"true", "true"},
+                {"7.0", "7"}, {"null", "null"}, {"\"true\"", "\"true\""}, {"-25e-2", "-0.25"}};
     struct arena arena;
     struct spec  spec;
     struct error err = {0};
+    char         members[600], point[80], cell[CODEC_CELL_MAX];
+    double       values[2];
     arena_init(&arena, ARENA_BYTES);
-    CU_ASSERT_EQUAL_FATAL(
-        read_spec(SPACE("{\"name\":\"d\",\"type\":\"discrete\",\"values\":[32.0,-3,0,0.5,300]}"), &arena, &spec, &err),
-        STATUS_OK);
+    snprintf(members, sizeof members,
+             SPACE("{\"name\":\"d\",\"type\":\"discrete\",\"values\":%s},"
+                   "{\"name\":\"c\",\"type\":\"categorical\",\"values\":%s}"),
+             given, names);
+    CU_ASSERT_EQUAL_FATAL(read_spec(members, &arena, &spec, &err), STATUS_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        json_auto_t *json = codec_point_json(&spec, &rows[i].value);
-        char        *text = json_dumps(json_object_get(json, "d"), JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
-        CU_ASSERT_STRING_EQUAL(text, rows[i].text);
+        json_t *json = NULL;
+        snprintf(point, sizeof point, "{\"d\":32,\"c\":%s}", rows[i].sent);
+        CU_ASSERT_EQUAL_FATAL(codec_parse(point, strlen(point), &json, &err), STATUS_OK);
+        CU_ASSERT_EQUAL(codec_point(&spec, json, false, "", values, &err), STATUS_OK);
+        json_auto_t *back = codec_point_json(&spec, values);
+        char        *text = json_dumps(back, JSON_COMPACT | JSON_REAL_PRECISION(17));
+        snprintf(point, sizeof point, "{\"d\":32,\"c\":%s}", rows[i].back);
+        CU_ASSERT_STRING_EQUAL(text, point);
         free(text);
+        json_decref(json);
     }
+    for (size_t c = 0; c < 9; c++) { // as cells of a table too
+        codec_space_cell(&spec, 1, (double)c, cell);
+        CU_ASSERT(codec_space_read_cell(&spec, 1, cell, &values[1]) && values[1] == (double)c);
+    }
+    CU_ASSERT(!codec_space_read_cell(&spec, 1, "", &values[1]) && !codec_space_read_cell(&spec, 1, "2", &values[1]));
     json_auto_t *json = codec_spec_json(&spec);
     char        *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"values\":[-3,0,0.5,32,"));
+    CU_ASSERT(strstr(text, sorted) != NULL && strstr(text, names) != NULL);
     free(text);
     arena_fini(&arena);
 }
@@ -555,7 +586,7 @@ CU_TestInfo suite_codec[] = {
     {"graph refused", test_spec_graph_refused},
     {"options", test_options},
     {"round trip", test_round_trip},
-    {"whole numbers", test_whole_numbers},
+    {"values as given", test_as_given},
     {"spec memory", test_spec_memory},
     {"promised numbers", test_promised_numbers},
     CU_TEST_INFO_NULL,

@@ -33,7 +33,7 @@ static bool is_spec_of(const struct spec *spec, int seed)
     char name[16];
     snprintf(name, sizeof name, "m%d", seed);
     return spec->seed == (uint64_t)seed && strcmp(spec->metrics[0].name, name) == 0 &&
-           strcmp(spec->values[0][0], "none") == 0;
+           strcmp(spec->values[0][0].text, "none") == 0;
 }
 
 static uint64_t specs_read(const struct world *world)
@@ -140,7 +140,7 @@ static void test_stays_for_its_borrower(void)
     CU_ASSERT_EQUAL(stats.entries, 0);
     CU_ASSERT(is_spec_of(&found.spec, 41));
     world_end(world); // even the whole application
-    CU_ASSERT(is_spec_of(&found.spec, 41) && strlen(found.spec.values[0][20]) == CATEGORY_BYTES);
+    CU_ASSERT(is_spec_of(&found.spec, 41) && strlen(found.spec.values[0][20].text) == CATEGORY_BYTES);
     arena_fini(&arena);
 }
 
