@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const int status_http[] = {
     [STATUS_OK] = 200,        [STATUS_INVALID] = 422,  [STATUS_UNAUTHORISED] = 401, [STATUS_FORBIDDEN] = 403,
@@ -88,13 +87,25 @@ static json_t *problems_json(const struct problems *problems, const struct error
     return list;
 }
 
-static void add_problem_headers(struct reply *reply, const struct error *error)
+static int retry_after_seconds(const struct error *error, int http)
 {
-    reply->retry_after_seconds = error->retry_after_seconds;
-    if (reply->retry_after_seconds == 0 && (reply->http == 503 || reply->http == 507))
-        reply->retry_after_seconds = error->status == STATUS_FULL ? 30 : 1;
-    if (reply->retry_after_seconds == 0 && reply->http == 429)
-        reply->retry_after_seconds = error->status == STATUS_BUSY ? 1 : 60;
+    if (error->retry_after_seconds > 0)
+        return error->retry_after_seconds;
+    if (http == 503 || http == 507)
+        return error->status == STATUS_FULL ? 30 : 1;
+    if (http == 429)
+        return error->status == STATUS_BUSY ? 1 : 60;
+    return 0;
+}
+
+/* Who is to ask again is told so in the body too. */
+static void add_next(json_t *json, const struct error *error, int seconds)
+{
+    const char *next = error->next != NULL ? error->next : seconds > 0 ? "wait" : NULL;
+    if (next == NULL)
+        return;
+    (void)json_object_set_new(json, "next", json_string(next));
+    (void)json_object_set_new(json, "next_seconds", seconds > 0 ? json_integer(seconds) : json_null());
 }
 
 void reply_problem(struct call *call, const struct error *error)
@@ -112,6 +123,7 @@ void reply_problem(struct call *call, const struct error *error)
         (void)json_object_set_new(json, "reason", json_string(error->reason));
     if (error->lease_ends_ms != 0)
         (void)json_object_set_new(json, "next_lease_expires_at", codec_time_json(error->lease_ends_ms));
+    add_next(json, error, retry_after_seconds(error, http));
     *reply =
         (struct reply){.http = http, .type = "application/problem+json", .close = reply->close, .allow = reply->allow};
     (void)snprintf(reply->code, sizeof reply->code, "%s", error->code);
@@ -123,7 +135,7 @@ void reply_problem(struct call *call, const struct error *error)
         reply->bytes = fallback;
         reply->length = sizeof fallback - 1;
     }
-    add_problem_headers(reply, error);
+    reply->retry_after_seconds = retry_after_seconds(error, reply->http);
     json_decref(json);
     json_decref(list);
 }
@@ -170,20 +182,6 @@ enum status reply_result(struct call *call, struct error *err)
     if (text == NULL)
         return error_no_memory(err);
     reply_text(call, "application/json", text, length);
-    return STATUS_OK;
-}
-
-enum status reply_file(struct call *call, const char *type, int file, int64_t length, struct error *err)
-{
-    enum { FILES_MAX = 32 };
-    if (atomic_fetch_add(&call->traffic->files, 1) >= FILES_MAX) {
-        atomic_fetch_sub(&call->traffic->files, 1);
-        close(file);
-        return error_set(err, STATUS_BUSY, "busy", "", "%d large replies are being sent: ask again", FILES_MAX);
-    }
-    reply_text(call, type, "", (size_t)length);
-    call->reply.is_file = true;
-    call->reply.file = file;
     return STATUS_OK;
 }
 

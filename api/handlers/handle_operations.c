@@ -13,8 +13,7 @@ enum { WAIT_MAX_SECONDS = 60 };
 
 static json_t *trials_json(const struct call *call, const struct operation *operation)
 {
-    return json_pack("{s:o, s:I}", "trials", show_trials(call, operation->spec, operation->trials, operation->len),
-                     "revision", (json_int_t)operation->revision);
+    return show_suggested(call, operation->spec, operation->trials, operation->len, operation->revision);
 }
 
 static json_t *progress_json(const struct plan_state *progress)

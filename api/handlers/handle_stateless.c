@@ -35,7 +35,7 @@ struct shown_suggestions {
 /* Of a trial, what means something without a study. */
 static json_t *suggestion_json(const struct spec *spec, const struct trial *trial)
 {
-    json_t     *json = codec_trial_json(spec, trial, 0);
+    json_t     *json = codec_trial_json(spec, trial, (struct lease_clock){0});
     bool        is_graph = spec->space.kind == SPACE_GRAPH;
     const char *place = is_graph ? "sites" : trial->point != NULL ? "point" : "candidate";
     json_t *own = json_pack("{s:O, s:O}", place, json_object_get(json, place), "model", json_object_get(json, "model"));

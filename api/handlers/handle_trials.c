@@ -39,8 +39,7 @@ const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeo
 static json_t *render_suggest(struct call *call, const void *result)
 {
     const struct suggest_reply *reply = result;
-    return json_pack("{s:o, s:I}", "trials", show_trials(call, &reply->spec, reply->trials, reply->len), "revision",
-                     (json_int_t)reply->revision);
+    return show_suggested(call, &reply->spec, reply->trials, reply->len, reply->revision);
 }
 
 enum status handle_suggest_post(struct call *call, struct error *err)
@@ -99,6 +98,7 @@ static const struct member observed_members[] = {
     {AT(observe_reply, duplicates), .read = codec_read_integer},
     {AT(observe_reply, revision), .read = codec_read_integer},
     {.name = "best", .nullable = true, .read = codec_read_inside, .members = best_members},
+    SHOW_NEXT(observe_reply),
     {.name = NULL},
 };
 const struct shown shown_observed = {.members = observed_members};
@@ -233,7 +233,8 @@ struct shown_trial {
 static json_t *render_trial(struct call *call, const void *result)
 {
     const struct shown_trial *shown = result;
-    return codec_trial_json(&shown->study.spec, &shown->trial, steady_shift_ms(call->app));
+    return codec_trial_json(&shown->study.spec, &shown->trial,
+                            (struct lease_clock){.shift_ms = steady_shift_ms(call->app)});
 }
 
 /* What the calls about one trial begin with. */
@@ -293,12 +294,24 @@ struct trial_heartbeat_input {
 static const struct member trial_heartbeat_body[] = {LEASE(trial_heartbeat_input), {.name = NULL}};
 const struct form form_trial_heartbeat = {.body = trial_heartbeat_body, .bytes = sizeof(struct trial_heartbeat_input)};
 
+/* The run goes on, whatever else the study does, unless nobody wants its value any more. */
+static json_t *render_held(struct call *call, const void *result)
+{
+    const struct shown_trial *shown = result;
+    json_t                   *json = codec_trial_json(&shown->study.spec, &shown->trial, show_clock(call));
+    codec_put(&json, "next",
+              json_string(shown->study.state == STUDY_COMPLETED ? study_next_stop : study_next_evaluate));
+    codec_put(&json, "next_seconds", json_null());
+    return json;
+}
+
 enum status handle_trial_heartbeat(struct call *call, struct error *err)
 {
     const struct trial_heartbeat_input *input = call->input;
     struct held_trial                   held = {.lease = input->lease};
     struct shown_trial                 *shown;
     TRY(begin_trial(call, &shown, &held.number, err));
+    call->render = render_held;
     return trial_heartbeat(call->app, &call->caller, call->params[0], held, &shown->trial, err);
 }
 
@@ -353,6 +366,7 @@ static const struct member decision_members[] = {
     {AS(report_reply, stop, "decision"), .read = codec_read_choice, .names = decisions, .write = write_decision},
     {AT(report_reply, reason), .read = codec_read_text},
     {AS(report_reply, next_step, "next_check_step"), .read = codec_read_integer, .nullable = true},
+    SHOW_NEXT(report_reply),
     {.name = NULL},
 };
 const struct shown shown_decision = {.members = decision_members};

@@ -19,13 +19,29 @@ json_t *show_page(const char *name, json_t *list, const char *next_cursor)
     return json_pack("{s:o, s:s?}", name, list, "next_cursor", next_cursor);
 }
 
-json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len)
+static json_t *trials_json(const struct spec *spec, const struct trial *trials, size_t len, struct lease_clock clock)
 {
     json_t *list = json_array();
-    int64_t shift_ms = steady_shift_ms(call->app);
     for (size_t i = 0; i < len; i++)
-        codec_append(&list, codec_trial_json(spec, &trials[i], shift_ms));
+        codec_append(&list, codec_trial_json(spec, &trials[i], clock));
     return list;
+}
+
+json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len)
+{
+    return trials_json(spec, trials, len, (struct lease_clock){.shift_ms = steady_shift_ms(call->app)});
+}
+
+struct lease_clock show_clock(const struct call *call)
+{
+    return (struct lease_clock){.now_ms = steady_ms(call->app), .shift_ms = steady_shift_ms(call->app)};
+}
+
+json_t *show_suggested(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len,
+                       int64_t revision)
+{
+    return json_pack("{s:o, s:I, s:s, s:n}", "trials", trials_json(spec, trials, len, show_clock(call)), "revision",
+                     (json_int_t)revision, "next", study_next_evaluate, "next_seconds");
 }
 
 json_t *show_reply(struct call *call, const void *result)

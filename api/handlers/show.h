@@ -22,7 +22,18 @@ struct shown;
 json_t *show_as(struct call *call, const struct shown *shown, const void *result);
 /* {"<name>":[...],"next_cursor":...}; takes the list. */
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
+/* As leases are shown to the worker that has them. */
+struct lease_clock show_clock(const struct call *call);
 json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);
+/* What a suggest answers. */
+json_t *show_suggested(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len,
+                       int64_t revision);
+/* The member next of what is shown, a struct next, as two of the reply. */
+#define SHOW_NEXT(type)                                                                      \
+    {AS(type, next.word, "next"), .read = codec_read_text},                                  \
+    {                                                                                        \
+        AS(type, next.seconds, "next_seconds"), .read = codec_read_integer, .nullable = true \
+    }
 /* Adds "metric" and "quantity" to what is said of a metric: the value, or of a constraint with two bounds what is left to
  * the nearer one.  Takes the object, which may be NULL. */
 json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object);

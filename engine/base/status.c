@@ -11,6 +11,7 @@ enum status error_set(struct error *err, enum status status, const char *code, c
     err->status = status;
     err->reason[0] = '\0';
     err->retry_after_seconds = 0;
+    err->next = NULL;
     err->lease_ends_ms = 0;
     snprintf(err->code, sizeof err->code, "%s", code);
     snprintf(err->path, sizeof err->path, "%s", path);

@@ -38,9 +38,10 @@ struct error {
     char        path[128]; /* JSON Pointer of the culprit, or "" */
     char        text[256];
     /* Of the refusals that know it; error_set leaves them empty. */
-    char    reason[40];          /* what ended the thing that is over, or "" */
-    int     retry_after_seconds; /* when to ask again, 0: nobody knows */
-    int64_t lease_ends_ms;       /* the next lease to end, milliseconds since 1970; 0: none */
+    char        reason[40];          /* what ended the thing that is over, or "" */
+    int         retry_after_seconds; /* when to ask again, 0: nobody knows */
+    const char *next;                /* what a worker does about it, a static word; or NULL */
+    int64_t     lease_ends_ms;       /* the next lease to end, milliseconds since 1970; 0: none */
 };
 
 /* Fills err (which may be NULL) and returns status, so that a failure is one line. */

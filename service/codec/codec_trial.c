@@ -352,11 +352,21 @@ static json_t *model_json(const struct trial *trial)
                      diagnostics == NULL ? json_null() : json_loads(diagnostics, 0, NULL));
 }
 
-static json_t *lease_json(const struct trial *trial, int64_t shift_ms)
+static json_t *seconds_json(int64_t ms)
 {
-    return trial->lease_ms == 0 ? json_null()
-                                : json_pack("{s:I, s:o}", "id", (json_int_t)trial->lease, "expires_at",
-                                            codec_time_json(trial->lease_ms + shift_ms));
+    return ms % 1000 == 0 ? json_integer(ms / 1000) : codec_number((double)ms / 1000);
+}
+
+/* The duration beside the time is for a worker whose clock is another.  Of three heartbeats two may be lost. */
+static json_t *lease_json(const struct spec *spec, const struct trial *trial, struct lease_clock clock)
+{
+    int64_t left_ms = trial->lease_ms - clock.now_ms;
+    if (trial->lease_ms == 0)
+        return json_null();
+    return json_pack("{s:I, s:o, s:o*, s:o}", "id", (json_int_t)trial->lease, "expires_at",
+                     codec_time_json(trial->lease_ms + clock.shift_ms), "expires_in_seconds",
+                     clock.now_ms == 0 ? NULL : seconds_json(left_ms < 0 ? 0 : left_ms), "heartbeat_seconds",
+                     seconds_json(spec->lease_ms / 3));
 }
 
 /* Values (at 0) or standard deviations (at 1) by metric, or values by site; null when there is none. */
@@ -407,7 +417,7 @@ static void put_members(json_t **object, const struct spec *spec, const struct t
     }
 }
 
-json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, int64_t shift_ms)
+json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, struct lease_clock clock)
 {
     bool    is_graph = spec->space.kind == SPACE_GRAPH;
     json_t *place = trial->point == NULL ? json_null()
@@ -417,7 +427,7 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, int
         json_pack("{s:I, s:s, s:o, s:o*, s:o, s:s, s:o}", "number", (json_int_t)trial->number, "state",
                   trial_state_names[trial->state], "point", is_graph ? json_null() : place, "sites",
                   is_graph ? place : NULL, "candidate", trial->row < 0 ? json_null() : json_integer(trial->row),
-                  "worker", trial->worker, "lease", lease_json(trial, shift_ms));
+                  "worker", trial->worker, "lease", lease_json(spec, trial, clock));
     put_members(&object, spec, trial);
     codec_put(&object, "model", model_json(trial));
     codec_put(&object, "created_at", codec_time_json(trial->created_ms));

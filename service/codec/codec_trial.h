@@ -29,7 +29,11 @@ MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *
 /* What is stored and shown of a proposal's model: numbers of 6 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);
-/* shift_ms: of steady_shift_ms, for the lease. */
-json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, int64_t shift_ms);
+/* What shows the clock that leases count on on the wall clock (steady_shift_ms), and that clock as it stands; 0: what is
+ * shown is not to change with it. */
+struct lease_clock {
+    int64_t now_ms, shift_ms;
+};
+json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, struct lease_clock clock);
 
 #endif

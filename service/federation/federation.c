@@ -151,6 +151,8 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     struct work       *work = arg;
     struct federation *federation = work->federation;
     TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
+    if (federation->state == moves[work->verb].to) // a repeat: its first answer may have been lost
+        return STATUS_OK;
     if ((moves[work->verb].from >> federation->state & 1u) == 0)
         return error_state(err, "federation", federation_state_names[federation->state], federation->reason);
     return federation_set_state(conn, federation, moves[work->verb].to, moves[work->verb].reason,

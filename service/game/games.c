@@ -243,8 +243,8 @@ static enum status complete(struct db_conn *conn, void *arg, struct error *err)
     struct work     *work = arg;
     struct game_row *game = work->out;
     TRY(games_refresh(conn, work->id, work->caller->arena, game, err));
-    if (game->state != GAMES_ACTIVE)
-        return error_state(err, "game", "completed", game->reason);
+    if (game->state != GAMES_ACTIVE) // a repeat: its first answer may have been lost
+        return STATUS_OK;
     game->state = GAMES_COMPLETED;
     game->reason = "requested";
     return games_save(conn, game, "game.completed", work->caller, work->app->now_ms(), err);

@@ -16,9 +16,14 @@ const char *const trial_state_names[TRIAL_STATE_COUNT + 1] = {
 };
 // clang-format on
 
+const char study_next_evaluate[] = "evaluate", study_next_wait[] = "wait", study_next_stop[] = "stop";
+
 enum status study_refuse(const struct study *study, struct error *err)
 {
     if (study->state == STUDY_AWAITING_CANDIDATES)
         return error_set(err, STATUS_CONFLICT, "awaiting_candidates", "", "the study waits for its candidates");
-    return error_state(err, "study", study_state_names[study->state], study->reason);
+    (void)error_state(err, "study", study_state_names[study->state], study->reason);
+    if (err != NULL && study->state == STUDY_COMPLETED)
+        err->next = study_next_stop;
+    return STATUS_CONFLICT;
 }

@@ -21,6 +21,14 @@ enum trial_state {
 };
 extern const char *const trial_state_names[TRIAL_STATE_COUNT + 1];
 
+/* What a worker does next: it evaluates (the trial that it holds, or the one that it asks for now), asks again in so many
+ * seconds, or leaves, since there will be nothing more. */
+extern const char study_next_evaluate[], study_next_wait[], study_next_stop[];
+struct next {
+    const char *word;
+    int64_t     seconds; /* of a wait; otherwise 0 */
+};
+
 struct study {
     char             id[24];
     const char      *reason; /* or NULL */

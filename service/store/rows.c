@@ -111,16 +111,22 @@ enum status rows_refuse(const struct trial *trial, const char *code, struct erro
 
 enum status rows_check_lease(const struct trial *trial, int64_t lease, bool is_needed, struct error *err)
 {
-    bool is_free = trial->state == TRIAL_QUEUED && trial->lease > 0;
+    bool        is_free = trial->state == TRIAL_QUEUED && trial->lease > 0;
+    const char *path = lease == 0 ? "" : "/lease";
     if (is_free && is_needed)
-        return error_set(err, STATUS_CONFLICT, "lease_lost", lease == 0 ? "" : "/lease",
-                         "trial %lld is queued again: no worker holds it", (long long)trial->number);
-    if (lease == trial->lease || (lease == 0 && !(trial->is_taken_over && is_needed)))
+        (void)error_set(err, STATUS_CONFLICT, "lease_lost", path, "trial %lld is queued again: no worker holds it",
+                        (long long)trial->number);
+    else if (lease == trial->lease || (lease == 0 && !(trial->is_taken_over && is_needed)))
         return STATUS_OK;
-    return error_set(err, STATUS_CONFLICT, "lease_lost", lease == 0 ? "" : "/lease",
-                     lease == 0 ? "trial %lld was handed to another worker meanwhile: its lease.id is required as lease"
-                                : "trial %lld is not held under this lease any more",
-                     (long long)trial->number);
+    else
+        (void)error_set(err, STATUS_CONFLICT, "lease_lost", path,
+                        lease == 0
+                            ? "trial %lld was handed to another worker meanwhile: its lease.id is required as lease"
+                            : "trial %lld is not held under this lease any more",
+                        (long long)trial->number);
+    if (err != NULL)
+        err->next = study_next_evaluate; // another one
+    return STATUS_CONFLICT;
 }
 
 bool rows_grow(struct arena *arena, void **items, size_t len, size_t *room, size_t item_bytes)

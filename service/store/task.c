@@ -4,6 +4,7 @@
 #include "service/app/event_log.h"
 
 #include "service/app/app_transact.h"
+#include "service/app/steady.h"
 #include "service/app/study_cache.h"
 #include "service/base/log.h"
 #include "service/codec/codec_trial.h"
@@ -84,6 +85,38 @@ enum status task_complete_if_spent(struct db_conn *conn, struct task *task, stru
     if (study->state != STUDY_ACTIVE || study->budget_trials == 0 || finished < study->budget_trials || open > 0)
         return STATUS_OK;
     return task_set_state(conn, task, STUDY_COMPLETED, "budget_exhausted", "study.completed", err);
+}
+
+enum status task_next_lease(struct db_conn *conn, const struct task *task, struct next_lease *out, struct error *err)
+{
+    struct db_rows rows;
+    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(task->id))));
+    const struct row_trial_lease *row = row_trial_lease(&rows);
+    *out = (struct next_lease){.trial = row == NULL ? 0 : row->number, .ends_ms = row == NULL ? 0 : row->lease_ms};
+    int64_t seconds = (out->ends_ms - steady_ms(task->app) + 999) / 1000, most = TASK_ASK_AGAIN_MAX_SECONDS;
+    out->seconds = (int)(seconds < 1 ? 1 : seconds < most ? seconds : most);
+    return STATUS_OK;
+}
+
+enum status task_next(struct db_conn *conn, const struct task *task, struct next *out, struct error *err)
+{
+    const struct study *study = &task->study;
+    struct next_lease   lease;
+    bool                has_more = study->trials[TRIAL_QUEUED] > 0 || task_allowance(task) > 0;
+    *out = (struct next){.word = study_next_stop};
+    if (study->state == STUDY_COMPLETED)
+        return STATUS_OK;
+    if (study->state != STUDY_ACTIVE) {
+        *out = (struct next){.word = study_next_wait, .seconds = TASK_ASK_AGAIN_SECONDS};
+        return STATUS_OK;
+    }
+    TRY(task_next_lease(conn, task, &lease, err));
+    bool is_free = lease.trial != 0 && lease.ends_ms <= steady_ms(task->app);
+    if (has_more || is_free)
+        *out = (struct next){.word = study_next_evaluate};
+    else if (lease.trial != 0)
+        *out = (struct next){.word = study_next_wait, .seconds = lease.seconds};
+    return STATUS_OK;
 }
 
 enum status task_save(struct db_conn *conn, const struct task *task, struct error *err)

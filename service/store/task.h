@@ -36,6 +36,16 @@ void task_count(struct task *task, enum trial_state from, enum trial_state to);
 int64_t task_allowance(const struct task *task);
 /* An active study whose budget of trials is spent, and of which none is open, is completed. */
 MUST_CHECK enum status task_complete_if_spent(struct db_conn *conn, struct task *task, struct error *err);
+/* A worker that waits asks again after so long: when the lease ends that ends first, within bounds. */
+enum { TASK_ASK_AGAIN_SECONDS = 30, TASK_ASK_AGAIN_MAX_SECONDS = 60 };
+struct next_lease {
+    int64_t trial, ends_ms; /* steady; trial 0: none is running */
+    int     seconds;
+};
+MUST_CHECK enum status task_next_lease(struct db_conn *conn, const struct task *task, struct next_lease *out,
+                                       struct error *err);
+/* What a worker that has just finished a trial does next. */
+MUST_CHECK enum status task_next(struct db_conn *conn, const struct task *task, struct next *out, struct error *err);
 /* Writes revision and counters back: once, at the end of a transaction that used task_log. */
 MUST_CHECK enum status task_save(struct db_conn *conn, const struct task *task, struct error *err);
 

@@ -328,7 +328,7 @@ static enum status observe(struct db_conn *conn, void *arg, struct error *err)
     out->revision = batch->task.study.revision;
     out->best_trial = batch->task.study.best_trial;
     out->best_value = batch->task.study.best_value;
-    return STATUS_OK;
+    return task_next(conn, &batch->task, &out->next, err);
 }
 
 /* Whoever creates trials shares the session's lock: see session.h. */

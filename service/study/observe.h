@@ -13,6 +13,7 @@ struct observe_reply {
     int64_t            accepted, duplicates, revision, best_trial;
     int64_t            queued, skipped; /* of an import: accepted to be tried; left out */
     double             best_value;
+    struct next        next;
     struct item_error *errors; /* of a refused batch, in the arena; error.path is relative to the item */
     size_t             errors_len;
 };

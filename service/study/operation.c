@@ -346,7 +346,7 @@ static size_t fixed_bytes(const struct space *space, const struct suggest_reques
     return request->fixed == NULL ? 0 : space_point_len(space) * sizeof *request->fixed;
 }
 
-/* The one of this worker that runs, or a new one.  With other fixed values it is another request, and would give the
+/* The one of this worker that runs, if it has a name, or a new one.  With other fixed values it is another request, and would give the
  * worker a second trial. */
 static enum status add(struct db_conn *conn, void *arg, struct error *err)
 {
@@ -361,8 +361,9 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_find(conn, task->caller->arena, &rows, err, SQL_OPERATION_OF_WORKER,
                 BIND(TEXT(task->id), TEXT(request->worker), BLOB(request->fixed, bytes))));
     const struct row_operation *row = row_operation(&rows);
-    work->is_new = row == NULL || row->is_same == 0;
-    if (row != NULL && work->is_new && request->worker[0] != '\0')
+    bool                        is_named = request->worker[0] != '\0'; // who has no name is somebody else each time
+    work->is_new = row == NULL || row->is_same == 0 || !is_named;
+    if (row != NULL && work->is_new && is_named)
         return error_set(err, STATUS_CONFLICT, "fixed_conflict", "/fixed",
                          "operation %.23s of this worker still runs, with other values", row->id);
     *out = (struct operation){.created_ms = task->now_ms};

@@ -45,7 +45,7 @@ struct operation_new {
     const struct suggest_request *request;
     int64_t                       wait_ms;
 };
-/* Begins a suggest, or finds the one of this worker that still runs, and waits for its end, at most wait_ms.
+/* Begins a suggest, or finds the one of this named worker that still runs, and waits for its end, at most wait_ms.
  * A failure within that time is the call's own error.  BUSY "busy" when too many wait. */
 MUST_CHECK enum status operation_begin(struct app *app, struct caller *caller, const char *study,
                                        const struct operation_new *new, struct operation *out, struct error *err);

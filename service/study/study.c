@@ -225,6 +225,9 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     state = task->study.state;
     if (work->verb == STUDY_RESUME && state == STUDY_AWAITING_CANDIDATES)
         TRY(candidates_unlock(conn, task->id, &was_locked, err));
+    *work->out = task->study;
+    if (!was_locked && state == moves[work->verb].to) // a repeat: its first answer may have been lost
+        return STATUS_OK;
     if (!was_locked && (moves[work->verb].from >> state & 1u) == 0)
         return study_refuse(&task->study, err);
     if (!was_locked) // a study that waits goes on waiting, and takes uploads again

@@ -32,6 +32,7 @@ struct study_edit {
 MUST_CHECK enum status study_patch(struct app *app, struct caller *caller, const char *id,
                                    const struct study_edit *edit, struct study *out, struct error *err);
 
+/* A study that is in that state already stays as it is: STATUS_OK.  CONFLICT as study_refuse. */
 enum study_verb { STUDY_PAUSE, STUDY_RESUME, STUDY_COMPLETE, STUDY_REOPEN };
 MUST_CHECK enum status study_move(struct app *app, struct caller *caller, const char *id, enum study_verb verb,
                                   struct study *out, struct error *err);

@@ -38,16 +38,13 @@ struct plan {
     bool                          is_over;     /* ... and none is open, so the study is completed */
 };
 
-/* A worker that waits for something that nobody can date asks again after this. */
-enum { ASK_AGAIN_SECONDS = 30, ASK_AGAIN_MAX_SECONDS = 60 };
-
 enum status trial_may_be_given(const struct study *study, struct error *err)
 {
     if (study->state == STUDY_ACTIVE)
         return STATUS_OK;
     enum status status = study_refuse(study, err);
     if (study->state != STUDY_COMPLETED && err != NULL)
-        err->retry_after_seconds = ASK_AGAIN_SECONDS;
+        err->retry_after_seconds = TASK_ASK_AGAIN_SECONDS;
     return status;
 }
 
@@ -346,19 +343,14 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
 /* What is handed out may come back: it fails, is given up, or its lease ends. */
 static enum status all_handed_out(struct db_conn *conn, const struct plan *plan, struct error *err)
 {
-    struct db_rows rows;
-    TRY(db_find(conn, NULL, &rows, err, SQL_TRIAL_NEXT_LEASE, BIND(TEXT(plan->task.id))));
-    const struct row_trial_lease *row = row_trial_lease(&rows);
-    int64_t                       trial = row == NULL ? 0 : row->number, ends = row == NULL ? 0 : row->lease_ms;
+    struct next_lease lease;
+    TRY(task_next_lease(conn, &plan->task, &lease, err));
     (void)error_set(err, STATUS_CONFLICT, "all_handed_out", "",
                     "every trial is handed out: %lld running, the lease of trial %lld expires first",
-                    (long long)plan->task.study.trials[TRIAL_RUNNING], (long long)trial);
+                    (long long)plan->task.study.trials[TRIAL_RUNNING], (long long)lease.trial);
     if (err != NULL) {
-        int64_t seconds = (ends - plan->steady_ms + 999) / 1000;
-        err->retry_after_seconds = seconds < 1                       ? 1
-                                   : seconds > ASK_AGAIN_MAX_SECONDS ? ASK_AGAIN_MAX_SECONDS
-                                                                     : (int)seconds;
-        err->lease_ends_ms = ends + steady_shift_ms(plan->task.app);
+        err->retry_after_seconds = lease.seconds;
+        err->lease_ends_ms = lease.ends_ms + steady_shift_ms(plan->task.app);
     }
     return STATUS_CONFLICT;
 }

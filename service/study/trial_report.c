@@ -133,6 +133,14 @@ static enum status stop(struct db_conn *conn, struct report *work, const struct 
     return task_complete_if_spent(conn, &work->task, err);
 }
 
+/* A run that goes on does so for as long as the study wants values. */
+static enum status say_next(struct db_conn *conn, struct report *work, struct error *err)
+{
+    bool goes_on = !work->out->stop && work->task.study.state != STUDY_COMPLETED;
+    work->out->next = (struct next){.word = study_next_evaluate};
+    return goes_on ? STATUS_OK : task_next(conn, &work->task, &work->out->next, err);
+}
+
 static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct report *work = arg;
@@ -147,17 +155,19 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
     if (work->verdict->stop)
         TRY(stop(conn, work, &trial, err));
     else
-        TRY(db_exec(
-            conn, NULL, err, SQL_TRIAL_LEASE,
-            BIND(TEXT(work->task.id), INT(trial.number), INT(steady_ms(work->task.app) + work->live->spec.lease_ms))));
+        TRY(db_exec(conn, NULL, err, SQL_TRIAL_LEASE,
+                    BIND(TEXT(work->task.id), INT(trial.number),
+                         INT(steady_ms(work->task.app) + work->task.study.spec.lease_ms))));
+    TRY(say_next(conn, work, err));
     return task_save(conn, &work->task, err);
 }
 
-/* What a repeat with an idempotency key stores. */
-static enum status write_nothing(struct db_conn *conn, void *arg, struct error *err)
+/* A repeat stores nothing. */
+static enum status answer_again(struct db_conn *conn, void *arg, struct error *err)
 {
-    (void)conn, (void)arg, (void)err;
-    return STATUS_OK;
+    struct report *work = arg;
+    TRY(task_open(conn, &work->task, err));
+    return say_next(conn, work, err);
 }
 
 /* Under the session's lock. */
@@ -167,7 +177,7 @@ static enum status report_once(struct report *work, struct error *err)
     TRY(check_step(work->live, work->request, err));
     TRY(db_read(work->task.app->db, look, work, err));
     if (work->is_repeat)
-        return app_transact(work->task.app, work->task.caller, write_nothing, work, err);
+        return app_transact(work->task.app, work->task.caller, answer_again, work, err);
     TRY(judge(work, err));
     work->task.now_ms = work->task.app->now_ms();
     return app_transact(work->task.app, work->task.caller, write, work, err);

@@ -18,6 +18,7 @@ struct report_reply {
     bool        stop;
     const char *reason;
     int64_t     next_step; /* before it no report can stop the trial; 0: none will */
+    struct next next;
 };
 MUST_CHECK enum status trial_report(struct app *app, struct caller *caller, const char *study,
                                     const struct report_request *request, struct report_reply *out, struct error *err);

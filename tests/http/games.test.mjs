@@ -371,7 +371,7 @@ test('a budget ends a game, and so does its owner', async () => {
     const problem = await refused(id, [409, 'game_completed'], 'POST', `/v1/games/${id}/agents/attacker/suggest`, { json: {} });
     assert.equal(problem.reason, 'budget_exhausted');
     await refused(id, [409, 'game_completed'], 'POST', `/v1/games/${id}/observe`, { json: { round: 4, actions: { attacker: 1, defender: 1 }, payoffs: { attacker: 1, defender: 1 } } });
-    await refused(id, [409, 'game_completed'], 'POST', `/v1/games/${id}/complete`, { json: {} });
+    assert.deepEqual(await api.post(`/v1/games/${id}/complete`, {}), await api.get(`/v1/games/${id}`), 'completed once');
     const second = await create();
     await play(second.id, 2);
     const done = await api.post(`/v1/games/${second.id}/complete`, {});

@@ -167,7 +167,7 @@ test('an export can be imported, and the table of trials has sites and values', 
         const [trial] = await suggest(id);
         await observe(id, { trial: trial.number, values: trial.sites.map((site) => 17 + site / 8).slice(0, i === 2 ? 1 : 2) });
     }
-    const exported = await api.get(path(id, 'export?format=json'));
+    const exported = await api.get(path(id, 'export'));
     const { name, ...rest } = exported.study;
     const copy = await api.post('/v1/studies', { name, ...rest }, 201);
     assert.equal((await api.post(path(copy.id, 'import'), exported)).imported, 3);
@@ -287,12 +287,12 @@ test('wait=N: 200 when the plan is quick, with the reply that it would have had'
 test('a long plan: 202, progress, one operation for its worker, others refused, the rest of the service unharmed', async () => {
     const { id } = await slow();
     const started = Date.now();
-    const operation = await begin202(id, {}, 'wait=1');
+    const operation = await begin202(id, { worker: 'w' }, 'wait=1');
     assert.ok(Date.now() - started >= 950);
     assert.equal(operation.state, 'running');
     const seen = await until(operation.id, (o) => o.progress !== null && o.progress.nodes > 1e6);
     assert.ok(seen.progress.horizon >= 3 && seen.result === null);
-    assert.equal((await begin202(id)).id, operation.id);
+    assert.equal((await begin202(id, { worker: 'w' })).id, operation.id);
     await refuse(503, 'planning', null, 'POST', path(id, 'suggest'), {});
     await refuse(503, 'planning', null, 'POST', path(id, 'predict'), { sites: [3] });
     const other = await study();

@@ -40,7 +40,7 @@ test('bo-bos stops a curve that will not reach the best one, and lets a better o
     assert.deepEqual(all.map((answers) => answers.at(-1).decision), ['continue', 'continue', 'stop', 'continue']);
     assert.deepEqual(all[0].map((a) => a.reason),
         [...Array(3).fill('warm_up'), ...Array(16).fill('few_trials'), 'last_epoch']);
-    assert.deepEqual(all[0][0], { decision: 'continue', reason: 'warm_up', next_check_step: 5 });
+    assert.deepEqual(all[0][0], { decision: 'continue', reason: 'warm_up', next_check_step: 5, next: 'evaluate', next_seconds: null });
     assert.equal(all[2].at(-1).reason, 'will_not_improve');
     assert.ok(all[2].length < 12, `${all[2].length}`);
     const first = all[2].find((a) => a.reason === 'may_improve');
@@ -88,9 +88,9 @@ test('median: worse than half of the completed trials', async () => {
     const all = await runs(id, 10, [level(0.5), level(0.7), level(0.59), level(0.61), level(0.55)]);
     assert.deepEqual(all.map((answers) => answers.length), [10, 10, 3, 10, 3]);
     assert.deepEqual(all[0].map((a) => a.reason), ['warm_up', 'warm_up', ...Array(7).fill('few_trials'), 'last_epoch']);
-    assert.deepEqual(all[2].at(-1), { decision: 'stop', reason: 'below_median', next_check_step: null });
-    assert.deepEqual(all[3][2], { decision: 'continue', reason: 'above_median', next_check_step: 4 });
-    assert.deepEqual(all[3][8], { decision: 'continue', reason: 'above_median', next_check_step: null });
+    assert.deepEqual(all[2].at(-1), { decision: 'stop', reason: 'below_median', next_check_step: null, next: 'evaluate', next_seconds: null });
+    assert.deepEqual(all[3][2], { decision: 'continue', reason: 'above_median', next_check_step: 4, next: 'evaluate', next_seconds: null });
+    assert.deepEqual(all[3][8], { decision: 'continue', reason: 'above_median', next_check_step: null, next: 'evaluate', next_seconds: null });
 });
 
 test('asha: at each rung the best third goes on, with any algorithm', async () => {
@@ -332,14 +332,14 @@ test('reports of other trials while one is judged: no answer is lost', async () 
 test('an export has the curves, and an import keeps them, stopped trials too', async () => {
     const { id } = await api.study({ metrics: accuracy, algorithm: bos });
     await runs(id, 20, [rising(0.92, 0.6), rising(0.83, 0.5), rising(0.31, 0.4)]);
-    const document = await api.get(`/v1/studies/${id}/export?format=json`);
+    const document = await api.get(`/v1/studies/${id}/export`);
     assert.deepEqual(document.trials.map((trial) => trial.state), ['completed', 'completed', 'stopped']);
     assert.equal(document.trials[0].curve.length, 20);
     assert.equal(document.trials[2].curve.at(-1).value, document.trials[2].value);
     const copy = await api.post('/v1/studies', { ...document.study, name: 'copy' }, 201);
     assert.deepEqual(await api.post(`/v1/studies/${copy.id}/import`, document),
         { imported: 3, queued: 0, duplicates: 0, skipped: 0, dry_run: false });
-    const again = (await api.get(`/v1/studies/${copy.id}/export?format=json`)).trials;
+    const again = (await api.get(`/v1/studies/${copy.id}/export`)).trials;
     const essence = ({ state, point, value, reason, curve }) => [state, point, value, reason, curve.map((p) => [p.step, p.value])];
     assert.deepEqual(again.map(essence), document.trials.map(essence));
     const [next] = (await api.post(`/v1/studies/${copy.id}/suggest`, {})).trials;

@@ -110,20 +110,28 @@ test('states follow the diagram, and every other move is refused', async () => {
     const path = `/v1/studies/${id}`;
     const move = (verb, expected) => (expected === 200 ? api.post(`${path}/${verb}`, {})
         : api.refused(id, [409, expected], 'POST', `${path}/${verb}`, { json: {} }));
-    await move('resume', 'study_active');
-    await move('reopen', 'study_active');
+    const still = async (verb) => {
+        const before = await api.state(id);
+        assert.deepEqual(await move(verb, 200), before.study);
+        assert.deepEqual(await api.state(id), before, 'a repeat changed something');
+    };
+    await still('resume');
+    await still('reopen');
     assert.equal((await move('pause', 200)).state, 'paused');
-    await move('pause', 'study_paused');
+    await still('pause');
+    await move('reopen', 'study_paused');
     const wait = await api.request('POST', `${path}/suggest`, { json: {} });
     assert.deepEqual([wait.status, wait.json.code, wait.headers['retry-after'], wait.json.reason], [409, 'study_paused', '30', undefined]);
+    assert.deepEqual([wait.json.next, wait.json.next_seconds], ['wait', 30]);
     await api.post(`${path}/observe`, { point: { x: 1.25 }, value: 2.385 });
     assert.equal((await move('resume', 200)).state, 'active');
     const done = await move('complete', 200);
     assert.deepEqual([done.state, done.reason], ['completed', 'requested']);
     const stop = await api.request('POST', `${path}/suggest`, { json: {} });
     assert.deepEqual([stop.status, stop.json.code, stop.headers['retry-after'], stop.json.reason], [409, 'study_completed', undefined, 'requested']);
+    assert.deepEqual([stop.json.next, stop.json.next_seconds], ['stop', null]);
     await api.refused(id, [409, 'study_completed'], 'POST', `${path}/trials`, { json: { points: [{ x: 1.5 }] } });
-    await move('complete', 'study_completed');
+    await still('complete');
     await move('pause', 'study_completed');
     await api.post(`${path}/observe`, { point: { x: 1.5 }, value: 1.385 });
     const open = await move('reopen', 200);
@@ -168,6 +176,7 @@ test('a worker that waits as it is told gets what a dead one held, and then is t
         assert.deepEqual([reply.json.code, reply.json.next_lease_expires_at], ['all_handed_out', held.lease.expires_at]);
         assert.match(reply.json.detail, /the lease of trial 1 expires first/);
         const seconds = Number(reply.headers['retry-after']);
+        assert.deepEqual([reply.json.next, reply.json.next_seconds], ['wait', seconds]);
         assert.ok(seconds >= 1 && seconds <= 2, `${seconds}`);
         await sleep(1000 * seconds);
     }
@@ -251,7 +260,7 @@ const essence = ({ created_at, finished_at, lease, model, worker, state, externa
 
 test('a JSON export can be imported into another study', async () => {
     const path = await finishedStudy();
-    const document = await api.get(`${path}/export?format=json`);
+    const document = await api.get(`${path}/export`);
     assert.equal(document.format, 'gnomon-study-1');
     assert.equal(document.trials.length, 5);
     assert.ok(document.events.length >= 9);
@@ -261,7 +270,7 @@ test('a JSON export can be imported into another study', async () => {
     assert.deepEqual(await api.post(`${goal}/import?dry_run=true`, document), { imported: 5, queued: 1, duplicates: 0, skipped: 0, dry_run: true });
     assert.deepEqual(await api.state(target.id), before, 'a dry run changed the study');
     assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 5, queued: 1, duplicates: 0, skipped: 0, dry_run: false });
-    assert.deepEqual((await api.get(`${goal}/export?format=json`)).trials.map(essence), document.trials.map(essence));
+    assert.deepEqual((await api.get(`${goal}/export`)).trials.map(essence), document.trials.map(essence));
     assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 0, queued: 0, duplicates: 5, skipped: 0, dry_run: false });
     assert.ok((await api.get(`/v1/events?study=${target.id}`)).events.some((event) => event.kind === 'study.imported'));
 });
@@ -302,7 +311,7 @@ test('a table twice is its rows once, equal rows are as many measurements, and m
 
 test('an export imported where it comes from changes nothing, but for results that it has', async () => {
     const path = await finishedStudy();
-    const document = await api.get(`${path}/export?format=json`), before = await api.state(document.id);
+    const document = await api.get(`${path}/export`), before = await api.state(document.id);
     assert.deepEqual(counted(await api.post(`${path}/import`, document)), [0, 5]);
     assert.deepEqual(await api.state(document.id), before);
     const target = await api.post('/v1/studies', { ...document.study, name: 'target' }, 201), goal = `/v1/studies/${target.id}`;
@@ -310,7 +319,7 @@ test('an export imported where it comes from changes nothing, but for results th
     assert.deepEqual(counted(await api.post(`${goal}/import`, { id: document.id, trials: document.trials.slice(1) })), [3, 1], 'in parts');
     const { number } = document.trials.find((trial) => trial.state === 'running');
     await api.post(`${path}/observe`, { trial: number, value: 7 });
-    const later = await api.get(`${path}/export?format=json`);
+    const later = await api.get(`${path}/export`);
     assert.deepEqual(counted(await api.post(`${goal}/import`, later)), [1, 4]);
     assert.deepEqual(counted(await api.post(`${goal}/import`, { id: document.id, trials: [{ ...later.trials[0], state: 'failed', number: 77 }] })), [1, 0]);
     await api.post(`${goal}/suggest`, { worker: 'here' });
@@ -319,7 +328,7 @@ test('an export imported where it comes from changes nothing, but for results th
     for (const expected of [[1, 0], [0, 1]]) // what an older store that was restored has lost
         assert.deepEqual(counted(await api.post(`${path}/import`, { id: document.id, trials: [{ ...later.trials[0], number: 900 }] })), expected);
     const outcomes = (document) => document.trials.map(({ number, state, point, value }) => [number, state, point, value]);
-    assert.deepEqual(outcomes(await api.get(`${goal}/export?format=json`)).slice(0, 5), outcomes(later));
+    assert.deepEqual(outcomes(await api.get(`${goal}/export`)).slice(0, 5), outcomes(later));
 });
 const counted = ({ imported, duplicates }) => [imported, duplicates];
 
@@ -332,7 +341,7 @@ test('an export is of one moment', async () => {
     };
     const writers = [observe(), observe(), observe()];
     for (let i = 0; i < 25; i++) {
-        const { events, trials } = await api.get(`${path}/export?format=json`), count = (kind) => events.filter((event) => event.kind === kind).length;
+        const { events, trials } = await api.get(`${path}/export`), count = (kind) => events.filter((event) => event.kind === kind).length;
         assert.deepEqual([trials.length, trials.filter((trial) => trial.state === 'completed').length],
             [count('trial.added'), count('trial.observed')]);
     }
@@ -346,7 +355,7 @@ test('imported results leave the budget as it is', async () => {
         const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
         await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: i });
     }
-    const document = await api.get(`/v1/studies/${id}/export?format=json`);
+    const document = await api.get(`/v1/studies/${id}/export`);
     assert.equal((await api.get(`/v1/studies/${id}`)).state, 'completed');
     const copy = await api.post('/v1/studies', document.study, 201), path = `/v1/studies/${copy.id}`;
     assert.equal((await api.post(`${path}/import`, document)).imported, 3);

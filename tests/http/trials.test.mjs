@@ -22,7 +22,9 @@ test('trials are numbered without gaps, lie in the space, and carry a lease', as
         assert.equal(trial.model.algorithm, 'random');
     }
     assert.equal(reply.revision, (await api.get(`/v1/studies/${id}`)).revision);
-    assert.deepEqual(await api.get(`/v1/studies/${id}/trials/2`), reply.trials[1]);
+    const { expires_in_seconds, ...lease } = reply.trials[1].lease;
+    assert.ok(expires_in_seconds > 590 && expires_in_seconds <= 600, `${expires_in_seconds}`);
+    assert.deepEqual(await api.get(`/v1/studies/${id}/trials/2`), { ...reply.trials[1], lease });
     await api.expect([404, 'trial_not_found'], 'GET', `/v1/studies/${id}/trials/4`);
     for (const bad of ['0', '-1', '1.5', 'x', '99999999999999999999'])
         await api.expect(404, 'GET', `/v1/studies/${id}/trials/${bad}`);
@@ -111,7 +113,7 @@ test('values, failures and repeats', async () => {
     const { id } = await api.study();
     await suggest(id, { count: 4 });
     assert.deepEqual(await observe(id, { trial: 1, value: 2.385, stddev: 0.25 }), { accepted: 1, duplicates: 0,
-        revision: (await api.get(`/v1/studies/${id}`)).revision, best: { trial: 1, value: 2.385 } });
+        revision: (await api.get(`/v1/studies/${id}`)).revision, best: { trial: 1, value: 2.385 }, next: 'evaluate', next_seconds: null });
     assert.equal((await observe(id, { trial: 1, value: 2.385, stddev: 0.25 })).duplicates, 1);
     await api.refused(id, [409, 'trial_finished'], 'POST', `/v1/studies/${id}/observe`, { json: { trial: 1, value: 2.386 } });
     await api.refused(id, [404, 'trial_not_found'], 'POST', `/v1/studies/${id}/observe`, { json: { trial: 99, value: 1 } });

@@ -167,10 +167,11 @@ static void test_a_refusal_is_not_replayed(void)
     struct study  study = world_study(world, world_box, "{\"name\":\"random\"}", 0), out;
     world->caller.idempotency =
         (struct idempotency){.key = "k", .fingerprint = "f", .render = render, .render_arg = "{}"};
-    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_CONFLICT);
     struct caller other = {.token_id = "tok_other", .scope = SCOPE_ADMIN, .arena = &world->arena};
     CU_ASSERT_EQUAL(study_move(world->app, &other, study.id, STUDY_PAUSE, &out, &world->err), STATUS_OK);
-    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_RESUME, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_REOPEN, &out, &world->err), STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(study_move(world->app, &other, study.id, STUDY_COMPLETE, &out, &world->err), STATUS_OK);
+    CU_ASSERT_EQUAL(study_move(world->app, &world->caller, study.id, STUDY_REOPEN, &out, &world->err), STATUS_OK);
     CU_ASSERT_FALSE(world->caller.idempotency.replayed);
     CU_ASSERT_EQUAL(find(world, study.id).state, STUDY_ACTIVE);
     world_end(world);

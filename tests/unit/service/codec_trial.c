@@ -192,7 +192,7 @@ static void test_trial(void)
         .model = {
             .algorithm = "gp", .revision = 5, .observations = 2, .mean = 1.75, .stddev = 0.5, .compute_ms = 1.25}};
     check_text(
-        codec_trial_json(&spec, &trial, 0),
+        codec_trial_json(&spec, &trial, (struct lease_clock){0}),
         "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
         "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
         "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"algorithm\":\"gp\","
@@ -208,9 +208,10 @@ static void test_trial(void)
                             .lease_ms = 1772357401125,
                             .lease = 2,
                             .created_ms = 1772357400125};
-    check_text(codec_trial_json(&spec, &running, -1000),
+    check_text(codec_trial_json(&spec, &running, (struct lease_clock){.now_ms = 1772357400000, .shift_ms = -1000}),
                "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
-               "\"lease\":{\"id\":2,\"expires_at\":\"2026-03-01T09:30:00.125Z\"},\"value\":null,\"values\":null,"
+               "\"lease\":{\"id\":2,\"expires_at\":\"2026-03-01T09:30:00.125Z\",\"expires_in_seconds\":1.125,"
+               "\"heartbeat_seconds\":1200},\"value\":null,\"values\":null,"
                "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":null,\"model\":null,"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":null}");
     arena_fini(&arena);
@@ -227,7 +228,8 @@ static void check_diagnostics(const struct spec *spec, const struct diagnostics 
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     CU_ASSERT_STRING_EQUAL(text, expected);
     struct trial trial = {.number = 1, .worker = "", .row = -1, .model = {.algorithm = "gp", .diagnostics = text}};
-    json_auto_t *shown = codec_trial_json(spec, &trial, 0), *wanted = json_loads(expected, 0, NULL);
+    json_auto_t *shown = codec_trial_json(spec, &trial, (struct lease_clock){0}),
+                *wanted = json_loads(expected, 0, NULL);
     CU_ASSERT(json_equal(json_object_get(json_object_get(shown, "model"), "diagnostics"), wanted));
     CU_ASSERT_EQUAL(codec_diagnostics(spec, d, &small, &text, &err), STATUS_NO_MEMORY);
     arena_fini(&arena);

@@ -64,7 +64,7 @@ static void check_json(const struct study *study, const struct trial *trial, boo
     struct arena       arena;
     struct error       err;
     struct observation back;
-    json_t            *json = codec_trial_json(&study->spec, trial, 0);
+    json_t            *json = codec_trial_json(&study->spec, trial, (struct lease_clock){0});
     arena_init(&arena, 1 << 20);
     for (const struct trial_member *member = trial_members; member->name != NULL; member++) {
         json_t *value = is_said(member, is_value) ? value_of(member) : json_null();
@@ -127,7 +127,7 @@ static void test_nothing_is_said_of_a_fresh_trial(void)
     CU_ASSERT_EQUAL(trial_find(world->app, &world->caller, study.id, 1, &found, &world->err), STATUS_OK);
     const struct trial *trials[] = {&given, &found};
     for (size_t i = 0; i < 2; i++) {
-        json_t *json = codec_trial_json(&study.spec, trials[i], 0);
+        json_t *json = codec_trial_json(&study.spec, trials[i], (struct lease_clock){0});
         for (const struct trial_member *member = trial_members; member->name != NULL; member++)
             CU_ASSERT(json_is_null(json_object_get(json, member->name)));
         json_decref(json);
