@@ -1,12 +1,12 @@
 /* Search spaces: what a point is, and how it is laid out for a model.
  * A parameter point is p doubles in natural units (param.h), NaN for a parameter that does not exist in it because of
- * the values of others; linear constraints may cut the box.  A candidate point is a row number.  An image point is
+ * the values of others; constraints may cut the box.  A candidate point is a row number.  An image point is
  * height * width * channels numbers within +-bound, row by row, the channels of a pixel together.  A point of a graph
  * is a macro-action (graph.h).  A model sees the unit
  * cube: one coordinate for a number on its scale, one per value (one-hot) for a categorical, the middle for no value.
  *   space.c             points and the unit cube, counting
  *   space_condition.c   which parameters exist in a point; the walk over a finite space
- *   space_constraint.c  linear inequalities: the check, and ways into the region
+ *   space_constraint.c  inequalities of sums and products: the check, and ways into the region
  *   space_centre.c      a point that satisfies the inequalities, or the proof that there is none */
 #ifndef GNOMON_ENGINE_SPACE_H
 #define GNOMON_ENGINE_SPACE_H
@@ -43,13 +43,15 @@ struct latent {
     size_t height, width;
 };
 
-/* min <= sum of coefficient times value <= max, in natural units, added up in the order of the terms.  Either bound
- * may be infinite, not both.  Only numbers without conditions take part. */
+/* min <= sum of coefficient times value <= max, in natural units, added up in the order of the terms; or the product of
+ * values to the power of their coefficients, multiplied in that order, of numbers above 0.  Either bound may be infinite,
+ * not both.  Only numbers without conditions take part. */
 struct constraint {
     const size_t *params;       /* [len] ascending */
     const double *coefficients; /* [len] finite, not 0 */
     size_t        len;
     double        min, max; /* min < max */
+    bool          is_product;
 };
 
 struct space {
@@ -92,7 +94,8 @@ MUST_CHECK enum status space_check_constraints(const struct space *space, struct
 
 /* The same space with the parameters held whose value in fixed [params_len] is not NaN; fixed NULL: none.  A held
  * parameter exists, because its parents are held too.  Whatever makes points keeps to held values.
- * With constraints: finds held->centre by linear programming, branching on ints and discrete numbers.
+ * With constraints: finds held->centre by linear programming, branching on ints and discrete numbers; where a number is in
+ * a sum and in a product, by a sequence of linear programs, which may miss a region that is small.
  * Errors: INVALID "no_feasible_point" at /space/constraints, or "constraint_violated" at /fixed; NO_MEMORY. */
 MUST_CHECK enum status space_hold(const struct space *space, const double *fixed, struct arena *arena,
                                   struct space *held, struct error *err);
@@ -146,7 +149,8 @@ void space_repair(const struct space *space, double *point);
 void space_spread(const struct space *space, const double *v, double *point);
 
 /* The constraints as a maximiser over the unit cube wants them, two rows each (max, min): out [2 constraints_len] is
- * the excess of the sum over the bound as a share of the width of the sum over the box, -1 for an infinite bound;
+ * the excess of the sum (of a product: of its logarithm) over the bound as a share of its width over the box, -1 for an
+ * infinite bound;
  * gradient [2 constraints_len][dims] that of out by u. */
 void space_excess(const struct space *space, const double *u, double *out, double *gradient);
 

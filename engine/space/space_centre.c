@@ -1,16 +1,19 @@
-/* A point in the middle of what linear constraints leave, or the finding that there is none.
+/* A point in the middle of what constraints leave, or the finding that there is none.
  * Each step is a linear program: the largest s such that every constraint holds with room s (a share of the width of
  * its sum) and every number keeps s of its own range to both ends.  s < 0: no point of these ranges satisfies the
  * constraints.  Ints and discrete numbers are rounded; if the rounded point is not in the region, the range of the one
  * that was rounded the most is cut in two (branch and bound, Land & Doig 1960).  A point is accepted only by
  * space_broken; "none" is exact up to ROUNDING of a width, as long as the steps suffice, as they do unless many ints
- * have to meet a narrow band. */
+ * have to meet a narrow band.
+ * The numbers of a product are on a logarithmic scale, on which it is a sum, and all of this holds.  A sum that has one of
+ * these numbers too is not linear any more: then each step is a sequence of programs, in which its tangent plane at
+ * the solution before stands for the sum, and "none" is no proof. */
 #include "engine/math/simplex.h"
 #include "engine/space/space.h"
 
 #include <string.h>
 
-enum { NODES_MIN = 64, NODES_MAX = 20000 };
+enum { NODES_MIN = 64, NODES_MAX = 20000, TANGENTS = 40 };
 static const double WORK = 1e9; /* about how many multiplications may be spent */
 static const double ROUNDING = 1e-9;
 
@@ -21,25 +24,60 @@ struct search {
     double             *x;          /* [constrained_len + 1] of the linear program */
     double             *wanted;     /* [params_len] its solution in natural units */
     double             *point;      /* [params_len] rounded */
+    bool               *is_log;     /* [params_len] in some product */
+    bool                is_curved;  /* some sum has one of these too */
     int                 nodes_left;
 };
+
+/* The number at y in the range of its node, and back. */
+static double number_at(const struct search *s, size_t i, double y)
+{
+    if (s->is_log[i])
+        return s->low[i] * pow(s->high[i] / s->low[i], y);
+    return s->low[i] + y * (s->high[i] - s->low[i]);
+}
+
+static double place_of(const struct search *s, size_t i, double x)
+{
+    if (!(s->high[i] > s->low[i]))
+        return 0;
+    return s->is_log[i] ? log(x / s->low[i]) / log(s->high[i] / s->low[i]) : (x - s->low[i]) / (s->high[i] - s->low[i]);
+}
+
+/* A term as a straight line over the range: what it is at the low end, and what it gains to the high one.  Of a
+ * logarithmic number in a sum: the tangent where the number is wanted. */
+static void line_of(const struct search *s, const struct constraint *c, size_t j, double *at_low, double *gain)
+{
+    size_t i = c->params[j];
+    double low = s->low[i], high = s->high[i], a = c->coefficients[j];
+    *at_low = a * (c->is_product ? log(low) : low);
+    *gain = a * (c->is_product ? log(high / low) : high - low);
+    if (c->is_product || !s->is_log[i])
+        return;
+    *gain = a * s->wanted[i] * log(high / low);
+    *at_low = a * s->wanted[i] - *gain * place_of(s, i, s->wanted[i]);
+}
 
 /* One row: coefficients over the box of the node, right-hand side. */
 static void add_row(struct search *s, const struct constraint *c, double sign, double bound)
 {
     const struct space *space = s->space;
-    double             *row = s->lp.table + s->lp.rows++ * (s->lp.columns + 1), width = 0, at_low = 0;
+    double             *row = s->lp.table + s->lp.rows++ * (s->lp.columns + 1), width = 0, at_low = 0, low, gain;
     memset(row, 0, (s->lp.columns + 1) * sizeof *row);
     for (size_t j = 0; j < c->len; j++) {
         const struct param *p = &space->params[c->params[j]];
-        width += fabs(c->coefficients[j]) * (p->max - p->min);
-        at_low += c->coefficients[j] * s->low[c->params[j]];
+        width += fabs(c->coefficients[j]) * (c->is_product ? log(p->max / p->min) : p->max - p->min);
+        line_of(s, c, j, &low, &gain);
+        at_low += low;
     }
+    bound = c->is_product ? log(bound) : bound;
     width = width > 0 ? width : 1; // of constants alone
     for (size_t k = 0, j = 0; j < c->len; k++) {
         size_t i = space->constrained[k];
-        if (c->params[j] == i)
-            row[k] = sign * c->coefficients[j++] * (s->high[i] - s->low[i]) / width;
+        if (j < c->len && c->params[j] == i) {
+            line_of(s, c, j++, &low, &gain);
+            row[k] = sign * gain / width;
+        }
     }
     row[s->lp.columns - 1] = 1;
     row[s->lp.columns] = sign * (bound - at_low) / width;
@@ -57,8 +95,9 @@ static void add_ends(struct search *s, size_t k)
     }
 }
 
-/* The largest s; wanted receives where.  The last variable is s - least, so that the origin is a solution. */
-static double relax(struct search *s)
+/* The largest s; wanted receives where, or where sums are curved goes that share of the way.  The last variable is s - least,
+ * so that the origin is a solution. */
+static double relax(struct search *s, double share)
 {
     const struct space *space = s->space;
     double              least = 0;
@@ -82,7 +121,9 @@ static double relax(struct search *s)
     for (size_t k = 0; k < space->constrained_len; k++) {
         size_t i = space->constrained[k];
         double y = s->high[i] > s->low[i] ? fmin(fmax(s->x[k], 0), 1) : 0;
-        s->wanted[i] = y >= 1 ? s->high[i] : s->low[i] + y * (s->high[i] - s->low[i]);
+        if (s->is_curved)
+            y = place_of(s, i, s->wanted[i]) * (1 - share) + y * share;
+        s->wanted[i] = y >= 1 ? s->high[i] : number_at(s, i, y);
     }
     return s->x[s->lp.columns - 1] + least;
 }
@@ -130,14 +171,21 @@ static bool branch(struct search *s, size_t i)
 static bool explore(struct search *s)
 {
     const struct space *space = s->space;
-    if (s->nodes_left-- <= 0 || relax(s) < -ROUNDING)
+    if (s->nodes_left-- <= 0)
         return false;
-    for (size_t k = 0; k < space->constrained_len; k++) {
-        size_t i = space->constrained[k];
-        s->point[i] = param_nearest(&space->params[i], s->wanted[i]);
+    for (size_t k = 0; s->is_curved && k < space->constrained_len; k++)
+        s->wanted[space->constrained[k]] = number_at(s, space->constrained[k], 0.5);
+    for (int step = 0; step < (s->is_curved ? TANGENTS : 1); step++) {
+        double room = relax(s, 4.0 / (4 + step));
+        if (room < -ROUNDING && !s->is_curved)
+            return false;
+        for (size_t k = 0; k < space->constrained_len; k++) {
+            size_t i = space->constrained[k];
+            s->point[i] = param_nearest(&space->params[i], s->wanted[i]);
+        }
+        if (space_broken(space, s->point, 0) == NULL)
+            return true;
     }
-    if (space_broken(space, s->point, 0) == NULL)
-        return true;
     size_t i = most_rounded(s);
     return i < space->params_len && branch(s, i);
 }
@@ -159,6 +207,19 @@ static enum status list_constrained(struct space *space, struct arena *arena, st
     return STATUS_OK;
 }
 
+static void mark_products(struct search *s)
+{
+    const struct space *space = s->space;
+    for (size_t i = 0; i < space->params_len; i++)
+        s->is_log[i] = false;
+    for (size_t k = 0; k < space->constraints_len; k++)
+        for (size_t j = 0; j < space->constraints[k].len; j++)
+            s->is_log[space->constraints[k].params[j]] |= space->constraints[k].is_product;
+    for (size_t k = 0; k < space->constraints_len; k++)
+        for (size_t j = 0; j < space->constraints[k].len; j++)
+            s->is_curved |= !space->constraints[k].is_product && s->is_log[space->constraints[k].params[j]];
+}
+
 /* centre [params_len]: of the constrained parameters; the others are left as they are. */
 static enum status find_centre(const struct space *space, struct arena *arena, double *centre, bool *found,
                                struct error *err)
@@ -171,8 +232,11 @@ static enum status find_centre(const struct space *space, struct arena *arena, d
     s.lp.outside = ARENA_NEW(arena, size_t, n + 1);
     s.x = ARENA_NEW(arena, double, n + 1);
     s.low = ARENA_NEW(arena, double, 3 * space->params_len);
-    if (s.lp.table == NULL || s.lp.basis == NULL || s.lp.outside == NULL || s.x == NULL || s.low == NULL)
+    s.is_log = ARENA_NEW(arena, bool, space->params_len);
+    if (s.lp.table == NULL || s.lp.basis == NULL || s.lp.outside == NULL || s.x == NULL || s.low == NULL ||
+        s.is_log == NULL)
         return error_no_memory(err);
+    mark_products(&s);
     s.high = s.low + space->params_len;
     s.wanted = s.high + space->params_len;
     for (size_t k = 0; k < n; k++) {

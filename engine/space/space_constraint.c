@@ -1,11 +1,13 @@
-/* Linear inequalities between numbers.
- * Whether a point satisfies them is decided by one sum in double arithmetic and nothing else: every way into the
+/* Inequalities between numbers, of sums and of products.
+ * Whether a point satisfies them is decided by one sum or product in double arithmetic and nothing else: every way into the
  * region ends with that test, so no tolerance of a method shows in a point. */
 #include "engine/space/space.h"
 
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
+
+static const double PRODUCT_LOG_MAX = 600; /* of a product's logarithm */
 
 /* --- checks --- */
 
@@ -16,27 +18,39 @@ static enum status refuse(struct error *err, size_t k, const char *member, const
     return error_set(err, STATUS_INVALID, code, path, "%s", why);
 }
 
+/* A bound of what the sum, or the product's logarithm, can be. */
+static double term_size(const struct constraint *c, size_t j, const struct param *p)
+{
+    return fabs(c->coefficients[j]) *
+           (c->is_product ? fmax(fabs(log(p->min)), fabs(log(p->max))) : fmax(fabs(p->min), fabs(p->max)));
+}
+
 static enum status check_terms(const struct space *space, size_t k, struct error *err)
 {
     const struct constraint *c = &space->constraints[k];
+    const char              *member = c->is_product ? "/product" : "/coefficients";
     double                   largest = 0;
     if (c->len == 0)
-        return refuse(err, k, "/coefficients", "bad_constraint", "there must be at least one coefficient");
+        return refuse(err, k, member, "bad_constraint", "there must be at least one coefficient");
     for (size_t j = 0; j < c->len; j++) {
         if (c->params[j] >= space->params_len || (j > 0 && c->params[j] <= c->params[j - 1]))
-            return refuse(err, k, "/coefficients", "bad_constraint", "each parameter may be there once");
+            return refuse(err, k, member, "bad_constraint", "each parameter may be there once");
         const struct param *p = &space->params[c->params[j]];
         if (!param_is_number(p))
-            return refuse(err, k, "/coefficients", "bad_constraint", "a categorical has no place in a constraint");
+            return refuse(err, k, member, "bad_constraint", "a categorical has no place in a constraint");
         if (p->when_len > 0)
-            return refuse(err, k, "/coefficients", "bad_constraint",
+            return refuse(err, k, member, "bad_constraint",
                           "a parameter with a condition has no place in a constraint");
         if (!isfinite(c->coefficients[j]) || c->coefficients[j] == 0)
-            return refuse(err, k, "/coefficients", "bad_constraint", "coefficients must be finite and not 0");
-        largest += fabs(c->coefficients[j]) * fmax(fabs(p->min), fabs(p->max));
+            return refuse(err, k, member, "bad_constraint", "coefficients must be finite and not 0");
+        if (c->is_product && !(p->min > 0))
+            return refuse(err, k, member, "bad_constraint", "a product is of numbers above 0");
+        largest += term_size(c, j, p);
     }
+    if (c->is_product && !(largest < PRODUCT_LOG_MAX))
+        return refuse(err, k, member, "bad_constraint", "the product must stay within 1e-260 and 1e260");
     if (!(largest < 1e300))
-        return refuse(err, k, "/coefficients", "bad_constraint", "coefficient times value must stay below 1e300");
+        return refuse(err, k, member, "bad_constraint", "coefficient times value must stay below 1e300");
     return STATUS_OK;
 }
 
@@ -55,6 +69,8 @@ enum status space_check_constraints(const struct space *space, struct error *err
         if (!(c->min < c->max))
             return refuse(err, k, "/max", "empty_range",
                           "max must be greater than min: express an equation by leaving one parameter out");
+        if (c->is_product && (c->max <= 0 || (isfinite(c->min) && c->min <= 0)))
+            return refuse(err, k, c->max <= 0 ? "/max" : "/min", "bad_constraint", "a bound of a product is above 0");
         for (size_t j = 0; j < c->len; j++) {
             used += !seen[c->params[j]];
             seen[c->params[j]] = true;
@@ -68,16 +84,26 @@ enum status space_check_constraints(const struct space *space, struct error *err
 
 /* --- the test --- */
 
+/* The sum or the product without term `without` (len: of all), and by how many times DBL_EPSILON it may be wrong. */
+static double value_at(const struct constraint *c, const double *point, size_t without, double *size)
+{
+    double value = c->is_product ? 1 : 0, error = 0;
+    for (size_t j = 0; j < c->len; j++) {
+        double a = c->coefficients[j], x = point[c->params[j]];
+        if (j == without)
+            continue;
+        value = c->is_product ? value * pow(x, a) : value + a * x;
+        error += c->is_product ? 2 + fabs(a) : fabs(a * x);
+    }
+    *size = c->is_product ? error * fabs(value) : error;
+    return value;
+}
+
 const struct constraint *space_broken(const struct space *space, const double *point, double slack)
 {
     for (size_t k = 0; k < space->constraints_len; k++) {
         const struct constraint *c = &space->constraints[k];
-        double                   sum = 0, size = 0;
-        for (size_t j = 0; j < c->len; j++) {
-            sum += c->coefficients[j] * point[c->params[j]];
-            size += fabs(c->coefficients[j] * point[c->params[j]]);
-        }
-        double room = slack * DBL_EPSILON * size;
+        double                   size, sum = value_at(c, point, c->len, &size), room = slack * DBL_EPSILON * size;
         if (!(sum >= c->min - room && sum <= c->max + room))
             return c;
     }
@@ -120,23 +146,24 @@ void space_repair(const struct space *space, double *point)
     draw_in(space, draft, inside, point);
 }
 
-static double coefficient_of(const struct constraint *c, size_t param)
+/* What the value of a term has to be for the whole to be at a bound, given the rest. */
+static double solve(const struct constraint *c, double bound, double rest, double a)
 {
-    for (size_t j = 0; j < c->len && c->params[j] <= param; j++)
-        if (c->params[j] == param)
-            return c->coefficients[j];
-    return 0;
+    if (c->is_product)
+        return pow((isinf(bound) && bound < 0 ? 0 : bound) / rest, 1 / a);
+    return (bound - rest) / a;
 }
 
 /* Narrows [low, high] to the values of a parameter that one constraint allows, the others given. */
 static void narrow(const struct constraint *c, const double *point, size_t param, double *low, double *high)
 {
-    double a = coefficient_of(c, param), rest = 0;
-    if (a == 0)
+    size_t j = 0;
+    while (j < c->len && c->params[j] != param)
+        j++;
+    if (j == c->len)
         return;
-    for (size_t j = 0; j < c->len; j++)
-        rest += c->params[j] == param ? 0 : c->coefficients[j] * point[c->params[j]];
-    double at_min = (c->min - rest) / a, at_max = (c->max - rest) / a;
+    double size, rest = value_at(c, point, j, &size), a = c->coefficients[j];
+    double at_min = solve(c, c->min, rest, a), at_max = solve(c, c->max, rest, a);
     *low = fmax(*low, a > 0 ? at_min : at_max);
     *high = fmin(*high, a > 0 ? at_max : at_min);
 }
@@ -158,30 +185,40 @@ void space_spread(const struct space *space, const double *v, double *point)
     }
 }
 
+/* How far a value is over a bound (sign 1) or under it (-1), as a share of width: above 0 if and only if it is. */
+static double excess_of(const struct constraint *c, double sign, double value, double bound, double width)
+{
+    double excess = sign * (c->is_product ? log(value / bound) : value - bound) / width;
+    return sign * value > sign * bound ? fmax(excess, DBL_MIN) : fmin(excess, 0);
+}
+
 void space_excess(const struct space *space, const double *u, double *out, double *gradient)
 {
     size_t at[SPACE_PARAMS_MAX]; /* of each parameter in u */
+    double point[SPACE_PARAMS_MAX];
     for (size_t i = 0, next = 0; i < space->params_len; next += param_width(&space->params[i++]))
         at[i] = next;
     memset(gradient, 0, 2 * space->constraints_len * space->dims * sizeof *gradient);
     for (size_t k = 0; k < space->constraints_len; k++) {
         const struct constraint *c = &space->constraints[k];
         double                  *above = gradient + 2 * k * space->dims, *below = above + space->dims;
-        double                   sum = 0, width = 0;
+        double                   width = 0, size;
         for (size_t j = 0; j < c->len; j++) {
             const struct param *p = &space->params[c->params[j]];
-            sum += c->coefficients[j] * param_decode(p, &u[at[c->params[j]]]);
-            width += fabs(c->coefficients[j]) * (p->max - p->min);
+            point[c->params[j]] = param_decode(p, &u[at[c->params[j]]]);
+            width += fabs(c->coefficients[j]) * (c->is_product ? log(p->max / p->min) : p->max - p->min);
         }
+        double value = value_at(c, point, c->len, &size);
         width = width > 0 ? width : 1; // of constants alone
         for (size_t j = 0; j < c->len; j++) {
             const struct param *p = &space->params[c->params[j]];
             size_t              column = at[c->params[j]];
-            double              slope = c->coefficients[j] * param_slope(p, param_decode(p, &u[column])) / width;
+            double              x = point[c->params[j]], slope = c->coefficients[j] * param_slope(p, x) / width;
+            slope /= c->is_product ? x : 1;
             above[column] = isinf(c->max) ? 0 : slope;
             below[column] = isinf(c->min) ? 0 : -slope;
         }
-        out[2 * k] = isinf(c->max) ? -1 : (sum - c->max) / width;
-        out[2 * k + 1] = isinf(c->min) ? -1 : (c->min - sum) / width;
+        out[2 * k] = isinf(c->max) ? -1 : excess_of(c, 1, value, c->max, width);
+        out[2 * k + 1] = isinf(c->min) ? -1 : excess_of(c, -1, value, c->min, width);
     }
 }

@@ -543,11 +543,12 @@ enum status codec_space_params(struct reading *in, const json_t *json, const cha
 /* ---- constraints ---- */
 
 struct constraint_form {
-    const json_t *coefficients;
+    const json_t *coefficients, *product;
     double        min, max;
 };
 static const struct member constraint_members[] = {
-    {AT(constraint_form, coefficients), .required = true, .read = codec_read_kept},
+    {AT(constraint_form, coefficients), .read = codec_read_kept},
+    {AT(constraint_form, product), .read = codec_read_kept},
     {AT(constraint_form, min), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {AT(constraint_form, max), .read = codec_read_number, .min = -INFINITY, .max = INFINITY},
     {.name = NULL},
@@ -613,9 +614,14 @@ enum status codec_space_constraints(struct reading *in, const json_t *json, cons
         struct constraint_form form = {.min = -INFINITY, .max = INFINITY};
         codec_read_path_item(path, where, k);
         TRY(codec_read_object(in, constraint_members, json_array_get(json, k), path, &form));
-        codec_read_path(inner, path, "coefficients");
-        constraints[k] = (struct constraint){.min = form.min, .max = form.max};
-        TRY(read_terms(in, spec, form.coefficients, inner, &constraints[k]));
+        bool is_product = form.product != NULL;
+        codec_read_path(inner, path, is_product ? "product" : "coefficients");
+        if (!is_product && form.coefficients == NULL)
+            return error_set(in->err, STATUS_INVALID, "missing_member", inner, "is required, or product");
+        if (is_product && form.coefficients != NULL)
+            return error_set(in->err, STATUS_INVALID, "bad_combination", inner, "goes without coefficients");
+        constraints[k] = (struct constraint){.min = form.min, .max = form.max, .is_product = is_product};
+        TRY(read_terms(in, spec, is_product ? form.product : form.coefficients, inner, &constraints[k]));
     }
     spec->space.constraints = constraints;
     spec->space.constraints_len = json_array_size(json);
@@ -703,7 +709,7 @@ static json_t *constraint_json(const struct spec *spec, const struct constraint 
     json_t *coefficients = json_object(), *object = json_object();
     for (size_t j = 0; j < constraint->len; j++)
         put(&coefficients, spec->space.params[constraint->params[j]].name, codec_number(constraint->coefficients[j]));
-    put(&object, "coefficients", coefficients);
+    put(&object, constraint->is_product ? "product" : "coefficients", coefficients);
     if (isfinite(constraint->min))
         put(&object, "min", codec_number(constraint->min));
     if (isfinite(constraint->max))

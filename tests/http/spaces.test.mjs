@@ -230,6 +230,34 @@ test('the first suggestions follow the prior', async () => {
     assert.ok(trials.every((t) => t.point.lr > 0 && t.point.lr < 0.03));
 });
 
+test('a product is kept to, and so is a sum of two bounds beside it', async () => {
+    const space = {
+        type: 'parameters',
+        parameters: [
+            { name: 'batch', type: 'int', min: 8, max: 512, step: 8, scale: 'log' },
+            { name: 'layers', type: 'int', min: 1, max: 64, scale: 'linear' },
+            { name: 'rate', type: 'double', min: 1e-4, max: 1, scale: 'log' }],
+        constraints: [
+            { product: { batch: 1, layers: 1 }, max: 4096 },
+            { product: { batch: -0.5, rate: 1 }, min: 1e-4, max: 0.01 },
+            { coefficients: { layers: 1, rate: -3 }, min: 2.5, max: 40.5 }],
+    };
+    const keeps = ({ batch, layers, rate }) => batch * layers <= 4096 && rate / Math.sqrt(batch) <= 0.01 * (1 + 1e-15) &&
+        rate / Math.sqrt(batch) >= 1e-4 * (1 - 1e-15) && layers - 3 * rate >= 2.5 && layers - 3 * rate <= 40.5;
+    for (const algorithm of ['gp', 'random', 'sobol', 'turbo']) {
+        const study = await api.study({ space, algorithm: { name: algorithm } });
+        assert.deepEqual(study.space, space);
+        for (let i = 0; i < 20; i++) {
+            const { number, point } = await suggestOne(study.id);
+            assert.ok(keeps(point), JSON.stringify(point));
+            await api.post(`/v1/studies/${study.id}/observe`, { trial: number, value: Math.abs(point.batch * point.layers - 4000) });
+        }
+        await api.post(`/v1/studies/${study.id}/observe`, { point: { batch: 64, layers: 40, rate: 0.01 }, value: 1 });
+        await api.refused(study.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${study.id}/observe`,
+            { json: { point: { batch: 128, layers: 40, rate: 0.01 }, value: 1 } });
+    }
+});
+
 const typed = {
     type: 'parameters',
     parameters: [
@@ -292,6 +320,7 @@ test('names of any type, steps, orders and constants come back as they were give
 });
 
 const x = { name: 'x', type: 'double', min: 0, max: 1 }, k = { name: 'k', type: 'int', min: 0, max: 5 };
+const positive = { name: 'p', type: 'int', min: 1, max: 40 };
 const q = { name: 'q', type: 'int', min: 0, max: 3 };
 const refusals = [
     // parameters, constraints, pointer, code
@@ -327,6 +356,11 @@ const refusals = [
     [[k, { ...q, when: { k: [1, 2] } }, { ...x, when: { q: [1], k: [3] } }], , '/space/parameters/2/when', 'impossible_condition'],
     [[x], [], '/space/constraints', 'out_of_range'],
     [[x], {}, '/space/constraints', 'wrong_type'],
+    [[k], [{ product: { k: 1 }, max: 4 }], '/space/constraints/0/product', 'bad_constraint'],
+    [[positive], [{ product: { p: 2 }, min: -4 }], '/space/constraints/0/min', 'bad_constraint'],
+    [[positive], [{ product: { p: 2 }, coefficients: { p: 2 }, max: 4 }], '/space/constraints/0/product', 'bad_combination'],
+    [[positive], [{ product: { p: 0 }, max: 4 }], '/space/constraints/0/product/p', 'bad_constraint'],
+    [[positive, { ...positive, name: 'r' }], [{ product: { p: 1, r: -1 }, min: 41 }], '/space/constraints', 'no_feasible_point'],
     [[x], [{ max: 1 }], '/space/constraints/0/coefficients', 'missing_member'],
     [[x], [{ coefficients: {}, max: 1 }], '/space/constraints/0/coefficients', 'out_of_range'],
     [[x], [{ coefficients: { y: 1 }, max: 1 }], '/space/constraints/0/coefficients/y', 'unknown_parameter'],

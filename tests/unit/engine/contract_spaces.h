@@ -72,6 +72,19 @@ static const struct constraint constraints[] = {
     {.params = constrained_xy, .coefficients = plain_sum, .len = 2, .min = -INFINITY, .max = 3},
     {.params = constrained_all, .coefficients = weights, .len = 4, .min = 1.3, .max = 2.2},
 };
+/* A product, a sum that shares a number with it, and a constant. */
+static const struct param product_params[] = {
+    {.name = "batch", .kind = PARAM_INT, .scale = SCALE_LOG, .min = 8, .max = 512, .step = 8},
+    PARAM("layers", INT, LINEAR, 1, 16, 0),
+    PARAM("width", DOUBLE, LOG, 0.5, 64, 0),
+    PARAM("fixed", DOUBLE, LINEAR, 1.5, 1.5, 0),
+};
+static const size_t            product_all[] = {0, 1, 2, 3}, product_sum[] = {1, 2};
+static const double            exponents[] = {1, 1, 2, -0.5}, product_weights[] = {1, -0.25};
+static const struct constraint products[] = {
+    {.params = product_all, .coefficients = exponents, .len = 4, .min = 64, .max = 4096, .is_product = true},
+    {.params = product_sum, .coefficients = product_weights, .len = 2, .min = 0.5, .max = INFINITY},
+};
 static const struct param constrained_finite_params[] = {
     /* 10 of 25 points */
     PARAM("a", INT, LINEAR, 0, 4, 0),
@@ -159,6 +172,11 @@ static struct space spaces[] = {
     {.kind = SPACE_PARAMETERS, .params = angle_params, .params_len = 2},
     {.kind = SPACE_PARAMETERS, .params = stepped_params, .params_len = 5},
     {.kind = SPACE_PARAMETERS, .params = stepped_finite_params, .params_len = 3},
+    {.kind = SPACE_PARAMETERS,
+     .params = product_params,
+     .params_len = 4,
+     .constraints = products,
+     .constraints_len = 2},
     {.kind = SPACE_CANDIDATES, .rows = candidate_rows, .rows_len = ROWS, .columns = COLUMNS},
     {.kind = SPACE_IMAGE, .height = 2, .width = 2, .channels = 1, .bound = 0.375, .latents = latents, .latents_len = 3},
     {.kind = SPACE_GRAPH, .graph = &prior_graph},
@@ -186,6 +204,7 @@ static const double fixed_values[SPACES][PARAMS_MAX] = {
     {90, 1.5},
     {18, 2, 0.125, 0, 0.75},
     {-5, 3, 2.385},
+    {64, 5, 2.25, 1.5},
 };
 
 #endif

@@ -166,34 +166,41 @@ static void test_refused_params(void)
 
 static void test_refused_constraints(void)
 {
-    static const size_t xk[] = {0, 1}, twice[] = {1, 1}, categorical[] = {0, 2}, conditional[] = {0, 3}, far[] = {0, 4};
+    static const size_t xk[] = {0, 1}, twice[] = {1, 1}, categorical[] = {0, 2}, conditional[] = {0, 3}, far[] = {0, 5},
+                        positive[] = {4};
     static const double ones[] = {1, 1}, zero[] = {1, 0}, nan_too[] = {1, NAN}, huge[] = {1e308, 1};
     static const struct {
         struct constraint constraint;
         const char       *code, *path;
     } rows[] = {
-        {{xk, ones, 0, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{twice, ones, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{categorical, ones, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{conditional, ones, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{far, ones, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{xk, zero, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{xk, nan_too, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{xk, huge, 2, 0, 1}, "bad_constraint", "/space/constraints/0/coefficients"},
-        {{xk, ones, 2, -INFINITY, INFINITY}, "bad_constraint", "/space/constraints/0"},
-        {{xk, ones, 2, NAN, 1}, "bad_constraint", "/space/constraints/0"},
-        {{xk, ones, 2, 2.385, 2.385}, "empty_range", "/space/constraints/0/max"},
+        {{xk, ones, 0, 0, 1, false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{twice, ones, 2, 0, 1, false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{categorical, ones, 2, 0, 1, false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{conditional, ones, 2, 0, 1, false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{far, ones, 2, 0, 1, false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{xk, zero, 2, 0, 1, false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{xk, nan_too, 2, 0, 1, false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{xk, huge, 2, 0, 1, false}, "bad_constraint", "/space/constraints/0/coefficients"},
+        {{xk, ones, 2, -INFINITY, INFINITY, false}, "bad_constraint", "/space/constraints/0"},
+        {{xk, ones, 2, NAN, 1, false}, "bad_constraint", "/space/constraints/0"},
+        {{xk, ones, 2, 2.385, 2.385, false}, "empty_range", "/space/constraints/0/max"},
+        {{xk, ones, 2, 0.5, 1, true}, "bad_constraint", "/space/constraints/0/product"}, /* 0 is in both ranges */
+        {{positive, ones, 1, 0, 1, true}, "bad_constraint", "/space/constraints/0/min"},
+        {{positive, ones, 1, -INFINITY, -1, true}, "bad_constraint", "/space/constraints/0/max"},
+        {{positive, huge, 1, 0.5, 1, true}, "bad_constraint", "/space/constraints/0/product"},
+        {{positive, ones, 0, 0.5, 1, true}, "bad_constraint", "/space/constraints/0/product"},
     };
     static const struct condition one[] = {{1, one_two, 2}};
     const struct param            params[] = {PARAM("x", DOUBLE, LINEAR, 0, 1, 0),
                                               PARAM("k", INT, LINEAR, 0, 4, 0),
                                               PARAM("c", CATEGORICAL, LINEAR, 0, 1, 2),
-                                              {.name = "y", .max = 1, .when = one, .when_len = 1}};
+                                              {.name = "y", .max = 1, .when = one, .when_len = 1},
+                                              PARAM("z", DOUBLE, LOG, 0.125, 1e30, 0)};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct error err = {0};
         struct space space = {.kind = SPACE_PARAMETERS,
                               .params = params,
-                              .params_len = 4,
+                              .params_len = 5,
                               .constraints = &rows[i].constraint,
                               .constraints_len = 1};
         CU_ASSERT(space_init(&space, &err) == STATUS_INVALID);
@@ -345,6 +352,7 @@ struct world {
     double            values[PARAMS][VALUES], coefficients[CONSTRAINTS][PARAMS], inside[PARAMS];
     size_t            terms[CONSTRAINTS][PARAMS];
     struct constraint constraints[CONSTRAINTS];
+    int               products; /* 0: sums alone, 1: both, 2: products alone */
     struct space      space;
 };
 
@@ -379,22 +387,27 @@ static void random_constraints(struct world *w, struct rng *rng, double room)
         struct constraint *c = &w->constraints[k];
         double             sum = 0;
         *c = (struct constraint){.params = w->terms[k], .coefficients = w->coefficients[k]};
+        c->is_product = w->products > 0 && (int)rng_below(rng, 2) < w->products;
         for (size_t i = 0; i < w->space.params_len; i++) {
             if (rng_uniform(rng) < 0.3 && (i + 1 < w->space.params_len || c->len > 0))
                 continue;
             w->terms[k][c->len] = i;
             w->coefficients[k][c->len] = rng_normal(rng) + 0.01;
-            sum += w->coefficients[k][c->len++] * w->inside[i];
+            sum += w->coefficients[k][c->len++] * (c->is_product ? log(w->inside[i]) : w->inside[i]);
         }
         c->max = rng_uniform(rng) < 0.7 ? sum + room : INFINITY;
         c->min = isinf(c->max) || rng_uniform(rng) < 0.4 ? sum - room : -INFINITY;
+        if (c->is_product) {
+            c->max = exp(c->max);
+            c->min = isinf(c->min) ? c->min : exp(c->min);
+        }
     }
     w->space.constraints = w->constraints;
 }
 
-static void world_init(struct world *w, struct rng *rng, bool is_finite, double room)
+static void world_init(struct world *w, struct rng *rng, bool is_finite, double room, int products)
 {
-    *w = (struct world){.space = {.kind = SPACE_PARAMETERS, .params = w->params}};
+    *w = (struct world){.space = {.kind = SPACE_PARAMETERS, .params = w->params}, .products = products};
     w->space.params_len = 1 + rng_below(rng, is_finite ? 4 : PARAMS);
     w->space.constraints_len = 1 + rng_below(rng, CONSTRAINTS);
     random_params(w, rng, is_finite);
@@ -412,7 +425,7 @@ static void test_feasible(void)
         struct space view;
         double       v[PARAMS], point[PARAMS], u[PARAMS], back[PARAMS], fixed[PARAMS];
         arena_init(&arena, 1 << 22);
-        world_init(&w, &rng, false, run % 3 == 0 ? 0.01 : 0.05 + rng_uniform(&rng));
+        world_init(&w, &rng, false, run % 3 == 0 ? 0.01 : 0.05 + rng_uniform(&rng), run % 4 == 0 ? 2 : run % 4 == 1);
         CU_ASSERT_FATAL(space_has(&w.space, w.inside));
         CU_ASSERT_FATAL(space_hold(&w.space, NULL, &arena, &w.space, NULL) == STATUS_OK);
         for (int draw = 0; draw < 20; draw++) {
@@ -449,11 +462,12 @@ static void test_brute_force(void)
         struct error err;
         double       point[PARAMS];
         arena_init(&arena, 1 << 22);
-        world_init(&w, &rng, true, 0.5);
+        world_init(&w, &rng, true, 0.5, run % 2 == 0 ? 2 : 0);
         for (size_t k = 0; k < w.space.constraints_len; k++) { /* somewhere else, and narrower */
-            double by = 3 * rng_normal(&rng);
-            w.constraints[k].min += by;
-            w.constraints[k].max += by;
+            double             by = 3 * rng_normal(&rng);
+            struct constraint *c = &w.constraints[k];
+            c->min = !c->is_product ? c->min + by : isinf(c->min) ? c->min : c->min * exp(by);
+            c->max = c->is_product ? c->max * exp(by) : c->max + by;
         }
         bool        any = space_first(&w.space, point);
         enum status status = space_hold(&w.space, NULL, &arena, &w.space, &err);
@@ -466,6 +480,62 @@ static void test_brute_force(void)
         arena_fini(&arena);
     }
     CU_ASSERT(refused > 300 && accepted > 300);
+}
+
+/* What a maximiser is told of the limits agrees with the test of a point, and the slopes with differences. */
+static void test_excess(void)
+{
+    struct rng rng = rng_at(63, 1, RNG_TEST);
+    for (int run = 0; run < 200; run++) {
+        struct world w;
+        double       point[PARAMS], u[PARAMS], out[2 * CONSTRAINTS], gradient[2 * CONSTRAINTS * PARAMS];
+        double       above[2 * CONSTRAINTS], below[2 * CONSTRAINTS], unused[2 * CONSTRAINTS * PARAMS];
+        world_init(&w, &rng, false, 0.05, run % 3);
+        for (size_t i = 0; i < w.space.params_len; i++) {
+            w.params[i].kind = PARAM_DOUBLE;
+            u[i] = 0.05 + 0.9 * rng_uniform(&rng);
+            point[i] = param_decode(&w.params[i], &u[i]);
+        }
+        space_excess(&w.space, u, out, gradient);
+        bool is_over = false;
+        for (size_t k = 0; k < 2 * w.space.constraints_len; k++)
+            is_over |= out[k] > 0;
+        CU_ASSERT(is_over == (space_broken(&w.space, point, 0) != NULL));
+        for (size_t i = 0; i < w.space.params_len; i++) {
+            double at = u[i];
+            u[i] = at + 1e-6;
+            space_excess(&w.space, u, above, unused);
+            u[i] = at - 1e-6;
+            space_excess(&w.space, u, below, unused);
+            u[i] = at;
+            for (size_t k = 0; k < 2 * w.space.constraints_len; k++)
+                CHECK_NEAR(gradient[k * w.space.dims + i], (above[k] - below[k]) / 2e-6, 1e-4);
+        }
+    }
+}
+
+/* A product that is met exactly is met, and its logarithm would not be: 3 * 5^3 is 375. */
+static void test_exact_product(void)
+{
+    static const struct param      params[] = {PARAM("a", INT, LOG, 1, 64, 0), PARAM("b", INT, LOG, 1, 64, 0)};
+    static const size_t            both[] = {0, 1};
+    static const double            exponents[] = {1, 3};
+    static const struct constraint at_most[] = {
+        {.params = both, .coefficients = exponents, .len = 2, .min = 375, .max = 376, .is_product = true}};
+    struct space space = {
+        .kind = SPACE_PARAMETERS, .params = params, .params_len = 2, .constraints = at_most, .constraints_len = 1};
+    struct arena arena;
+    double       point[2];
+    size_t       count = 1;
+    arena_init(&arena, 1 << 20);
+    CU_ASSERT_FATAL(space_init(&space, NULL) == STATUS_OK &&
+                    space_hold(&space, NULL, &arena, &space, NULL) == STATUS_OK);
+    CU_ASSERT(space_has(&space, (const double[]){3, 5}) && !space_has(&space, (const double[]){3, 6}));
+    CU_ASSERT(space_first(&space, point));
+    for (; space_step(&space, point); count++)
+        CU_ASSERT(point[0] * pow(point[1], 3) >= 375 && point[0] * pow(point[1], 3) <= 376);
+    CU_ASSERT(count == 2 && space_count(&space) == 2); /* 3 * 5^3 and 47 * 2^3 */
+    arena_fini(&arena);
 }
 
 /* By hand: max s, s <= x, s <= 2 y, x + y <= 2. */
@@ -532,7 +602,7 @@ static void test_search_within(void)
 {
     static const size_t            xy[] = {0, 1};
     static const double            scaled[] = {0.25, 0.1}, top[] = {0.8, 0.9};
-    static const struct constraint sum[] = {{xy, scaled, 2, -INFINITY, 1}}; /* u + v <= 1 */
+    static const struct constraint sum[] = {{xy, scaled, 2, -INFINITY, 1, false}}; /* u + v <= 1 */
     const struct param params[] = {PARAM("x", DOUBLE, LINEAR, 0, 4, 0), PARAM("y", DOUBLE, LINEAR, 0, 10, 0)};
     struct space       space = {
               .kind = SPACE_PARAMETERS, .params = params, .params_len = 2, .constraints = sum, .constraints_len = 1};
@@ -581,6 +651,8 @@ CU_TestInfo suite_space_forms[] = {
     {"walk", test_walk},
     {"feasible constraints", test_feasible},
     {"brute force", test_brute_force},
+    {"excess", test_excess},
+    {"exact product", test_exact_product},
     {"simplex", test_simplex},
     {"search within constraints", test_search_within},
     {"search of conditional parameters", test_search_conditional},
