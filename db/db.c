@@ -273,7 +273,7 @@ static bool wait_for_work(struct db *db)
 static void answer(struct db *db, struct job *jobs, double commit_seconds)
 {
     db->stats.commits++;
-    db->stats.commit_ms = 0.9 * db->stats.commit_ms + 0.1 * 1e3 * commit_seconds;
+    db->stats.commit_seconds += commit_seconds;
     for (struct job *job = jobs, *next; job != NULL; job = next) {
         next = job->next; // the job is its caller's again once it is done
         db->stats.transactions++;

@@ -150,8 +150,8 @@ MUST_CHECK enum status db_exec(struct db_conn *conn, int64_t *changes, struct er
 
 struct db_stats {
     uint64_t commits, transactions;
-    double   commit_ms;
-    int64_t  wal_bytes; /* of the write-ahead log */
+    double   commit_seconds; /* of all of them */
+    int64_t  wal_bytes;      /* of the write-ahead log */
     uint64_t checkpoint_failures;
     bool     is_failing; /* the last checkpoint failed: what is acknowledged is safe, but the log grows */
     bool     is_damaged; /* something in the store could not be read as what it was written */

@@ -62,6 +62,7 @@
 #define ROW_ROUND(F, N)                                                                                                \
     F(round, i) N(messages, i) N(mechanism, s) N(sha256, s) N(epsilon, D) N(total, D) N(at_ms, i)
 #define ROW_COUNT(F, N) F(count, i)
+#define ROW_TALLY(F, N) F(thing, s) N(state, s) N(count, i)
 
 /* name, columns */
 #define ROW_LIST(X)                                                                                                    \
@@ -74,7 +75,7 @@
     X(id, ROW_ID) X(steady, ROW_STEADY) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
-    X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT)
+    X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT) X(tally, ROW_TALLY)
 
 #define SQL_FIRST(column, letter) #column
 #define SQL_NEXT(column, ...)     ", " #column
@@ -113,6 +114,7 @@
       "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12 WHERE id = $1")                \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
+    X(TALLY, "", tally, "SELECT " COLUMNS(ROW_TALLY) " FROM tally")                                                    \
     X(TRIAL_ADD, "sisbisisssiidddbis", none,                                                                           \
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, algorithm, fallback, "       \
       "seen, observations, model_mean, model_stddev, milliseconds, note, created_ms, finished_ms, diagnostics, "       \

@@ -4,13 +4,19 @@
 const int64_t traffic_bounds_us[TRAFFIC_BUCKETS] = {500,   1000,   2500,   5000,    10000,   25000,
                                                     50000, 100000, 250000, 1000000, 5000000, 30000000};
 
+const int traffic_statuses[TRAFFIC_STATUSES] = {200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 406,
+                                                408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 422, 426,
+                                                428, 429, 431, 500, 501, 502, 503, 504, 505, 507};
+
 void traffic_count(struct traffic *traffic, size_t route, int http, int64_t microseconds)
 {
     struct route_traffic *counts = &traffic->routes[route];
-    size_t                bucket = 0;
+    size_t                bucket = 0, status = 0;
     while (bucket < TRAFFIC_BUCKETS && microseconds > traffic_bounds_us[bucket])
         bucket++;
-    atomic_fetch_add_explicit(&counts->replies[http / 100 % 6], 1, memory_order_relaxed);
+    while (traffic_statuses[status] != 0 && traffic_statuses[status] != http)
+        status++;
+    atomic_fetch_add_explicit(&counts->replies[status], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&counts->buckets[bucket], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&counts->microseconds, (uint64_t)microseconds, memory_order_relaxed);
 }

@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TRAFFIC_ROUTES_MAX = 128, TRAFFIC_BUCKETS = 12 };
+enum { TRAFFIC_ROUTES_MAX = 128, TRAFFIC_BUCKETS = 12, TRAFFIC_STATUSES = 40 };
 
 extern const int64_t traffic_bounds_us[TRAFFIC_BUCKETS];
+extern const int     traffic_statuses[TRAFFIC_STATUSES]; /* those that are counted, then 0: any other */
 
 struct route_traffic {
-    const char      *method, *path;                /* NULL: what no route took */
-    _Atomic uint64_t replies[6];                   /* by the first digit of the status */
+    const char      *method, *path; /* NULL: what no route took */
+    _Atomic uint64_t replies[TRAFFIC_STATUSES];
     _Atomic uint64_t buckets[TRAFFIC_BUCKETS + 1]; /* not cumulative */
     _Atomic uint64_t microseconds;
 };

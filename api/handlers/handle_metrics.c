@@ -4,7 +4,12 @@
 #include "service/app/slots.h"
 #include "service/session/session.h"
 #include "service/store/spec_cache.h"
+#include "service/study/operation.h"
+#include "service/base/log.h"
+#include "service/base/process_stats.h"
+#include "service/base/version.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,107 +30,233 @@ static void print(struct page *page, const char *format, ...)
         page->length += (size_t)length;
 }
 
-static void print_value(struct page *page, const char *name, const char *kind, const char *help, double value)
+/* A family's head.  Counters end with _total, seconds and bytes say so; a family is in one piece. */
+static void print_head(struct page *page, const char *name, const char *kind, const char *help)
 {
-    print(page, "# HELP gnomon_%s %s\n# TYPE gnomon_%s %s\ngnomon_%s %.17g\n", name, help, name, kind, name, value);
+    print(page, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
 }
 
-static const char *label(const struct route_traffic *counts, char out[96])
+struct value {
+    const char *name, *kind, *help;
+    double      value; /* NaN: nobody knows it now, and it is left out */
+};
+
+static void print_values(struct page *page, const char *prefix, const struct value *rows, size_t len)
+{
+    for (const struct value *row = rows; row < rows + len; row++) {
+        char name[96];
+        snprintf(name, sizeof name, "%s_%s", prefix, row->name);
+        if (isnan(row->value))
+            continue;
+        print_head(page, name, row->kind, row->help);
+        if (isinf(row->value))
+            print(page, "%s +Inf\n", name);
+        else
+            print(page, "%s %.17g\n", name, row->value);
+    }
+}
+#define PRINT_VALUES(page, prefix, rows) print_values(page, prefix, rows, sizeof rows / sizeof rows[0])
+
+/* The cumulative buckets of counts [len + 1], which are not; the last is of what is beyond all bounds. */
+struct histogram {
+    const char    *name, *labels;
+    const int64_t *bounds_us;
+    uint64_t       counts[TRAFFIC_BUCKETS + 1], sum_us;
+    size_t         len;
+};
+
+static void print_histogram(struct page *page, const struct histogram *histogram)
+{
+    unsigned long long total = 0;
+    for (size_t i = 0; i < histogram->len; i++)
+        print(page, "%s_bucket{%s,le=\"%g\"} %llu\n", histogram->name, histogram->labels,
+              (double)histogram->bounds_us[i] / 1e6, total += histogram->counts[i]);
+    total += histogram->counts[histogram->len];
+    print(page, "%s_bucket{%s,le=\"+Inf\"} %llu\n%s_sum{%s} %.6f\n%s_count{%s} %llu\n", histogram->name,
+          histogram->labels, total, histogram->name, histogram->labels, (double)histogram->sum_us / 1e6,
+          histogram->name, histogram->labels, total);
+}
+
+/* ---- requests ---- */
+
+enum { LABEL_BYTES = 128 };
+
+/* What no route took came with any method. */
+static const char *label(const struct route_traffic *counts, char out[LABEL_BYTES])
 {
     if (counts->path == NULL)
-        return "route=\"none\"";
-    snprintf(out, 96, "route=\"%s %s\"", counts->method, counts->path);
+        return "method=\"\",route=\"none\"";
+    snprintf(out, LABEL_BYTES, "method=\"%s\",route=\"%s\"", counts->method, counts->path);
     return out;
 }
 
 static void print_replies(struct page *page, struct traffic *traffic)
 {
-    char space[96];
-    print(page, "# HELP gnomon_replies_total Replies by route and class of status.\n"
-                "# TYPE gnomon_replies_total counter\n");
+    static const char name[] = "gnomon_http_requests_total";
+    char              space[LABEL_BYTES];
+    print_head(page, name, "counter", "Requests that were answered.");
     for (struct route_traffic *counts = traffic->routes; counts <= &traffic->routes[TRAFFIC_ROUTES_MAX]; counts++)
-        for (int class = 1; class < 6; class ++) {
-            unsigned long long count = atomic_load(&counts->replies[class]);
+        for (size_t i = 0; i < TRAFFIC_STATUSES; i++) {
+            unsigned long long count = atomic_load(&counts->replies[i]);
             if (count > 0)
-                print(page, "gnomon_replies_total{%s,status=\"%dxx\"} %llu\n", label(counts, space), class, count);
+                print(page, "%s{%s,status=\"%d\"} %llu\n", name, label(counts, space), traffic_statuses[i], count);
         }
 }
 
 static void print_latency(struct page *page, struct traffic *traffic)
 {
-    char space[96];
-    print(page, "# HELP gnomon_reply_seconds From the request line to the reply.\n"
-                "# TYPE gnomon_reply_seconds histogram\n");
+    char             space[LABEL_BYTES];
+    struct histogram histogram = {
+        .name = "gnomon_http_request_duration_seconds", .bounds_us = traffic_bounds_us, .len = TRAFFIC_BUCKETS};
+    print_head(page, histogram.name, "histogram", "From the request line to the reply.");
     for (struct route_traffic *counts = traffic->routes; counts <= &traffic->routes[TRAFFIC_ROUTES_MAX]; counts++) {
-        unsigned long long sum[TRAFFIC_BUCKETS + 1], total = 0;
-        for (size_t bucket = 0; bucket <= TRAFFIC_BUCKETS; bucket++)
-            sum[bucket] = total += atomic_load(&counts->buckets[bucket]);
-        if (total == 0)
-            continue;
-        for (size_t bucket = 0; bucket < TRAFFIC_BUCKETS; bucket++)
-            print(page, "gnomon_reply_seconds_bucket{%s,le=\"%g\"} %llu\n", label(counts, space),
-                  (double)traffic_bounds_us[bucket] / 1e6, sum[bucket]);
-        print(page, "gnomon_reply_seconds_bucket{%s,le=\"+Inf\"} %llu\n", label(counts, space), total);
-        print(page, "gnomon_reply_seconds_sum{%s} %.6f\n", label(counts, space),
-              (double)atomic_load(&counts->microseconds) / 1e6);
-        print(page, "gnomon_reply_seconds_count{%s} %llu\n", label(counts, space), total);
+        uint64_t total = 0;
+        for (size_t i = 0; i <= TRAFFIC_BUCKETS; i++)
+            total += histogram.counts[i] = atomic_load(&counts->buckets[i]);
+        histogram.labels = label(counts, space);
+        histogram.sum_us = atomic_load(&counts->microseconds);
+        if (total > 0)
+            print_histogram(page, &histogram);
     }
+}
+
+/* ---- studies, and computing ---- */
+
+static void print_states(struct page *page, const char *name, const char *help, const char *const *states,
+                         _Atomic int64_t *counts)
+{
+    print_head(page, name, "gauge", help);
+    for (size_t i = 0; states[i] != NULL; i++)
+        print(page, "%s{state=\"%s\"} %lld\n", name, states[i], (long long)atomic_load(&counts[i]));
+}
+
+struct pools {
+    struct {
+        const char        *name;
+        struct slots      *slots;
+        struct slots_stats stats;
+    } items[3];
+};
+
+static void print_waits(struct page *page, const struct pools *pools)
+{
+    char             space[LABEL_BYTES];
+    struct histogram histogram = {
+        .name = "gnomon_compute_wait_seconds", .labels = space, .bounds_us = slots_bounds_us, .len = SLOTS_WAITS};
+    print_head(page, histogram.name, "histogram", "How long requests waited for a slot to compute.");
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(space, sizeof space, "slots=\"%s\"", pools->items[i].name);
+        memcpy(histogram.counts, pools->items[i].stats.waits, sizeof pools->items[i].stats.waits);
+        histogram.sum_us = pools->items[i].stats.waited_us;
+        print_histogram(page, &histogram);
+    }
+    print_head(page, "gnomon_compute_waiting", "gauge", "Requests that wait for a slot to compute.");
+    for (size_t i = 0; i < 3; i++)
+        print(page, "gnomon_compute_waiting{slots=\"%s\"} %zu\n", pools->items[i].name,
+              slots_waiting(pools->items[i].slots));
+}
+
+/* An algorithm takes slots of one kind, but for those that belong to none. */
+static void print_computed(struct page *page, const struct pools *pools, bool in_seconds)
+{
+    const char *name = in_seconds ? "gnomon_compute_seconds_total" : "gnomon_computations_total";
+    print_head(page, name, "counter",
+               in_seconds ? "What was computed in slots, by algorithm." : "How often something was, by algorithm.");
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < SLOTS_ALGORITHMS && pools->items[i].stats.computed[k].algorithm != NULL; k++) {
+            const struct slots_computed *computed = &pools->items[i].stats.computed[k];
+            print(page, "%s{algorithm=\"%s\",slots=\"%s\"} %.6f\n", name,
+                  computed->algorithm[0] == '\0' ? "none" : computed->algorithm, pools->items[i].name,
+                  in_seconds ? (double)computed->us / 1e6 : (double)computed->times);
+        }
+}
+
+static void print_compute(struct page *page, struct app *app)
+{
+    struct pools pools = {.items = {{.name = "models", .slots = app->compute},
+                                    {.name = "plans", .slots = app->plans},
+                                    {.name = "draws", .slots = app->draws}}};
+    for (size_t i = 0; i < 3; i++)
+        slots_stats(pools.items[i].slots, &pools.items[i].stats);
+    print_waits(page, &pools);
+    print_computed(page, &pools, true);
+    print_computed(page, &pools, false);
+}
+
+static void print_store(struct page *page, struct app *app)
+{
+    struct db_stats   db = {0};
+    struct disk_stats disk;
+    char              path[1200];
+    db_stats(app->db, &db);
+    snprintf(path, sizeof path, "%s/gnomon.db", app->options.folder);
+    disk_stats(path, &disk);
+    const struct value rows[] = {
+        {"db_commits_total", "counter", "Durable commits.", (double)db.commits},
+        {"db_commit_seconds_total", "counter", "What they took.", db.commit_seconds},
+        {"db_transactions_total", "counter", "Transactions; several may share a commit.", (double)db.transactions},
+        {"db_bytes", "gauge", "Size of the store.", disk.file_bytes},
+        {"db_wal_bytes", "gauge", "Size of the write-ahead log.", (double)db.wal_bytes},
+        {"db_disk_free_bytes", "gauge", "What the store's disk has left for this user.", disk.free_bytes},
+        {"db_disk_bytes", "gauge", "Size of the store's disk.", disk.all_bytes},
+        {"db_checkpoint_failures_total", "counter", "Failures to move the write-ahead log into the database.",
+         (double)db.checkpoint_failures},
+        {"db_checkpoint_failing", "gauge", "1 if the last try failed: the log grows.", (double)db.is_failing},
+        {"db_damaged", "gauge", "1 if something in the store could not be read as what it was written.",
+         (double)db.is_damaged},
+    };
+    PRINT_VALUES(page, "gnomon", rows);
 }
 
 static void print_app(struct page *page, struct app *app)
 {
-    struct db_stats         db = {0};
+    struct app_counters    *counters = &app->counters;
     struct session_stats    sessions;
     struct spec_cache_stats specs;
-    db_stats(app->db, &db);
     session_stats(app, &sessions);
     spec_cache_stats(app, &specs);
-    const struct {
-        const char *name, *kind, *help;
-        double      value;
-    } rows[] = {
-        {"compute_waiting", "gauge", "Requests that wait for a slot to compute.",
-         (double)(slots_waiting(app->compute) + slots_waiting(app->plans) + slots_waiting(app->draws))},
-        {"suggestions_total", "counter", "Trials proposed.", (double)atomic_load(&app->counters.suggestions)},
-        {"observations_total", "counter", "Results accepted.", (double)atomic_load(&app->counters.observations)},
-        {"fallbacks_total", "counter", "Proposals made without the model.",
-         (double)atomic_load(&app->counters.fallbacks)},
+    const struct value rows[] = {
+        {"suggestions_total", "counter", "Trials proposed.", (double)atomic_load(&counters->suggestions)},
+        {"observations_total", "counter", "Results accepted.", (double)atomic_load(&counters->observations)},
+        {"fallbacks_total", "counter", "Proposals made without the model.", (double)atomic_load(&counters->fallbacks)},
+        {"leases_expired_total", "counter", "Trials that were given out again because their lease had run out.",
+         (double)atomic_load(&counters->leases_expired)},
         {"impossible_points_total", "counter", "Points outside their space, which were not stored: a fault of ours.",
-         (double)atomic_load(&app->counters.impossible_points)},
-        {"session_hits_total", "counter", "Models found in memory.", (double)atomic_load(&app->counters.session_hits)},
-        {"session_misses_total", "counter", "Models built anew.", (double)atomic_load(&app->counters.session_misses)},
+         (double)atomic_load(&counters->impossible_points)},
+        {"operations_running", "gauge", "Asynchronous suggestions that run or wait for their turn.",
+         (double)operations_running(app->operations)},
+        {"session_hits_total", "counter", "Models found in memory.", (double)atomic_load(&counters->session_hits)},
+        {"session_misses_total", "counter", "Models built anew.", (double)atomic_load(&counters->session_misses)},
         {"session_evictions_total", "counter", "Models dropped for room.",
-         (double)atomic_load(&app->counters.session_evictions)},
+         (double)atomic_load(&counters->session_evictions)},
         {"session_entries", "gauge", "Studies with a model in memory.", (double)sessions.entries},
         {"session_bytes", "gauge", "Memory of the models.", (double)sessions.bytes},
         {"specifications_read_total", "counter", "Specifications of studies that were not in memory.",
-         (double)atomic_load(&app->counters.specs_read)},
+         (double)atomic_load(&counters->specs_read)},
         {"specification_entries", "gauge", "Studies with their specification in memory.", (double)specs.entries},
         {"specification_bytes", "gauge", "Memory of the specifications.", (double)specs.bytes},
         {"federation_rounds_total", "counter", "Rounds of federations that were closed.",
-         (double)atomic_load(&app->counters.federation_rounds)},
+         (double)atomic_load(&counters->federation_rounds)},
         {"federation_messages_total", "counter", "Messages of agents that were accepted.",
-         (double)atomic_load(&app->counters.federation_messages)},
+         (double)atomic_load(&counters->federation_messages)},
         {"federation_seats_total", "counter", "Seats of the rounds that were closed: messages over seats take part.",
-         (double)atomic_load(&app->counters.federation_seats)},
-        {"db_commits_total", "counter", "Durable commits.", (double)db.commits},
-        {"db_transactions_total", "counter", "Transactions; several may share a commit.", (double)db.transactions},
-        {"db_commit_seconds", "gauge", "What one commit takes, lately.", db.commit_ms / 1e3},
-        {"db_wal_bytes", "gauge", "Size of the write-ahead log.", (double)db.wal_bytes},
-        {"db_checkpoint_failures_total", "counter", "Failures to move the write-ahead log into the database.",
-         (double)db.checkpoint_failures},
-        {"db_checkpoint_failing", "gauge", "1 if the last try failed: the log grows.", (double)db.is_failing},
+         (double)atomic_load(&counters->federation_seats)},
+        {"federation_epsilon_left", "gauge",
+         "The least that an active federation may still spend; absent when none promises anything.",
+         atomic_load(&app->census.epsilon_left)},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        print_value(page, rows[i].name, rows[i].kind, rows[i].help, rows[i].value);
+    PRINT_VALUES(page, "gnomon", rows);
+    print_states(page, "gnomon_studies", "Studies by state, at most a second ago.", study_state_names,
+                 app->census.studies);
+    print_states(page, "gnomon_trials", "Trials by state, at most a second ago.", trial_state_names,
+                 app->census.trials);
 }
+
+/* ---- the process ---- */
 
 static void print_server(struct page *page, struct traffic *traffic)
 {
-    const struct {
-        const char *name, *kind, *help;
-        double      value;
-    } rows[] = {
+    const struct value rows[] = {
         {"requests_in_flight", "gauge", "Requests being read, run or answered.",
          (double)atomic_load(&traffic->in_flight)},
         {"requests_suspended", "gauge", "Requests that workers have or will have.",
@@ -138,19 +269,42 @@ static void print_server(struct page *page, struct traffic *traffic)
         {"auth_failures_total", "counter", "Invalid tokens.", (double)atomic_load(&traffic->refused_auth)},
         {"render_failures_total", "counter", "Replies that could not be composed.",
          (double)atomic_load(&traffic->render_failures)},
+        {"log_lines_lost_total", "counter", "Lines of requests that standard error did not take at once.",
+         (double)log_lines_lost()},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        print_value(page, rows[i].name, rows[i].kind, rows[i].help, rows[i].value);
+    print_head(page, "gnomon_build_info", "gauge", "1, of this version.");
+    print(page, "gnomon_build_info{version=\"%s\",compiler=\"%s\"} 1\n", GNOMON_VERSION, __VERSION__);
+    PRINT_VALUES(page, "gnomon", rows);
+}
+
+/* The names that Prometheus has for what every process has. */
+static void print_process(struct page *page)
+{
+    struct process_stats stats;
+    process_stats(&stats);
+    const struct value rows[] = {
+        {"cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.", stats.cpu_seconds},
+        {"resident_memory_bytes", "gauge", "Resident memory size in bytes.", stats.resident_bytes},
+        {"virtual_memory_bytes", "gauge", "Virtual memory size in bytes.", stats.virtual_bytes},
+        {"start_time_seconds", "gauge", "Start time of the process since unix epoch in seconds.",
+         stats.started_seconds},
+        {"open_fds", "gauge", "Number of open file descriptors.", stats.open_files},
+        {"max_fds", "gauge", "Maximum number of open file descriptors.", stats.most_files},
+    };
+    PRINT_VALUES(page, "process", rows);
 }
 
 static const char *write_text(struct traffic *traffic, struct app *app, struct arena *arena, size_t *length)
 {
-    enum { ROOM_BYTES = 256 << 10 };
+    enum { ROOM_BYTES = 512 << 10 };
     struct page page = {.text = arena_alloc(arena, ROOM_BYTES, 1), .room = ROOM_BYTES};
     if (page.text == NULL)
         return NULL;
     print_server(&page, traffic);
+    print_process(&page);
     print_app(&page, app);
+    print_store(&page, app);
+    print_compute(&page, app);
     print_replies(&page, traffic);
     print_latency(&page, traffic);
     *length = page.length;

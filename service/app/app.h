@@ -7,6 +7,7 @@
 #include "engine/base/arena.h"
 #include "engine/base/status.h"
 #include "service/model/caller.h"
+#include "service/model/study.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,8 +35,16 @@ struct app_options {
 struct app_counters { /* monotonic; read by /metrics */
     _Atomic uint64_t suggestions, observations, fallbacks, impossible_points, session_hits, session_misses,
         session_evictions;
-    _Atomic uint64_t specs_read;
+    _Atomic uint64_t specs_read, leases_expired;
     _Atomic uint64_t federation_rounds, federation_messages, federation_seats;
+};
+
+/* What there is, as census_take found it last. */
+struct app_census {
+    _Atomic int64_t studies[STUDY_STATE_COUNT], trials[TRIAL_STATE_COUNT];
+    _Atomic double  epsilon_left; /* the least that an active federation may still spend; NaN: none promises anything */
+    _Atomic uint64_t rounds_closed; /* when that was looked at */
+    atomic_bool      is_taken;
 };
 
 struct steady { /* service/app/steady.h */
@@ -57,6 +66,7 @@ struct app {
     struct slots         *plans; /* the same for those that plan ahead, so that nobody else waits for them */
     struct slots         *draws; /* ... and for those without a model, which take next to no time */
     struct app_counters   counters;
+    struct app_census     census;
     int64_t (*now_ms)(void);       /* wall clock, milliseconds since 1970 */
     int64_t (*monotonic_ms)(void); /* CLOCK_MONOTONIC */
     int64_t (*boot_ms)(void);      /* CLOCK_BOOTTIME; under steady_ms, which leases and deadlines count on */

@@ -7,6 +7,7 @@
 #include "service/base/clock.h"
 #include "service/base/log.h"
 #include "service/store/spec_cache.h"
+#include "service/study/census.h"
 #include "service/study/operation.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
@@ -40,6 +41,17 @@ static void log_store(const char *what, const struct error *why)
         log_event(LOG_ERROR, "store_fails", "what=%s code=%s detail=\"%s\"", what, why->code, why->text);
 }
 
+static enum status upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err)
+{
+    TRY(app_upkeep(conn, arg, was_busy, more, err));
+    return census_take(arg, conn, was_busy, err);
+}
+
+static enum status count(struct db_conn *conn, void *arg, struct error *err)
+{
+    return census_take(arg, conn, true, err);
+}
+
 static enum status open_store(struct app *app, struct error *err)
 {
     char                    boot[sizeof app->steady.boot];
@@ -54,7 +66,8 @@ static enum status open_store(struct app *app, struct error *err)
     steady_read_boot(boot, sizeof boot);
     TRY(steady_start(app, boot, err));
     TRY(token_cache_load(app, err));
-    db_set_upkeep(app->db, app_upkeep, app);
+    TRY(db_read(app->db, count, app, err));
+    db_set_upkeep(app->db, upkeep, app);
     return STATUS_OK;
 }
 

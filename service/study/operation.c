@@ -81,6 +81,16 @@ void operations_stop(struct app *app)
     app->operations->workers = NULL;
 }
 
+size_t operations_running(struct operations *operations)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&operations->lock);
+    for (const struct job *job = operations->jobs; job != NULL; job = job->next)
+        count++;
+    pthread_mutex_unlock(&operations->lock);
+    return count;
+}
+
 void operations_free(struct operations *operations)
 {
     if (operations == NULL)

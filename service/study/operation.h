@@ -40,6 +40,8 @@ void operations_halt(struct app *app);
 /* ... and waits for its end.  Nobody may begin or find one meanwhile. */
 void operations_stop(struct app *app);
 void operations_free(struct operations *operations);
+/* How many run or wait for their turn. */
+size_t operations_running(struct operations *operations);
 
 struct operation_new {
     const struct suggest_request *request;

@@ -25,6 +25,7 @@ struct plan {
     struct suggest_reply         *out;
     int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
     int64_t                       waiting;   /* queued, or their leases are over */
+    uint64_t                      expired;   /* of these, those that were given */
     int64_t                       unfit;     /* one of them that has other values than the request fixes; 0: none */
     struct live                  *live;
     struct trial                 *fresh; /* proposals, not yet in the log */
@@ -119,6 +120,7 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     const char *worker = plan->request->worker;
     bool        is_back = trial->lease > 0 && worker[0] != '\0' && strcmp(worker, trial->holder) == 0;
     bool        is_expired = trial->state == TRIAL_RUNNING, is_taken = is_expired && !is_back;
+    plan->expired += is_expired;
     if (is_expired)
         TRY(task_log(conn, &plan->task, "trial.expired", trial->number, NULL, err));
     else
@@ -378,6 +380,7 @@ static enum status write(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
     plan->out->len = 0;
+    plan->expired = 0;
     plan->task.now_ms = plan->task.app->now_ms();
     plan->steady_ms = steady_ms(plan->task.app); // leases begin when trials are given, not when they were asked for
     TRY(task_open(conn, &plan->task, err));
@@ -427,6 +430,7 @@ static enum status give(struct plan *plan, struct error *err)
 {
     int64_t before = plan->task.study.trials_total;
     TRY(app_transact(plan->task.app, plan->task.caller, write, plan, err));
+    atomic_fetch_add(&plan->task.app->counters.leases_expired, plan->expired);
     atomic_fetch_add(&plan->task.app->counters.suggestions, (uint64_t)(plan->task.study.trials_total - before));
     return STATUS_OK;
 }

@@ -410,9 +410,17 @@ test('who was drawn is nowhere to be seen', async () => {
     assert.equal(state.received, 0);
     const closed = events.filter((event) => event.kind === 'round.closed' && event.detail.startsWith(made.id));
     assert.deepEqual(closed.map((event) => [event.actor, event.detail]), [1, 2, 3].map((n) => ['federation', `${made.id} ${n}`]));
-    const text = (await api.request('GET', '/metrics')).text;
-    const names = [...text.matchAll(/^gnomon_federation\w*/gm)].map(([name]) => name);
-    assert.deepEqual(names, ['gnomon_federation_rounds_total', 'gnomon_federation_messages_total', 'gnomon_federation_seats_total']);
+    const active = (await api.get('/v1/federations?state=active&limit=1000')).federations;
+    const all = await Promise.all(active.map(({ id }) => api.request('GET', `/v1/federations/${id}/privacy`)));
+    const least = Math.min(...all.flatMap(({ json }) => json.guarantee?.epsilon_left ?? []));
+    let found;
+    for (let i = 0; i < 60 && found?.get('gnomon_federation_epsilon_left') !== least; i++) {
+        const { text } = await api.request('GET', '/metrics');
+        found = new Map([...text.matchAll(/^(gnomon_federation\w*) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]));
+        await sleep(100);
+    }
+    assert.deepEqual([...found.keys()], ['gnomon_federation_rounds_total', 'gnomon_federation_messages_total', 'gnomon_federation_seats_total', 'gnomon_federation_epsilon_left']);
+    assert.equal(found.get('gnomon_federation_epsilon_left'), least, 'what is left of the budget');
     assert.ok(!server.log.includes(made.id), 'the log of the process names no federation');
 });
 

@@ -1,0 +1,17 @@
+/* What the system says of this process, and of the disk. */
+#ifndef GNOMON_SERVICE_BASE_PROCESS_STATS_H
+#define GNOMON_SERVICE_BASE_PROCESS_STATS_H
+
+/* NaN: it does not say. */
+struct process_stats {
+    double cpu_seconds, resident_bytes, virtual_bytes, started_seconds /* since 1970 */, open_files, most_files;
+};
+void process_stats(struct process_stats *out);
+
+/* Of the file, of its disk what this process may still take, and all of it; NaN: nobody knows. */
+struct disk_stats {
+    double file_bytes, free_bytes, all_bytes;
+};
+void disk_stats(const char *file, struct disk_stats *out);
+
+#endif
