@@ -23,6 +23,8 @@
     N(algorithm, S) N(fallback, S) N(seen, i) N(observations, i) N(model_mean, D) N(model_stddev, D)                   \
     N(milliseconds, d)                                                                                                 \
     N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)
+/* With what nobody is shown. */
+#define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i)
 #define ROW_TRIAL_POINT(F, N) F(point, B)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
@@ -40,6 +42,9 @@
 #define ROW_VERDICT(F, N) F(value, d) N(stop, i) N(reason, s) N(next_step, i)
 #define ROW_STEP(F, N) F(step, i)
 #define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(at_ms, i)
+#define ROW_MEASURED(F, N)                                                                                             \
+    F(revision, i) N(trial, i) N(lease, i) N(step, i) N(value, d) N(at_ms, i) N(stop, i) N(reason, s) N(next_step, i)  \
+    N(note, B)
 #define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
     F(position, i) N(source, S) N(name, s) N(revision, i) N(skipped, i) N(matrix, s) N(points, b) N(data, b)
 #define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N)
@@ -71,6 +76,7 @@
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY)        \
     X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
+    X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
     X(id, ROW_ID) X(steady, ROW_STEADY) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
@@ -126,6 +132,8 @@
     X(TRIAL_LIST, "sisi", trial,                                                                                       \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number > $2 AND ($3 = '' OR state = $3) "         \
       "ORDER BY number LIMIT $4")                                                                                      \
+    X(TRIAL_WHOLE, "s", trial_whole,                                                                                   \
+      "SELECT " COLUMNS(ROW_TRIAL_WHOLE) " FROM trial WHERE study = $1 ORDER BY number")                               \
     X(TRIAL_QUEUED, "s", trial,                                                                                        \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'queued' ORDER BY number")                \
     X(TRIAL_OF_WORKER, "ssi", trial,                                                                                   \
@@ -182,6 +190,7 @@
     X(EVENT_LIST, "ii", event, "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 ORDER BY seq LIMIT $2")        \
     X(EVENT_OF_STUDY, "sii", event,                                                                                    \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2 ORDER BY seq LIMIT $3")                  \
+    X(EVENT_COUNT, "s", count, "SELECT count(*) AS count FROM event WHERE study = $1")                                 \
     X(EVENT_REPLAY, "si", replay,                                                                                      \
       "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1) AS row, t.value, t.stddev, t.note, "    \
       "t.outcome, m.step, m.value AS measured, m.note AS measured_note, e.detail FROM event e LEFT JOIN trial t "      \
@@ -191,6 +200,8 @@
     X(MEASUREMENT_ADD, "siiidiiisib", none,                                                                            \
       "INSERT INTO measurement(study, trial, lease, step, value, revision, at_ms, stop, reason, next_step, note) "     \
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                                                         \
+    X(MEASUREMENT_WHOLE, "s", measured,                                                                                \
+      "SELECT " COLUMNS(ROW_MEASURED) " FROM measurement WHERE study = $1 ORDER BY revision")                          \
     X(MEASUREMENT_GET, "siii", verdict,                                                                                \
       "SELECT " COLUMNS(ROW_VERDICT) " FROM measurement WHERE study = $1 AND trial = $2 AND lease = $3 AND step = "    \
       "$4")                                                                                                            \

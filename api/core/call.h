@@ -22,6 +22,8 @@ struct reply {
     const char *type;  /* Content-Type; NULL: no body */
     const char *bytes; /* in the call's arena, or static */
     size_t      length;
+    bool        is_file; /* the bytes are those of an open file, which is closed when they are sent */
+    int         file;
     const char *location, *etag, *allow; /* or NULL */
     int         retry_after_seconds;     /* 0: none */
     bool        replayed, close;
@@ -51,9 +53,9 @@ struct call {
 
     const char *body; /* or the piece of a streamed body; never NULL */
     size_t      body_bytes;
-    bool        is_csv, is_npy; /* the body is; else JSON */
-    bool        wants_npy;      /* Accept names it */
-    int64_t     offset, total;  /* streamed: where the piece starts, and the whole length */
+    bool        is_csv, is_npy;       /* the body is; else JSON */
+    bool        wants_npy, wants_csv; /* Accept names it */
+    int64_t     offset, total;        /* streamed: where the piece starts, and the whole length */
     json_t     *json, *query_json;
     void       *input; /* the struct of the route's form */
 

@@ -105,6 +105,7 @@ static enum status keep_headers(struct call *call, const struct gate_headers *he
     TRY(keep(call, key, &call->idempotency_key, err));
     TRY(keep(call, headers->if_match, &call->if_match, err));
     call->wants_npy = headers->accept != NULL && strstr(headers->accept, "application/x-npy") != NULL;
+    call->wants_csv = headers->accept != NULL && strstr(headers->accept, "text/csv") != NULL;
     TRY(keep(call, headers->prefer, &call->prefer, err));
     bool is_bearer = token != NULL && strncasecmp(token, "Bearer ", 7) == 0 && strlen(token) <= TOKEN_MAX;
     return is_bearer ? keep(call, token + 7, &call->token, err) : STATUS_OK;

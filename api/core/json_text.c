@@ -2,6 +2,8 @@
  * printed by themselves, and jansson prints strings and integers. */
 #include "api/core/json_text.h"
 
+#include "service/base/text.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,18 +40,9 @@ static int append(const char *bytes, size_t length, void *arg)
 
 static void append_real(struct text *text, double value)
 {
-    char digits[40];
-    int  length = 0;
-    for (int precision = 15; precision <= 17; precision++) {
-        length = snprintf(digits, sizeof digits - 2, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value)
-            break;
-    }
-    if (strpbrk(digits, ".e") == NULL) {
-        memcpy(digits + length, ".0", 2);
-        length += 2;
-    }
-    (void)append(digits, (size_t)length, text);
+    char   digits[TEXT_REAL_BYTES];
+    size_t length = text_real(value, digits);
+    (void)append(digits, length, text);
 }
 
 static void append_text(struct text *text, const json_t *json)

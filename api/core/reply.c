@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const int status_http[] = {
     [STATUS_OK] = 200,        [STATUS_INVALID] = 422,  [STATUS_UNAUTHORISED] = 401, [STATUS_FORBIDDEN] = 403,
@@ -182,6 +183,20 @@ enum status reply_result(struct call *call, struct error *err)
     if (text == NULL)
         return error_no_memory(err);
     reply_text(call, "application/json", text, length);
+    return STATUS_OK;
+}
+
+enum status reply_file(struct call *call, const char *type, int file, int64_t length, struct error *err)
+{
+    enum { FILES_MAX = 32 };
+    if (atomic_fetch_add(&call->traffic->files, 1) >= FILES_MAX) {
+        atomic_fetch_sub(&call->traffic->files, 1);
+        close(file);
+        return error_set(err, STATUS_BUSY, "busy", "", "%d large replies are being sent: ask again", FILES_MAX);
+    }
+    reply_text(call, type, "", (size_t)length);
+    call->reply.is_file = true;
+    call->reply.file = file;
     return STATUS_OK;
 }
 

@@ -20,6 +20,9 @@ MUST_CHECK enum status reply_result(struct call *call, struct error *err);
 /* A reply that is text already; bytes in the arena or static. */
 void reply_text(struct call *call, const char *type, const char *bytes, size_t length);
 
+/* Of an open file, which the reply then owns.  BUSY "busy" when too many are being sent: closed. */
+MUST_CHECK enum status reply_file(struct call *call, const char *type, int file, int64_t length, struct error *err);
+
 /* render and render_arg of struct idempotency: arg is the call. */
 bool reply_render_stored(void *arg, struct kept_reply *out);
 

@@ -7,6 +7,7 @@
 #include "service/codec/codec_transfer.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_write.h"
+#include "service/study/export.h"
 #include "service/study/study.h"
 #include "service/study/observe.h"
 #include "service/study/trial_csv.h"
@@ -14,7 +15,7 @@
 
 #include <string.h>
 
-static const char *const formats[] = {"json", "csv", NULL};
+static const char *const formats[] = {"ndjson", "json", "csv", NULL};
 
 struct export_get_input {
     const char *format;
@@ -56,11 +57,21 @@ static enum status show_csv(struct call *call, struct error *err)
     return STATUS_OK;
 }
 
+static enum status show_lines(struct call *call, struct error *err)
+{
+    struct export_file made;
+    TRY(study_export(call->app, &call->caller, call->params[0], &made, err));
+    return reply_file(call, "application/x-ndjson", made.file, made.bytes, err);
+}
+
 enum status handle_export_get(struct call *call, struct error *err)
 {
     const struct export_get_input *input = call->input;
-    if (input->format != NULL && strcmp(input->format, "csv") == 0)
+    const char                    *format = input->format != NULL ? input->format : call->wants_csv ? "csv" : "ndjson";
+    if (strcmp(format, "csv") == 0)
         return show_csv(call, err);
+    if (strcmp(format, "ndjson") == 0)
+        return show_lines(call, err);
     return study_document_read(call->app, &call->caller, call->params[0],
                                CALL_RESULT(call, struct study_document, 200, render_export), err);
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ARENA_LIMIT_BYTES = 512 << 20, LARGE_BYTES = 4 << 20 };
 
@@ -69,6 +70,10 @@ static struct request *take_request(struct conn *conn)
 
 void request_free(struct request *request)
 {
+    if (request->call.reply.is_file) {
+        close(request->call.reply.file);
+        atomic_fetch_sub(&request->shared->traffic.files, 1);
+    }
     arena_fini(&request->call.arena);
     free(request);
 }

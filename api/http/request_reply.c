@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void add_headers(const struct request *request, const struct reply *reply, struct MHD_Response *response)
 {
@@ -80,12 +81,24 @@ static enum MHD_Result queue(struct request *request, const struct reply *reply,
     return result;
 }
 
+/* The library takes the file; it has a descriptor of its own, so that files that are being sent can be counted. */
+static struct MHD_Response *make_response(const struct reply *reply)
+{
+    if (!reply->is_file)
+        return MHD_create_response_from_buffer(
+            reply->length, reply->length == 0 ? (void *)"" : (void *)(uintptr_t)reply->bytes, MHD_RESPMEM_PERSISTENT);
+    int                  own = dup(reply->file);
+    struct MHD_Response *response = own < 0 ? NULL : MHD_create_response_from_fd64(reply->length, own);
+    if (response == NULL && own >= 0)
+        close(own);
+    return response;
+}
+
 enum MHD_Result request_send(struct request *request)
 {
     struct reply *reply = &request->call.reply;
     reply->close |= atomic_load(&request->shared->draining);
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        reply->length, reply->length == 0 ? (void *)"" : (void *)(uintptr_t)reply->bytes, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = make_response(reply);
     if (response == NULL)
         return MHD_NO;
     add_headers(request, reply, response);

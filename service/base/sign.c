@@ -19,26 +19,11 @@ struct sign_key {
     char          public_text[SIGN_PUBLIC_CHARS];
 };
 
-/* Exactly length bytes from exactly their one text: the bits left over are zero. */
+/* Exactly length bytes from exactly their one text. */
 static bool decode(const char *text, unsigned char *out, size_t length)
 {
-    uint32_t bits = 0;
-    int      held = 0;
-    size_t   characters = (length * 8 + 5) / 6, used = 0;
-    if (strlen(text) != characters)
-        return false;
-    for (size_t i = 0; i < characters; i++) {
-        const char *at = strchr(text_base64url_digits, text[i]);
-        if (at == NULL)
-            return false;
-        bits = bits << 6 | (uint32_t)(at - text_base64url_digits);
-        held += 6;
-        if (held >= 8 && used < length) {
-            held -= 8;
-            out[used++] = (unsigned char)(bits >> held);
-        }
-    }
-    return (bits & ((1u << held) - 1)) == 0;
+    size_t characters = (length * 8 + 5) / 6;
+    return strlen(text) == characters && text_of_base64url(text, characters, out);
 }
 
 void sign_wipe(void *bytes, size_t length)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 char *text_format(struct arena *arena, const char *format, ...)
 {
@@ -40,6 +41,21 @@ const char *text_at_least(double value, char out[TEXT_NUMBER_BYTES])
     return round_to(value, -1, out);
 }
 
+size_t text_real(double value, char out[TEXT_REAL_BYTES])
+{
+    size_t length = 0;
+    for (int precision = 15; precision <= 17; precision++) {
+        length = (size_t)snprintf(out, TEXT_REAL_BYTES - 2, "%.*g", precision, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+    if (strpbrk(out, ".e") == NULL) {
+        memcpy(out + length, ".0", 3);
+        length += 2;
+    }
+    return length;
+}
+
 uint32_t text_hash(const char *text)
 {
     uint32_t hash = 2166136261u;
@@ -63,4 +79,33 @@ void text_base64url(const void *bytes, size_t length, char *out)
     if (held > 0)
         *out++ = text_base64url_digits[bits << (6 - held) & 63];
     *out = '\0';
+}
+
+static int digit_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '-' ? 62 : c == '_' ? 63 : -1;
+}
+
+bool text_of_base64url(const char *text, size_t length, unsigned char *out)
+{
+    uint32_t bits = 0;
+    int      held = 0;
+    for (size_t i = 0; i < length; i++) {
+        int value = digit_value(text[i]);
+        if (value < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)value;
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            *out++ = (unsigned char)(bits >> held);
+        }
+    }
+    return held < 6 && (bits & ((1u << held) - 1)) == 0; // what is left over is zero
 }

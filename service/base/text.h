@@ -4,6 +4,7 @@
 
 #include "engine/base/arena.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,10 +16,16 @@ enum { TEXT_NUMBER_BYTES = 24 };
 const char *text_at_most(double value, char out[TEXT_NUMBER_BYTES]);
 const char *text_at_least(double value, char out[TEXT_NUMBER_BYTES]);
 
+/* A finite number as JSON has it, with as few digits (15 to 17) as read back equal, and a point or an exponent. */
+enum { TEXT_REAL_BYTES = 40 };
+size_t text_real(double value, char out[TEXT_REAL_BYTES]);
+
 uint32_t text_hash(const char *text); /* FNV-1a, for tables in memory */
 
 /* Base64url without padding, and a NUL: four characters of out for every three bytes that were begun. */
 extern const char text_base64url_digits[];
 void              text_base64url(const void *bytes, size_t length, char *out);
+/* Back, from so many characters into (3 * length) / 4 bytes; false unless they are the one text of those bytes. */
+bool text_of_base64url(const char *text, size_t length, unsigned char *out);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 enum { REPLY_MAX_BYTES = 256 << 20, DEFAULT_TIMEOUT_MS = 60000, CONNECT_TIMEOUT_MS = 5000 };
+enum { STALLED_SECONDS = 60 }; /* of a reply that goes to a file */
 
 struct client {
     CURL *curl;
@@ -114,6 +115,10 @@ static size_t take_bytes(char *bytes, size_t size, size_t count, void *arg)
 {
     struct client_reply *reply = arg;
     size_t               length = size * count;
+    long                 http_status = 0;
+    if (reply->sink != NULL && curl_easy_getinfo(reply->curl, CURLINFO_RESPONSE_CODE, &http_status) == CURLE_OK &&
+        http_status / 100 == 2)
+        return fwrite(bytes, 1, length, reply->sink);
     if (length > REPLY_MAX_BYTES - reply->length)
         return 0;
     char *larger = realloc(reply->bytes, reply->length + length + 1);
@@ -164,7 +169,11 @@ static enum status set_up(struct client *client, const struct client_request *re
         is_good = is_good && curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca_file) == CURLE_OK;
         curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
     }
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, client->timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->sink == NULL ? client->timeout_ms : 0L);
+    if (request->sink != NULL) {
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STALLED_SECONDS);
+    }
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
     if (client->socket_path[0] != '\0')
@@ -208,7 +217,7 @@ enum status client_send(struct client *client, const struct client_request *requ
                         struct error *err)
 {
     struct curl_slist *headers = NULL;
-    *reply = (struct client_reply){.bytes = NULL};
+    *reply = (struct client_reply){.sink = request->sink, .curl = client->curl};
     enum status status = set_up(client, request, &headers, err);
     if (status == STATUS_OK) {
         curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, reply);
@@ -218,6 +227,8 @@ enum status client_send(struct client *client, const struct client_request *requ
             status = error_set(err, STATUS_INVALID, "bad_certificate", "",
                                "%.100s: %s; --cacert FILE names the authority of a private network", client->address,
                                curl_easy_strerror(result));
+        else if (result == CURLE_WRITE_ERROR)
+            status = error_set(err, STATUS_FULL, "file", "", "what the server sends cannot be kept");
         else if (result != CURLE_OK)
             status = error_set(err, STATUS_BUSY, "unreachable", "", "%.100s: %s",
                                client->socket_path[0] != '\0' ? client->socket_path : client->address,

@@ -31,12 +31,15 @@ struct client_request {
     const char *content_type, *range; /* or NULL; range: the value of Content-Range */
     const void *body;                 /* or NULL */
     size_t      body_bytes;
+    FILE       *sink; /* what a success brings goes there as it comes, however long that takes; NULL: into the reply */
 };
 struct client_reply {
     long   http_status;
     char  *bytes;
     size_t length;
-}; /* bytes: NUL behind; the caller frees */
+    FILE  *sink; /* of the request */
+    void  *curl; /* of the client, while the reply comes */
+};               /* bytes: NUL behind; the caller frees */
 
 /* Does the name mean this machine, whoever answers for names?  An address 127.x.x.x, ::1, or "localhost". */
 bool client_is_loopback(const char *host);

@@ -1,4 +1,4 @@
-/* gnomon export: a study as one document, from the service to a file or to standard output. */
+/* gnomon export: a study, from the service to a file or to standard output. */
 #include "service/cli/client.h"
 #include "service/cli/command.h"
 #include "service/base/file.h"
@@ -17,27 +17,47 @@ struct export_options {
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct export_options),
     COMMAND_STUDY_ROW(struct export_options),
-    {OPTION("format", "FORMAT", format), .fallback = "json", .choices = "json|csv",
-     .help = "json has the specification, the log and the trials; csv the trials"},
+    {OPTION("format", "FORMAT", format), .fallback = "ndjson", .choices = "ndjson|json|csv",
+     .help =
+         "ndjson is the whole study, a line for each thing; json has what can be imported into another study; csv the "
+         "trials"},
     {OPTION("out", "FILE", out), .help = "by default standard output"},
     {.flag = NULL},
 };
 
-static enum status write_study(const struct export_options *options, struct client *client, struct error *err)
+static enum status fetch(const struct export_options *options, struct client *client, FILE *sink,
+                         struct client_reply *reply, struct error *err)
 {
-    char                path[160];
-    struct client_reply reply;
+    char path[160];
     snprintf(path, sizeof path, "/v1/studies/%.60s/export?format=%s", options->study, options->format);
-    TRY(client_send(client, &(struct client_request){.method = "GET", .path = path}, &reply, err));
-    enum status status = STATUS_OK;
-    if (options->out != NULL)
-        status = file_write(options->out, 0600, reply.bytes, reply.length, err);
-    else if (isatty(STDOUT_FILENO) == 1)
-        plain_print_lines(stdout, reply.bytes != NULL ? reply.bytes : "");
-    else if (fwrite(reply.bytes, 1, reply.length, stdout) != reply.length || fflush(stdout) != 0)
-        status = error_set(err, STATUS_FULL, "file", "", "standard output cannot be written");
-    free(reply.bytes);
+    return client_send(client, &(struct client_request){.method = "GET", .path = path, .sink = sink}, reply, err);
+}
+
+/* The file is there when all of it is. */
+static enum status to_file(const struct export_options *options, struct client *client, struct error *err)
+{
+    struct file_draft   draft;
+    struct client_reply reply;
+    TRY(file_begin(&draft, options->out, 0600, err));
+    enum status status = fetch(options, client, draft.stream, &reply, err);
+    if (status == STATUS_OK)
+        status = file_finish(&draft, err);
+    if (status == STATUS_OK)
+        status = file_publish(&draft, err);
+    file_discard(&draft);
     return status;
+}
+
+static enum status to_output(const struct export_options *options, struct client *client, struct error *err)
+{
+    bool                is_terminal = isatty(STDOUT_FILENO) == 1;
+    struct client_reply reply;
+    TRY(fetch(options, client, is_terminal ? NULL : stdout, &reply, err));
+    if (is_terminal)
+        plain_print_lines(stdout, reply.bytes != NULL ? reply.bytes : "");
+    free(reply.bytes);
+    return fflush(stdout) == 0 ? STATUS_OK
+                               : error_set(err, STATUS_FULL, "file", "", "standard output cannot be written");
 }
 
 static enum status run(struct command_call *call, struct error *err)
@@ -45,13 +65,13 @@ static enum status run(struct command_call *call, struct error *err)
     const struct export_options *options = call->options;
     TRY(command_check_id("study", "std", options->study, err));
     TRY(command_connect(&options->at, &call->client, err));
-    return write_study(options, call->client, err);
+    return options->out != NULL ? to_file(options, call->client, err) : to_output(options, call->client, err);
 }
 
 const struct command command_export = {
     .name = "export",
     .operands = "",
-    .summary = "a study as one JSON document or CSV table",
+    .summary = "a study as a file: all of it, or its trials as JSON or CSV",
     .options = options_table,
     .options_bytes = sizeof(struct export_options),
     .run = run,

@@ -135,6 +135,6 @@ export function checkReply(method, address, reply) {
     }
     assert.ok(documented.content[type] !== undefined, `${where}: content type ${type} is not documented`);
     if (method === 'HEAD') return;
-    const value = type.endsWith('json') ? reply.json : reply.text;
+    const value = /[/+]json$/.test(type) ? reply.json : reply.text;
     assert.deepEqual(errorsAt([...documented.steps, type, 'schema'], value), [], where);
 }

@@ -167,7 +167,7 @@ test('an export can be imported, and the table of trials has sites and values', 
         const [trial] = await suggest(id);
         await observe(id, { trial: trial.number, values: trial.sites.map((site) => 17 + site / 8).slice(0, i === 2 ? 1 : 2) });
     }
-    const exported = await api.get(path(id, 'export'));
+    const exported = await api.get(path(id, 'export?format=json'));
     const { name, ...rest } = exported.study;
     const copy = await api.post('/v1/studies', { name, ...rest }, 201);
     assert.equal((await api.post(path(copy.id, 'import'), exported)).imported, 3);

@@ -34,7 +34,7 @@ export function readReply(response, done, fail) {
     response.on('error', fail);
     response.on('end', () => {
         const text = Buffer.concat(chunks).toString('utf8');
-        const isJson = /json/.test(response.headers['content-type'] ?? '');
+        const isJson = /[/+]json/.test(response.headers['content-type'] ?? '');
         done({ status: response.statusCode, headers: response.headers, text, json: isJson && text !== '' ? JSON.parse(text) : undefined });
     });
 }

@@ -124,7 +124,7 @@ test('a point is given as npy too', async () => {
 test('an export of images can be imported', async () => {
     const { id } = await image();
     for (let i = 0; i < 8; i++) await step(id);
-    const document = await api.get(`/v1/studies/${id}/export`);
+    const document = await api.get(`/v1/studies/${id}/export?format=json`);
     const copy = await image();
     assert.equal((await api.post(`/v1/studies/${copy.id}/import`, document)).imported, 8);
     const [before, now] = await Promise.all([id, copy.id].map((x) => api.get(`/v1/studies/${x}/trials`)));
@@ -259,5 +259,5 @@ test('large images come a few at a time', async () => {
     const page = await call('GET', `/v1/studies/${id}/trials`);
     assert.equal(page.trials.length, 5);
     assert.equal((await call('GET', `/v1/studies/${id}/trials?cursor=${page.next_cursor}`)).trials.length, 1);
-    await api.expect([413, 'export_too_large'], 'GET', `/v1/studies/${(await crowded()).id}/export`);
+    await api.expect([413, 'export_too_large'], 'GET', `/v1/studies/${(await crowded()).id}/export?format=json`);
 });

@@ -141,7 +141,7 @@ test('exports come back as they went, in JSON and CSV', async () => {
     await report(id, 2.25, { cost: 0.1, size: 1e-300, gain: 7 });
     await observe(id, { point: { x: 3 }, state: 'infeasible', reason: 'melted' });
     await api.post(`/v1/studies/${id}/suggest`);
-    const document = await api.get(`/v1/studies/${id}/export`);
+    const document = await api.get(`/v1/studies/${id}/export?format=json`);
     assert.deepEqual(document.study.metrics, two);
     const csv = (await api.request('GET', `/v1/studies/${id}/export?format=csv`)).text;
     assert.equal(csv.split('\r\n')[0], 'trial,state,x,value:cost,stddev:cost,value:size,stddev:size,value:gain,stddev:gain,worker,created_at,finished_at,reason,external_id');

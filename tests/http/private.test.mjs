@@ -44,7 +44,7 @@ test('a key is required where there is a curator, and nowhere else', async () =>
     await refused({ ...space, curator_key: 7 }, 'wrong_type');
     const study = await waiting();
     assert.deepEqual(study.space, { ...space, private: true, curator_key: curator.key });
-    assert.deepEqual((await api.get(`/v1/studies/${study.id}/export`)).study.space, study.space);
+    assert.deepEqual((await api.get(`/v1/studies/${study.id}/export?format=json`)).study.space, study.space);
 });
 
 test('releases of integers are accepted, and give row numbers', async () => {

@@ -332,14 +332,14 @@ test('reports of other trials while one is judged: no answer is lost', async () 
 test('an export has the curves, and an import keeps them, stopped trials too', async () => {
     const { id } = await api.study({ metrics: accuracy, algorithm: bos });
     await runs(id, 20, [rising(0.92, 0.6), rising(0.83, 0.5), rising(0.31, 0.4)]);
-    const document = await api.get(`/v1/studies/${id}/export`);
+    const document = await api.get(`/v1/studies/${id}/export?format=json`);
     assert.deepEqual(document.trials.map((trial) => trial.state), ['completed', 'completed', 'stopped']);
     assert.equal(document.trials[0].curve.length, 20);
     assert.equal(document.trials[2].curve.at(-1).value, document.trials[2].value);
     const copy = await api.post('/v1/studies', { ...document.study, name: 'copy' }, 201);
     assert.deepEqual(await api.post(`/v1/studies/${copy.id}/import`, document),
         { imported: 3, queued: 0, duplicates: 0, skipped: 0, dry_run: false });
-    const again = (await api.get(`/v1/studies/${copy.id}/export`)).trials;
+    const again = (await api.get(`/v1/studies/${copy.id}/export?format=json`)).trials;
     const essence = ({ state, point, value, reason, curve }) => [state, point, value, reason, curve.map((p) => [p.step, p.value])];
     assert.deepEqual(again.map(essence), document.trials.map(essence));
     const [next] = (await api.post(`/v1/studies/${copy.id}/suggest`, {})).trials;

@@ -260,7 +260,7 @@ const essence = ({ created_at, finished_at, lease, model, worker, state, externa
 
 test('a JSON export can be imported into another study', async () => {
     const path = await finishedStudy();
-    const document = await api.get(`${path}/export`);
+    const document = await api.get(`${path}/export?format=json`);
     assert.equal(document.format, 'gnomon-study-1');
     assert.equal(document.trials.length, 5);
     assert.ok(document.events.length >= 9);
@@ -270,7 +270,7 @@ test('a JSON export can be imported into another study', async () => {
     assert.deepEqual(await api.post(`${goal}/import?dry_run=true`, document), { imported: 5, queued: 1, duplicates: 0, skipped: 0, dry_run: true });
     assert.deepEqual(await api.state(target.id), before, 'a dry run changed the study');
     assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 5, queued: 1, duplicates: 0, skipped: 0, dry_run: false });
-    assert.deepEqual((await api.get(`${goal}/export`)).trials.map(essence), document.trials.map(essence));
+    assert.deepEqual((await api.get(`${goal}/export?format=json`)).trials.map(essence), document.trials.map(essence));
     assert.deepEqual(await api.post(`${goal}/import`, document), { imported: 0, queued: 0, duplicates: 5, skipped: 0, dry_run: false });
     assert.ok((await api.get(`/v1/events?study=${target.id}`)).events.some((event) => event.kind === 'study.imported'));
 });
@@ -311,7 +311,7 @@ test('a table twice is its rows once, equal rows are as many measurements, and m
 
 test('an export imported where it comes from changes nothing, but for results that it has', async () => {
     const path = await finishedStudy();
-    const document = await api.get(`${path}/export`), before = await api.state(document.id);
+    const document = await api.get(`${path}/export?format=json`), before = await api.state(document.id);
     assert.deepEqual(counted(await api.post(`${path}/import`, document)), [0, 5]);
     assert.deepEqual(await api.state(document.id), before);
     const target = await api.post('/v1/studies', { ...document.study, name: 'target' }, 201), goal = `/v1/studies/${target.id}`;
@@ -319,7 +319,7 @@ test('an export imported where it comes from changes nothing, but for results th
     assert.deepEqual(counted(await api.post(`${goal}/import`, { id: document.id, trials: document.trials.slice(1) })), [3, 1], 'in parts');
     const { number } = document.trials.find((trial) => trial.state === 'running');
     await api.post(`${path}/observe`, { trial: number, value: 7 });
-    const later = await api.get(`${path}/export`);
+    const later = await api.get(`${path}/export?format=json`);
     assert.deepEqual(counted(await api.post(`${goal}/import`, later)), [1, 4]);
     assert.deepEqual(counted(await api.post(`${goal}/import`, { id: document.id, trials: [{ ...later.trials[0], state: 'failed', number: 77 }] })), [1, 0]);
     await api.post(`${goal}/suggest`, { worker: 'here' });
@@ -328,7 +328,7 @@ test('an export imported where it comes from changes nothing, but for results th
     for (const expected of [[1, 0], [0, 1]]) // what an older store that was restored has lost
         assert.deepEqual(counted(await api.post(`${path}/import`, { id: document.id, trials: [{ ...later.trials[0], number: 900 }] })), expected);
     const outcomes = (document) => document.trials.map(({ number, state, point, value }) => [number, state, point, value]);
-    assert.deepEqual(outcomes(await api.get(`${goal}/export`)).slice(0, 5), outcomes(later));
+    assert.deepEqual(outcomes(await api.get(`${goal}/export?format=json`)).slice(0, 5), outcomes(later));
 });
 const counted = ({ imported, duplicates }) => [imported, duplicates];
 
@@ -341,7 +341,7 @@ test('an export is of one moment', async () => {
     };
     const writers = [observe(), observe(), observe()];
     for (let i = 0; i < 25; i++) {
-        const { events, trials } = await api.get(`${path}/export`), count = (kind) => events.filter((event) => event.kind === kind).length;
+        const { events, trials } = await api.get(`${path}/export?format=json`), count = (kind) => events.filter((event) => event.kind === kind).length;
         assert.deepEqual([trials.length, trials.filter((trial) => trial.state === 'completed').length],
             [count('trial.added'), count('trial.observed')]);
     }
@@ -355,7 +355,7 @@ test('imported results leave the budget as it is', async () => {
         const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
         await api.post(`/v1/studies/${id}/observe`, { trial: trial.number, value: i });
     }
-    const document = await api.get(`/v1/studies/${id}/export`);
+    const document = await api.get(`/v1/studies/${id}/export?format=json`);
     assert.equal((await api.get(`/v1/studies/${id}`)).state, 'completed');
     const copy = await api.post('/v1/studies', document.study, 201), path = `/v1/studies/${copy.id}`;
     assert.equal((await api.post(`${path}/import`, document)).imported, 3);

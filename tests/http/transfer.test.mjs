@@ -94,7 +94,7 @@ test('what comes with the request is as good as a study of the store', async () 
         [{ study: null, name: 'elsewhere', observations: 25, skipped: 0, revision: null }]);
     // an export is whole without the store
     for (const { id } of [given, stored]) {
-        const { study } = await api.get(`/v1/studies/${id}/export`);
+        const { study } = await api.get(`/v1/studies/${id}/export?format=json`);
         assert.deepEqual(study.algorithm.earlier_observations[0].observations, observations);
         const { id: copy } = await api.post('/v1/studies', study, 201);
         assert.deepEqual((await step(copy, hill(0.7))).point, (await api.get(`/v1/studies/${id}/trials/1`)).point);
@@ -107,7 +107,7 @@ test('goal minimize: values keep their sign', async () => {
     const { id } = await create({ ...loss, algorithm: { name: 'rm-gp-ucb', earlier_studies: [source] } });
     const same = await learner([near]);
     assert.deepEqual((await step(id, (p) => -hill(0.7)(p))).point, (await step(same.id, hill(0.7))).point);
-    const { study } = await api.get(`/v1/studies/${id}/export`);
+    const { study } = await api.get(`/v1/studies/${id}/export?format=json`);
     assert.ok(study.algorithm.earlier_observations[0].observations.every((o) => o.value >= 0));
 });
 
@@ -124,7 +124,7 @@ test('spaces are matched by name', async () => {
     assert.deepEqual(algorithm.earlier_defaults, { new: 2.385 });
     const [copied] = (await api.get(`/v1/studies/${id}/transfer`)).studies;
     assert.deepEqual([copied.observations, copied.skipped], [2, 2]); // kind z is unknown, 30 is out of range
-    const { study } = await api.get(`/v1/studies/${id}/export`);
+    const { study } = await api.get(`/v1/studies/${id}/export?format=json`);
     assert.deepEqual(study.algorithm.earlier_observations[0].observations, [
         { point: { b: 3, kind: 'x', new: 2.385 }, value: 3 }, { point: { b: 7, kind: 'y', new: 2.385 }, value: 7 }]);
     await step(id, (p) => p.b);
@@ -137,7 +137,7 @@ test('parameters that are not always there, and constraints', async () => {
     constraints: [{ coefficients: { a: 1, c: 1 }, max: 1.3 }] };
     const observed = async (kind) => {
         const { id } = await create({ space: own, algorithm: { name: 'rm-gp-ucb', earlier_studies: [source], earlier_defaults: { kind, c: 0.5 } } });
-        return (await api.get(`/v1/studies/${id}/export`)).study.algorithm.earlier_observations[0].observations.map((o) => o.point);
+        return (await api.get(`/v1/studies/${id}/export?format=json`)).study.algorithm.earlier_observations[0].observations.map((o) => o.point);
     };
     assert.deepEqual(await observed('p'), [{ kind: 'p', a: 0.25, c: 0.5 }, { kind: 'p', a: 0.5, c: 0.5 }]);
     assert.deepEqual(await observed('q'), [{ kind: 'q', a: 0.25, b: 0.5, c: 0.5 }, { kind: 'q', a: 0.5, b: 0.125, c: 0.5 }]);
@@ -149,7 +149,7 @@ test('more values than are kept: every k-th by rank, the best first', async () =
     const { id } = await learner([source]);
     const [copied] = (await api.get(`/v1/studies/${id}/transfer`)).studies;
     assert.deepEqual([copied.observations, copied.skipped], [500, 700]);
-    const { study } = await api.get(`/v1/studies/${id}/export`);
+    const { study } = await api.get(`/v1/studies/${id}/export?format=json`);
     const values = study.algorithm.earlier_observations[0].observations.map((o) => o.value);
     assert.equal(values[0], Math.max(...points.map((p) => p.a)));
     assert.ok(values.at(-1) < 0.01 && values.every((v, i) => i === 0 || v <= values[i - 1]));

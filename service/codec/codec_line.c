@@ -1,0 +1,288 @@
+/* See codec_line.h. */
+#include "service/codec/codec_line.h"
+
+#include "service/base/text.h"
+#include "service/codec/codec_read.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double integer_max = 9007199254740992.0; /* 2^53 */
+
+/* Blobs of doubles that a person may want to read. */
+static bool is_vector(const struct line_column *column)
+{
+    return strcmp(column->name, "point") == 0 || strcmp(column->name, "outcome") == 0;
+}
+
+static char letter_of(const struct line_column *column)
+{
+    return (char)tolower((unsigned char)column->letter[0]);
+}
+
+static bool may_be_null(const struct line_column *column)
+{
+    return isupper((unsigned char)column->letter[0]) != 0;
+}
+
+/* ---- writing ---- */
+
+void line_free(struct line *line)
+{
+    free(line->text);
+    *line = (struct line){.text = NULL};
+}
+
+/* Room for so many characters and a NUL behind what is there, or NULL. */
+static char *reserve(struct line *line, size_t more)
+{
+    if (line->length + more + 1 > line->room && !line->failed) {
+        size_t room = 2 * (line->length + more) + 256;
+        char  *grown = realloc(line->text, room);
+        line->failed = grown == NULL;
+        line->text = grown == NULL ? line->text : grown;
+        line->room = grown == NULL ? line->room : room;
+    }
+    return line->failed ? NULL : line->text + line->length;
+}
+
+static void put_bytes(struct line *line, const char *bytes, size_t length)
+{
+    char *at = reserve(line, length);
+    if (at == NULL)
+        return;
+    memcpy(at, bytes, length);
+    at[length] = '\0';
+    line->length += length;
+}
+
+void line_put(struct line *line, const char *text)
+{
+    put_bytes(line, text, strlen(text));
+}
+
+void line_put_text(struct line *line, const char *text)
+{
+    if (text == NULL) {
+        line_put(line, "null");
+        return;
+    }
+    line_put(line, "\"");
+    for (const char *c = text; *c != '\0';) {
+        size_t plain = 0;
+        char   escaped[8];
+        while ((unsigned char)c[plain] >= 0x20 && c[plain] != '"' && c[plain] != '\\')
+            plain++;
+        put_bytes(line, c, plain);
+        c += plain;
+        if (*c == '\0')
+            break;
+        snprintf(escaped, sizeof escaped, (unsigned char)*c < 0x20 ? "\\u%04x" : "\\%c", (unsigned)(unsigned char)*c);
+        line_put(line, escaped);
+        c++;
+    }
+    line_put(line, "\"");
+}
+
+void line_put_number(struct line *line, double value)
+{
+    char digits[TEXT_REAL_BYTES];
+    if (isfinite(value))
+        put_bytes(line, digits, text_real(value, digits));
+    else
+        line_put(line, "null");
+}
+
+static void put_vector(struct line *line, const struct db_blob *blob)
+{
+    line_put(line, "[");
+    for (size_t i = 0; i < blob->length / sizeof(double); i++) {
+        double value;
+        memcpy(&value, (const char *)blob->bytes + i * sizeof value, sizeof value);
+        line_put(line, i > 0 ? "," : "");
+        line_put_number(line, value);
+    }
+    line_put(line, "]");
+}
+
+static void put_bytes_as_text(struct line *line, const struct db_blob *blob)
+{
+    char *at = reserve(line, 4 * (blob->length / 3 + 1) + 2);
+    if (at == NULL)
+        return;
+    at[0] = '"';
+    text_base64url(blob->bytes, blob->length, at + 1);
+    line->length += 1 + strlen(at + 1);
+    line_put(line, "\"");
+}
+
+static void put_column(struct line *line, const struct line_column *column, const struct db_value *value)
+{
+    char digits[32];
+    switch (value->letter) {
+    case 'i':
+        snprintf(digits, sizeof digits, "%lld", (long long)value->is.i);
+        line_put(line, digits);
+        break;
+    case 'd':
+        line_put_number(line, value->is.d);
+        break;
+    case 's':
+        line_put_text(line, value->is.s);
+        break;
+    default:
+        if (value->is.b.length == 0)
+            line_put(line, "null");
+        else if (is_vector(column))
+            put_vector(line, &value->is.b);
+        else
+            put_bytes_as_text(line, &value->is.b);
+    }
+}
+
+void line_put_row(struct line *line, const struct line_column *columns, const void *row)
+{
+    for (const struct line_column *column = columns; column->name != NULL; column++) {
+        const struct db_value value = line_value(column, row);
+        line_put(line, column == columns ? "{\"" : ",\"");
+        line_put(line, column->name);
+        line_put(line, "\":");
+        put_column(line, column, &value);
+    }
+    line_put(line, "}");
+}
+
+/* ---- reading ---- */
+
+struct db_value line_value(const struct line_column *column, const void *row)
+{
+    const char     *at = (const char *)row + column->offset;
+    struct db_value value = {.letter = letter_of(column)};
+    switch (value.letter) {
+    case 'i':
+        memcpy(&value.is.i, at, sizeof value.is.i);
+        break;
+    case 'd':
+        memcpy(&value.is.d, at, sizeof value.is.d);
+        break;
+    case 's':
+        memcpy(&value.is.s, at, sizeof value.is.s);
+        break;
+    default:
+        memcpy(&value.is.b, at, sizeof value.is.b);
+    }
+    return value;
+}
+
+static enum status wrong_type(const struct line_column *column, const char *what, struct error *err)
+{
+    char path[CODEC_PATH_MAX];
+    codec_read_path(path, "", column->name);
+    return error_set(err, STATUS_INVALID, "wrong_type", path, "must be %s%s", what,
+                     may_be_null(column) ? " or null" : "");
+}
+
+static enum status read_vector(const struct line_column *column, const json_t *json, struct arena *arena,
+                               struct db_blob *out, struct error *err)
+{
+    size_t  len = json_array_size(json);
+    double *values = ARENA_NEW(arena, double, len + 1);
+    if (values == NULL)
+        return error_no_memory(err);
+    if (!json_is_array(json) || len == 0)
+        return wrong_type(column, "an array of numbers", err);
+    for (size_t i = 0; i < len; i++) {
+        const json_t *item = json_array_get(json, i);
+        if (!json_is_number(item) && !json_is_null(item))
+            return wrong_type(column, "an array of numbers", err);
+        values[i] = json_is_null(item) ? (double)NAN : json_number_value(item);
+    }
+    *out = (struct db_blob){.bytes = values, .length = len * sizeof *values};
+    return STATUS_OK;
+}
+
+static enum status read_bytes(const struct line_column *column, const json_t *json, struct arena *arena,
+                              struct db_blob *out, struct error *err)
+{
+    size_t         length = json_string_length(json);
+    unsigned char *bytes = arena_alloc(arena, length + 1, 1);
+    if (bytes == NULL)
+        return error_no_memory(err);
+    if (!json_is_string(json) || length == 0 || !text_of_base64url(json_string_value(json), length, bytes))
+        return wrong_type(column, "bytes in base64url", err);
+    *out = (struct db_blob){.bytes = bytes, .length = length * 3 / 4};
+    return STATUS_OK;
+}
+
+static enum status read_column(const struct line_column *column, const json_t *json, struct arena *arena,
+                               struct db_value *out, struct error *err)
+{
+    double number;
+    if (json_is_null(json))
+        return may_be_null(column) ? STATUS_OK : wrong_type(column, "given", err);
+    switch (out->letter) {
+    case 'i':
+        if (!codec_read_is_integral(json, &number) || fabs(number) >= integer_max)
+            return wrong_type(column, "an integer", err);
+        out->is.i = (int64_t)number;
+        return STATUS_OK;
+    case 'd':
+        if (!json_is_number(json))
+            return wrong_type(column, "a number", err);
+        out->is.d = json_number_value(json);
+        return STATUS_OK;
+    case 's':
+        if (!json_is_string(json))
+            return wrong_type(column, "a string", err);
+        out->is.s = json_string_value(json);
+        return STATUS_OK;
+    default:
+        return is_vector(column) ? read_vector(column, json, arena, &out->is.b, err)
+                                 : read_bytes(column, json, arena, &out->is.b, err);
+    }
+}
+
+static struct db_value none_of(const struct line_column *column)
+{
+    struct db_value value = {.letter = letter_of(column)};
+    if (value.letter == 'd' && may_be_null(column))
+        value.is.d = (double)NAN;
+    else if (value.letter == 's')
+        value.is.s = may_be_null(column) ? NULL : "";
+    return value;
+}
+
+static void store(const struct line_column *column, const struct db_value *value, void *row)
+{
+    char *at = (char *)row + column->offset;
+    if (value->letter == 'i')
+        memcpy(at, &value->is.i, sizeof value->is.i);
+    else if (value->letter == 'd')
+        memcpy(at, &value->is.d, sizeof value->is.d);
+    else if (value->letter == 's')
+        memcpy(at, &value->is.s, sizeof value->is.s);
+    else
+        memcpy(at, &value->is.b, sizeof value->is.b);
+}
+
+enum status line_read(const json_t *json, const struct line_column *columns, struct arena *arena, void *row,
+                      struct error *err)
+{
+    size_t known = 0;
+    if (!json_is_object(json))
+        return error_set(err, STATUS_INVALID, "wrong_type", "", "must be an object");
+    for (const struct line_column *column = columns; column->name != NULL; column++) {
+        const json_t   *member = json_object_get(json, column->name);
+        struct db_value value = none_of(column);
+        known += member != NULL;
+        if (member != NULL)
+            TRY(read_column(column, member, arena, &value, err));
+        store(column, &value, row);
+    }
+    return known == json_object_size(json) ? STATUS_OK
+                                           : error_set(err, STATUS_INVALID, "unknown_member", "",
+                                                       "there is a member that this version does not know");
+}

@@ -1,0 +1,44 @@
+/* A row of the store as a line of an export, and back.  A line is a JSON object of one member, whose name says what the
+ * line is about: {"trial":{"number":1,"state":"completed",...}}.  The members of that are the row's columns, by name and
+ * in their order; blobs of doubles are arrays of numbers (null: NaN), other blobs base64url, what is NULL null.  Numbers
+ * read back bit by bit. */
+#ifndef GNOMON_SERVICE_CODEC_CODEC_LINE_H
+#define GNOMON_SERVICE_CODEC_CODEC_LINE_H
+
+#include "db/db.h"
+#include "engine/base/arena.h"
+
+#include <jansson.h>
+
+/* Of a list of columns (db/sql.h), with the struct of its row in LINE_ROW:
+ *     #define LINE_ROW row_trial
+ *     static const struct line_column trial_columns[] = {ROW_TRIAL(LINE_COLUMN, LINE_COLUMN) LINE_END}; */
+struct line_column {
+    const char *name, *letter; /* name NULL: the end */
+    size_t      offset;
+};
+#define LINE_COLUMN(column, letter, ...) {#column, #letter, offsetof(struct LINE_ROW, column)},
+#define LINE_END     \
+    {                \
+        .name = NULL \
+    }
+
+/* Text that grows; all zero to begin with. */
+struct line {
+    char  *text;
+    size_t length, room;
+    bool   failed; /* out of memory */
+};
+void line_free(struct line *line);
+void line_put(struct line *line, const char *text);
+void line_put_text(struct line *line, const char *text); /* as JSON: in quotes, or null for NULL */
+void line_put_number(struct line *line, double value);
+void line_put_row(struct line *line, const struct line_column *columns, const void *row); /* the inner object */
+
+/* The inner object into a row.  Texts are borrowed from the JSON, blobs are in the arena; a column that the line has not
+ * is 0, NaN, NULL, or an empty text.  INVALID with a pointer: "wrong_type", "unknown_member". */
+MUST_CHECK enum status line_read(const json_t *json, const struct line_column *columns, struct arena *arena, void *row,
+                                 struct error *err);
+struct db_value        line_value(const struct line_column *column, const void *row);
+
+#endif

@@ -1,0 +1,213 @@
+/* See export.h.  The lines go to a file first: the snapshot must not stay open, and a connection of the store not be
+ * taken, for as long as a client takes to read. */
+#include "service/study/export.h"
+
+#include "service/app/steady.h"
+#include "service/base/scratch.h"
+#include "service/base/version.h"
+#include "service/codec/codec.h"
+#include "service/store/task.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_ROW row_study
+const struct line_column export_study_columns[] = {ROW_STUDY(LINE_COLUMN, LINE_COLUMN) LINE_END};
+#undef LINE_ROW
+#define LINE_ROW row_transfer_source
+const struct line_column export_earlier_columns[] = {ROW_TRANSFER_SOURCE(LINE_COLUMN, LINE_COLUMN) LINE_END};
+#undef LINE_ROW
+#define LINE_ROW row_trial_whole
+const struct line_column export_trial_columns[] = {ROW_TRIAL_WHOLE(LINE_COLUMN, LINE_COLUMN) LINE_END};
+#undef LINE_ROW
+#define LINE_ROW row_event
+const struct line_column export_event_columns[] = {ROW_EVENT(LINE_COLUMN, LINE_COLUMN) LINE_END};
+#undef LINE_ROW
+#define LINE_ROW row_measured
+const struct line_column export_measured_columns[] = {ROW_MEASURED(LINE_COLUMN, LINE_COLUMN) LINE_END};
+#undef LINE_ROW
+#define LINE_ROW export_round
+const struct line_column export_round_columns[] = {LINE_COLUMN(round, i) LINE_COLUMN(npy, b) LINE_END};
+#undef LINE_ROW
+
+struct work {
+    struct task     task;
+    struct line     line; /* the one that is being made */
+    struct scratch *out;
+    int64_t         lines;
+};
+
+/* ---- lines ---- */
+
+static enum status end_line(struct work *work, struct error *err)
+{
+    line_put(&work->line, "\n");
+    if (work->line.failed)
+        return error_no_memory(err);
+    work->lines++;
+    TRY(scratch_write(work->out, work->line.text, work->line.length, err));
+    work->line.length = 0;
+    return STATUS_OK;
+}
+
+static enum status put_row(struct work *work, const char *kind, const struct line_column *columns, const void *row,
+                           struct error *err)
+{
+    line_put(&work->line, "{\"");
+    line_put(&work->line, kind);
+    line_put(&work->line, "\":");
+    line_put_row(&work->line, columns, row);
+    line_put(&work->line, "}");
+    return end_line(work, err);
+}
+
+static void put_count(struct work *work, const char *name, int64_t count)
+{
+    char text[64];
+    snprintf(text, sizeof text, ",\"%s\":%lld", name, (long long)count);
+    line_put(&work->line, text);
+}
+
+static enum status put_header(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct db_rows rows;
+    char           at[32];
+    codec_time(work->task.now_ms, at);
+    TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_COUNT, BIND(TEXT(work->task.id))));
+    int64_t events = row_count(&rows)->count;
+    TRY(db_find(conn, work->task.caller->arena, &rows, err, SQL_STUDY_GET, BIND(TEXT(work->task.id))));
+    line_put(&work->line, "{\"header\":{\"format\":\"" EXPORT_FORMAT "\",\"kind\":\"study\"");
+    put_count(work, "version", EXPORT_VERSION);
+    line_put(&work->line, ",\"program\":\"" GNOMON_VERSION "\",\"exported_at\":");
+    line_put_text(&work->line, at);
+    put_count(work, "trials", row_study(&rows)->total);
+    put_count(work, "events", events);
+    line_put(&work->line, ",\"study\":");
+    line_put_row(&work->line, export_study_columns, row_study(&rows));
+    line_put(&work->line, "}}");
+    return end_line(work, err);
+}
+
+/* Its text is JSON as it is stored. */
+static enum status put_spec(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct db_rows rows = db_query(conn, NULL, err, SQL_STUDY_SPEC, BIND(TEXT(work->task.id)));
+    if (db_next(&rows)) {
+        line_put(&work->line, "{\"spec\":");
+        line_put(&work->line, row_spec(&rows)->spec);
+        line_put(&work->line, "}");
+        rows.status = end_line(work, err);
+    }
+    return db_done(&rows);
+}
+
+static enum status put_end(struct work *work, struct error *err)
+{
+    char digest[SHA256_HEX_BYTES];
+    scratch_digest(work->out, digest);
+    line_put(&work->line, "{\"end\":{\"sha256\":");
+    line_put_text(&work->line, digest);
+    put_count(work, "lines", work->lines);
+    line_put(&work->line, "}}");
+    return end_line(work, err);
+}
+
+/* ---- rows ---- */
+
+static enum status put_earlier(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct db_rows rows = db_query(conn, NULL, err, SQL_TRANSFER_SOURCE_LIST, BIND(TEXT(work->task.id)));
+    while (db_next(&rows))
+        rows.status = put_row(work, "earlier", export_earlier_columns, row_transfer_source(&rows), err);
+    return db_done(&rows);
+}
+
+/* A lease ends on this machine's clock; in a file, on everybody's. */
+static enum status put_trials(struct db_conn *conn, struct work *work, struct error *err)
+{
+    int64_t        shift_ms = steady_shift_ms(work->task.app);
+    struct db_rows rows = db_query(conn, NULL, err, SQL_TRIAL_WHOLE, BIND(TEXT(work->task.id)));
+    while (db_next(&rows)) {
+        struct row_trial_whole trial = *row_trial_whole(&rows);
+        trial.lease_ms += trial.lease_ms == 0 ? 0 : shift_ms;
+        rows.status = put_row(work, "trial", export_trial_columns, &trial, err);
+    }
+    return db_done(&rows);
+}
+
+/* What the line of the log names: "<federation> <round>". */
+static enum status put_round(struct db_conn *conn, struct work *work, const char *detail, struct error *err)
+{
+    const char         *space = detail == NULL ? NULL : strchr(detail, ' ');
+    struct export_round sent = {.round = space == NULL ? 0 : strtoll(space + 1, NULL, 10)};
+    struct db_rows      rows = db_query(conn, NULL, err, SQL_FEDERATION_BROADCAST_GET,
+                                        BIND(TEXT(work->task.study.spec.federation), INT(sent.round)));
+    if (db_next(&rows)) {
+        sent.npy = row_blob(&rows)->data;
+        rows.status = put_row(work, "round", export_round_columns, &sent, err);
+    } else if (rows.status == STATUS_OK) {
+        rows.status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a broadcast of the log is not there");
+    }
+    return db_done(&rows);
+}
+
+/* What belongs to a line of the log follows it: a measurement, or what a federation sent. */
+static enum status put_event(struct db_conn *conn, struct work *work, const struct row_event *event,
+                             struct db_rows *measured, struct error *err)
+{
+    TRY(put_row(work, "event", export_event_columns, event, err));
+    if (strcmp(event->kind, "federation.received") == 0)
+        return put_round(conn, work, event->detail, err);
+    if (strcmp(event->kind, "trial.measured") != 0)
+        return STATUS_OK;
+    if (!db_next(measured) || row_measured(measured)->revision != event->revision)
+        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a measurement of the log is not there");
+    return put_row(work, "measurement", export_measured_columns, row_measured(measured), err);
+}
+
+static enum status put_events(struct db_conn *conn, struct work *work, struct error *err)
+{
+    struct error   own;
+    struct db_rows measured = db_query(conn, NULL, &own, SQL_MEASUREMENT_WHOLE, BIND(TEXT(work->task.id)));
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_EVENT_OF_STUDY, BIND(TEXT(work->task.id), INT(0), INT(INT64_MAX)));
+    while (db_next(&rows))
+        rows.status = put_event(conn, work, row_event(&rows), &measured, err);
+    enum status last = db_done(&measured), status = db_done(&rows);
+    if (last != STATUS_OK && err != NULL)
+        *err = own;
+    return last != STATUS_OK ? last : status;
+}
+
+static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(task_open(conn, &work->task, err));
+    if (work->task.caller->resource[0] != '\0' && work->task.study.spec.federation != NULL)
+        return error_set(err, STATUS_FORBIDDEN, "forbidden", "",
+                         "what the study was sent by its federation is not for a token of the study alone");
+    TRY(put_header(conn, work, err));
+    TRY(put_spec(conn, work, err));
+    TRY(put_earlier(conn, work, err));
+    TRY(put_trials(conn, work, err));
+    TRY(put_events(conn, work, err));
+    return put_end(work, err);
+}
+
+enum status study_export(struct app *app, struct caller *caller, const char *study, struct export_file *out,
+                         struct error *err)
+{
+    struct scratch *scratch = arena_alloc(caller->arena, 1, sizeof *scratch);
+    if (scratch == NULL)
+        return error_no_memory(err);
+    struct work work = {.task = task_of(app, caller, study), .out = scratch};
+    TRY(scratch_open(app->options.folder, scratch, err));
+    enum status status = task_read(&work.task, put_all, err);
+    out->bytes = scratch->bytes;
+    if (status == STATUS_OK)
+        status = scratch_finish(scratch, &out->file, err);
+    scratch_close(scratch);
+    line_free(&work.line);
+    return status;
+}

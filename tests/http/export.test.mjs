@@ -1,0 +1,57 @@
+// The lines of an export: what they hold, that they are whole, and who may have them.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, test } from 'node:test';
+import { begin, metrics, plain } from './harness.mjs';
+
+const { api } = await begin(after);
+
+const space = { type: 'parameters', parameters: [
+    { name: 'x', type: 'double', min: -3.5, max: 4.25 }, { name: 'kind', type: 'categorical', values: ['a', 'b', 'c'] },
+    { name: 'y', type: 'double', min: 1e-5, max: 0.1, scale: 'log', when: { kind: ['b'] } }] };
+
+async function lines(id, query = '', headers = {}) {
+    const reply = await api.request('GET', `/v1/studies/${id}/export${query}`, { headers });
+    assert.equal(reply.status, 200);
+    assert.equal(reply.headers['content-type'], 'application/x-ndjson');
+    return reply.text.split('\n').slice(0, -1);
+}
+const of = (all, kind) => all.map((line) => JSON.parse(line)[kind]).filter((inner) => inner !== undefined);
+
+test('an export is one JSON object a line, and its end vouches for the rest', async () => {
+    const { id, revision } = await api.study({ name: 'a "quoted"\nname', metrics, space, notes: 'tab\tand ü', labels: { team: 'vision' },
+        stopping: { rule: 'median', epochs: 5 } });
+    const path = `/v1/studies/${id}`;
+    const [one] = (await api.post(`${path}/suggest`, { worker: 'w' })).trials;
+    await api.post(`${path}/trials/${one.number}/report`, { step: 2, value: 0.125 });
+    await api.post(`${path}/observe`, { trial: 1, value: 0.1 });
+    await api.post(`${path}/observe`, { point: { x: 1 / 3, kind: 'b', y: 0.0123456789012345678 }, value: 2e-300, stddev: 0.5, external_id: 'e' });
+    const [running] = (await api.post(`${path}/suggest`, { worker: 'v' })).trials;
+    const all = await lines(id), study = await api.get(path);
+    assert.deepEqual(all.map((line) => Object.keys(JSON.parse(line)).join()).filter((kind, i, kinds) => kind !== kinds[i - 1]),
+        ['header', 'spec', 'trial', 'event', 'measurement', 'event', 'end']);
+    const [header] = of(all, 'header'), trials = of(all, 'trial'), events = of(all, 'event'), [end] = of(all, 'end');
+    assert.deepEqual([header.format, header.kind, header.version, header.trials, header.events], ['gnomon', 'study', 1, 3, events.length]);
+    assert.deepEqual([header.study.id, header.study.name, header.study.notes, JSON.parse(header.study.labels), header.study.revision],
+        [id, study.name, study.notes, study.labels, study.revision]);
+    assert.ok(revision < study.revision);
+    assert.deepEqual(events.map((event) => event.revision), Array.from(events, (_, i) => i), 'no gaps');
+    assert.deepEqual(of(all, 'measurement').map((m) => [m.trial, m.lease, m.step, m.value]), [[1, 1, 2, 0.125]]);
+    assert.deepEqual(trials[1].point, [1 / 3, 1, 0.0123456789012345678]);
+    assert.deepEqual([trials[1].value, trials[1].stddev, trials[1].external_id], [2e-300, 0.5, 'e']);
+    assert.deepEqual([trials[2].state, trials[2].lease, trials[2].lease_ms], ['running', 1, Date.parse(running.lease.expires_at)]);
+    const [spec] = of(all, 'spec');
+    assert.deepEqual([spec.seed, spec.space], [study.seed, study.space]);
+    const before = all.slice(0, -1).map((line) => `${line}\n`).join('');
+    assert.deepEqual(end, { sha256: createHash('sha256').update(before).digest('hex'), lines: all.length - 1 });
+});
+
+test('the parameter decides what an export is, then Accept, and lines are the rest', async () => {
+    const { id } = await api.study({ metrics, space: plain });
+    const type = async (query, headers) => (await api.request('GET', `/v1/studies/${id}/export${query}`, { headers })).headers['content-type'];
+    assert.equal(await type('', { accept: 'text/csv' }), 'text/csv; charset=utf-8');
+    assert.equal(await type('?format=ndjson', { accept: 'text/csv' }), 'application/x-ndjson');
+    assert.equal(await type('', { accept: '*/*' }), 'application/x-ndjson');
+    assert.equal(await type('?format=json', {}), 'application/json');
+    assert.equal((await api.request('HEAD', `/v1/studies/${id}/export`)).status, 200);
+});
