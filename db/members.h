@@ -44,6 +44,10 @@
     X(created_ms, i, TIME, created_at)                                                                                 \
     X(updated_ms, i, TIME, updated_at)
 
+/* What is said of a trial besides its result: nothing is computed from it (service/codec/codec_said.h). */
+#define TRIAL_SAID(X)                                                                                                  \
+    X(labels, S) X(metadata, S) X(notes, S) X(artifacts, S) X(duration_seconds, D)
+
 #define STUDY_GIVEN(X) NAMED(X)
 #define STUDY_LABELLED(X) X(labels, s, LABELS, labels)
 #define STUDY_NOTED(X)    X(notes, s, TEXT, notes, .max = 10000)

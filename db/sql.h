@@ -22,7 +22,8 @@
     F(number, i) N(state, s) N(point, B) N(row, i) N(worker, s) N(lease_ms, i) TRIAL_RESULT(N) N(external_id, S)       \
     N(algorithm, S) N(fallback, S) N(seen, i) N(observations, i) N(model_mean, D) N(model_stddev, D)                   \
     N(milliseconds, d)                                                                                                 \
-    N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)
+    N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)       \
+    TRIAL_SAID(N) N(started_ms, i) N(ended, i) N(corrected_ms, i) N(imported, i)
 /* With what nobody is shown. */
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i)
 #define ROW_TRIAL_POINT(F, N) F(point, B)
@@ -34,7 +35,7 @@
     F(id, s) N(study, s) N(state, s) N(trials, B) N(revision, i) N(code, S) N(detail, S) N(created_ms, i)              \
     N(finished_ms, i) N(retry_after_seconds, i) N(is_same, i)
 #define ROW_OPERATION_LEFT(F, N)                                                                                       \
-    F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i)
+    F(id, s) N(study, s) N(actor, s) N(count, i) N(worker, s) N(fixed, B) N(deadline_ms, i) N(said, S)
 #define ROW_EVENT(F, N) F(seq, i) N(at_ms, i) EVENT_MEMBERS(N)
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
@@ -121,11 +122,13 @@
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TALLY, "", tally, "SELECT " COLUMNS(ROW_TALLY) " FROM tally")                                                    \
-    X(TRIAL_ADD, "sisbisisssiidddbis", none,                                                                           \
+    X(TRIAL_ADD, "sisbisisssiidddbisi", none,                                                                          \
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, algorithm, fallback, "       \
       "seen, observations, model_mean, model_stddev, milliseconds, note, created_ms, finished_ms, diagnostics, "       \
-      "lease, holder, taken_over) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, "     \
-      "$17, 0, $18, $7 > 0, $6, 0)")                                                                                   \
+      "lease, holder, taken_over, started_ms, imported) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "   \
+      "$13, $14, $15, $16, $17, 0, $18, $7 > 0, $6, 0, CASE WHEN $7 > 0 THEN $17 ELSE 0 END, $19)")                    \
+    X(TRIAL_SAY, TRIAL_SAID(SQL_LETTER) "si", none,                                                                    \
+      "UPDATE trial SET ended = ended" TRIAL_SAID(SQL_SET) " WHERE study = $ AND number = $")                          \
     X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2")             \
     X(TRIAL_BY_EXTERNAL_ID, "ss", trial,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND external_id = $2")                                \
@@ -150,17 +153,18 @@
       "BY CASE WHEN worker = $3 THEN 0 ELSE 1 END, number")                                                            \
     X(TRIAL_COUNT_EXPIRED, "si", count,                                                                                \
       "SELECT count(*) AS count FROM trial WHERE study = $1 AND state = 'running' AND lease_ms <= $2")                 \
-    X(TRIAL_START, "sisiii", none,                                                                                     \
-      "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3, taken_over = $6 "      \
-      "WHERE study = $1 AND number = $2")                                                                              \
+    X(TRIAL_START, "sisiiii", none,                                                                                    \
+      "UPDATE trial SET state = 'running', worker = $3, lease_ms = $4, lease = $5, holder = $3, taken_over = $6, "     \
+      "started_ms = $7 WHERE study = $1 AND number = $2")                                                              \
     X(TRIAL_RETRY, "si", none,                                                                                         \
       "UPDATE trial SET taken_over = CASE WHEN state = 'abandoned' AND lease > 0 THEN 1 ELSE taken_over END, "         \
-      "state = 'queued', worker = '', holder = '', lease_ms = 0, finished_ms = 0, outcome = NULL"                      \
+      "state = 'queued', worker = '', holder = '', lease_ms = 0, started_ms = 0, finished_ms = 0, "                    \
+      "duration_seconds = NULL, outcome = NULL"                                                                        \
       TRIAL_RESULT(SQL_UNSET) " WHERE study = $1 AND number = $2")                                                     \
     X(TRIAL_LEASE, "sii", none, "UPDATE trial SET lease_ms = $3 WHERE study = $1 AND number = $2")                     \
-    X(TRIAL_FINISH, "sissibi" TRIAL_RESULT(SQL_LETTER), none,                                                          \
+    X(TRIAL_FINISH, "sissibii" TRIAL_RESULT(SQL_LETTER), none,                                                         \
       "UPDATE trial SET state = $3, external_id = coalesce(external_id, $4), finished_ms = $5, lease_ms = 0, "         \
-      "outcome = $6, feasible = $7" TRIAL_RESULT(SQL_SET) " WHERE study = $1 AND number = $2")                         \
+      "outcome = $6, feasible = $7, ended = $8" TRIAL_RESULT(SQL_SET) " WHERE study = $1 AND number = $2")             \
     X(TRIAL_HISTORY, "sii", history,                                                                                   \
       "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study AND "        \
       "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind = 'trial.observed' ORDER BY e.seq LIMIT $3")    \
@@ -172,9 +176,9 @@
     X(TRIAL_NEWEST_VISIT, "s", trial,                                                                                  \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state IN ('queued', 'running', 'completed') "     \
       "ORDER BY number DESC LIMIT 1")                                                                                  \
-    X(OPERATION_ADD, "sssisbii", none,                                                                                 \
+    X(OPERATION_ADD, "sssisbiis", none,                                                                                \
       "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
-      "finished_ms) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0)")                                         \
+      "finished_ms, said) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, $9)")                               \
     X(OPERATION_GET, "s", operation, "SELECT " SQL_OPERATION_COLUMNS ", 1 AS is_same FROM operation WHERE id = $1")    \
     X(OPERATION_OF_WORKER, "ssb", operation,                                                                           \
       "SELECT " SQL_OPERATION_COLUMNS ", fixed IS $3 AS is_same FROM operation WHERE study = $1 AND state = "          \

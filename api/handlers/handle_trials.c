@@ -4,6 +4,7 @@
 #include "api/handlers/show.h"
 #include "service/base/npy.h"
 #include "api/core/route.h"
+#include "service/codec/codec_said.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_write.h"
 #include "service/app/steady.h"
@@ -25,13 +26,14 @@ enum { OBSERVATIONS_MAX = 10000, LIST_MAX = 1000, SUGGESTIONS_MAX = 100 };
 struct suggest_post_input {
     int64_t       count, deadline_ms;
     const char   *worker;
-    const json_t *fixed;
+    const json_t *fixed, *said;
 };
 static const struct member suggest_post_body[] = {
     {AT(suggest_post_input, count), .read = codec_read_integer, .min = 1, .max = SUGGESTIONS_MAX, .fallback = 1},
     {AT(suggest_post_input, worker), .read = codec_read_text, .max = 128},
     {AT(suggest_post_input, fixed), .read = codec_read_kept},
     {AT(suggest_post_input, deadline_ms), .read = codec_read_integer, .min = 1, .max = 60000},
+    SAID_MEMBERS(suggest_post_input, said),
     {.name = NULL},
 };
 const struct form form_suggest_post = {.body = suggest_post_body, .bytes = sizeof(struct suggest_post_input)};
@@ -52,6 +54,8 @@ enum status handle_suggest_post(struct call *call, struct error *err)
         TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
         TRY(show_read_fixed(call, &study.spec, input->fixed, &request.fixed, err));
     }
+    if (input->said != NULL)
+        TRY(codec_said_take(call->json, "", &call->arena, &request.said, err));
     bool is_taken;
     TRY(handle_suggest_behind(call, &request, &is_taken, err));
     if (is_taken)
@@ -82,7 +86,7 @@ static const struct member observe_post_body[] = {
     ADMITTED("stddevs"),
     ADMITTED("state"),
 #define X(name, ...) ADMITTED(#name),
-    TRIAL_NUMBERS(X) TRIAL_TEXTS(X)
+    TRIAL_NUMBERS(X) TRIAL_TEXTS(X) TRIAL_SAID(X)
 #undef X
         {.name = NULL},
 };
@@ -137,13 +141,14 @@ static json_t *render_queued(struct call *call, const void *result)
 }
 
 struct trials_post_input {
-    const json_t *points, *candidates, *macro_actions, *sites;
+    const json_t *points, *candidates, *macro_actions, *sites, *said;
     const char   *metric;
 };
 static const struct member trials_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
     {AT(trials_post_input, candidates), .read = codec_read_kept},
     {AT(trials_post_input, macro_actions), .read = codec_read_kept},
+    SAID_MEMBERS(trials_post_input, said),
     {.name = NULL},
 };
 static const struct member predict_post_body[] = {
@@ -194,7 +199,10 @@ enum status handle_trials_post(struct call *call, struct error *err)
     size_t               len;
     TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
     TRY(read_places(call, &shown->study.spec, &points, &rows, &len, err));
-    const struct queue_request request = {.points = points, .rows = rows, .len = len};
+    const struct trials_post_input *input = call->input;
+    struct queue_request            request = {.points = points, .rows = rows, .len = len};
+    if (input->said != NULL)
+        TRY(codec_said_take(call->json, "", &call->arena, &request.said, err));
     return trial_queue(call->app, &call->caller, call->params[0], &request, &shown->page, err);
 }
 
@@ -333,6 +341,21 @@ enum status handle_trial_abandon(struct call *call, struct error *err)
     struct shown_trial               *shown;
     TRY(begin_trial(call, &shown, &request.held.number, err));
     return trial_abandon(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
+}
+
+struct trial_patch_input {
+    const json_t *said;
+};
+static const struct member trial_patch_body[] = {SAID_MEMBERS(trial_patch_input, said), {.name = NULL}};
+const struct form          form_trial_patch = {.body = trial_patch_body, .bytes = sizeof(struct trial_patch_input)};
+
+enum status handle_trial_patch(struct call *call, struct error *err)
+{
+    struct shown_trial *shown;
+    struct edit_request request;
+    TRY(codec_said_take(call->json, "", &call->arena, &request.patch, err));
+    TRY(begin_trial(call, &shown, &request.number, err));
+    return trial_edit(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
 }
 
 enum status handle_trial_retry(struct call *call, struct error *err)

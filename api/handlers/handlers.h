@@ -11,7 +11,7 @@
     X(studies_post) X(studies_get) X(study_get) X(study_patch) X(study_delete)                   \
     X(study_pause) X(study_resume) X(study_complete) X(study_reopen)                             \
     X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
-    X(trial_abandon) X(trial_retry) X(trial_report) X(best_get) X(pareto_get) X(history_get) X(predict_post) X(stateless_post)  \
+    X(trial_abandon) X(trial_patch) X(trial_retry) X(trial_report) X(best_get) X(pareto_get) X(history_get) X(predict_post) X(stateless_post)  \
     X(export_get) X(import_post) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
     X(importances_get) X(slice_get) X(residuals_get) X(study_transfer_get)                                          \
     X(federations_post) X(federations_get) X(federation_get) X(federation_pause)                 \
@@ -27,7 +27,7 @@
     X(nothing) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
     X(slice_get) X(metric) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
-    X(trial_report) X(trial_heartbeat) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
+    X(trial_report) X(trial_heartbeat) X(trial_patch) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
 #define SHOWN_LIST(X)                                                                            \
     X(token_created) X(tokens) X(whoami) X(events) X(study) X(studies) X(observed) X(decision)      \
     X(history) X(federation) X(federations) X(agent) X(agents) X(rounds) X(receipt) X(game) X(games)

@@ -132,6 +132,7 @@ const struct route route_table[] = {
      DOES(trials_post)},
     {.method = "GET", .path = STUDY "/trials", .scopes = VIEWERS, READS(trials_get), DOES(trials_get)},
     {.method = "GET", .path = TRIAL, .scopes = VIEWERS, READS(trial_get), DOES(trial_get)},
+    {.method = "PATCH", .path = TRIAL, .scopes = CURATORS, .body = BODY_JSON, READS(trial_patch), DOES(trial_patch)},
     {.method = "POST",
      .path = TRIAL "/heartbeat",
      .scopes = CURATORS,

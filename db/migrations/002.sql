@@ -34,3 +34,30 @@ END;
 CREATE TRIGGER trial_goes AFTER DELETE ON trial BEGIN
     UPDATE tally SET count = count - 1 WHERE thing = 'trial' AND state = OLD.state;
 END;
+-- What is said of a trial besides its result (JSON texts and a text; NULL: nothing); when its present lease began; which
+-- line of the log ended it; when its result was last corrected or retracted; whether it came with an import.
+ALTER TABLE trial ADD COLUMN labels TEXT;
+ALTER TABLE trial ADD COLUMN metadata TEXT;
+ALTER TABLE trial ADD COLUMN notes TEXT;
+ALTER TABLE trial ADD COLUMN artifacts TEXT;
+ALTER TABLE trial ADD COLUMN duration_seconds REAL;
+ALTER TABLE trial ADD COLUMN started_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trial ADD COLUMN ended INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trial ADD COLUMN corrected_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trial ADD COLUMN imported INTEGER NOT NULL DEFAULT 0;
+UPDATE trial SET ended = e.revision FROM (SELECT study, trial, max(revision) AS revision FROM event WHERE kind IN
+    ('trial.observed', 'trial.failed', 'trial.infeasible', 'trial.abandoned', 'trial.stopped') GROUP BY study, trial) AS e
+    WHERE e.study = trial.study AND e.trial = trial.number AND trial.state NOT IN ('queued', 'running');
+UPDATE trial SET started_ms = e.at_ms FROM (SELECT study, trial, max(at_ms) AS at_ms FROM event WHERE kind IN
+    ('trial.suggested', 'trial.started', 'trial.handed_over') GROUP BY study, trial) AS e
+    WHERE e.study = trial.study AND e.trial = trial.number AND trial.lease > 0 AND trial.state <> 'queued';
+ALTER TABLE study ADD COLUMN retracted INTEGER NOT NULL DEFAULT 0;
+-- What the result of a trial was until the line revision of the log corrected or retracted it; ended: the line that had
+-- brought it.
+CREATE TABLE correction (
+    study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, trial INTEGER NOT NULL, revision INTEGER NOT NULL,
+    ended INTEGER NOT NULL, state TEXT NOT NULL, value REAL, stddev REAL, reason TEXT, outcome BLOB,
+    at_ms INTEGER NOT NULL, actor TEXT NOT NULL, why TEXT, PRIMARY KEY (study, trial, revision)
+) STRICT, WITHOUT ROWID;
+-- An asynchronous suggestion's own words for its trials: a JSON object.
+ALTER TABLE operation ADD COLUMN said TEXT;

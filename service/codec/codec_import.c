@@ -3,6 +3,7 @@
 
 #include "service/codec/codec.h"
 #include "service/codec/codec_read.h"
+#include "service/codec/codec_said.h"
 #include "service/codec/codec_trial.h"
 
 #include <string.h>
@@ -22,7 +23,9 @@ static enum status read_state(const json_t *trial, const char *where, enum outco
 static void take(json_t **out, const json_t *trial, const char *name)
 {
     json_t *member = json_object_get(trial, name);
-    if (member != NULL && !json_is_null(member))
+    bool    is_empty =
+        json_is_object(member) ? json_object_size(member) == 0 : json_is_array(member) && json_array_size(member) == 0;
+    if (member != NULL && !json_is_null(member) && !is_empty)
         codec_put(out, name, json_incref(member));
 }
 
@@ -41,6 +44,8 @@ static json_t *as_observation(const json_t *trial, enum outcome outcome)
         if (member->with != (is_value ? SAID_WITH_STATE : SAID_WITH_VALUE) &&
             !(is_long && trial_member_is_of_metric(member)))
             take(&out, trial, member->name);
+    for (const char *const *said = codec_said_names; *said != NULL; said++)
+        take(&out, trial, *said);
     if (is_value && is_long)
         take(&out, trial, "values");
     if (is_value && is_long && !is_graph)

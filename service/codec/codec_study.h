@@ -2,17 +2,11 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_STUDY_H
 #define GNOMON_SERVICE_CODEC_CODEC_STUDY_H
 
+#include "service/codec/codec_labels.h"
 #include "service/codec/codec_read.h"
 #include "service/model/study.h"
 
 #include <jansson.h>
-
-/* Of a string-to-string object: const char **, its canonical text, in the arena of the reading or of its problems. */
-MUST_CHECK enum status codec_read_labels(struct reading *in, const struct member *member, const json_t *json,
-                                         const char *where, void *out);
-
-/* "key":"value" as it stands in the text of labels, to look for; NULL when out of memory. */
-const char *codec_label(const char *key, const char *value, struct arena *arena);
 
 extern const struct member codec_study_members[];                       /* all that is shown of a struct study */
 extern const struct member codec_study_given_members[];                 /* what would make it again */

@@ -4,6 +4,7 @@
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_image.h"
 #include "service/codec/codec_read.h"
+#include "service/codec/codec_said.h"
 #include "service/codec/codec_space.h"
 
 #include <math.h>
@@ -106,7 +107,7 @@ json_t *codec_point_json(const struct spec *spec, const double *point)
 
 struct observation_form {
     struct observation own;
-    const json_t      *point, *sites, *values, *stddevs;
+    const json_t      *point, *sites, *values, *stddevs, *said;
     int                state; /* -1: none */
 };
 static const char *const  outcome_names[] = {"failed", "infeasible", NULL};
@@ -128,6 +129,7 @@ const struct member codec_observation_members[] = {
     {AT(observation_form, state), .read = codec_read_choice, .names = outcome_names},
     TRIAL_NUMBERS(NUMBER)
     TRIAL_TEXTS(TEXT)
+    SAID_MEMBERS(observation_form, said),
     {.name = NULL},
 };
 // clang-format on
@@ -275,6 +277,8 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
     TRY(check_metrics(spec, &form, where, err));
     TRY(check_row(spec, form.own.row, where, err));
     TRY(read_point(&in, form.sites != NULL ? form.sites : form.point, where, &form.own.point));
+    if (form.said != NULL)
+        TRY(codec_said_take(json, where, arena, &form.own.said, err));
     *out = form.own;
     out->outcome = form.state < 0 ? OUTCOME_VALUE : outcomes[form.state];
     if (form.values != NULL)
@@ -429,8 +433,10 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
                   is_graph ? place : NULL, "candidate", trial->row < 0 ? json_null() : json_integer(trial->row),
                   "worker", trial->worker, "lease", lease_json(spec, trial, clock));
     put_members(&object, spec, trial);
+    codec_said_put(&object, &trial->said);
     codec_put(&object, "model", model_json(trial));
     codec_put(&object, "created_at", codec_time_json(trial->created_ms));
+    codec_put(&object, "started_at", codec_time_json(trial->started_ms));
     codec_put(&object, "finished_at", codec_time_json(trial->finished_ms));
     if (trial->curve_len > 0)
         codec_put(&object, "curve", curve_json(trial));

@@ -41,8 +41,12 @@ bool trial_says(const struct trial_member *member, const void *at)
 
 struct trial trial_none(void)
 {
-    return (struct trial){
-        .row = -1, .worker = "", .holder = "", .model = {.mean = NAN, .stddev = NAN}, TRIAL_NUMBERS(UNSAID)};
+    return (struct trial){.row = -1,
+                          .worker = "",
+                          .holder = "",
+                          .model = {.mean = NAN, .stddev = NAN},
+                          .said = {TRIAL_SAID(NONE)},
+                          TRIAL_NUMBERS(UNSAID)};
 }
 
 struct observation observation_none(void)

@@ -21,6 +21,11 @@ struct curve_point {
 #define TRIAL_TEXTS(X)                  \
     X(reason, 0, 1000, SAID_WITH_STATE) \
     X(external_id, 1, 128, SAID_ALWAYS)
+/* What else is said of it, for people: db/members.h. */
+struct trial_said {
+    TRIAL_SAID(DECLARE) /* labels, metadata, artifacts: JSON texts, NULL for none */
+};
+
 #define TRIAL_NUMBER(name, ...) double name;
 #define TRIAL_TEXT(name, ...)   const char *name;
 
@@ -39,6 +44,11 @@ struct trial {
     const double             *values;        /* of all metrics, as spec_is_feasible has them (graph: of the
                                                        sites, NaN where not measured), or NULL */
     int64_t                   created_ms, finished_ms;
+    int64_t                   started_ms;   /* its present or last lease began; 0: it has had none */
+    int64_t                   ended;        /* the revision whose line in the log brought its result; 0: none has */
+    int64_t                   corrected_ms; /* its result was last corrected or retracted; 0: never */
+    bool                      is_imported;
+    struct trial_said         said;
     const struct curve_point *curve; /* [curve_len] what was reported while it ran, where it was asked for; or NULL */
     size_t                    curve_len;
     struct { /* how the point was chosen; algorithm is NULL for a point of the user's */
@@ -86,6 +96,7 @@ struct observation {
     TRIAL_NUMBERS(TRIAL_NUMBER) /* value and stddev of the first objective */
     TRIAL_TEXTS(TRIAL_TEXT)
     const double *values; /* several metrics, or a graph: of all, as in struct trial; otherwise NULL */
+    const char   *said;   /* a JSON merge patch of what is said of the trial (service/codec/codec_said.h); or NULL */
     size_t        line;   /* of the CSV file it came from, for its errors */
     /* Of a trial that an import brings, where they are known. */
     int64_t                   number; /* in the study it comes from; 0 */

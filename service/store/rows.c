@@ -89,6 +89,13 @@ enum status rows_trial(const struct row_trial *row, struct trial *out, struct er
     out->lease = row->lease;
     out->holder = row->holder;
     out->is_taken_over = row->taken_over != 0;
+#define KEEP(column, ...) out->said.column = row->column;
+    TRIAL_SAID(KEEP)
+#undef KEEP
+    out->started_ms = row->started_ms;
+    out->ended = row->ended;
+    out->corrected_ms = row->corrected_ms;
+    out->is_imported = row->imported != 0;
     return STATUS_OK;
 }
 

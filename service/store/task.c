@@ -7,6 +7,7 @@
 #include "service/app/steady.h"
 #include "service/app/study_cache.h"
 #include "service/base/log.h"
+#include "service/codec/codec_said.h"
 #include "service/codec/codec_trial.h"
 #include "service/store/spec_cache.h"
 
@@ -167,7 +168,8 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
                      INT(trial->lease_ms), TEXT(trial->external_id), TEXT(trial->model.algorithm),
                      TEXT(trial->model.fallback), INT(trial->model.revision), INT(trial->model.observations),
                      REAL(trial->model.mean), REAL(trial->model.stddev), REAL(trial->model.compute_ms),
-                     BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics))));
+                     BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics),
+                     INT(trial->is_imported))));
     task_count(task, TRIAL_STATE_COUNT, trial->state);
     return task_log(conn, task, new->kind, trial->number, NULL, err);
 }
@@ -182,10 +184,20 @@ enum status task_finish_trial(struct db_conn *conn, struct task *task, const str
 #define BIND_ONE(name, letter) BIND_##letter(name)
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_FINISH,
                 BIND(TEXT(task->id), INT(trial->number), TEXT(trial_state_names[end->state]), TEXT(item->external_id),
-                     INT(task->now_ms), BLOB(item->values, bytes), INT(end->is_feasible), TRIAL_RESULT(BIND_ONE))));
+                     INT(task->now_ms), BLOB(item->values, bytes), INT(end->is_feasible), INT(task->study.revision + 1),
+                     TRIAL_RESULT(BIND_ONE))));
 #undef BIND_ONE
 #undef BIND_D
 #undef BIND_S
     task_count(task, trial->state, end->state);
     return task_log(conn, task, end->kind, trial->number, item->reason, err);
+}
+
+enum status task_say(struct db_conn *conn, struct task *task, struct trial *trial, const char *patch, struct error *err)
+{
+    if (patch == NULL)
+        return STATUS_OK;
+    TRY(codec_said_merge(&trial->said, patch, task->caller->arena, err));
+    const struct trial_said *from = &trial->said;
+    return db_exec(conn, NULL, err, SQL_TRIAL_SAY, BIND(TRIAL_SAID(SAVE) TEXT(task->id), INT(trial->number)));
 }

@@ -66,6 +66,10 @@ MUST_CHECK enum status task_add_trial(struct db_conn *conn, struct task *task, c
 /* That error. */
 enum status task_impossible(const struct task *task, const struct trial *trial, struct error *err);
 
+/* Keeps what patch says of it (codec_said.h), also in the struct; NULL says nothing. */
+MUST_CHECK enum status task_say(struct db_conn *conn, struct task *task, struct trial *trial, const char *patch,
+                                struct error *err);
+
 /* How a trial ends, and the kind of its line in the log. */
 struct trial_end {
     const struct observation *item;

@@ -118,6 +118,7 @@ static enum status add_trial(struct db_conn *conn, struct batch *batch, const st
     trial->worker = is_queued || item->worker == NULL ? "" : item->worker;
     trial->external_id = item->external_id;
     trial->created_ms = batch->task.now_ms;
+    trial->is_imported = batch->task.caller->import_source != NULL;
     const struct new_trial new = {.trial = trial, .kind = is_queued ? "trial.queued" : "trial.added"};
     return task_add_trial(conn, &batch->task, &new, err);
 }
@@ -183,6 +184,7 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
     if (item->trial == 0)
         TRY(add_trial(conn, batch, item, &trial, err));
     TRY(visits_check_values(conn, &batch->task, &trial, item->values, err));
+    TRY(task_say(conn, &batch->task, &trial, item->said, err));
     batch->out->accepted++;
     return finish(conn, batch, item, &trial, err);
 }
@@ -247,6 +249,7 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
     if (item->outcome != OUTCOME_ABANDONED || study->spec.space.kind != SPACE_GRAPH) // it moved nobody
         TRY(check_place(conn, batch, item, err));
     TRY(add_trial(conn, batch, item, &trial, err));
+    TRY(task_say(conn, &batch->task, &trial, item->said, err));
     batch->out->accepted++;
     batch->out->queued += item->outcome == OUTCOME_QUEUED;
     if (item->outcome == OUTCOME_QUEUED)

@@ -132,10 +132,12 @@ static struct job *job_new(struct app *app, const char *id, const char *study, c
         .count = request->count,
         .worker = arena_strndup(&job->arena, request->worker, strlen(request->worker)),
         .fixed = fixed,
+        .said = request->said == NULL ? NULL : arena_strndup(&job->arena, request->said, strlen(request->said)),
         .deadline_ms = request->deadline_ms,
     };
     job->users = 1;
-    if (job->request.worker != NULL && (fixed != NULL || request->fixed == NULL))
+    if (job->request.worker != NULL && (fixed != NULL || request->fixed == NULL) &&
+        (job->request.said != NULL || request->said == NULL))
         return job;
     job_leave(job);
     return NULL;
@@ -391,7 +393,7 @@ static enum status add(struct db_conn *conn, void *arg, struct error *err)
     TRY(db_exec(conn, NULL, err, SQL_OPERATION_ADD,
                 BIND(TEXT(out->id), TEXT(out->study), TEXT(task->caller->token_id), INT(request->count),
                      TEXT(request->worker), BLOB(request->fixed, bytes), INT(request->deadline_ms),
-                     INT(out->created_ms))));
+                     INT(out->created_ms), TEXT(request->said))));
     return log_operation(conn, work, "operation.created", err);
 }
 
@@ -532,8 +534,11 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
     struct db_rows    rows = db_query(conn, NULL, err, SQL_OPERATION_LEFT, BIND_NONE);
     while (db_next(&rows)) {
         const struct row_operation_left *row = row_operation_left(&rows);
-        const struct suggest_request     request = {
-                .count = row->count, .worker = row->worker, .fixed = row->fixed.bytes, .deadline_ms = row->deadline_ms};
+        const struct suggest_request     request = {.count = row->count,
+                                                    .worker = row->worker,
+                                                    .fixed = row->fixed.bytes,
+                                                    .said = row->said,
+                                                    .deadline_ms = row->deadline_ms};
         struct job *job = job_new(left->app, row->id, row->study, row->actor, &request, row->fixed.length);
         if (job == NULL) {
             rows.status = error_no_memory(err);

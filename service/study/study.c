@@ -7,7 +7,7 @@
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
-#include "service/codec/codec_study.h"
+#include "service/codec/codec_labels.h"
 #include "service/study/federation_host.h"
 #include "service/session/transfer_snapshot.h"
 #include "service/study/operation.h"

@@ -128,11 +128,13 @@ static enum status start(struct db_conn *conn, struct plan *plan, struct trial *
     trial->state = TRIAL_RUNNING;
     trial->worker = trial->holder = worker;
     trial->lease += !is_back;
+    trial->started_ms = is_back && is_expired ? trial->started_ms : plan->task.now_ms;
     trial->is_taken_over |= is_taken;
     trial->lease_ms = plan->steady_ms + plan->task.study.spec.lease_ms;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_START,
                 BIND(TEXT(plan->task.id), INT(trial->number), TEXT(worker), INT(trial->lease_ms), INT(trial->lease),
-                     INT(trial->is_taken_over))));
+                     INT(trial->is_taken_over), INT(trial->started_ms))));
+    TRY(task_say(conn, &plan->task, trial, plan->request->said, err));
     return task_log(conn, &plan->task, is_taken ? "trial.handed_over" : "trial.started", trial->number, NULL, err);
 }
 
@@ -327,7 +329,7 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
 static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, struct error *err)
 {
     struct trial *trial = &plan->fresh[i];
-    trial->created_ms = plan->task.now_ms;
+    trial->created_ms = trial->started_ms = plan->task.now_ms;
     trial->lease_ms = plan->steady_ms + plan->task.study.spec.lease_ms;
     trial->lease = 1;
     const struct new_trial new = {.trial = trial,
@@ -339,7 +341,8 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
     if (status == STATUS_INVALID)
         return task_impossible(&plan->task, trial, err);
     TRY(status);
-    return task_add_trial(conn, &plan->task, &new, err);
+    TRY(task_add_trial(conn, &plan->task, &new, err));
+    return task_say(conn, &plan->task, trial, plan->request->said, err);
 }
 
 /* What is handed out may come back: it fails, is given up, or its lease ends. */

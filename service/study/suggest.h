@@ -18,6 +18,7 @@ struct suggest_request {
     int64_t                     count;
     const char                 *worker;
     const double               *fixed;       /* [params_len], NaN where free; NULL */
+    const char                 *said;        /* of what is handed out: codec_said.h; or NULL */
     int64_t                     deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
     const struct suggest_watch *watch;       /* or NULL */
 };

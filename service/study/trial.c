@@ -21,7 +21,7 @@
 struct work {
     struct task                 task;
     struct held_trial           held;
-    const char                 *reason;
+    const char                 *reason, *patch;
     const struct queue_request *request;
     const struct trial_filter  *filter;
     int64_t                     after, limit;
@@ -252,7 +252,8 @@ static enum status retry(struct db_conn *conn, void *arg, struct error *err)
     trial->state = TRIAL_QUEUED;
     trial->worker = "";
     trial->reason = NULL;
-    trial->finished_ms = 0;
+    trial->started_ms = trial->finished_ms = 0;
+    trial->said.duration_seconds = NAN;
     TRY(task_log(conn, &work->task, "trial.retried", trial->number, NULL, err));
     return task_save(conn, &work->task, err);
 }
@@ -262,6 +263,27 @@ enum status trial_retry(struct app *app, struct caller *caller, const char *id, 
 {
     struct work work = {.task = task_of(app, caller, id), .held.number = number, .trial = out};
     return task_write(&work.task, retry, err);
+}
+
+static enum status edit(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work *work = arg;
+    TRY(task_open(conn, &work->task, err));
+    TRY(rows_trial_get(conn, &work->task, work->held.number, work->trial, err));
+    TRY(rows_curve(conn, &work->task, work->trial, err));
+    if (work->patch == NULL)
+        return STATUS_OK;
+    TRY(task_say(conn, &work->task, work->trial, work->patch, err));
+    TRY(task_log(conn, &work->task, "trial.edited", work->held.number, NULL, err));
+    return task_save(conn, &work->task, err);
+}
+
+enum status trial_edit(struct app *app, struct caller *caller, const char *id, const struct edit_request *request,
+                       struct trial *out, struct error *err)
+{
+    struct work work = {
+        .task = task_of(app, caller, id), .held.number = request->number, .trial = out, .patch = request->patch};
+    return task_write(&work.task, edit, err);
 }
 
 /* ---- queueing ---- */
@@ -282,7 +304,8 @@ static enum status queue_one(struct db_conn *conn, struct work *work, size_t i, 
     trial->point = work->request->points == NULL ? NULL : work->request->points + i * p;
     trial->row = work->request->rows == NULL ? -1 : work->request->rows[i];
     trial->created_ms = work->task.now_ms;
-    return task_add_trial(conn, &work->task, &(struct new_trial){.trial = trial, .kind = "trial.queued"}, err);
+    TRY(task_add_trial(conn, &work->task, &(struct new_trial){.trial = trial, .kind = "trial.queued"}, err));
+    return task_say(conn, &work->task, trial, work->request->said, err);
 }
 
 static enum status queue(struct db_conn *conn, void *arg, struct error *err)

@@ -1,10 +1,11 @@
 /* A study's trials as CSV, and back as observations.
- * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, finished_at, reason,
- * external_id.  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A
+ * Columns: trial, state, the parameters (or candidate), value, stddev, worker, created_at, started_at, finished_at, reason,
+ * external_id, labels, metadata, notes, artifacts, duration_seconds (JSON, but for notes).  Several metrics have columns "value:NAME" and "stddev:NAME" each instead of value and stddev.  A
  * parameter whose name is one of these, or starts with "parameter:", "value:" or "stddev:", is written
  * "parameter:NAME"; that form is always understood.  Import reads rows in every state, and by the number of the trial
  * it knows one again; the columns that only the service can know (times) are not used. */
 #include "service/codec/codec.h"
+#include "service/codec/codec_said.h"
 #include "service/codec/codec_space.h"
 #include "service/codec/codec_trial.h"
 #include "service/base/csv.h"
@@ -101,6 +102,13 @@ static enum status read_member(struct line *line, const char *cell)
     return is_within ? STATUS_OK : refuse(line, "out_of_range", "is out of range");
 }
 
+static enum status read_said(struct line *line, const char *cell)
+{
+    struct error own;
+    enum status  status = codec_said_cell(line->column, cell, line->arena, &line->out->said, &own);
+    return status == STATUS_INVALID ? refuse(line, own.code, own.text) : status;
+}
+
 static enum status read_worker(struct line *line, const char *cell)
 {
     return read_text(line, cell, TRIAL_WORKER_MAX, &line->out->worker);
@@ -176,6 +184,7 @@ static const struct column known_columns[] = {
     {.name = "candidate", .read = read_candidate},
     {.name = "worker", .read = read_worker},
     {.name = "created_at"},
+    {.name = "started_at"},
     {.name = "finished_at"},
 };
 
@@ -190,6 +199,11 @@ static bool find_known(const char *name, struct column *column)
     for (const struct trial_member *member = trial_members; member->name != NULL; member++)
         if (strcmp(member->name, name) == 0) {
             *column = (struct column){.name = member->name, .read = read_member, .member = member};
+            return true;
+        }
+    for (const char *const *said = codec_said_names; *said != NULL; said++)
+        if (strcmp(*said, name) == 0) {
+            *column = (struct column){.name = *said, .read = read_said};
             return true;
         }
     return false;
@@ -432,10 +446,12 @@ static void write_header(FILE *out, const struct spec *spec)
     for (const struct trial_member *member = trial_members; member->name != NULL && !member->is_text; member++)
         if (spec->metrics_len == 1 || !trial_member_is_of_metric(member))
             fprintf(out, "%s,", member->name);
-    fputs("worker,created_at,finished_at", out);
+    fputs("worker,created_at,started_at,finished_at", out);
     for (const struct trial_member *member = trial_members; member->name != NULL; member++)
         if (member->is_text)
             fprintf(out, ",%s", member->name);
+    for (const char *const *said = codec_said_names; *said != NULL; said++)
+        fprintf(out, ",%s", *said);
     fputs("\r\n", out);
 }
 
@@ -481,12 +497,21 @@ static void write_trial(FILE *out, const struct spec *spec, const struct trial *
     fputc(',', out);
     write_time(out, trial->created_ms);
     fputc(',', out);
+    write_time(out, trial->started_ms);
+    fputc(',', out);
     write_time(out, trial->finished_ms);
     for (const struct trial_member *member = trial_members; member->name != NULL; member++)
         if (member->is_text) {
             fputc(',', out);
             write_text(out, *(const char *const *)(const void *)((const char *)trial + member->in_trial));
         }
+#define WRITE_S(text)           write_text(out, text);
+#define WRITE_D(number)         write_number(out, number);
+#define WRITE_ONE(name, letter) fputc(',', out), WRITE_##letter(trial->said.name)
+    TRIAL_SAID(WRITE_ONE)
+#undef WRITE_ONE
+#undef WRITE_D
+#undef WRITE_S
     fputs("\r\n", out);
 }
 

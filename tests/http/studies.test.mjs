@@ -253,7 +253,7 @@ async function finishedStudy() {
 }
 
 // Of a trial, what another study has too: not who suggested it when; what ran is to be run again; an id is given.
-const essence = ({ created_at, finished_at, lease, model, worker, state, external_id, curve, ...rest }) => ({ ...rest,
+const essence = ({ created_at, started_at, finished_at, lease, model, worker, state, external_id, curve, ...rest }) => ({ ...rest,
     state: state === 'running' ? 'queued' : state, worker: state === 'running' ? '' : worker,
     external_id: /^(std_[a-z2-7]+\/[0-9]+|row:.*)$/.test(external_id) ? null : external_id,
     curve: curve?.map(({ step, value }) => ({ step, value })) });
@@ -278,7 +278,7 @@ test('a JSON export can be imported into another study', async () => {
 test('a CSV export can be imported into another study', async () => {
     const path = await finishedStudy();
     const csv = (await api.request('GET', `${path}/export?format=csv`)).text;
-    assert.match(csv, /^trial,state,lr,layers,optimizer,value,stddev,worker,created_at,finished_at,reason,external_id\r\n/);
+    assert.match(csv, /^trial,state,lr,layers,optimizer,value,stddev,worker,created_at,started_at,finished_at,reason,external_id,labels,metadata,notes,artifacts,duration_seconds\r\n/);
     const target = await api.study({ space: mixed });
     const goal = `/v1/studies/${target.id}`;
     const send = (query) => api.expect(200, 'POST', `${goal}/import${query}`, { body: csv, type: 'text/csv' });

@@ -351,8 +351,8 @@ static void test_a_study_ends_when_nothing_is_open(void)
     struct study        study = world_study(world, world_box, "{\"name\":\"random\"}", 1);
     static const double point[] = {0.625, 3, 2};
     struct trial_page   queued;
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, &(struct queue_request){point, NULL, 1}, &queued,
-                                &world->err),
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id,
+                                &(struct queue_request){.points = point, .len = 1}, &queued, &world->err),
                     STATUS_OK);
     const struct observation own = {.point = point, .row = -1, .value = 2.385, .stddev = NAN};
     struct observe_reply     reply;
@@ -499,15 +499,15 @@ static void test_a_row_is_queued_once(void)
     struct trial_page        page;
     CU_ASSERT_EQUAL_FATAL(world_upload(world, study.id, file, length, length, &status), STATUS_OK);
     static const int64_t rows[] = {17, 5, 17};
-    CU_ASSERT_EQUAL(
-        trial_queue(world->app, &world->caller, study.id, &(struct queue_request){NULL, rows, 3}, &page, &world->err),
-        STATUS_CONFLICT);
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, &(struct queue_request){.rows = rows, .len = 3},
+                                &page, &world->err),
+                    STATUS_CONFLICT);
     CU_ASSERT_STRING_EQUAL(world->err.code, "row_taken");
     CU_ASSERT_STRING_EQUAL(world->err.path, "/candidates/2");
     CU_ASSERT_EQUAL(find(world, study.id).trials_total, 0);
-    CU_ASSERT_EQUAL(
-        trial_queue(world->app, &world->caller, study.id, &(struct queue_request){NULL, rows, 2}, &page, &world->err),
-        STATUS_OK);
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, &(struct queue_request){.rows = rows, .len = 2},
+                                &page, &world->err),
+                    STATUS_OK);
     const struct observation own = {.row = 5, .value = 2.385, .stddev = NAN};
     struct observe_reply     reply;
     CU_ASSERT_EQUAL(trial_observe(world->app, &world->caller, study.id, &(struct observe_request){&own, 1, false},
@@ -600,8 +600,8 @@ static void test_no_impossible_point_is_stored(void)
                                   &reply, &world->err),
                     STATUS_INTERNAL);
     struct trial_page page;
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, &(struct queue_request){wrong[5], NULL, 1}, &page,
-                                &world->err),
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id,
+                                &(struct queue_request){.points = wrong[5], .len = 1}, &page, &world->err),
                     STATUS_INTERNAL);
     CU_ASSERT_EQUAL(study_find(world->app, &world->caller, study.id, &after, &world->err), STATUS_OK);
     CU_ASSERT_EQUAL(after.trials_total, 4);

@@ -188,17 +188,21 @@ static void test_trial(void)
         .stddev = NAN,
         .external_id = "x",
         .created_ms = 1772357400125,
+        .started_ms = 1772357400500,
         .finished_ms = 1772357401000,
+        .said = {.labels = "{\"a\":\"b\"}", .notes = "", .duration_seconds = 0.5},
         .model = {
             .algorithm = "gp", .revision = 5, .observations = 2, .mean = 1.75, .stddev = 0.5, .compute_ms = 1.25}};
     check_text(
         codec_trial_json(&spec, &trial, (struct lease_clock){0}),
         "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
         "\"candidate\":null,\"worker\":\"gpu-7\",\"lease\":null,\"value\":2.5,\"values\":{\"loss\":2.5},"
-        "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"model\":{\"algorithm\":\"gp\","
+        "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"labels\":{\"a\":\"b\"},"
+        "\"metadata\":{},\"notes\":\"\",\"artifacts\":[],\"duration_seconds\":0.5,\"model\":{\"algorithm\":\"gp\","
         "\"revision\":5,"
         "\"observations\":2,\"mean\":1.75,\"stddev\":0.5,\"fallback\":null,\"compute_ms\":1.25,\"diagnostics\":null},"
-        "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
+        "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"started_at\":\"2026-03-01T09:30:00.500Z\","
+        "\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
     struct trial running = {.number = 1,
                             .state = TRIAL_RUNNING,
                             .row = 16,
@@ -207,13 +211,15 @@ static void test_trial(void)
                             .stddev = NAN,
                             .lease_ms = 1772357401125,
                             .lease = 2,
+                            .said.duration_seconds = NAN,
                             .created_ms = 1772357400125};
     check_text(codec_trial_json(&spec, &running, (struct lease_clock){.now_ms = 1772357400000, .shift_ms = -1000}),
                "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
                "\"lease\":{\"id\":2,\"expires_at\":\"2026-03-01T09:30:00.125Z\",\"expires_in_seconds\":1.125,"
                "\"heartbeat_seconds\":1200},\"value\":null,\"values\":null,"
-               "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":null,\"model\":null,"
-               "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"finished_at\":null}");
+               "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":null,\"labels\":{},\"metadata\":{},"
+               "\"notes\":null,\"artifacts\":[],\"duration_seconds\":null,\"model\":null,"
+               "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"started_at\":null,\"finished_at\":null}");
     arena_fini(&arena);
 }
 

@@ -163,7 +163,8 @@ static enum status act_queue(struct actor *actor)
     if (actor->points == NULL)
         return STATUS_CONFLICT;
     return trial_queue(actor->app, &actor->caller, actor->study,
-                       &(struct queue_request){actor->points[0], NULL, 1 + draw(actor, 3)}, &page, &actor->err);
+                       &(struct queue_request){.points = actor->points[0], .len = 1 + draw(actor, 3)}, &page,
+                       &actor->err);
 }
 
 static enum status act_on_study(struct actor *actor)

@@ -267,8 +267,8 @@ static void test_queue_lease_and_late_results(void)
     struct study      study = world_study(world, world_box, "{\"name\":\"random\"}", 0);
     const double      point[] = {0.625, 3, 2};
     struct trial_page queued;
-    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id, &(struct queue_request){point, NULL, 1}, &queued,
-                                &world->err),
+    CU_ASSERT_EQUAL(trial_queue(world->app, &world->caller, study.id,
+                                &(struct queue_request){.points = point, .len = 1}, &queued, &world->err),
                     STATUS_OK);
     struct suggest_reply first = world_suggest(world, study.id, 1, "slow");
     CU_ASSERT_EQUAL(first.trials[0].number, 1);

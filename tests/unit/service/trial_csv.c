@@ -44,18 +44,22 @@ static void test_import(void)
 {
     struct import work;
     CU_ASSERT_EQUAL_FATAL(
-        import(&work, mixed,
-               "trial,state,lr,parameter:value,o,value,stddev,worker,created_at,finished_at,reason,external_id\r\n"
-               "1,completed,0.01,2,\"a,b\",2.385,,w,,,,run-1\r\n"
-               "2,running,0.02,-3,sgd,,,,,,,\r\n"
-               "3,infeasible,0.02,-3.0,sgd,,,,,,\"out, \"\"of\"\" memory\",\r\n"
-               "4,,1e-2,6,sgd,-1.5,0.25,,,,,\r\n"),
+        import(
+            &work, mixed,
+            "trial,state,lr,parameter:value,o,value,stddev,worker,created_at,started_at,finished_at,reason,external_id,"
+            "labels,metadata,notes,artifacts,duration_seconds\r\n"
+            "1,completed,0.01,2,\"a,b\",2.385,,w,,,,,run-1,\"{\"\"a\"\":\"\"b\"\"}\",{},\"{no JSON\",,12.5\r\n"
+            "2,running,0.02,-3,sgd,,,,,,,,,,,,,\r\n"
+            "3,infeasible,0.02,-3.0,sgd,,,,,,,\"out, \"\"of\"\" memory\",,,,,,\r\n"
+            "4,,1e-2,6,sgd,-1.5,0.25,,,,,,,,,,,\r\n"),
         STATUS_OK);
     CU_ASSERT_EQUAL_FATAL(work.read.len, 4);
     const struct observation *items = work.read.items;
     CU_ASSERT(items[0].value == 2.385 && isnan(items[0].stddev) && items[0].trial == 0 && items[0].row == -1);
     CU_ASSERT(items[0].point[0] == 0.01 && items[0].point[1] == 2 && items[0].point[2] == 0);
     CU_ASSERT_STRING_EQUAL(items[0].external_id, "run-1");
+    CU_ASSERT_STRING_EQUAL(items[0].said, "{\"labels\":{\"a\":\"b\"},\"metadata\":{},\"notes\":\"{no JSON\","
+                                          "\"duration_seconds\":12.5}");
     CU_ASSERT(items[0].number == 1 && strcmp(items[0].worker, "w") == 0);
     CU_ASSERT(items[1].outcome == OUTCOME_QUEUED && items[1].number == 2 && items[1].worker == NULL);
     CU_ASSERT(items[2].outcome == OUTCOME_INFEASIBLE && isnan(items[2].value) && items[2].external_id == NULL);
