@@ -21,11 +21,11 @@
 #define ROW_TRIAL(F, N)                                                                                                \
     F(number, i) N(state, s) N(point, B) N(row, i) N(worker, s) N(lease_ms, i) TRIAL_RESULT(N) N(external_id, S)       \
     N(algorithm, S) N(fallback, S) N(seen, i) N(observations, i) N(model_mean, D) N(model_stddev, D)                   \
-    N(milliseconds, d)                                                                                                 \
+    N(model_stddev_observed, D) N(milliseconds, d)                                                                     \
     N(created_ms, i) N(finished_ms, i) N(diagnostics, S) N(outcome, B) N(lease, i) N(holder, s) N(taken_over, i)       \
     TRIAL_SAID(N) N(started_ms, i) N(ended, i) N(corrected_ms, i) N(imported, i)
 /* With what nobody is shown. */
-#define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i)
+#define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
 #define ROW_TRIAL_POINT(F, N) F(point, B)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
@@ -45,7 +45,7 @@
 #define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(at_ms, i)
 #define ROW_MEASURED(F, N)                                                                                             \
     F(revision, i) N(trial, i) N(lease, i) N(step, i) N(value, d) N(at_ms, i) N(stop, i) N(reason, s) N(next_step, i)  \
-    N(note, B)
+    N(note, B) N(seen, i)
 #define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
     F(position, i) N(source, S) N(name, s) N(revision, i) N(skipped, i) N(matrix, s) N(points, b) N(data, b)
 #define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N)
@@ -122,11 +122,12 @@
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TALLY, "", tally, "SELECT " COLUMNS(ROW_TALLY) " FROM tally")                                                    \
-    X(TRIAL_ADD, "sisbisisssiidddbisi", none,                                                                          \
+    X(TRIAL_ADD, "sisbisisssiidddbisidb", none,                                                                          \
       "INSERT INTO trial(study, number, state, point, row, worker, lease_ms, external_id, algorithm, fallback, "       \
       "seen, observations, model_mean, model_stddev, milliseconds, note, created_ms, finished_ms, diagnostics, "       \
-      "lease, holder, taken_over, started_ms, imported) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "   \
-      "$13, $14, $15, $16, $17, 0, $18, $7 > 0, $6, 0, CASE WHEN $7 > 0 THEN $17 ELSE 0 END, $19)")                    \
+      "lease, holder, taken_over, started_ms, imported, model_stddev_observed, asked) VALUES ($1, $2, $3, $4, $5, $6, " \
+      "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, 0, $18, $7 > 0, $6, 0, "                                    \
+      "CASE WHEN $7 > 0 THEN $17 ELSE 0 END, $19, $20, $21)")                    \
     X(TRIAL_SAY, TRIAL_SAID(SQL_LETTER) "si", none,                                                                    \
       "UPDATE trial SET ended = ended" TRIAL_SAID(SQL_SET) " WHERE study = $ AND number = $")                          \
     X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2")             \
@@ -201,9 +202,9 @@
       "ON t.study = e.study AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = "     \
       "e.revision WHERE e.study = $1 AND e.seq > $2 AND (t.number IS NOT NULL OR e.kind = 'federation.received') "     \
       "ORDER BY e.seq")                                                                                                \
-    X(MEASUREMENT_ADD, "siiidiiisib", none,                                                                            \
-      "INSERT INTO measurement(study, trial, lease, step, value, revision, at_ms, stop, reason, next_step, note) "     \
-      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")                                                         \
+    X(MEASUREMENT_ADD, "siiidiiisibi", none,                                                                            \
+      "INSERT INTO measurement(study, trial, lease, step, value, revision, at_ms, stop, reason, next_step, note, "     \
+      "seen) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)")                                                         \
     X(MEASUREMENT_WHOLE, "s", measured,                                                                                \
       "SELECT " COLUMNS(ROW_MEASURED) " FROM measurement WHERE study = $1 ORDER BY revision")                          \
     X(MEASUREMENT_GET, "siii", verdict,                                                                                \

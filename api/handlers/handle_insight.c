@@ -105,10 +105,11 @@ static json_t *render_slice(struct call *call, const void *result)
         json_object_del(fixed, name);
     }
     return show_of_metric(spec, slice->metric,
-                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid,
+                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid,
                                     "mean", values_json(slice, slice->mean), "stddev", values_json(slice, slice->sd),
-                                    "fixed", fixed, "trial", (json_int_t)slice->trial, "revision",
-                                    (json_int_t)slice->revision, "observations", (json_int_t)slice->observations));
+                                    "stddev_observed", values_json(slice, slice->sd_observed), "fixed", fixed, "trial",
+                                    (json_int_t)slice->trial, "revision", (json_int_t)slice->revision, "observations",
+                                    (json_int_t)slice->observations));
 }
 
 static enum status read_at(const char *text, int64_t *trial, struct error *err)
@@ -140,10 +141,10 @@ static json_t *render_residuals(struct call *call, const void *result)
     json_t                 *list = json_array();
     for (size_t i = 0; i < shown->len; i++) {
         const struct residual *item = &shown->items[i];
-        codec_append(&list, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
+        codec_append(&list, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "trial", (json_int_t)item->trial, "value",
                                       codec_number(item->value), "mean", codec_number(item->mean), "stddev",
-                                      codec_number(item->sd), "z", codec_number(item->z), "log_density",
-                                      codec_number(item->log_density)));
+                                      codec_number(item->sd), "stddev_observed", codec_number(item->sd_observed), "z",
+                                      codec_number(item->z), "log_density", codec_number(item->log_density)));
     }
     return show_of_metric(&shown->study.spec, shown->metric,
                           json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary",

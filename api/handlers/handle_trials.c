@@ -465,12 +465,15 @@ static json_t *render_predictions(struct call *call, const void *result)
     const struct predict_reply     *reply = &shown->reply;
     json_t                         *list = json_array();
     for (size_t i = 0; i < shown->len; i++)
-        codec_append(&list, json_pack("{s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "stddev",
-                                      codec_number(reply->sd[i]), "feasible",
-                                      reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
-    return show_of_metric(&shown->study.spec, reply->metric,
-                          json_pack("{s:o, s:I, s:I}", "predictions", list, "revision", (json_int_t)reply->revision,
-                                    "observations", (json_int_t)reply->observations));
+        codec_append(&list,
+                     json_pack("{s:o, s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "stddev",
+                               codec_number(reply->sd[i]), "stddev_observed", codec_number(reply->sd_observed[i]),
+                               "feasible", reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
+    return show_of_metric(
+        &shown->study.spec, reply->metric,
+        json_pack("{s:o, s:I, s:I, s:o}", "predictions", list, "revision", (json_int_t)reply->revision, "observations",
+                  (json_int_t)reply->observations, "diagnostics",
+                  reply->diagnostics == NULL ? json_null() : json_loads(reply->diagnostics, 0, NULL)));
 }
 
 enum status handle_predict_post(struct call *call, struct error *err)

@@ -61,3 +61,9 @@ CREATE TABLE correction (
 ) STRICT, WITHOUT ROWID;
 -- An asynchronous suggestion's own words for its trials: a JSON object.
 ALTER TABLE operation ADD COLUMN said TEXT;
+-- What a forecast said of the value, noise included; what the algorithm was asked (service/store/asked.h); what the
+-- stopping rule had seen of the log when it judged a measurement (0: the line before it).
+ALTER TABLE trial ADD COLUMN model_stddev_observed REAL;
+ALTER TABLE trial ADD COLUMN asked BLOB;
+ALTER TABLE measurement ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
+UPDATE trial SET diagnostics = json_insert(diagnostics, '$.kernel', NULL, '$.output', NULL) WHERE diagnostics IS NOT NULL;

@@ -30,8 +30,10 @@ enum status gp_insight_predict(const struct gp_model *model, const struct predic
     for (size_t i = 0; i < m; i++) {
         double unused = 0.0, *scale = sd == NULL ? &unused : sd + i;
         *scale = sqrt(*scale);
-        gp_model_units(model, mean + i, scale);
+        gp_model_units(model, mean + i, scale, wanted->sd_observed == NULL ? NULL : wanted->sd_observed + i);
     }
+    if (wanted->diagnostics != NULL)
+        gp_insight_diagnose(model, wanted->diagnostics);
     arena_release(model->scratch, mark);
     return STATUS_OK;
 }
@@ -63,23 +65,34 @@ enum status gp_insight_residuals(const struct gp_model *model, struct arena *are
         *item = (struct residual){.trial = trial->number,
                                   .value = trial->value,
                                   .mean = mean[k],
-                                  .sd = sd[k],
+                                  .sd = sqrt(fmax(sd[k] * sd[k] - gp_model_noise_at(model, k), 0.0)),
+                                  .sd_observed = sd[k],
                                   .z = z,
                                   .log_density = gp_loo_log_density(z, sd[k]) + slope};
-        gp_model_units(model, &item->mean, &item->sd);
+        gp_model_units(model, &item->mean, &item->sd, NULL);
+        gp_model_units(model, &mean[k], &item->sd_observed, NULL);
     }
     qsort(*out, *len, sizeof **out, by_trial);
     arena_release(model->scratch, mark);
     return STATUS_OK;
 }
 
-void gp_insight_diagnose(const struct gp_model *model, const size_t *group_of, struct diagnostics *out)
+void gp_insight_diagnose(const struct gp_model *model, struct diagnostics *out)
 {
-    const struct gp *gp = model->gp;
+    const struct gp   *gp = model->gp;
+    const struct warp *warp = &model->warp;
+    out->kernel = gp->kernel.kind->name;
     out->signal_variance = gp->kernel.variance;
     out->noise_variance = gp->noise_variance;
     out->jitter = gp->jitter;
     out->condition = gp_loo_condition(gp->L, gp->n, gp->capacity);
-    for (size_t j = 0; j < gp->kernel.dims; j++)
-        out->length_scales[group_of[j]] = gp->kernel.length_scales[j];
+    out->values.unit = model->unit;
+    out->values.centre = model->centre;
+    out->values.spread = model->spread;
+    out->values.top = warp->top;
+    out->values.c = warp->c;
+    out->values.warp_centre = warp->centre;
+    out->values.warp_scale = warp->scale;
+    for (size_t i = 0, j = 0; i < model->space->params_len; j += param_width(&model->space->params[i++]))
+        out->length_scales[i] = gp->kernel.length_scales[j];
 }

@@ -5,8 +5,8 @@
 
 #include "engine/bo/gp_model.h"
 
-/* Posterior at m points of the space [m][params_len]: mean [m], sd [m]; sd NULL: not wanted, which costs O(n dims) for
- * each point in place of O(n^2).  Errors: NO_MEMORY. */
+/* Posterior at m points of the space [m][params_len]; without sd it costs O(n dims) for each point in place of O(n^2).
+ * Errors: NO_MEMORY. */
 MUST_CHECK enum status gp_insight_predict(const struct gp_model *model, const struct prediction *wanted,
                                           struct error *err);
 
@@ -15,7 +15,7 @@ MUST_CHECK enum status gp_insight_predict(const struct gp_model *model, const st
 MUST_CHECK enum status gp_insight_residuals(const struct gp_model *model, struct arena *arena, struct residual **out,
                                             size_t *len, struct error *err);
 
-/* Everything of the diagnostics but the acquisition and the time; group_of as gp_model_groups. */
-void gp_insight_diagnose(const struct gp_model *model, const size_t *group_of, struct diagnostics *out);
+/* Everything of the diagnostics but the acquisition and the time. */
+void gp_insight_diagnose(const struct gp_model *model, struct diagnostics *out);
 
 #endif

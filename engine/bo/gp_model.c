@@ -272,11 +272,16 @@ void gp_anchors_keep(struct gp_anchors *anchors, size_t place, double key)
     anchors->place[at] = place;
 }
 
+double gp_model_noise_at(const struct gp_model *model, size_t k)
+{
+    const struct gp *gp = model->gp;
+    return gp->noise_variance + gp->noise[k] + gp->jitter;
+}
+
 /* K alpha = z - N alpha with N the diagonal of all noise. */
 double gp_model_mean_at(const struct gp_model *model, size_t k)
 {
-    const struct gp *gp = model->gp;
-    return model->z[k] - (gp->noise_variance + gp->noise[k] + gp->jitter) * gp->alpha[k];
+    return model->z[k] - gp_model_noise_at(model, k) * model->gp->alpha[k];
 }
 
 static void rank_rows(struct gp_model *model)
@@ -447,9 +452,12 @@ static double clamp_finite(double x)
     return fmin(fmax(x, -DBL_MAX), DBL_MAX);
 }
 
-void gp_model_units(const struct gp_model *model, double *mean, double *sd)
+void gp_model_units(const struct gp_model *model, double *mean, double *sd, double *observed)
 {
-    double y = fmax(warp_inverse(&model->warp, *mean), -DBL_MAX);
+    double y = fmax(warp_inverse(&model->warp, *mean), -DBL_MAX), slope = warp_slope(&model->warp, y);
+    double all = sqrt(*sd * *sd + model->gp->noise_variance);
     *mean = clamp_finite((model->centre + model->spread * y) * model->unit);
-    *sd = clamp_finite(model->spread * (*sd / warp_slope(&model->warp, y)) * model->unit);
+    *sd = clamp_finite(model->spread * (*sd / slope) * model->unit);
+    if (observed != NULL)
+        *observed = clamp_finite(model->spread * (all / slope) * model->unit);
 }

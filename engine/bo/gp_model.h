@@ -84,10 +84,14 @@ MUST_CHECK enum status gp_model_condition(struct gp_model *model, const struct g
 /* gp as it would be without the pending trials; a view of it. */
 struct gp gp_model_settled(const struct gp_model *model);
 
+/* The variance of all noise at row k, in units of z. */
+double gp_model_noise_at(const struct gp_model *model, size_t k);
+
 /* The posterior mean at row k, in units of z; no kernel is evaluated. */
 double gp_model_mean_at(const struct gp_model *model, size_t k);
 
-/* Median and standard deviation (by the slope at the median) in the units of the observations. */
-void gp_model_units(const struct gp_model *model, double *mean, double *sd);
+/* Median and standard deviation (by the slope at the median) in the units of the observations; *observed, unless NULL:
+ * that of a value measured there, noise included. */
+void gp_model_units(const struct gp_model *model, double *mean, double *sd, double *observed);
 
 #endif

@@ -110,7 +110,7 @@ enum status gp_study_describe(const struct gp_model *model, const double *u, str
     struct gp settled = gp_model_settled(model);
     TRY(gp_posterior(&settled, (struct points){u, 1}, &out->mean, &out->sd, model->scratch, err));
     out->sd = sqrt(out->sd);
-    gp_model_units(model, &out->mean, &out->sd);
+    gp_model_units(model, &out->mean, &out->sd, &out->sd_observed);
     out->observations = model->n;
     return STATUS_OK;
 }

@@ -143,10 +143,10 @@ static enum status search(struct session *session, const struct situation *now, 
     return STATUS_OK;
 }
 
-static enum status diagnose(const struct session *session, struct gp_target *target, const double *u,
-                            struct diagnostics *out, struct error *err)
+static enum status diagnose(struct gp_target *target, const double *u, struct diagnostics *out, struct error *err)
 {
-    gp_insight_diagnose(target->model, session->study.group_of, out);
+    gp_insight_diagnose(target->model, out);
+    out->values.unit = 0; /* the model is of the present run's trials */
     out->acquisition = acq_names[target->acq.kind];
     return gp_target_scores(target, u, 1, &out->acquisition_value, err);
 }
@@ -166,7 +166,7 @@ static enum status propose(struct session *session, struct situation *now, struc
     TRY(search(session, now, &target, point, err));
     if (now->ask->diagnostics != NULL) {
         now->ask->diagnostics->fit_ms = now->choice.fit_ms;
-        TRY(diagnose(session, &target, u, now->ask->diagnostics, err));
+        TRY(diagnose(&target, u, now->ask->diagnostics, err));
     }
     TRY(gp_study_describe(&now->model, u, out, err));
     memcpy(out->point, point, session->study.log.params_len * sizeof *out->point);
@@ -231,6 +231,8 @@ static enum status predict(struct session *session, const struct prediction *wan
     enum status      status = begin_model(session, &now, err);
     if (status == STATUS_OK)
         status = gp_insight_predict(&now.model, wanted, err);
+    if (status == STATUS_OK && wanted->diagnostics != NULL)
+        wanted->diagnostics->values.unit = 0;
     gp_memory_end(&session->study.memory);
     return status;
 }

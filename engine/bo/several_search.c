@@ -182,7 +182,7 @@ static enum status propose(struct several *own, const struct ask *ask, const str
     TRY(search_near(ask, view, &target, first->theta, point, err));
     double *u = point + space->params_len;
     if (ask->diagnostics != NULL) {
-        gp_insight_diagnose(&first->model, own->study->group_of, ask->diagnostics);
+        gp_insight_diagnose(&first->model, ask->diagnostics);
         ask->diagnostics->acquisition = acq_several_name(&target.acq);
         ask->diagnostics->fit_ms = fit_ms;
         TRY(scores(&target, u, 1, &ask->diagnostics->acquisition_value, err));

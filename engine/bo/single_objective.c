@@ -101,12 +101,11 @@ static enum status search_in_stages(struct search *search, const double *box, do
 }
 
 /* Thompson has no acquisition value once the sample is gone: the posterior mean, as the model sees it, stands for it. */
-static enum status diagnose(const struct single_objective *own, struct gp_target *target, const double *u,
-                            struct diagnostics *out, struct error *err)
+static enum status diagnose(struct gp_target *target, const double *u, struct diagnostics *out, struct error *err)
 {
     const struct gp_model *model = target->model;
     double                 var;
-    gp_insight_diagnose(model, own->single.study->group_of, out);
+    gp_insight_diagnose(model, out);
     out->acquisition = acq_names[target->acq.kind];
     if (target->acq.kind == ACQ_THOMPSON)
         return gp_posterior(model->gp, (struct points){u, 1}, &out->acquisition_value, &var, model->scratch, err);
@@ -133,7 +132,7 @@ enum status single_objective_ask(struct single_objective *own, const struct ask 
     TRY(search_in_stages(&search, box, point, err));
     if (ask->diagnostics != NULL) {
         ask->diagnostics->fit_ms = chosen.fit_ms;
-        TRY(diagnose(own, &search.target, point + len, ask->diagnostics, err));
+        TRY(diagnose(&search.target, point + len, ask->diagnostics, err));
     }
     TRY(gp_study_describe(&model, point + len, out, err));
     memcpy(out->point, point, len * sizeof *point);

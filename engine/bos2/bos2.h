@@ -99,10 +99,10 @@ struct bos2_search {
     const struct bos2_settings *settings;
     const struct ask           *ask;
     uint64_t                    seed;
-    bool                        is_new;   /* the loop begins: note has first, loop, size and goal */
-    struct bos2_note            note;     /* in and out: decomposition, theta, fitted */
-    double                     *u;        /* [dims of the size] out */
-    double                      mean, sd; /* out, in the units of values */
+    bool                        is_new;                /* the loop begins: note has first, loop, size and goal */
+    struct bos2_note            note;                  /* in and out: decomposition, theta, fitted */
+    double                     *u;                     /* [dims of the size] out */
+    double                      mean, sd, sd_observed; /* out, in the units of values */
     size_t                      observations;
     double                      fit_ms; /* out; NaN: no fit, or no clock */
     struct arena               *scratch;

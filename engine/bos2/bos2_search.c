@@ -291,6 +291,7 @@ static void diagnose(const struct bos2_search *search, const struct additive *mo
     if (out == NULL)
         return;
     out->acquisition = "add-gp-ucb";
+    out->kernel = kernel_matern52.name;
     out->acquisition_value = ucb;
     out->signal_variance = model->variance * (double)model->partition->groups;
     out->noise_variance = model->noise_variance;
@@ -331,6 +332,7 @@ static enum status propose(struct bos2_search *search, const struct additive *mo
     additive_posterior(model, search->u, work, &mean, &var);
     search->mean = (mean * rows->spread + rows->centre) * rows->unit;
     search->sd = sqrt(var) * rows->spread * rows->unit;
+    search->sd_observed = sqrt(var + model->noise_variance) * rows->spread * rows->unit;
     if (!isfinite(search->mean) || !isfinite(search->sd))
         return error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");
     diagnose(search, model, ucb);

@@ -156,6 +156,7 @@ static enum status propose(struct session *session, struct situation *now, struc
     now->note = search.note;
     out->mean = search.mean;
     out->sd = search.sd;
+    out->sd_observed = search.sd_observed;
     out->observations = search.observations;
     return STATUS_OK;
 }
@@ -199,7 +200,7 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
 {
     proposal_clear(out);
     if (ask->diagnostics != NULL)
-        ask->diagnostics->acquisition = NULL;
+        ask->diagnostics->kernel = NULL;
     arena_init(&session->scratch, session->problem->memory_bytes - session->kept.taken_bytes);
     enum status status = ask_scratch(session, ask, out, err);
     arena_fini(&session->scratch);

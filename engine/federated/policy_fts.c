@@ -231,7 +231,7 @@ static enum status propose_own(struct session *session, const struct ask *ask, c
     TRY(gp_study_describe(&model, u, out, err));
     memcpy(out->point, point, len * sizeof *point);
     if (ask->diagnostics != NULL) {
-        gp_insight_diagnose(&model, session->study.group_of, ask->diagnostics);
+        gp_insight_diagnose(&model, ask->diagnostics);
         ask->diagnostics->acquisition = "thompson";
         ask->diagnostics->acquisition_value = rff_search_value(&function, u, NULL);
         ask->diagnostics->fit_ms = choice.fit_ms;

@@ -433,6 +433,12 @@ static double mean_at(const struct row_policy *c, const struct lens *lens, size_
     return lens->origin + table_gp_mean(&c->gp, row, lens->centre);
 }
 
+/* From the standard deviation of a row's mean to that of a value of it. */
+static double with_noise(const struct row_policy *c, const struct lens *lens, double sd)
+{
+    return sqrt(sd * sd + lens->factor * lens->factor * c->gp.noise);
+}
+
 /* The allowed row with the highest score; rows_len when no score is finite. */
 static size_t best_row(const struct row_policy *c, const struct lens *lens, uint64_t trial, double *highest)
 {
@@ -458,17 +464,18 @@ static size_t best_row(const struct row_policy *c, const struct lens *lens, uint
     return best;
 }
 
-static void diagnose(const struct row_policy *c, const struct hypers *h, double fit_ms, double score,
-                     struct diagnostics *out)
+static void diagnose(const struct row_policy *c, const struct hypers *h, struct diagnostics *out)
 {
-    out->acquisition = c->rule.acquisition;
-    out->acquisition_value = score;
+    struct scaling s = scaling_of(c, c->observed);
+    out->kernel = c->rule.kind->name;
     out->signal_variance = h->variance;
     out->noise_variance = h->variance * h->ratio;
     out->jitter = 0;
     out->condition = gp_loo_condition(c->gp.L, c->gp.observed, c->gp.room);
-    out->fit_ms = fit_ms;
     out->length_scales[0] = h->length_scale;
+    out->values.unit = c->rule.release_noise > 0 || c->spread != NULL ? 0 : 1; /* rows are not where they seem to be */
+    out->values.centre = s.centre;
+    out->values.spread = s.spread;
 }
 
 /* Fits when it is time, brings the posterior up to date and fills the proposal. */
@@ -489,8 +496,13 @@ static enum status propose(struct row_policy *c, const struct ask *ask, struct p
     out->row = row;
     out->mean = mean_at(c, &lens, row);
     out->sd = lens.factor * table_gp_sd(&c->gp, row, true);
-    if (ask->diagnostics != NULL)
-        diagnose(c, &h, fit_ms, score, ask->diagnostics);
+    out->sd_observed = with_noise(c, &lens, out->sd);
+    if (ask->diagnostics != NULL) {
+        diagnose(c, &h, ask->diagnostics);
+        ask->diagnostics->acquisition = c->rule.acquisition;
+        ask->diagnostics->acquisition_value = score;
+        ask->diagnostics->fit_ms = fit_ms;
+    }
     if (fits) {
         memcpy(out->note, &note, sizeof note);
         out->note_bytes = sizeof note;
@@ -504,7 +516,7 @@ enum status row_policy_ask(struct row_policy *c, const struct ask *ask, struct p
         return error_set(err, STATUS_CONFLICT, "search_space_exhausted", "", "every candidate has been used");
     out->fallback = NULL;
     out->observations = c->observed;
-    out->mean = out->sd = NAN;
+    out->mean = out->sd = out->sd_observed = NAN;
     out->note_bytes = 0;
     out->row = random_row(c, ask->trial);
     if (c->observed == 0 || c->taken < c->rule.initial)
@@ -532,7 +544,11 @@ enum status row_policy_predict(struct row_policy *c, const struct prediction *wa
         mean[i] = mean_at(c, &lens, rows[i]);
         if (sd != NULL)
             sd[i] = lens.factor * table_gp_sd(&c->gp, rows[i], false);
+        if (wanted->sd_observed != NULL)
+            wanted->sd_observed[i] = with_noise(c, &lens, sd[i]);
     }
+    if (wanted->diagnostics != NULL)
+        diagnose(c, &h, wanted->diagnostics);
     return mat_is_finite(mean, m) && (sd == NULL || mat_is_finite(sd, m))
                ? STATUS_OK
                : error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");
@@ -563,7 +579,8 @@ static enum status residuals_of(const struct row_policy *c, const struct lens *l
         out[i] = (struct residual){.trial = c->trials[i],
                                    .value = c->values[i],
                                    .mean = c->values[i] - error,
-                                   .sd = sd,
+                                   .sd = lens->factor * sqrt(fmax(1 / diagonal[i] - gp->noise, 0)),
+                                   .sd_observed = sd,
                                    .z = z,
                                    .log_density = gp_loo_log_density(z, sd)};
         if (!isfinite(out[i].mean) || !isfinite(out[i].z))

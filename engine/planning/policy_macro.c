@@ -363,23 +363,32 @@ static enum status plan_all(struct planning *p, size_t horizon, const char **why
 
 /* ---- a proposal ---- */
 
-static void diagnose(const struct planning *p, const struct gp *gp, struct diagnostics *out)
+static void diagnose_model(const struct macro_model *model, const struct gp *gp, struct diagnostics *out)
 {
-    const struct macro_model *model = &p->s->model;
-    const struct choice      *best = &p->best;
-    size_t                    dims = model->graph->dims;
     *out = (struct diagnostics){
-        .acquisition = p->s->is_anytime ? "macro-bo-anytime" : "macro-bo",
-        .acquisition_value = best->value,
+        .acquisition_value = NAN,
+        .kernel = model->kernel.kind->name,
         .signal_variance = model->kernel.variance,
         .noise_variance = model->noise_variance,
         .jitter = gp->jitter,
         .condition = gp->n == 0 ? 1 : gp_loo_condition(gp->L, gp->n, gp->capacity),
         .fit_ms = NAN,
         .length_scales = out->length_scales,
-        .plan = {best->state, best->samples, best->samples_needed, best->stopped},
+        .values = {.unit = 1, .centre = model->mean, .spread = 1},
     };
-    memcpy(out->length_scales, model->length_scales, dims * sizeof *out->length_scales);
+    memcpy(out->length_scales, model->length_scales, model->graph->dims * sizeof *out->length_scales);
+}
+
+static void diagnose(const struct planning *p, const struct gp *gp, struct diagnostics *out)
+{
+    const struct choice *best = &p->best;
+    diagnose_model(&p->s->model, gp, out);
+    out->acquisition = p->s->is_anytime ? "macro-bo-anytime" : "macro-bo";
+    out->acquisition_value = best->value;
+    out->plan.state = best->state;
+    out->plan.samples = best->samples;
+    out->plan.samples_needed = best->samples_needed;
+    out->plan.stopped = best->stopped;
 }
 
 /* Without a model: any macro-action that leaves this site. */
@@ -418,6 +427,7 @@ static enum status propose(struct planning *p, struct proposal *out, struct erro
     memcpy(out->point, p->point, s->model.point_len * sizeof *out->point);
     out->mean = p->best.mean;
     out->sd = p->best.sd;
+    out->sd_observed = sqrt(p->best.sd * p->best.sd + s->model.noise_variance / (double)p->best.action.len);
     if (p->ask->diagnostics != NULL)
         diagnose(p, &gp, p->ask->diagnostics);
     return STATUS_OK;
@@ -438,7 +448,7 @@ static enum status ask_next(struct session *s, const struct ask *ask, struct pro
                                      .arg = (void *)(uintptr_t)ask};
     proposal_clear(out);
     if (ask->diagnostics != NULL)
-        ask->diagnostics->acquisition = NULL;
+        ask->diagnostics->kernel = NULL;
     p.point = ARENA_NEW(&s->scratch, double, s->model.point_len);
     enum status status = p.point == NULL ? error_no_memory(err) : propose(&p, out, err);
     if (status == STATUS_NUMERIC || status == STATUS_NO_MEMORY) {
@@ -472,7 +482,11 @@ static enum status predict(struct session *s, const struct prediction *wanted, s
         wanted->mean[i] += s->model.mean;
         if (wanted->sd != NULL)
             wanted->sd[i] = sqrt(var[i]);
+        if (wanted->sd_observed != NULL)
+            wanted->sd_observed[i] = sqrt(var[i] + gp.noise_variance);
     }
+    if (status == STATUS_OK && wanted->diagnostics != NULL)
+        diagnose_model(&s->model, &gp, wanted->diagnostics);
     arena_fini(&s->scratch);
     if (status == STATUS_OK && !mat_is_finite(wanted->mean, m))
         return error_set(err, STATUS_NUMERIC, "numeric", "", "the posterior is not finite");

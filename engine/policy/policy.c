@@ -31,7 +31,7 @@ void proposal_clear(struct proposal *out)
 {
     out->fallback = NULL;
     out->row = out->observations = out->note_bytes = 0;
-    out->mean = out->sd = NAN;
+    out->mean = out->sd = out->sd_observed = NAN;
 }
 
 size_t policy_options_len(const struct policy *policy)

@@ -124,16 +124,24 @@ struct plan_state {
     size_t horizon;    /* stages; 0: there was no plan */
 };
 
-/* What the model behind a proposal looked like.  Lengths are in the unit cube (candidates: in the matrix's own units),
- * variances in units in which the modelled values have variance 1.  For people, not for computing with. */
+/* What a model looks like.  Lengths are in the unit cube (candidates: in the matrix's own units), variances in units in
+ * which the modelled values have variance 1.  A value v, signed as values are, is modelled as
+ *   y = (v / unit - centre) / spread,   z = (warp.centre - w) / warp.scale,
+ *   w = c log(1 + t / c) for t = warp.top - y > 0, otherwise w = t
+ * with prior mean 0.  Nothing is computed with these numbers but by clients, who can. */
 struct diagnostics {
-    const char *acquisition;       /* as the option names it; NULL: no model, and nothing else here holds */
+    const char *acquisition;       /* as the option names it; NULL: not of a proposal */
     double      acquisition_value; /* at the point; of log-ei it is a logarithm */
+    const char *kernel;            /* as the option names it; NULL: no model, and nothing else here holds */
     double      signal_variance, noise_variance, jitter;
-    double      condition;     /* a lower bound of the covariance matrix's condition number */
-    double      fit_ms;        /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
-    double     *length_scales; /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */
-    struct {                   /* of a plan ahead */
+    struct {
+        double unit, centre, spread; /* unit 0: the model's values are not made like this, or not from all of them */
+        double top, c, warp_centre, warp_scale; /* of the warp; warp_scale 0: there is none, z = y */
+    } values;
+    double  condition;     /* a lower bound of the covariance matrix's condition number */
+    double  fit_ms;        /* NaN: the hyper-parameters are those of an earlier fit, or there is no clock */
+    double *length_scales; /* [params_len] (candidates: [1], graph: [dims]) storage by the caller */
+    struct {               /* of a plan ahead */
         struct plan_state state;
         double            samples, samples_needed; /* a stage; needed for the epsilon that was asked for, or NaN */
         const char       *stopped;                 /* "finished", "deadline", "nodes", "gap" or "memory" */
@@ -165,6 +173,7 @@ struct proposal {
     size_t        observations; /* how many the model saw */
     double        mean, sd;     /* posterior at the point (graph: of its sites' average), signed as values; of the first
                                objective; NaN without a model */
+    double        sd_observed;  /* of a value measured there: noise included */
     unsigned char note[POLICY_NOTE_MAX];
     size_t        note_bytes;
 };
@@ -176,17 +185,20 @@ const char *proposal_fallback(enum status status);
 
 /* Where the posterior is wanted, and its moments. */
 struct prediction {
-    const double *points; /* [m][params_len], or */
-    const size_t *rows;   /* [m] on candidates */
-    size_t        m;
-    double       *mean, *sd; /* [m] out; sd NULL: not wanted, which is much cheaper */
+    const double       *points; /* [m][params_len], or */
+    const size_t       *rows;   /* [m] on candidates */
+    size_t              m;
+    double             *mean, *sd;   /* [m] out; sd NULL: not wanted, which is much cheaper */
+    double             *sd_observed; /* [m] out, of a value measured there: noise included; with sd, or both NULL */
+    struct diagnostics *diagnostics; /* out, but what is of a proposal alone; NULL: not wanted */
 };
 
-/* One observed trial predicted by the model of all the others, its noise included. */
+/* One observed trial predicted by the model of all the others. */
 struct residual {
     uint64_t trial;
     double   value, mean, sd;
-    double   z;           /* (value - mean) / sd, in the units in which the model is Gaussian */
+    double   sd_observed; /* of the value: noise included */
+    double   z;           /* (value - mean) / sd_observed, in the units in which the model is Gaussian */
     double   log_density; /* of the prediction at value, in the units of values */
 };
 

@@ -371,6 +371,16 @@ static enum status ask_initial(struct session *session, const struct ask *ask, s
     return status;
 }
 
+/* The space of the inner model has a parameter more, the epoch: the trials alone are not what it knows. */
+static void keep_diagnostics(const struct diagnostics *inner, size_t params_len, struct diagnostics *out)
+{
+    double *lengths = out->length_scales;
+    memcpy(lengths, inner->length_scales, params_len * sizeof *lengths);
+    *out = *inner;
+    out->length_scales = lengths;
+    out->values.unit = 0;
+}
+
 static enum status ask_model(struct session *session, const struct ask *ask, struct proposal *out, struct error *err)
 {
     size_t             p = session->problem->space->params_len, t = session->log.count[LOG_OBSERVED] + 1;
@@ -389,12 +399,8 @@ static enum status ask_model(struct session *session, const struct ask *ask, str
     if (status != STATUS_OK)
         return status;
     memcpy(point, session->point, p * sizeof *point);
-    if (ask->diagnostics != NULL) {
-        double *lengths = ask->diagnostics->length_scales;
-        memcpy(lengths, session->lengths, p * sizeof *lengths);
-        *ask->diagnostics = diagnostics;
-        ask->diagnostics->length_scales = lengths;
-    }
+    if (ask->diagnostics != NULL)
+        keep_diagnostics(&diagnostics, p, ask->diagnostics);
     return STATUS_OK;
 }
 
@@ -418,7 +424,11 @@ static enum status predict_at(struct session *session, const struct prediction *
         memcpy(extended + i * (p + 1), wanted->points + i * p, p * sizeof *extended);
         extended[i * (p + 1) + p] = epoch;
     }
+    struct diagnostics diagnostics = {.length_scales = session->lengths};
+    inner.diagnostics = wanted->diagnostics == NULL ? NULL : &diagnostics;
     enum status status = session->gp->predict(session->inner, &inner, err);
+    if (status == STATUS_OK && wanted->diagnostics != NULL)
+        keep_diagnostics(&diagnostics, p, wanted->diagnostics);
     arena_release(&session->scratch, mark);
     return status;
 }

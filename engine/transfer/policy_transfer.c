@@ -477,20 +477,24 @@ static enum status search_rows(struct asking *a, size_t *row, struct error *err)
 
 /* ---- the proposal ---- */
 
-static void diagnose(struct asking *a, const double *u, struct diagnostics *out)
+static void diagnose_model(const struct session *s, const struct gp *gp, struct diagnostics *out)
 {
-    const struct session *s = a->s;
-    const struct gp      *gp = &a->target.gp;
-    double                gradient_free;
-    struct error          ignored;
     for (size_t j = s->dims; j-- > 0;)
         out->length_scales[s->group_of[j]] = gp->kernel.length_scales[j];
-    out->acquisition = s->rule->acquisition;
-    out->acquisition_value = scores(a, u, 1, &gradient_free, &ignored) == STATUS_OK ? gradient_free : (double)NAN;
+    out->kernel = s->model.fit.kind->name;
     out->signal_variance = gp->kernel.variance;
     out->noise_variance = gp->noise_variance;
     out->jitter = gp->jitter;
     out->condition = gp->n > 0 ? gp_loo_condition(gp->L, gp->n, gp->capacity) : 1.0;
+}
+
+static void diagnose(struct asking *a, const double *u, struct diagnostics *out)
+{
+    double       gradient_free;
+    struct error ignored;
+    diagnose_model(a->s, &a->target.gp, out);
+    out->acquisition = a->s->rule->acquisition;
+    out->acquisition_value = scores(a, u, 1, &gradient_free, &ignored) == STATUS_OK ? gradient_free : (double)NAN;
 }
 
 static void write_note(const struct asking *a, struct proposal *out)
@@ -514,11 +518,18 @@ static void to_values(const struct transfer_task *task, double *mean, double *sd
         *sd = fmin(task->spread * *sd, DBL_MAX);
 }
 
+/* From the standard deviation of a task's mean to that of a value measured there, both in the units of the values. */
+static double with_noise(const struct transfer_task *task, double sd)
+{
+    double noise = task->spread * task->scale * sqrt(task->gp.noise_variance);
+    return fmin(sqrt(sd * sd + noise * noise), DBL_MAX);
+}
+
 /* Before the study has values of its own: what the earlier studies say, in values. */
 static enum status foretell(struct asking *a, const double *u, struct proposal *out, struct error *err)
 {
     double total = 0.0, mean, sd;
-    out->mean = out->sd = 0.0;
+    out->mean = out->sd = out->sd_observed = 0.0;
     for (size_t k = 0; k < a->active_len; k++)
         total += a->active[k] < a->view.len ? a->view.factors[a->active[k]] : 0.0;
     for (size_t k = 0; k < a->active_len && a->active[k] < a->view.len; k++) {
@@ -528,6 +539,7 @@ static enum status foretell(struct asking *a, const double *u, struct proposal *
         to_values(task, &mean, &sd);
         out->mean += share * mean;
         out->sd += share * sd;
+        out->sd_observed += share * with_noise(task, sd);
     }
     return STATUS_OK;
 }
@@ -544,6 +556,7 @@ static enum status describe(struct asking *a, struct proposal *out, struct error
         settled.gp.n = settled.n; /* without what is pending */
         TRY(transfer_task_posterior(&settled, (struct points){u, 1}, &out->mean, &out->sd, &s->scratch, err));
         to_values(&a->target, &out->mean, &out->sd);
+        out->sd_observed = with_noise(&a->target, out->sd);
     } else {
         TRY(foretell(a, u, out, err));
     }
@@ -622,7 +635,7 @@ static enum status ask_in(struct session *s, const struct ask *ask, const struct
     arena_fini(&s->scratch);
     if (status == STATUS_OK)
         return STATUS_OK;
-    out->mean = out->sd = NAN;
+    out->mean = out->sd = out->sd_observed = NAN;
     out->observations = out->note_bytes = 0;
     out->fallback = proposal_fallback(status);
     return STATUS_OK;
@@ -670,7 +683,11 @@ static enum status predict_in(struct session *s, const struct prediction *wanted
         to_values(&target, &wanted->mean[i], &deviation);
         if (wanted->sd != NULL)
             wanted->sd[i] = deviation;
+        if (wanted->sd_observed != NULL)
+            wanted->sd_observed[i] = with_noise(&target, deviation);
     }
+    if (wanted->diagnostics != NULL)
+        diagnose_model(s, &target.gp, wanted->diagnostics);
     return mat_is_finite(wanted->mean, wanted->m)
                ? STATUS_OK
                : error_set(err, STATUS_NUMERIC, "not_finite", "", "the posterior is not finite");
@@ -701,14 +718,17 @@ static enum status residuals_in(struct session *s, struct arena *arena, struct r
         if ((trial->state != LOG_OBSERVED && trial->state != LOG_INFEASIBLE) || (skip > 0 && skip-- > 0))
             continue;
         double z = (target.z[k] - mean[k]) / sd[k], at = target.shift + target.scale * mean[k];
-        double deviation = target.scale * sd[k];
+        double noise = target.gp.noise_variance + target.gp.noise[k] + target.gp.jitter;
+        double deviation = target.scale * sd[k], own = target.scale * sqrt(fmax(sd[k] * sd[k] - noise, 0.0)), same = at;
         k++;
         to_values(&target, &at, &deviation);
+        to_values(&target, &same, &own);
         if (trial->state == LOG_OBSERVED)
             (*out)[(*len)++] = (struct residual){.trial = trial->number,
                                                  .value = trial->value,
                                                  .mean = at,
-                                                 .sd = deviation,
+                                                 .sd = own,
+                                                 .sd_observed = deviation,
                                                  .z = z,
                                                  .log_density = gp_loo_log_density(z, deviation)};
     }

@@ -289,7 +289,7 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
 
 /* ---- trials ---- */
 
-enum { LENGTH_SCALES_MAX = 100, DIGITS = 6 };
+enum { LENGTH_SCALES_MAX = 100, DIGITS = 17 };
 
 static json_t *length_scales_json(const struct spec *spec, const double *length_scales)
 {
@@ -323,17 +323,36 @@ static json_t *plan_json(const struct diagnostics *d)
                      d->plan.stopped, "warning", is_short ? warning : NULL);
 }
 
-enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *d, struct arena *arena,
+/* How the user's values become those that the process models: sign and origin lead to values signed as a policy's. */
+static json_t *output_json(const struct spec *spec, size_t metric, const struct diagnostics *d)
+{
+    bool   is_plain = spec_is_margin(spec, metric);
+    double origin = is_plain ? 0.0 : spec_value(spec, metric, 0.0) + 0.0,
+           sign = is_plain ? 1.0 : spec_value(spec, metric, 1.0) - origin;
+    json_t *warp =
+        d->values.warp_scale > 0
+            ? json_pack("{s:o, s:o, s:o, s:o}", "top", codec_number(d->values.top), "c", codec_number(d->values.c),
+                        "centre", codec_number(d->values.warp_centre), "scale", codec_number(d->values.warp_scale))
+            : json_null();
+    return d->values.unit > 0
+               ? json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "sign", codec_number(sign), "origin", codec_number(origin),
+                           "unit", codec_number(d->values.unit), "centre", codec_number(d->values.centre), "spread",
+                           codec_number(d->values.spread), "warp", warp)
+               : (json_decref(warp), json_null());
+}
+
+enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *d, struct arena *arena,
                               const char **text, struct error *err)
 {
     *text = NULL;
-    if (d->acquisition == NULL)
+    if (d->kernel == NULL)
         return STATUS_OK;
-    json_t *json = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "length_scales", length_scales_json(spec, d->length_scales),
-        "signal_variance", codec_number(d->signal_variance), "noise_variance", codec_number(d->noise_variance),
-        "jitter", codec_number(d->jitter), "condition", codec_number(d->condition), "fit_ms", codec_number(d->fit_ms),
-        "acquisition", d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
+    json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o}", "kernel", d->kernel, "output",
+                             output_json(spec, metric, d), "length_scales", length_scales_json(spec, d->length_scales),
+                             "signal_variance", codec_number(d->signal_variance), "noise_variance",
+                             codec_number(d->noise_variance), "jitter", codec_number(d->jitter), "condition",
+                             codec_number(d->condition), "fit_ms", codec_number(d->fit_ms), "acquisition",
+                             d->acquisition, "acquisition_value", codec_number(d->acquisition_value));
     if (json != NULL && d->plan.state.horizon > 0)
         (void)json_object_set_new(json, "plan", plan_json(d));
     char *dump = json == NULL ? NULL : json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
@@ -349,10 +368,11 @@ static json_t *model_json(const struct trial *trial)
     if (trial->model.algorithm == NULL)
         return json_null();
     const char *diagnostics = trial->model.diagnostics;
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?, s:o, s:o}", "algorithm", trial->model.algorithm, "revision",
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:s?, s:o, s:o}", "algorithm", trial->model.algorithm, "revision",
                      (json_int_t)trial->model.revision, "observations", (json_int_t)trial->model.observations, "mean",
-                     codec_number(trial->model.mean), "stddev", codec_number(trial->model.stddev), "fallback",
-                     trial->model.fallback, "compute_ms", codec_number(trial->model.compute_ms), "diagnostics",
+                     codec_number(trial->model.mean), "stddev", codec_number(trial->model.stddev), "stddev_observed",
+                     codec_number(trial->model.stddev_observed), "fallback", trial->model.fallback, "compute_ms",
+                     codec_number(trial->model.compute_ms), "diagnostics",
                      diagnostics == NULL ? json_null() : json_loads(diagnostics, 0, NULL));
 }
 

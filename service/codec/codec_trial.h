@@ -26,8 +26,8 @@ extern const struct member codec_observation_members[];
 MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
                                          struct arena *arena, struct observation *out, struct error *err);
 
-/* What is stored and shown of a proposal's model: numbers of 6 digits; *text NULL when there was none. */
-MUST_CHECK enum status codec_diagnostics(const struct spec *spec, const struct diagnostics *diagnostics,
+/* What is stored and shown of a model of a metric: numbers of 17 digits; *text NULL when there was none. */
+MUST_CHECK enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);
 /* What shows the clock that leases count on on the wall clock (steady_shift_ms), and that clock as it stands; 0: what is
  * shown is not to change with it. */

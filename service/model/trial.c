@@ -44,7 +44,7 @@ struct trial trial_none(void)
     return (struct trial){.row = -1,
                           .worker = "",
                           .holder = "",
-                          .model = {.mean = NAN, .stddev = NAN},
+                          .model = {.mean = NAN, .stddev = NAN, .stddev_observed = NAN},
                           .said = {TRIAL_SAID(NONE)},
                           TRIAL_NUMBERS(UNSAID)};
 }

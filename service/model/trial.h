@@ -54,7 +54,7 @@ struct trial {
     struct { /* how the point was chosen; algorithm is NULL for a point of the user's */
         const char *algorithm, *fallback;
         int64_t     revision, observations;
-        double      mean, stddev; /* the metric's own sign; NaN without a model */
+        double      mean, stddev, stddev_observed; /* the metric's own sign; NaN without a model */
         double      compute_ms;
         const char *diagnostics; /* JSON as codec_diagnostics makes it; NULL without a model */
     } model;

@@ -81,6 +81,7 @@ enum status rows_trial(const struct row_trial *row, struct trial *out, struct er
     out->model.observations = row->observations;
     out->model.mean = row->model_mean;
     out->model.stddev = row->model_stddev;
+    out->model.stddev_observed = row->model_stddev_observed;
     out->model.compute_ms = row->milliseconds;
     out->created_ms = row->created_ms;
     out->finished_ms = row->finished_ms;

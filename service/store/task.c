@@ -169,7 +169,8 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
                      TEXT(trial->model.fallback), INT(trial->model.revision), INT(trial->model.observations),
                      REAL(trial->model.mean), REAL(trial->model.stddev), REAL(trial->model.compute_ms),
                      BLOB(new->note, new->note_bytes), INT(trial->created_ms), TEXT(trial->model.diagnostics),
-                     INT(trial->is_imported))));
+                     INT(trial->is_imported), REAL(trial->model.stddev_observed),
+                     BLOB(new->asked, new->asked_len * sizeof *new->asked))));
     task_count(task, TRIAL_STATE_COUNT, trial->state);
     return task_log(conn, task, new->kind, trial->number, NULL, err);
 }

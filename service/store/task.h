@@ -58,6 +58,8 @@ struct new_trial {
     const double       *fixed; /* [params_len] the values it was to have, NaN where free; or NULL */
     const void         *note;  /* of the policy, or NULL */
     size_t              note_bytes;
+    const double       *asked; /* [asked_len] of a policy: see service/store/asked.h; or NULL */
+    size_t              asked_len;
 };
 /* Writes, counts and logs it.  This is the last look at a point that stays for good, whoever made it: INTERNAL
  * "impossible_point", logged and counted, when it does not lie in the study's space or has not what was fixed. */

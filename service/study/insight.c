@@ -2,6 +2,7 @@
 #include "service/study/insight.h"
 
 #include "service/app/slots.h"
+#include "service/codec/codec_trial.h"
 #include "service/store/rows.h"
 #include "service/session/session.h"
 #include "service/study/study.h"
@@ -66,11 +67,22 @@ static enum status run_prediction(struct work *work, struct error *err)
     const struct predict_request *request = predicting->request;
     struct predict_reply         *out = predicting->reply;
     const struct spec            *spec = &work->live->spec;
-    TRY(spec->policy->predict(
-        work->live->session,
-        &(struct prediction){
-            .points = request->points, .rows = request->rows, .m = request->len, .mean = out->mean, .sd = out->sd},
-        err));
+    struct arena                 *arena = work->caller->arena;
+    struct diagnostics diagnostics = {.length_scales = ARENA_NEW(arena, double, space_point_len(&spec->space) + 1),
+                                      .acquisition_value = NAN,
+                                      .fit_ms = NAN};
+    if (diagnostics.length_scales == NULL)
+        return error_no_memory(err);
+    TRY(spec->policy->predict(work->live->session,
+                              &(struct prediction){.points = request->points,
+                                                   .rows = request->rows,
+                                                   .m = request->len,
+                                                   .mean = out->mean,
+                                                   .sd = out->sd,
+                                                   .sd_observed = out->sd_observed,
+                                                   .diagnostics = &diagnostics},
+                              err));
+    TRY(codec_diagnostics(spec, work->metric, &diagnostics, arena, &out->diagnostics, err));
     for (size_t i = 0; i < request->len; i++) {
         if (out->feasible != NULL)
             out->feasible[i] = 0.5 * erfc(-out->mean[i] / (sqrt(2) * fmax(out->sd[i], DBL_MIN)));
@@ -89,12 +101,13 @@ enum status insight_predict(struct app *app, struct caller *caller, const char *
     struct study      study;
     TRY(study_find(app, caller, id, &study, err));
     *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, request->len),
-                                  .sd = ARENA_NEW(caller->arena, double, request->len)};
+                                  .sd = ARENA_NEW(caller->arena, double, request->len),
+                                  .sd_observed = ARENA_NEW(caller->arena, double, request->len)};
     TRY(spec_find_metric(&study.spec, request->metric, &work.metric, err));
     bool is_constraint = study.spec.kinds[work.metric] == METRIC_CONSTRAINT;
     out->metric = work.metric;
     out->feasible = is_constraint ? ARENA_NEW(caller->arena, double, request->len) : NULL;
-    if (out->mean == NULL || out->sd == NULL || (is_constraint && out->feasible == NULL))
+    if (out->mean == NULL || out->sd == NULL || out->sd_observed == NULL || (is_constraint && out->feasible == NULL))
         return error_no_memory(err);
     return run(&work, id, err);
 }
@@ -252,7 +265,8 @@ static enum status run_slice(struct work *work, struct error *err)
     double            *points = arena_alloc(arena, len + 1, params_len * sizeof *points);
     out->mean = ARENA_NEW(arena, double, len);
     out->sd = ARENA_NEW(arena, double, len);
-    if (points == NULL || out->mean == NULL || out->sd == NULL)
+    out->sd_observed = ARENA_NEW(arena, double, len);
+    if (points == NULL || out->mean == NULL || out->sd == NULL || out->sd_observed == NULL)
         return error_no_memory(err);
     for (size_t k = 0; k < len; k++)
         m += grid_point(out, &spec->space, k, points + m * params_len);
@@ -260,13 +274,17 @@ static enum status run_slice(struct work *work, struct error *err)
         return error_set(
             err, STATUS_CONFLICT, "outside_space", "",
             "no point of the grid lies in the space: the parameter does not exist with the trial's values");
-    TRY(spec->policy->predict(work->live->session,
-                              &(struct prediction){.points = points, .m = m, .mean = out->mean, .sd = out->sd}, err));
+    TRY(spec->policy->predict(
+        work->live->session,
+        &(struct prediction){
+            .points = points, .m = m, .mean = out->mean, .sd = out->sd, .sd_observed = out->sd_observed},
+        err));
     for (size_t k = len; k-- > 0;) {
         bool is_point = grid_point(out, &spec->space, k, points);
         m -= is_point;
         out->mean[k] = is_point ? spec_shown(spec, work->metric, out->mean[m]) : NAN;
         out->sd[k] = is_point ? out->sd[m] : NAN;
+        out->sd_observed[k] = is_point ? out->sd_observed[m] : NAN;
     }
     out->metric = work->metric;
     out->revision = work->live->revision;

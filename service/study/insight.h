@@ -31,9 +31,9 @@ struct slice_request {
 struct slice {
     struct study  study;
     size_t        axes, param[2], len[2];
-    double       *grid[2];   /* [len] */
-    double       *mean, *sd; /* [len[0]][len[1]]; NaN where the grid leaves the space */
-    const double *point;     /* [params_len] the trial's */
+    double       *grid[2];                 /* [len] */
+    double       *mean, *sd, *sd_observed; /* [len[0]][len[1]]; NaN where the grid leaves the space */
+    const double *point;                   /* [params_len] the trial's */
     size_t        metric;
     int64_t       trial, revision, observations;
 };
@@ -63,10 +63,11 @@ struct predict_request {
     const char   *metric; /* NULL: the first objective */
 };
 struct predict_reply {
-    double *mean, *sd;
-    double *feasible; /* constraints: the probability that the metric is within its bounds; otherwise NULL */
-    size_t  metric;
-    int64_t revision, observations;
+    double     *mean, *sd, *sd_observed;
+    double     *feasible; /* constraints: the probability that the metric is within its bounds; otherwise NULL */
+    size_t      metric;
+    int64_t     revision, observations;
+    const char *diagnostics; /* of the model, as codec_diagnostics makes it; or NULL */
 };
 /* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
  * CONFLICT "no_model", "no_observations"; INVALID "unknown_metric". */

@@ -73,7 +73,7 @@ static enum status ask_one(struct work *work, uint64_t number, struct trial *out
     struct proposal                *proposal = ARENA_NEW(arena, struct proposal, 1);
     if (point == NULL || proposal == NULL)
         return error_no_memory(err);
-    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
+    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
     struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     const struct ask   ask = {
           .trial = number, .fixed = request->fixed, .diagnostics = &diagnostics, .late = is_over, .late_arg = work};
@@ -89,7 +89,8 @@ static enum status ask_one(struct work *work, uint64_t number, struct trial *out
     out->model.observations = (int64_t)proposal->observations;
     out->model.mean = spec_sign(spec) * proposal->mean;
     out->model.stddev = proposal->sd;
-    TRY(codec_diagnostics(spec, &diagnostics, arena, &out->model.diagnostics, err));
+    out->model.stddev_observed = proposal->sd_observed;
+    TRY(codec_diagnostics(spec, spec->first, &diagnostics, arena, &out->model.diagnostics, err));
     const struct event event = {.kind = EVENT_SUGGESTED,
                                 .trial = number,
                                 .point = out->point,

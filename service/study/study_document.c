@@ -146,7 +146,7 @@ enum status study_document_curve(struct db_conn *conn, struct task *task, int64_
         TRY(db_exec(conn, NULL, err, SQL_MEASUREMENT_ADD,
                     BIND(TEXT(task->id), INT(trial), INT(0), INT(point->step), REAL(point->value),
                          INT(task->study.revision), INT(task->now_ms), INT(is_last), TEXT("no_rule"), INT(0),
-                         BLOB(NULL, 0))));
+                         BLOB(NULL, 0), INT(0))));
     }
     return STATUS_OK;
 }

@@ -12,6 +12,7 @@
 #include "service/store/spec_cache.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
+#include "service/store/asked.h"
 #include "service/study/suggest.h"
 #include "service/study/visits.h"
 #include "service/base/clock.h"
@@ -31,6 +32,8 @@ struct plan {
     struct trial                 *fresh; /* proposals, not yet in the log */
     const void                  **notes;
     size_t                       *note_bytes;
+    double                       *asked; /* [fresh_len][asked_len] */
+    size_t                        asked_len;
     size_t                        fresh_len;
     bool                          is_late;     /* the deadline passed while proposing */
     bool                          is_cut;      /* ... or all the time that there is, or nobody waits any more */
@@ -203,6 +206,16 @@ static void notify(void *arg, const struct plan_state *state)
         watch->notify(watch->arg, state);
 }
 
+/* What a proposal is a function of besides the log; after it was made, since it may have been late. */
+static void keep_asked(struct plan *plan, const struct ask *ask)
+{
+    struct asked *asked = (struct asked *)(plan->asked + plan->fresh_len * plan->asked_len);
+    *asked = (struct asked){
+        .remaining = (double)ask->remaining, .deadline_ms = ask->deadline_ms, .is_late = plan->is_late ? 1 : 0};
+    if (ask->fixed != NULL)
+        memcpy(asked->fixed, ask->fixed, (plan->asked_len - ASKED_FIXED) * sizeof *ask->fixed);
+}
+
 static enum status keep_proposal(struct plan *plan, const struct proposal *proposal, double milliseconds,
                                  const struct diagnostics *diagnostics, struct error *err)
 {
@@ -227,6 +240,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     trial->model.observations = (int64_t)proposal->observations;
     trial->model.mean = spec_sign(spec) * proposal->mean;
     trial->model.stddev = proposal->sd;
+    trial->model.stddev_observed = proposal->sd_observed;
     trial->model.compute_ms = round(1e3 * milliseconds) / 1e3;
     const struct event event = {.kind = EVENT_SUGGESTED,
                                 .trial = (uint64_t)trial->number,
@@ -235,7 +249,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
                                 .note = note,
                                 .note_bytes = proposal->note_bytes};
     plan->live->told = trial->number;
-    TRY(codec_diagnostics(spec, diagnostics, plan->task.caller->arena, &trial->model.diagnostics, err));
+    TRY(codec_diagnostics(spec, spec->first, diagnostics, plan->task.caller->arena, &trial->model.diagnostics, err));
     return spec->policy->tell(plan->live->session, &event, err);
 }
 
@@ -264,7 +278,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     if (point == NULL)
         return error_no_memory(err);
     struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
-    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN};
+    *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
                             .fixed = plan->request->fixed,
                             .late = is_late,
@@ -278,6 +292,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     TRY(spec->policy->ask(plan->live->session, &ask, proposal, err));
     if (proposal->fallback != NULL)
         atomic_fetch_add(&plan->task.app->counters.fallbacks, 1);
+    keep_asked(plan, &ask);
     return keep_proposal(plan, proposal, now_ms() - start, &diagnostics, err);
 }
 
@@ -305,8 +320,11 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
     plan->fresh = ARENA_NEW(arena, struct trial, (size_t)count);
     plan->notes = ARENA_NEW(arena, const void *, (size_t)count);
     plan->note_bytes = ARENA_NEW(arena, size_t, (size_t)count);
+    plan->asked_len = ASKED_FIXED + (plan->request->fixed == NULL ? 0 : plan->live->spec.space.params_len);
+    plan->asked = arena_alloc(arena, (size_t)count, plan->asked_len * sizeof *plan->asked);
     struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
-    if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || proposal == NULL)
+    if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || plan->asked == NULL ||
+        proposal == NULL)
         return error_no_memory(err);
     enum status status = STATUS_OK;
     size_t      whole = 0;
@@ -336,7 +354,9 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
                                   .kind = "trial.suggested",
                                   .fixed = plan->request->fixed,
                                   .note = plan->notes[i],
-                                  .note_bytes = plan->note_bytes[i]};
+                                  .note_bytes = plan->note_bytes[i],
+                                  .asked = plan->asked + i * plan->asked_len,
+                                  .asked_len = plan->asked_len};
     enum status status = visits_check(conn, &plan->task, trial->point, "", err);
     if (status == STATUS_INVALID)
         return task_impossible(&plan->task, trial, err);

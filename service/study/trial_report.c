@@ -120,7 +120,8 @@ static enum status add_measurement(struct db_conn *conn, struct report *work, st
                    BIND(TEXT(work->task.id), INT(request->held.number), INT(work->trial.lease), INT(request->step),
                         REAL(request->value), INT(work->task.study.revision), INT(work->task.now_ms),
                         INT(verdict->stop), TEXT(verdict->reason), INT((int64_t)verdict->next_step),
-                        BLOB(verdict->note_bytes == 0 ? NULL : verdict->note, verdict->note_bytes)));
+                        BLOB(verdict->note_bytes == 0 ? NULL : verdict->note, verdict->note_bytes),
+                        INT(work->live->revision)));
 }
 
 static enum status stop(struct db_conn *conn, struct report *work, const struct trial *trial, struct error *err)

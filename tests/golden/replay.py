@@ -114,7 +114,8 @@ class Service:
                 self.api.get(f"/v1/studies/{self.ids[name]}/importances")["parameters"]]
 
     def residuals(self, name):
-        return [[item["mean"], item["stddev"]] for item in self.api.get(f"/v1/studies/{self.ids[name]}/residuals")["residuals"]]
+        return [[item["mean"], item["stddev_observed"]] for item in
+                self.api.get(f"/v1/studies/{self.ids[name]}/residuals")["residuals"]]
 
     def stateless(self, body):
         return [proposal(item) for item in self.post("suggest", body)["suggestions"]]

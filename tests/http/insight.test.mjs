@@ -125,7 +125,7 @@ test('residuals leave one out: an outlier stands out, the others are covered', a
     const trials = (await api.get(`${path}/trials`)).trials;
     honest.residuals.forEach((r, i) => {
         assert.equal(r.value, trials[i].value);
-        near(r.z, (r.value - r.mean) / r.stddev, 0.6 + 0.3 * Math.abs(r.z), 'z');
+        near(r.z, (r.value - r.mean) / r.stddev_observed, 0.6 + 0.3 * Math.abs(r.z), 'z');
     });
     const { summary } = honest;
     assert.ok(summary.coverage_95 >= 0.8 && summary.coverage_68 >= 0.4 && summary.coverage_68 <= summary.coverage_95);
@@ -133,7 +133,7 @@ test('residuals leave one out: an outlier stands out, the others are covered', a
     assert.equal(summary.trials, 30);
     const densities = honest.residuals.map((r) => r.log_density);
     near(summary.mean_log_density, densities.reduce((a, b) => a + b) / 30, 1e-9, 'density');
-    honest.residuals.forEach((r) => near(r.log_density, -Math.log(r.stddev) - r.z ** 2 / 2 - Math.log(2 * Math.PI) / 2, 0.5, 'density'));
+    honest.residuals.forEach((r) => near(r.log_density, -Math.log(r.stddev_observed) - r.z ** 2 / 2 - Math.log(2 * Math.PI) / 2, 0.5, 'density'));
     await api.post(`${path}/observe`, { point: { a: 0.7 }, value: 9.5 });
     const shaken = await api.get(`${path}/residuals`);
     const worst = shaken.residuals.reduce((a, b) => (Math.abs(b.z) > Math.abs(a.z) ? b : a));

@@ -143,7 +143,7 @@ static void test_candidates(void)
         double      value;
     } given[] = {{"length_scale", 0.43}, {"signal_variance", 2.385}, {"noise_variance", 0.031}, {"mean", 7.1}};
     const struct policy *policy = policy_find("po-gp-ucb");
-    double               rows[ROWS * COLUMNS], values[SEEN], options[OPTIONS_MAX], mean, sd;
+    double               rows[ROWS * COLUMNS], values[SEEN], options[OPTIONS_MAX], mean, sd, observed;
     struct space         space = {.kind = SPACE_CANDIDATES, .rows = rows, .rows_len = ROWS, .columns = COLUMNS};
     struct problem       problem = {.space = &space, .options = options, .seed = 3, .memory_bytes = 1 << 22};
     struct rng           rng = rng_at(17, 4, RNG_TEST);
@@ -167,13 +167,18 @@ static void test_candidates(void)
         size_t          i = SEEN - 1 - k, row = i % (SEEN - 1);
         struct session *session = session_without(&problem, values, i);
         CU_ASSERT_EQUAL_FATAL(
-            policy->predict(session, &(struct prediction){.rows = &row, .m = 1, .mean = &mean, .sd = &sd}, NULL),
+            policy->predict(
+                session, &(struct prediction){.rows = &row, .m = 1, .mean = &mean, .sd = &sd, .sd_observed = &observed},
+                NULL),
             STATUS_OK);
         CU_ASSERT(r[k].trial == 40 - i && r[k].value == values[i]);
         CHECK_NEAR(r[k].mean, mean, 1e-6); /* predict rounds to single inside */
-        CHECK_NEAR(r[k].sd, sqrt(sd * sd + 0.031), 1e-6);
-        CHECK_NEAR(r[k].z, (r[k].value - r[k].mean) / r[k].sd, 1e-12);
-        CHECK_NEAR(exp(r[k].log_density), exp(-0.5 * r[k].z * r[k].z) / r[k].sd / sqrt(8.0 * atan(1.0)), 1e-12);
+        CHECK_NEAR(r[k].sd, sd, 1e-6);
+        CHECK_NEAR(r[k].sd_observed, observed, 1e-6);
+        CHECK_NEAR(observed, sqrt(sd * sd + 0.031), 1e-6);
+        CHECK_NEAR(r[k].z, (r[k].value - r[k].mean) / r[k].sd_observed, 1e-12);
+        CHECK_NEAR(exp(r[k].log_density), exp(-0.5 * r[k].z * r[k].z) / r[k].sd_observed / sqrt(8.0 * atan(1.0)),
+                   1e-12);
         policy->close(session);
     }
     policy->close(whole);

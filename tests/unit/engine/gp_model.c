@@ -85,7 +85,7 @@ static void check_posterior(struct world *w)
     for (size_t i = 0; i < 5; i++) {
         double sd = sqrt(var[i]);
         CU_ASSERT(isfinite(mean[i]) && isfinite(var[i]) && var[i] >= 0.0);
-        gp_model_units(&w->model, &mean[i], &sd);
+        gp_model_units(&w->model, &mean[i], &sd, NULL);
         CU_ASSERT(isfinite(mean[i]) && isfinite(sd));
     }
     for (size_t k = 0; k < w->model.n; k++)

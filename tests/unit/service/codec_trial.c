@@ -178,21 +178,25 @@ static void test_trial(void)
     struct spec  spec;
     read_spec(mixed, &arena, &spec);
     double       point[3] = {0.0625, 4, 1};
-    struct trial trial = {
-        .number = 3,
-        .state = TRIAL_COMPLETED,
-        .point = point,
-        .row = -1,
-        .worker = "gpu-7",
-        .value = 2.5,
-        .stddev = NAN,
-        .external_id = "x",
-        .created_ms = 1772357400125,
-        .started_ms = 1772357400500,
-        .finished_ms = 1772357401000,
-        .said = {.labels = "{\"a\":\"b\"}", .notes = "", .duration_seconds = 0.5},
-        .model = {
-            .algorithm = "gp", .revision = 5, .observations = 2, .mean = 1.75, .stddev = 0.5, .compute_ms = 1.25}};
+    struct trial trial = {.number = 3,
+                          .state = TRIAL_COMPLETED,
+                          .point = point,
+                          .row = -1,
+                          .worker = "gpu-7",
+                          .value = 2.5,
+                          .stddev = NAN,
+                          .external_id = "x",
+                          .created_ms = 1772357400125,
+                          .started_ms = 1772357400500,
+                          .finished_ms = 1772357401000,
+                          .said = {.labels = "{\"a\":\"b\"}", .notes = "", .duration_seconds = 0.5},
+                          .model = {.algorithm = "gp",
+                                    .revision = 5,
+                                    .observations = 2,
+                                    .mean = 1.75,
+                                    .stddev = 0.5,
+                                    .stddev_observed = 0.625,
+                                    .compute_ms = 1.25}};
     check_text(
         codec_trial_json(&spec, &trial, (struct lease_clock){0}),
         "{\"number\":3,\"state\":\"completed\",\"point\":{\"lr\":0.0625,\"n\":4,\"o\":\"sgd\"},"
@@ -200,7 +204,8 @@ static void test_trial(void)
         "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":\"x\",\"labels\":{\"a\":\"b\"},"
         "\"metadata\":{},\"notes\":\"\",\"artifacts\":[],\"duration_seconds\":0.5,\"model\":{\"algorithm\":\"gp\","
         "\"revision\":5,"
-        "\"observations\":2,\"mean\":1.75,\"stddev\":0.5,\"fallback\":null,\"compute_ms\":1.25,\"diagnostics\":null},"
+        "\"observations\":2,\"mean\":1.75,\"stddev\":0.5,\"stddev_observed\":0.625,\"fallback\":null,\"compute_ms\":1."
+        "25,\"diagnostics\":null},"
         "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"started_at\":\"2026-03-01T09:30:00.500Z\","
         "\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
     struct trial running = {.number = 1,
@@ -230,14 +235,14 @@ static void check_diagnostics(const struct spec *spec, const struct diagnostics 
     const char  *text = "";
     arena_init(&arena, 1 << 16);
     arena_init(&small, 16);
-    CU_ASSERT_EQUAL_FATAL(codec_diagnostics(spec, d, &arena, &text, &err), STATUS_OK);
+    CU_ASSERT_EQUAL_FATAL(codec_diagnostics(spec, 0, d, &arena, &text, &err), STATUS_OK);
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     CU_ASSERT_STRING_EQUAL(text, expected);
     struct trial trial = {.number = 1, .worker = "", .row = -1, .model = {.algorithm = "gp", .diagnostics = text}};
     json_auto_t *shown = codec_trial_json(spec, &trial, (struct lease_clock){0}),
                 *wanted = json_loads(expected, 0, NULL);
     CU_ASSERT(json_equal(json_object_get(json_object_get(shown, "model"), "diagnostics"), wanted));
-    CU_ASSERT_EQUAL(codec_diagnostics(spec, d, &small, &text, &err), STATUS_NO_MEMORY);
+    CU_ASSERT_EQUAL(codec_diagnostics(spec, 0, d, &small, &text, &err), STATUS_NO_MEMORY);
     arena_fini(&arena);
     arena_fini(&small);
 }
@@ -256,21 +261,30 @@ static void test_diagnostics(void)
                             .fit_ms = NAN,
                             .acquisition_value = -0.8341239999};
     read_spec(mixed, &arena, &spec);
-    CU_ASSERT_EQUAL(codec_diagnostics(&spec, &d, &arena, &text, &err), STATUS_OK);
+    CU_ASSERT_EQUAL(codec_diagnostics(&spec, 0, &d, &arena, &text, &err), STATUS_OK);
     CU_ASSERT_PTR_NULL(text); /* no model */
+    d.kernel = "matern52";
     d.acquisition = "log-ei";
+    d.values.unit = 2, d.values.centre = -0.5, d.values.spread = 0.25;
+    d.values.top = 1.5, d.values.c = 0.125, d.values.warp_centre = 3, d.values.warp_scale = 0.1;
     check_diagnostics(&spec, &d,
-                      "{\"length_scales\":{\"lr\":0.123457,\"n\":2.385,\"o\":1e-300},\"signal_variance\":1.09,"
-                      "\"noise_variance\":0.000214,\"jitter\":0.0,\"condition\":null,\"fit_ms\":null,"
-                      "\"acquisition\":\"log-ei\",\"acquisition_value\":-0.834124}");
+                      "{\"kernel\":\"matern52\",\"output\":{\"sign\":-1.0,\"origin\":0.0,\"unit\":2.0,\"centre\":-0.5,"
+                      "\"spread\":0.25,\"warp\":{\"top\":1.5,\"c\":0.125,\"centre\":3.0,\"scale\":"
+                      "0.10000000000000001}},\"length_scales\":{\"lr\":0.123456789,\"n\":2.3849999999999998,"
+                      "\"o\":1e-300},\"signal_variance\":1.0900000000000001,\"noise_variance\":0.000214,"
+                      "\"jitter\":0.0,\"condition\":null,\"fit_ms\":null,"
+                      "\"acquisition\":\"log-ei\",\"acquisition_value\":-0.83412399989999997}");
     arena_fini(&arena);
     read_spec(open_rows, &arena, &spec);
     d.condition = 87.4;
     d.acquisition = "ucb";
+    d.values.warp_scale = 0;
     check_diagnostics(&spec, &d,
-                      "{\"length_scales\":{\"columns\":0.123457},\"signal_variance\":1.09,\"noise_variance\":0.000214,"
-                      "\"jitter\":0.0,\"condition\":87.4,\"fit_ms\":null,\"acquisition\":\"ucb\","
-                      "\"acquisition_value\":-0.834124}");
+                      "{\"kernel\":\"matern52\",\"output\":{\"sign\":1.0,\"origin\":0.0,\"unit\":2.0,\"centre\":-0.5,"
+                      "\"spread\":0.25,\"warp\":null},\"length_scales\":{\"columns\":0.123456789},"
+                      "\"signal_variance\":1.0900000000000001,\"noise_variance\":0.000214,"
+                      "\"jitter\":0.0,\"condition\":87.400000000000006,\"fit_ms\":null,\"acquisition\":\"ucb\","
+                      "\"acquisition_value\":-0.83412399989999997}");
     arena_fini(&arena);
 }
 

@@ -1,0 +1,14 @@
+/* What an algorithm was asked for a trial, beyond what the log says: with it a suggestion can be made again.  Stored with
+ * the trial as doubles; nothing is there of trials of the user's own. */
+#ifndef GNOMON_SERVICE_STORE_ASKED_H
+#define GNOMON_SERVICE_STORE_ASKED_H
+
+struct asked {
+    double remaining;   /* trials that the budget still allowed; 0: there was none */
+    double deadline_ms; /* 0: none */
+    double is_late;     /* 1: the time was over before the proposal was made in full */
+    double fixed[];     /* [params_len] NaN where free; or nothing */
+};
+enum { ASKED_FIXED = 3 }; /* where fixed begins */
+
+#endif
