@@ -13,7 +13,7 @@ FUZZ_API_SECONDS ?= 600
 FUZZ_API_SEED ?=
 JOBS     := $(shell nproc 2>/dev/null || echo 2)
 
-PACKAGES := libmicrohttpd jansson sqlite3 libcrypto nlopt libcurl lapacke openblas
+PACKAGES := libmicrohttpd gnutls jansson sqlite3 libcrypto nlopt libcurl lapacke openblas
 STD       = -std=c11 -D_POSIX_C_SOURCE=200809L
 WARN      = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
 FORTIFY  ?= $(if $(findstring clang,$(CC)),,-D_FORTIFY_SOURCE=3 -ftrivial-auto-var-init=zero)
@@ -23,7 +23,7 @@ COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $
 LINK      = $(CC) $(CFLAGS) $(SANITIZE) -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 MATH_LIBS := $(shell pkg-config --libs lapacke openblas nlopt 2>/dev/null) -lm
 SERVICE_LIBS := $(shell pkg-config --libs jansson sqlite3 libcrypto libcurl 2>/dev/null) -lcsv $(MATH_LIBS) -lpthread
-API_LIBS  := $(shell pkg-config --libs libmicrohttpd 2>/dev/null) $(SERVICE_LIBS)
+API_LIBS  := $(shell pkg-config --libs libmicrohttpd gnutls 2>/dev/null) $(SERVICE_LIBS)
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))

@@ -39,7 +39,7 @@ static void reap(struct conns *conns, int64_t now_ms)
         if (deadline_ms == 0 || now_ms < deadline_ms)
             continue;
         const char *farewell = atomic_load(&conn->farewell);
-        if (farewell != NULL)
+        if (farewell != NULL && !conn->is_tls)
             (void)send(conn->fd, farewell, strlen(farewell), MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)shutdown(conn->fd, SHUT_RDWR);
         atomic_store(&conn->deadline_ms, 0);

@@ -34,6 +34,7 @@ struct requests {
 struct listener {
     struct requests   *shared;
     enum listener_kind kind;
+    bool               is_tls;
     struct MHD_Daemon *daemon;
 };
 

@@ -4,6 +4,7 @@
 #include "api/core/access_log.h"
 #include "api/core/reply.h"
 #include "api/core/route.h"
+#include "api/http/tls.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -166,7 +167,9 @@ static void answer_past_library(struct request *request)
     int         fd = request->conn->fd;
     const char *bytes = request_reply_bytes(request);
     char        scratch[4096];
-    if (bytes != NULL)
+    if (bytes != NULL && request->conn->is_tls)
+        tls_send(MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session, bytes);
+    else if (bytes != NULL)
         (void)send(fd, bytes, strlen(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
     for (int i = 0; i < 64 && recv(fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
         continue;

@@ -3,6 +3,7 @@
 #include "api/http/server.h"
 
 #include "api/http/request.h"
+#include "api/http/tls.h"
 #include "api/core/route.h"
 #include "service/base/log.h"
 #include "service/base/random.h"
@@ -88,6 +89,8 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
     *context = conns_add(shared->conns, fd, from == NULL ? NULL : from->client_addr,
                          shared->app->monotonic_ms() + shared->idle_ms);
     atomic_fetch_add(&shared->traffic.connections, 1);
+    if (*context != NULL)
+        ((struct conn *)*context)->is_tls = listener->is_tls;
     if (*context == NULL || (listener->kind == LISTENER_LOCAL && !is_own_user(fd)))
         (void)shutdown(fd, SHUT_RDWR);
 }
@@ -153,10 +156,13 @@ static enum status listen_on(struct server *server, enum listener_kind kind, int
         {is_main ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, THREADS, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    *listener = (struct listener){.shared = &server->requests, .kind = kind};
+    bool     is_tls = is_main && server->options.tls != NULL;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    *listener = (struct listener){.shared = &server->requests, .kind = kind, .is_tls = is_tls};
     listener->daemon =
-        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
-                         may_accept, listener, request_continue, listener, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+        MHD_start_daemon(flags | (is_tls ? MHD_USE_TLS : 0), 0, may_accept, listener, request_continue, listener,
+                         MHD_OPTION_ARRAY, options, is_tls ? MHD_OPTION_HTTPS_CERT_CALLBACK2 : MHD_OPTION_END,
+                         tls_give_certificate, MHD_OPTION_HTTPS_PRIORITIES, tls_priorities, MHD_OPTION_END);
     if (listener->daemon != NULL)
         return STATUS_OK;
     close(fd);
@@ -167,6 +173,8 @@ static enum status start_listeners(struct server *server, struct error *err)
 {
     const struct server_options *options = &server->options;
     int                          fd;
+    if (options->tls != NULL)
+        TRY(tls_load(options->tls, err));
     TRY(open_socket(options->host, options->port, &fd, err));
     TRY(listen_on(server, LISTENER_MAIN, fd, err));
     if (options->health_port != NULL) {
@@ -309,5 +317,6 @@ void server_stop(struct server *server)
     workers_stop(server->requests.workers);
     conns_stop(server->requests.conns);
     pthread_mutex_destroy(&server->requests.lock);
+    tls_forget();
     free(server);
 }

@@ -12,18 +12,20 @@
 #include "service/app/app.h"
 
 struct server;
+struct tls_files;
 
-struct server_options {                 /* 0 (or NULL, -1): the default, in brackets */
-    const char            *host, *port; /* of the main listener ["127.0.0.1", "8080"]; port "0": any free one */
-    const char            *health_host, *health_port; /* NULL port: no health listener */
-    int                    local_fd;                  /* listening Unix socket, which the server then owns; -1: none */
-    size_t                 workers, queue;            /* [64, 256] */
-    unsigned               connections;               /* [512] */
-    int                    per_address;               /* [64]; -1: no limit */
-    const struct networks *trusted;                   /* proxies, to which per_address does not apply; NULL: none */
-    enum access_format     access_log;                /* [logfmt] */
-    int64_t                body_limit, bodies_limit;  /* bytes [8 MiB, 256 MiB] */
-    int64_t                idle_ms, body_ms, upload_ms, write_ms, drain_ms; /* [10 s, 30 s, 10 min, 30 s, 20 s] */
+struct server_options {                  /* 0 (or NULL, -1): the default, in brackets */
+    const char             *host, *port; /* of the main listener ["127.0.0.1", "8080"]; port "0": any free one */
+    const char             *health_host, *health_port; /* NULL port: no health listener */
+    const struct tls_files *tls;                       /* of the main listener; NULL: plain HTTP */
+    int                     local_fd;                  /* listening Unix socket, which the server then owns; -1: none */
+    size_t                  workers, queue;            /* [64, 256] */
+    unsigned                connections;               /* [512] */
+    int                     per_address;               /* [64]; -1: no limit */
+    const struct networks  *trusted;                   /* proxies, to which per_address does not apply; NULL: none */
+    enum access_format      access_log;                /* [logfmt] */
+    int64_t                 body_limit, bodies_limit;  /* bytes [8 MiB, 256 MiB] */
+    int64_t                 idle_ms, body_ms, upload_ms, write_ms, drain_ms; /* [10 s, 30 s, 10 min, 30 s, 20 s] */
 };
 
 /* Errors: INVALID "address"; CONFLICT "address_in_use"; NO_MEMORY; INTERNAL "listen". */

@@ -2,6 +2,7 @@
  * Order matters: BLAS is set to one thread and jansson's hash is seeded before any thread starts; the store is locked
  * before its socket is replaced; the address is printed when requests are answered. */
 #include "api/http/server.h"
+#include "api/http/tls.h"
 #include "engine/math/mat.h"
 #include "service/cli/client.h"
 #include "service/codec/codec.h"
@@ -31,7 +32,8 @@ struct serve_options {
     const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log;
     int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
         sessions_bytes, session_bytes;
-    bool insecure_http;
+    struct tls_files tls;
+    bool             insecure_http;
 };
 
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct serve_options, member)
@@ -42,6 +44,11 @@ static const struct options_row options_table[] = {
     COMMAND_LISTEN_ROW(struct serve_options),
     {OPTION("health-listen", "HOST:PORT", health_listen), .environment = "GNOMON_HEALTH_LISTEN",
      .help = "a second address for /livez, /readyz and /metrics, without tokens"},
+    {OPTION("tls-cert", "FILE", tls.certificate), .environment = "GNOMON_TLS_CERT",
+     .help = "PEM: serve https with this certificate and its chain; SIGHUP reads the files again"},
+    {OPTION("tls-key", "FILE", tls.key), .environment = "GNOMON_TLS_KEY", .help = "PEM: its key, mode 0600 or 0400"},
+    {OPTION("tls-client-ca", "FILE", tls.clients), .environment = "GNOMON_TLS_CLIENT_CA",
+     .help = "PEM: clients need a certificate of one of these authorities"},
     {OPTION("insecure-http", NULL, insecure_http), .environment = "GNOMON_INSECURE_HTTP", .kind = OPTIONS_SWITCH,
      .help = "allow plain HTTP on an address that other machines reach; put a TLS proxy in front of it"},
     COMMAND_DATA_ROW(struct serve_options),
@@ -71,15 +78,17 @@ static const struct options_row options_table[] = {
     {.flag = NULL},
 };
 
-/* What the signal handler must reach: how often it was called, and whom it wakes.  (A thread of its own that takes the
+/* What the signal handler must reach: how often it was called for what, and whom it wakes.  (A thread of its own that takes the
  * signals will not do: OpenBLAS has started threads before main, and they block none.) */
-static volatile sig_atomic_t stops_requested;
+static volatile sig_atomic_t stops_requested, has_files, reloads_requested;
 static sem_t                 stop;
 
 static void request_stop(int number)
 {
     int saved = errno;
-    if (stops_requested++ > 0)
+    if (number == SIGHUP && has_files)
+        reloads_requested = 1;
+    else if (stops_requested++ > 0)
         _exit(128 + number);
     sem_post(&stop);
     errno = saved;
@@ -149,26 +158,36 @@ struct network {
     struct networks trusted;
 };
 
-static enum status check_place(const struct place *place, const struct serve_options *options, struct error *err)
+static enum status check_place(const struct place *place, bool may, struct error *err)
 {
-    if (client_is_loopback(place->host) || options->insecure_http)
+    if (client_is_loopback(place->host) || may)
         return STATUS_OK;
-    return error_set(err, STATUS_INVALID, "usage", "",
-                     "%.100s is reachable from other machines and this is plain HTTP: put a TLS proxy in front of a "
-                     "loopback address, or give --insecure-http",
-                     place->host);
+    return error_set(
+        err, STATUS_INVALID, "usage", "",
+        "%.100s is reachable from other machines and this is plain HTTP: give --tls-cert and --tls-key, put a "
+        "TLS proxy in front of a loopback address, or give --insecure-http",
+        place->host);
+}
+
+static enum status check_tls(const struct tls_files *files, struct error *err)
+{
+    bool is_whole = (files->certificate == NULL) == (files->key == NULL);
+    if (is_whole && (files->clients == NULL || files->certificate != NULL))
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "usage", "", "TLS needs both --tls-cert and --tls-key");
 }
 
 static enum status read_network(const struct serve_options *options, struct network *out, struct error *err)
 {
     out->health.port = NULL;
     TRY(split_address(options->listen, out->listen.host, &out->listen.port, err));
-    TRY(check_place(&out->listen, options, err));
+    TRY(check_tls(&options->tls, err));
+    TRY(check_place(&out->listen, options->insecure_http || options->tls.certificate != NULL, err));
     TRY(networks_read(options->trusted_proxy, &out->trusted, err));
     if (options->health_listen == NULL)
         return STATUS_OK;
     TRY(split_address(options->health_listen, out->health.host, &out->health.port, err));
-    return check_place(&out->health, options, err);
+    return check_place(&out->health, options->insecure_http, err);
 }
 
 static size_t compute_slots(const struct serve_options *options)
@@ -182,25 +201,48 @@ static enum access_format access_format(const char *name)
     return strcmp(name, "json") == 0 ? ACCESS_JSON : strcmp(name, "off") == 0 ? ACCESS_OFF : ACCESS_LOGFMT;
 }
 
-static void announce(const struct place *place, const struct server *server)
+static void announce(const struct place *place, bool is_tls, const struct server *server)
 {
     bool is_v6 = strchr(place->host, ':') != NULL;
-    printf("listening on http://%s%s%s:%d\n", is_v6 ? "[" : "", place->host, is_v6 ? "]" : "", server_port(server));
+    printf("listening on %s://%s%s%s:%d\n", is_tls ? "https" : "http", is_v6 ? "[" : "", place->host, is_v6 ? "]" : "",
+           server_port(server));
     fflush(stdout);
     log_event(LOG_INFO, "started", "version=%s port=%d health_port=%d", GNOMON_VERSION, server_port(server),
               server_health_port(server));
 }
 
+/* The files of TLS as they are now, at each SIGHUP; what is wrong with them is logged, and the old ones stay. */
+static void reload(const struct tls_files *files)
+{
+    struct error err;
+    reloads_requested = 0;
+    if (tls_load(files, &err) != STATUS_OK)
+        log_event(LOG_ERROR, "certificate_not_read", "code=%s text=\"%s\"", err.code, err.text);
+}
+
+static void wait_for_stop(const struct serve_options *options)
+{
+    while (stops_requested == 0) {
+        while (sem_wait(&stop) != 0 && errno == EINTR)
+            continue;
+        if (reloads_requested)
+            reload(&options->tls);
+    }
+}
+
 static enum status serve_until_stopped(struct app *app, const struct serve_options *options,
                                        const struct network *network, int local_fd, struct error *err)
 {
+    bool           is_tls = options->tls.certificate != NULL;
     struct server *server = NULL;
+    has_files = is_tls;
     TRY(server_start(app,
                      &(struct server_options){.host = network->listen.host,
                                               .port = network->listen.port,
                                               .health_host = network->health.host,
                                               .health_port = network->health.port,
                                               .trusted = &network->trusted,
+                                              .tls = is_tls ? &options->tls : NULL,
                                               .local_fd = local_fd,
                                               .workers = (size_t)options->workers,
                                               .connections = (unsigned)options->connections,
@@ -211,12 +253,11 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .body_limit = options->body_bytes,
                                               .drain_ms = options->drain_ms},
                      &server, err));
-    announce(&network->listen, server);
+    announce(&network->listen, is_tls, server);
     struct error left;
     if (operations_resume(app, &left) != STATUS_OK)
         log_event(LOG_ERROR, "operations_not_resumed", "code=%s", left.code);
-    while (sem_wait(&stop) != 0 && errno == EINTR)
-        continue;
+    wait_for_stop(options);
     log_event(LOG_INFO, "draining", "port=%d", server_port(server));
     operations_halt(app);
     server_drain(server);
