@@ -15,6 +15,7 @@
 struct route;
 
 enum { CALL_PARAMS_MAX = 3, CALL_QUERY_MAX = 16, CALL_RESULT_BYTES = 2048 };
+enum { REPLY_PLAIN_BYTES = 512 };
 enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
 
 struct reply {
@@ -64,6 +65,7 @@ struct call {
     bool            for_store; /* the reply being rendered is kept for a repeat: no secrets */
     struct problems problems;
     struct reply    reply;
+    char            plain[REPLY_PLAIN_BYTES];             /* a reply for want of memory */
     _Alignas(16) unsigned char result[CALL_RESULT_BYTES]; /* last: only what a handler asks for is cleared */
 };
 

@@ -1,32 +1,14 @@
-/* See reply.h.  The only place that knows HTTP status numbers besides the handlers' successes. */
+/* See reply.h.  HTTP status numbers are in the list of problems, and here; handlers know those of their successes. */
 #include "api/core/reply.h"
 
 #include "api/core/cursor.h"
 #include "api/core/json_text.h"
+#include "api/core/problem.h"
 #include "service/codec/codec.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const int status_http[] = {
-    [STATUS_OK] = 200,        [STATUS_INVALID] = 422,  [STATUS_UNAUTHORISED] = 401, [STATUS_FORBIDDEN] = 403,
-    [STATUS_NOT_FOUND] = 404, [STATUS_CONFLICT] = 409, [STATUS_STALE] = 412,        [STATUS_TOO_LARGE] = 413,
-    [STATUS_BUSY] = 503,      [STATUS_FULL] = 507,     [STATUS_NO_MEMORY] = 503,    [STATUS_NUMERIC] = 500,
-    [STATUS_INTERNAL] = 500,
-};
-_Static_assert(sizeof status_http / sizeof status_http[0] == STATUS_COUNT, "every status has an HTTP status");
-
-static const struct {
-    const char *code;
-    int         http;
-} code_http[] = {
-    {"bad_request", 400},        {"malformed_json", 400},        {"method_not_allowed", 405},
-    {"request_timeout", 408},    {"length_required", 411},       {"unsupported_media_type", 415},
-    {"expectation_failed", 417}, {"precondition_required", 428}, {"too_many_requests", 429},
-    {"too_many_waiting", 429},   {"not_implemented", 501},       {"uri_too_long", 414},
-    {"headers_too_large", 431},
-};
 
 static const struct {
     int         http;
@@ -55,12 +37,16 @@ static const struct {
     {507, "Insufficient Storage"},
 };
 
+/* What a computation could not do has one name, whatever part of it failed; a code that nobody listed is a fault. */
+static const struct problem_kind *problem_of(const struct error *error)
+{
+    const struct problem_kind *listed = problem_find(error->status == STATUS_NUMERIC ? "numeric" : error->code);
+    return listed == NULL ? problem_find("internal") : listed;
+}
+
 int reply_http(const struct error *error)
 {
-    for (size_t i = 0; i < sizeof code_http / sizeof code_http[0]; i++)
-        if (strcmp(code_http[i].code, error->code) == 0)
-            return code_http[i].http;
-    return error->status < STATUS_COUNT ? status_http[error->status] : 500;
+    return problem_of(error)->http;
 }
 
 const char *reply_title(int http)
@@ -74,6 +60,15 @@ const char *reply_title(int http)
 static json_t *problem_json(const struct error *problem)
 {
     return json_pack("{s:s, s:s}", "pointer", problem->path, "detail", problem->text);
+}
+
+void reply_plain(const struct problem_kind *problem, const char *detail, const char *request_id, char *text,
+                 size_t room)
+{
+    (void)snprintf(text, room,
+                   "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%d,\"code\":\"%s\",\"detail\":\"%s\","
+                   "\"request_id\":\"%s\"}",
+                   problem->code, reply_title(problem->http), problem->http, problem->code, detail, request_id);
 }
 
 /* The list of culprits; empty when none has a pointer.  A failure to compose it shows as fewer items. */
@@ -111,13 +106,13 @@ static void add_next(json_t *json, const struct error *error, int seconds)
 
 void reply_problem(struct call *call, const struct error *error)
 {
-    static const char fallback[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
-                                   "\"code\":\"no_memory\",\"detail\":\"out of memory\"}";
-    struct reply     *reply = &call->reply;
-    int               http = reply_http(error);
-    json_t           *list = problems_json(&call->problems, error);
-    json_t *json = json_pack("{s:s, s:s, s:i, s:s, s:s}", "type", "about:blank", "title", reply_title(http), "status",
-                             http, "code", error->code, "detail", error->text);
+    struct reply              *reply = &call->reply;
+    const struct problem_kind *problem = problem_of(error);
+    int                        http = problem->http;
+    json_t                    *list = problems_json(&call->problems, error);
+    json_t *json = json_pack("{s:o, s:s, s:i, s:s, s:s, s:s}", "type", json_sprintf("/problems/%s", problem->code),
+                             "title", reply_title(http), "status", http, "code", problem->code, "detail", error->text,
+                             "request_id", call->trace.id);
     if (json_array_size(list) > 0)
         (void)json_object_set(json, "errors", list);
     if (error->reason[0] != '\0')
@@ -127,14 +122,16 @@ void reply_problem(struct call *call, const struct error *error)
     add_next(json, error, retry_after_seconds(error, http));
     *reply =
         (struct reply){.http = http, .type = "application/problem+json", .close = reply->close, .allow = reply->allow};
-    (void)snprintf(reply->code, sizeof reply->code, "%s", error->code);
+    (void)snprintf(reply->code, sizeof reply->code, "%s", error->code); // as the log shall have it
     if (http == 500 || http == 507)
         reply->detail = arena_strndup(&call->arena, error->text, strlen(error->text));
     reply->bytes = json == NULL ? NULL : json_text(json, &call->arena, &reply->length);
     if (reply->bytes == NULL) {
-        reply->http = 503;
-        reply->bytes = fallback;
-        reply->length = sizeof fallback - 1;
+        problem = problem_find("no_memory");
+        reply_plain(problem, "out of memory", call->trace.id, call->plain, sizeof call->plain);
+        reply->http = problem->http;
+        reply->bytes = call->plain;
+        reply->length = strlen(call->plain);
     }
     reply->retry_after_seconds = retry_after_seconds(error, reply->http);
     json_decref(json);

@@ -3,13 +3,18 @@
 #define GNOMON_API_CORE_REPLY_H
 
 #include "api/core/call.h"
+#include "api/core/problem.h"
 
 enum { REPLY_POLL_SECONDS = 1 }; /* when an operation that was begun is worth a look */
 
-/* The HTTP status of an error: by its code where HTTP itself says so, otherwise by its status. */
+/* The HTTP status of an error, as the list of problems has it. */
 int reply_http(const struct error *error);
 /* "Not Found" */
 const char *reply_title(int http);
+
+/* A problem document without an allocation; neither text may need escapes.  It has room in REPLY_PLAIN_BYTES. */
+void reply_plain(const struct problem_kind *problem, const char *detail, const char *request_id, char *text,
+                 size_t room);
 
 /* Turns err and the call's collected problems into the reply; cannot fail. */
 void reply_problem(struct call *call, const struct error *error);

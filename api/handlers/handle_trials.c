@@ -269,7 +269,7 @@ static enum status show_npy(struct call *call, const struct shown_trial *shown, 
     const struct space *space = &shown->study.spec.space;
     unsigned char       header[128];
     if (space->kind != SPACE_IMAGE)
-        return error_set(err, STATUS_CONFLICT, "wrong_space", "", "only points of images are given as npy");
+        return error_set(err, STATUS_INVALID, "wrong_space", "", "only points of images are given as npy");
     size_t length = npy_write_header(space->height, space->width * space->channels, NPY_F8, header);
     size_t bytes = space_point_len(space) * sizeof *shown->trial.point;
     char  *text = arena_alloc(&call->arena, length + bytes, 1);

@@ -7,6 +7,7 @@
 /* clang-format off */
 #define HANDLER_LIST(X)                                                                          \
     X(root_get) X(livez_get) X(readyz_get) X(metrics_get) X(openapi_get) X(meta_get)             \
+    X(problems_get) X(problem_get)                                                               \
     X(tokens_post) X(tokens_get) X(token_delete) X(whoami_get) X(events_get)                     \
     X(studies_post) X(studies_get) X(study_get) X(study_patch) X(study_delete)                   \
     X(study_pause) X(study_resume) X(study_complete) X(study_reopen)                             \

@@ -31,6 +31,8 @@ const struct route route_table[] = {
      DOES(metrics_get)},
     {.method = "GET", .path = "/openapi.yaml", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(openapi_get)},
     {.method = "GET", .path = "/v1/meta", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(meta_get)},
+    {.method = "GET", .path = "/problems", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(problems_get)},
+    {.method = "GET", .path = "/problems/{code}", .flags = ROUTE_PUBLIC | ROUTE_QUICK, DOES(problem_get)},
 
     {.method = "POST",
      .path = "/v1/tokens",

@@ -21,10 +21,10 @@ struct conn {
     struct address        address;     /* of the other end */
     _Atomic int64_t       deadline_ms; /* monotonic; 0: none */
     _Atomic(const char *) farewell; /* what a late client is told before it is cut, as bytes of the protocol; or NULL */
-    char                  text[1024]; /* for the farewell, written once */
-    bool                  is_tls;     /* which gets no farewell: another thread would write into its records */
-    atomic_bool          *has_left;   /* see conns_watch */
-    struct arena          spare;      /* kept for the next request, or empty; to be given back before conns_remove */
+    char                  late[1024], text[1536]; /* for the farewell, each written before it is one */
+    bool                  is_tls;   /* which gets no farewell: another thread would write into its records */
+    atomic_bool          *has_left; /* see conns_watch */
+    struct arena          spare;    /* kept for the next request, or empty; to be given back before conns_remove */
 };
 
 struct conns;

@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char late_body[] =
-    "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/problem+json\r\nConnection: close\r\n"
-    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nContent-Length: 114\r\n\r\n"
-    "{\"type\":\"about:blank\",\"title\":\"Request Timeout\",\"status\":408,\"code\":\"request_timeout\","
-    "\"detail\":\"the body is late\"}";
-
 enum { FIRST_ROOM_BYTES = 16 << 10, DISCARD_STALL_MS = 2000, RATE_GRACE_MS = 10000 };
 
 /* 30 s for a body; an upload has longer, as long as it comes at a fair rate after a grace. */
@@ -38,7 +32,7 @@ enum MHD_Result request_body_start(struct request *request)
     request->body_deadline_ms =
         shared->app->monotonic_ms() + (request_is_streamed(request) ? shared->upload_ms : shared->body_ms);
     set_body_deadline(request);
-    request_set_farewell(request, late_body);
+    request_set_farewell(request, request_late_bytes(request));
     return MHD_YES;
 }
 

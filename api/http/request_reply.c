@@ -109,15 +109,15 @@ enum MHD_Result request_send(struct request *request)
 /* The worker may still have the call: nothing of it is touched but what it does not write. */
 enum MHD_Result request_send_abandoned(struct request *request)
 {
-    static const char    text[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
-                                  "\"code\":\"draining\",\"detail\":\"the service is stopping\"}";
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+    const struct problem_kind *problem = problem_find("draining");
+    char                       text[REPLY_PLAIN_BYTES];
+    reply_plain(problem, "the service is stopping", request->call.trace.id, text, sizeof text);
+    struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_COPY);
     if (response == NULL)
         return MHD_NO;
-    const struct reply reply = {.http = 503,
+    const struct reply reply = {.http = problem->http,
                                 .type = "application/problem+json",
-                                .length = sizeof text - 1,
+                                .length = strlen(text),
                                 .retry_after_seconds = 1,
                                 .close = true,
                                 .code = "draining"};
@@ -125,18 +125,35 @@ enum MHD_Result request_send_abandoned(struct request *request)
     return queue(request, &reply, response);
 }
 
+/* A whole reply as bytes of the protocol, after which the connection ends; NULL when there is no room. */
+static const char *protocol_bytes(const struct request *request, int http, const char *type, const char *body,
+                                  char *text, size_t room)
+{
+    int length = snprintf(text, room,
+                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"
+                          "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                          http, reply_title(http), type, request->call.trace.id, strlen(body), body);
+    return length > 0 && (size_t)length < room ? text : NULL;
+}
+
 const char *request_reply_bytes(struct request *request)
 {
     const struct reply *reply = &request->call.reply;
     struct conn        *conn = request->conn;
-    if (conn == NULL)
-        return NULL;
-    int length = snprintf(conn->text, sizeof conn->text,
-                          "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"
-                          "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n%s",
-                          reply->http, reply_title(reply->http), reply->type, request->call.trace.id, reply->length,
-                          reply->bytes);
-    return length > 0 && (size_t)length < sizeof conn->text ? conn->text : NULL;
+    return conn == NULL
+               ? NULL
+               : protocol_bytes(request, reply->http, reply->type, reply->bytes, conn->text, sizeof conn->text);
+}
+
+const char *request_late_bytes(struct request *request)
+{
+    const struct problem_kind *problem = problem_find("request_timeout");
+    struct conn               *conn = request->conn;
+    char                       text[REPLY_PLAIN_BYTES];
+    reply_plain(problem, "the body is late", request->call.trace.id, text, sizeof text);
+    return conn == NULL ? NULL
+                        : protocol_bytes(request, problem->http, "application/problem+json", text, conn->late,
+                                         sizeof conn->late);
 }
 
 /* ---- the library's own errors ---- */

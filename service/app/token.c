@@ -213,12 +213,12 @@ enum status token_add(struct db_conn *conn, const struct caller *caller, const s
 
 /* What a token may be bound to, by the prefix of its id; the last one is what other ids are taken for. */
 static const struct {
-    const char *prefix, *code, *text;
+    const char *prefix, *text;
     enum sql    sql;
 } resources[] = {
-    {"fed_", "federation_not_found", "there is no such federation", SQL_FEDERATION_GET},
-    {"gam_", "game_not_found", "there is no such game", SQL_GAME_GET},
-    {"", "study_not_found", "there is no such study", SQL_STUDY_GET},
+    {"fed_", "there is no such federation", SQL_FEDERATION_GET},
+    {"gam_", "there is no such game", SQL_GAME_GET},
+    {"", "there is no such study", SQL_STUDY_GET},
 };
 
 static enum status resource_exists(struct db_conn *conn, const char *id, struct error *err)
@@ -228,7 +228,7 @@ static enum status resource_exists(struct db_conn *conn, const char *id, struct 
         kind++;
     struct db_rows rows = db_query(conn, NULL, err, resources[kind].sql, BIND(TEXT(id)));
     if (!db_next(&rows) && rows.status == STATUS_OK)
-        rows.status = error_set(err, STATUS_INVALID, resources[kind].code, "/resource", "%s", resources[kind].text);
+        rows.status = error_set(err, STATUS_INVALID, "unknown_resource", "/resource", "%s", resources[kind].text);
     return db_done(&rows);
 }
 

@@ -71,7 +71,7 @@ static enum status read_curve(const json_t *json, const char *where, struct aren
         codec_read_path_item(path, where, i);
         bool is_read = codec_read_is_integral(json_object_get(point, "step"), &step) && json_is_number(value);
         if (!is_read || step < (i == 0 ? 1 : (double)curve[i - 1].step + 1))
-            return error_set(err, STATUS_INVALID, is_read ? "step_out_of_order" : "wrong_type", path,
+            return error_set(err, STATUS_INVALID, is_read ? "bad_curve" : "wrong_type", path,
                              "must have a value and a step that is larger than the one before");
         curve[i] = (struct curve_point){.step = (int64_t)step, .value = json_number_value(value) + 0.0};
     }

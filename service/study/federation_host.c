@@ -52,7 +52,7 @@ enum status federation_host(struct db_conn *conn, struct task *task, const struc
     struct federation federation;
     enum status       status = federation_get(conn, new->spec.federation, arena, &federation, err);
     if (status == STATUS_NOT_FOUND)
-        return error_set(err, STATUS_INVALID, "federation_not_found", "/algorithm/federation",
+        return error_set(err, STATUS_INVALID, "unknown_federation", "/algorithm/federation",
                          "there is no such federation");
     TRY(status);
     TRY(check_study(&federation, &new->spec, err));

@@ -227,7 +227,7 @@ static enum status check_retry(struct db_conn *conn, struct work *work, struct e
     if (trial->state != TRIAL_FAILED && trial->state != TRIAL_ABANDONED)
         return rows_refuse(trial, "trial_not_failed", err);
     if (work->task.study.spec.space.kind == SPACE_GRAPH)
-        return error_set(err, STATUS_CONFLICT, "wrong_space", "",
+        return error_set(err, STATUS_INVALID, "wrong_space", "",
                          "the agent has moved on and cannot go back to a trial");
     TRY(rows_curve(conn, &work->task, trial, err));
     if (trial->curve_len > 0)

@@ -121,6 +121,8 @@ export function checkReply(method, address, reply) {
     if (reply.status >= 400 && type === 'application/problem+json') {
         assert.deepEqual(errorsAt(problemSteps, reply.json), [], where);
         assert.equal(reply.json.status, reply.status, where);
+        assert.equal(reply.json.type, `/problems/${reply.json.code}`, where);
+        assert.equal(reply.json.request_id, reply.headers['x-request-id'], where);
     }
     const operation = find(method, address);
     if (operation === undefined) {

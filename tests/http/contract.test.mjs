@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
 import { bodyOf, byId, contract, errorsAt, operations, replyOf, resolve, text, wordsOf } from './contract.mjs';
+import { codesOfSources, problems, unseen, withProblems } from './problems.mjs';
 import { begin, gnomon, scopes } from './harness.mjs';
 
 
@@ -201,6 +202,27 @@ test('the served contract is the file, and meta agrees with it', async () => {
             if (option.type === 'string') assert.ok(option.enum.length > 0, `${algorithm.name} ${option.name}`);
             else assert.equal(option.enum, null, `${algorithm.name} ${option.name}`);
         }
+});
+
+test('every code of the sources is a row of the list of problems, and every row is used', () => {
+    const listed = new Set(problems.map((problem) => problem.code)), used = codesOfSources();
+    assert.ok(problems.length > 150 && used.size > 150, `${problems.length} ${used.size}`);
+    for (const [code, place] of used)
+        assert.ok(listed.has(code) || unseen.includes(code), `${place}: ${code} needs its row in api/core/problem_list.h`);
+    for (const code of [...listed, ...unseen]) assert.ok(used.has(code), `${code} is listed, and in no source`);
+    assert.deepEqual([...listed].filter((code) => unseen.includes(code)), []);
+    assert.deepEqual([...listed], [...listed].sort(), 'by the alphabet');
+});
+
+test('the list of problems is that of the contract, and the server says it at the address of each type', async () => {
+    assert.equal(withProblems(text), text, 'node tests/http/problems.mjs --write');
+    const served = await api.get('/problems');
+    assert.deepEqual(served.problems.map(({ title, ...problem }) => problem), problems);
+    const refused = await api.request('GET', '/v1/studies/std_aaaaaaaaaaaaaaaa', { headers: { 'x-request-id': 'mine-1' } });
+    assert.deepEqual([refused.json.type, refused.json.request_id], ['/problems/study_not_found', 'mine-1']);
+    const { json } = await api.request('GET', refused.json.type, { token: '' });
+    assert.deepEqual(json, served.problems.find((problem) => problem.code === 'study_not_found'));
+    await api.expect([404, 'not_found'], 'GET', '/problems/no_such_code');
 });
 
 test('every operation has a reply of its own for a foreign or missing resource', () => {

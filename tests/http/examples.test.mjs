@@ -121,6 +121,7 @@ const setups = {
     game_rounds: game,
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
+    problem_get: async () => ({ code: 'trial_finished' }),
     token_revoke: async () => ({ token: (await api.post('/v1/tokens', valueOf('token_create', 'worker'), 201)).id }),
 };
 

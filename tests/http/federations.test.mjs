@@ -138,7 +138,7 @@ test('seats are given out in order, once, and their tokens are good for one agen
     const reader = await tokenFor(api, 'read', made.id);
     await api.expect(200, 'GET', `/v1/federations/${made.id}`, { token: reader });
     await api.expect([404, 'federation_not_found'], 'GET', `/v1/federations/${other.id}`, { token: reader });
-    await api.expect([422, 'federation_not_found'], 'POST', '/v1/tokens',
+    await api.expect([422, 'unknown_resource'], 'POST', '/v1/tokens',
         { json: { name: 't', scope: 'read', resource: 'fed_aaaaaaaaaaaaaaaa' } });
 });
 

@@ -357,7 +357,7 @@ test("an agent's token sees its own action and nobody else's before the round is
     assert.deepEqual((await watcher.get('/v1/games')).games.map((game) => game.id), [id]);
     await watcher.expect([404, 'game_not_found'], 'GET', `/v1/games/${other.id}`);
     await refused(id, [403, 'forbidden'], 'POST', `/v1/games/${id}/agents/attacker/suggest`, { json: {} }, watcher);
-    await api.expect([422, 'game_not_found'], 'POST', '/v1/tokens', { json: { name: 'watcher', scope: 'read', resource: 'gam_aaaaaaaaaaaaaaaa' } });
+    await api.expect([422, 'unknown_resource'], 'POST', '/v1/tokens', { json: { name: 'watcher', scope: 'read', resource: 'gam_aaaaaaaaaaaaaaaa' } });
     const token = (await api.get('/v1/tokens')).tokens.find((each) => each.resource === id && each.agent === 'defender');
     await api.expect(204, 'DELETE', `/v1/tokens/${token.id}`);
     await defender.expect([401, 'unauthorized'], 'GET', `/v1/games/${id}`);

@@ -118,7 +118,7 @@ test('a point is given as npy too', async () => {
     await api.expect(400, 'GET', `/v1/studies/${id}/trials/${number}?format=png`);
     const plain = await api.study();
     await suggestOne(plain.id);
-    await api.expect([409, 'wrong_space'], 'GET', `/v1/studies/${plain.id}/trials/1?format=npy`);
+    await api.expect([422, 'wrong_space'], 'GET', `/v1/studies/${plain.id}/trials/1?format=npy`);
 });
 
 test('an export of images can be imported', async () => {
@@ -235,7 +235,7 @@ test('points that are not of the image, and calls that images have not, are refu
     await api.refused(id, [409, 'no_parameters'], 'GET', `${path}/importances`);
     await api.refused(id, [409, 'no_parameters'], 'GET', `${path}/slice?x=x`);
     await api.refused(id, [409, 'no_model'], 'GET', `${path}/residuals`);
-    await api.refused(id, [409, 'wrong_space'], 'GET', `${path}/export?format=csv`);
+    await api.refused(id, [422, 'wrong_space'], 'GET', `${path}/export?format=csv`);
     await api.refused(id, [422, 'wrong_space'], 'POST', `${path}/import`, { body: 'trial,state,value\r\n1,completed,2\r\n', type: 'text/csv' });
 });
 

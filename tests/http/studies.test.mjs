@@ -456,5 +456,5 @@ test('tokens are listed, shown once, and end', async () => {
     await api.expect(404, 'DELETE', '/v1/tokens/tok_aaaaaaaa');
     for (const bad of [{}, { name: 'x' }, { name: '', scope: 'read' }, { name: 'x', scope: 'root' }, { name: 'x', scope: 'read', expires_in_seconds: 0 }, { name: 'x', scope: 'read', role: 'admin' }])
         await api.expect(422, 'POST', '/v1/tokens', { json: bad });
-    await api.expect([422, 'study_not_found'], 'POST', '/v1/tokens', { json: { name: 'x', scope: 'read', resource: 'std_aaaaaaaaaaaaaaaa' } });
+    await api.expect([422, 'unknown_resource'], 'POST', '/v1/tokens', { json: { name: 'x', scope: 'read', resource: 'std_aaaaaaaaaaaaaaaa' } });
 });

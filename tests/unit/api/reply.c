@@ -43,10 +43,12 @@ static void test_http(void)
         {STATUS_STALE, "stale_version", 412},
         {STATUS_TOO_LARGE, "body_too_large", 413},
         {STATUS_BUSY, "busy", 503},
-        {STATUS_FULL, "full", 507},
+        {STATUS_FULL, "disk_full", 507},
         {STATUS_NO_MEMORY, "no_memory", 503},
         {STATUS_NUMERIC, "numeric", 500},
+        {STATUS_NUMERIC, "singular", 500}, // what a computation could not do
         {STATUS_INTERNAL, "internal", 500},
+        {STATUS_INVALID, "listed_by_nobody", 500},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct error error;
@@ -61,15 +63,17 @@ static void test_problem(void)
     struct call  call;
     struct error error;
     open_call(&call);
+    trace_begin(&call.trace, "run-7", NULL);
     (void)error_set(&error, STATUS_INVALID, "out_of_range", "/space/parameters/3/min", "must be \"less\" than %g",
                     2.385);
     reply_problem(&call, &error);
     CU_ASSERT_EQUAL(call.reply.http, 422);
     CU_ASSERT_STRING_EQUAL(call.reply.type, "application/problem+json");
     CU_ASSERT_STRING_EQUAL(call.reply.bytes,
-                           "{\"type\":\"about:blank\",\"title\":\"Unprocessable Content\",\"status\":422,"
-                           "\"code\":\"out_of_range\",\"detail\":\"must be \\\"less\\\" than 2.385\",\"errors\":[{"
-                           "\"pointer\":\"/space/parameters/3/min\",\"detail\":\"must be \\\"less\\\" than 2.385\"}]}");
+                           "{\"type\":\"/problems/out_of_range\",\"title\":\"Unprocessable Content\",\"status\":422,"
+                           "\"code\":\"out_of_range\",\"detail\":\"must be \\\"less\\\" than 2.385\","
+                           "\"request_id\":\"run-7\",\"errors\":[{\"pointer\":\"/space/parameters/3/"
+                           "min\",\"detail\":\"must be \\\"less\\\" than 2.385\"}]}");
     CU_ASSERT_EQUAL(call.reply.length, strlen(call.reply.bytes));
     (void)error_set(&error, STATUS_BUSY, "busy", "", "later");
     reply_problem(&call, &error);
@@ -97,6 +101,46 @@ static void test_many_problems(void)
     arena_fini(&call.arena);
 }
 
+static const char *code_of(const json_t *json)
+{
+    return json_string_value(json_object_get(json, "code"));
+}
+
+/* What nobody listed has a name that is, and the log has the other. */
+static void test_unlisted(void)
+{
+    struct call  call;
+    struct error error;
+    open_call(&call);
+    (void)error_set(&error, STATUS_INVALID, "listed_by_nobody", "", "text");
+    reply_problem(&call, &error);
+    json_t *json = json_loads(call.reply.bytes, 0, NULL);
+    CU_ASSERT_STRING_EQUAL(code_of(json), "internal");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(json, "type")), "/problems/internal");
+    CU_ASSERT_STRING_EQUAL(call.reply.code, "listed_by_nobody");
+    json_decref(json);
+    arena_fini(&call.arena);
+}
+
+/* Every row is found, and fits into the room for a reply without memory, with the longest id. */
+static void test_plain(void)
+{
+    char id[TRACE_ID_MAX + 1], text[REPLY_PLAIN_BYTES];
+    memset(id, 'a', TRACE_ID_MAX);
+    id[TRACE_ID_MAX] = '\0';
+    for (size_t i = 0; i < problem_table_len; i++) {
+        CU_ASSERT_PTR_EQUAL(problem_find(problem_table[i].code), &problem_table[i]);
+        CU_ASSERT_STRING_NOT_EQUAL(reply_title(problem_table[i].http), "Error");
+        reply_plain(&problem_table[i], "the service is stopping", id, text, sizeof text);
+        json_t *json = json_loads(text, 0, NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+        CU_ASSERT_STRING_EQUAL(code_of(json), problem_table[i].code);
+        json_decref(json);
+    }
+    CU_ASSERT_PTR_NULL(problem_find(""));
+    CU_ASSERT_PTR_NULL(problem_find("zzz"));
+}
+
 /* Without any memory there is still an answer. */
 static void test_no_memory(void)
 {
@@ -109,7 +153,7 @@ static void test_no_memory(void)
     reply_problem(&call, &error);
     CU_ASSERT_EQUAL(call.reply.http, 503);
     json_t *json = json_loadb(call.reply.bytes, call.reply.length, 0, NULL);
-    CU_ASSERT_PTR_NOT_NULL(json);
+    CU_ASSERT_STRING_EQUAL(code_of(json), "no_memory");
     json_decref(json);
 }
 
@@ -223,6 +267,8 @@ CU_TestInfo suite_reply[] = {
     {"HTTP status", test_http},
     {"problem", test_problem},
     {"many problems", test_many_problems},
+    {"a code that nobody listed", test_unlisted},
+    {"replies without an allocation", test_plain},
     {"problem without memory", test_no_memory},
     {"results, stored and shown", test_render},
     {"JSON as text", test_write},

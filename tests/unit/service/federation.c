@@ -397,7 +397,7 @@ static void test_hosted_refusals(void)
     static const struct {
         const char *algorithm, *space, *code, *path;
     } rows[] = {
-        {"{\"name\":\"fts\",\"federation\":\"fed_aaaaaaaaaaaaaaaa\"}", NULL, "federation_not_found",
+        {"{\"name\":\"fts\",\"federation\":\"fed_aaaaaaaaaaaaaaaa\"}", NULL, "unknown_federation",
          "/algorithm/federation"},
         {"{\"name\":\"fts\",\"federation\":\"fed_a\"}", NULL, "out_of_range", "/algorithm/federation"},
         {"{\"name\":\"fts\",\"seat\":2}", NULL, "missing_member", "/algorithm/federation"},

@@ -1,0 +1,21 @@
+/* What a client can be told when something is refused: the codes, and what each of them means. */
+#ifndef GNOMON_API_CORE_PROBLEM_H
+#define GNOMON_API_CORE_PROBLEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct problem_kind {
+    const char *code;
+    int         http;
+    bool        is_retryable; /* the same request may succeed later */
+    const char *cause, *cure;
+};
+
+extern const struct problem_kind problem_table[]; /* by the alphabet */
+extern const size_t              problem_table_len;
+
+/* NULL: there is no such code. */
+const struct problem_kind *problem_find(const char *code);
+
+#endif
