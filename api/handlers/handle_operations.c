@@ -11,7 +11,7 @@
 
 enum { WAIT_MAX_SECONDS = 60 };
 
-static json_t *trials_json(const struct call *call, const struct operation *operation)
+static json_t *trials_json(struct call *call, const struct operation *operation)
 {
     return show_suggested(call, operation->spec, operation->trials, operation->len, operation->revision);
 }

@@ -32,12 +32,14 @@ json_t *show_trials(const struct call *call, const struct spec *spec, const stru
     return trials_json(spec, trials, len, (struct lease_clock){.shift_ms = steady_shift_ms(call->app)});
 }
 
-struct lease_clock show_clock(const struct call *call)
+struct lease_clock show_clock(struct call *call)
 {
-    return (struct lease_clock){.now_ms = steady_ms(call->app), .shift_ms = steady_shift_ms(call->app)};
+    if (call->shown_ms == 0)
+        call->shown_ms = steady_ms(call->app);
+    return (struct lease_clock){.now_ms = call->shown_ms, .shift_ms = steady_shift_ms(call->app)};
 }
 
-json_t *show_suggested(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len,
+json_t *show_suggested(struct call *call, const struct spec *spec, const struct trial *trials, size_t len,
                        int64_t revision)
 {
     return json_pack("{s:o, s:I, s:s, s:n}", "trials", trials_json(spec, trials, len, show_clock(call)), "revision",

@@ -23,10 +23,10 @@ json_t *show_as(struct call *call, const struct shown *shown, const void *result
 /* {"<name>":[...],"next_cursor":...}; takes the list. */
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
 /* As leases are shown to the worker that has them. */
-struct lease_clock show_clock(const struct call *call);
+struct lease_clock show_clock(struct call *call);
 json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);
 /* What a suggest answers. */
-json_t *show_suggested(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len,
+json_t *show_suggested(struct call *call, const struct spec *spec, const struct trial *trials, size_t len,
                        int64_t revision);
 /* The member next of what is shown, a struct next, as two of the reply. */
 #define SHOW_NEXT(type)                                                                      \
