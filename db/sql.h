@@ -40,6 +40,11 @@
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
     N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S)
+/* What the program made: a suggestion, or with a step what it decided about a measurement. */
+#define ROW_MADE(F, N)                                                                                                 \
+    F(revision, i) N(trial, i) N(point, B) N(row, i) N(algorithm, S) N(fallback, S) N(seen, i) N(model_mean, D)        \
+    N(model_stddev, D) N(note, B) N(asked, B) N(step, I) N(measured, D) N(stop, I) N(reason, S) N(next_step, I)        \
+    N(measured_note, B) N(measured_seen, I)
 #define ROW_VERDICT(F, N) F(value, d) N(stop, i) N(reason, s) N(next_step, i)
 #define ROW_STEP(F, N) F(step, i)
 #define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(at_ms, i)
@@ -75,7 +80,7 @@
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
     X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
-    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY)        \
+    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE)        \
     X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
@@ -196,12 +201,18 @@
     X(EVENT_OF_STUDY, "sii", event,                                                                                    \
       "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2 ORDER BY seq LIMIT $3")                  \
     X(EVENT_COUNT, "s", count, "SELECT count(*) AS count FROM event WHERE study = $1")                                 \
-    X(EVENT_REPLAY, "si", replay,                                                                                      \
+    X(EVENT_REPLAY, "sii", replay,                                                                                      \
       "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1) AS row, t.value, t.stddev, t.note, "    \
       "t.outcome, m.step, m.value AS measured, m.note AS measured_note, e.detail FROM event e LEFT JOIN trial t "      \
       "ON t.study = e.study AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = "     \
-      "e.revision WHERE e.study = $1 AND e.seq > $2 AND (t.number IS NOT NULL OR e.kind = 'federation.received') "     \
-      "ORDER BY e.seq")                                                                                                \
+      "e.revision WHERE e.study = $1 AND e.seq > $2 AND e.revision <= $3 AND (t.number IS NOT NULL OR e.kind = "     \
+      "'federation.received') ORDER BY e.seq")                                                                         \
+    X(EVENT_MADE, "sii", made,                                                                                         \
+      "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
+      "t.model_mean, t.model_stddev, t.note, t.asked, m.step, m.value AS measured, m.stop, m.reason, m.next_step, "    \
+      "m.note AS measured_note, m.seen AS measured_seen FROM event e JOIN trial t ON t.study = e.study AND t.number "  \
+      "= e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision WHERE e.study = $1 AND "     \
+      "e.revision > $2 AND (e.kind = 'trial.suggested' OR m.step IS NOT NULL) ORDER BY e.seq LIMIT $3")                                                                                                \
     X(MEASUREMENT_ADD, "siiidiiisibi", none,                                                                            \
       "INSERT INTO measurement(study, trial, lease, step, value, revision, at_ms, stop, reason, next_step, note, "     \
       "seen) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)")                                                         \

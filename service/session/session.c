@@ -304,9 +304,10 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
     return live->spec.policy->tell(live->session, &event, err);
 }
 
-static enum status tell_log(struct db_conn *conn, struct live *live, struct error *err)
+static enum status tell_log(struct db_conn *conn, struct live *live, int64_t last, struct error *err)
 {
-    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq)));
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(last)));
     while (db_next(&rows)) {
         rows.status = tell_row(conn, live, row_replay(&rows), err);
         if (rows.status == STATUS_OK)
@@ -391,7 +392,7 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     struct arena_mark mark = arena_mark(work->caller->arena);
     TRY(rows_study_get(conn, live->study, work->caller->arena, &study, err));
     arena_release(work->caller->arena, mark);
-    TRY(tell_log(conn, live, err));
+    TRY(tell_log(conn, live, INT64_MAX, err));
     live->revision = study.revision;
     return STATUS_OK;
 }
@@ -406,4 +407,52 @@ enum status session_catch_up(struct app *app, struct caller *caller, struct slot
     if (status != STATUS_OK)
         session_forget(live);
     return status;
+}
+
+/* ---- as it was ---- */
+
+struct live *session_alone(struct app *app, struct caller *caller, const char *study, struct error *err)
+{
+    struct live *live = arena_zalloc(caller->arena, 1, sizeof *live);
+    if (live == NULL) {
+        (void)error_no_memory(err);
+        return NULL;
+    }
+    snprintf(live->study, sizeof live->study, "%s", study);
+    arena_init(&live->arena, app->options.session_bytes);
+    return live;
+}
+
+struct replay {
+    struct app              *app;
+    struct live             *live;
+    const struct session_at *at;
+};
+
+/* Of a batch the earlier proposals are in the log after what came in while they were made, and the session knew them. */
+static enum status tell_batch(struct db_conn *conn, struct live *live, int64_t last, struct error *err)
+{
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(last)));
+    while (db_next(&rows))
+        if (strcmp(row_replay(&rows)->kind, "trial.suggested") == 0)
+            rows.status = tell_row(conn, live, row_replay(&rows), err);
+    return db_done(&rows);
+}
+
+static enum status replay(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct replay *work = arg;
+    struct live   *live = work->live;
+    if (live->session == NULL)
+        TRY(open_session(work->app, conn, live, err));
+    TRY(tell_log(conn, live, work->at->seen, err));
+    live->revision = work->at->seen;
+    return tell_batch(conn, live, work->at->made - 1, err);
+}
+
+enum status session_replay(struct app *app, struct live *live, const struct session_at *at, struct error *err)
+{
+    struct replay work = {.app = app, .live = live, .at = at};
+    return db_read(app->db, replay, &work, err);
 }

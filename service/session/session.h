@@ -26,6 +26,17 @@ void session_forget(struct live *live);
 /* Of a study that is gone; who still uses its model finds out when it writes. */
 void session_drop(struct app *app, const char *study);
 
+/* A session of the caller's own, which nobody else sees: as it was when a line of the log was made.  It lies in the
+ * caller's arena and ends with session_forget; NULL when out of memory. */
+struct live *session_alone(struct app *app, struct caller *caller, const char *study, struct error *err);
+/* Tells it the log up to the line seen, and of what came between that and the line made the suggestions: those of its
+ * batch.  Only forward: neither may be less than it was in the call before. */
+struct session_at {
+    int64_t seen, made;
+};
+MUST_CHECK enum status session_replay(struct app *app, struct live *live, const struct session_at *at,
+                                      struct error *err);
+
 struct session_stats {
     size_t entries, bytes;
 };

@@ -273,3 +273,25 @@ def private_study(manifest, trials=60, **more):
             "space": {"type": "candidates", "rows": manifest["rows"], "columns": manifest["columns"], "private": True,
                       "curator_key": manifest["key"]},
             "algorithm": {"name": "po-gp-ucb"}, "budget": {"trials": trials}, **more}
+
+
+def audit(api, study, limit=100):
+    """[suggestions, decisions, same], differences, skipped, the last line whose values counted."""
+    counts, different, skipped, until, cursor = [0, 0, 0], [], [], None, ""
+    while True:
+        page = api.get(f"/v1/studies/{study}/verify?limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
+        counts = [a + page[name] for a, name in zip(counts, ("suggestions", "decisions", "same"))]
+        assert page["is_same"] == (page["same"] == page["suggestions"] + page["decisions"]), page
+        different += page["different"]
+        skipped += page["skipped"]
+        until, cursor = page["values_until"] or until, page["next_cursor"]
+        if cursor is None:
+            return counts, different, skipped, until
+
+
+def audit_all(api, ids):
+    """What is not as it was made in the studies among these; None when all is."""
+    for study in ids:
+        _, different, skipped, _ = audit(api, study) if study.startswith("std_") else (None, [], [], None)
+        if different or skipped:
+            return f"verify {study}: {different or skipped}"
