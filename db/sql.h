@@ -207,6 +207,12 @@
       "ON t.study = e.study AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = "     \
       "e.revision WHERE e.study = $1 AND e.seq > $2 AND e.revision <= $3 AND (t.number IS NOT NULL OR e.kind = "     \
       "'federation.received') ORDER BY e.seq")                                                                         \
+    X(TRIAL_MADE, "si", made,                                                                                          \
+      "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
+      "t.model_mean, t.model_stddev, t.note, t.asked, NULL AS step, NULL AS measured, NULL AS stop, NULL AS reason, "  \
+      "NULL AS next_step, NULL AS measured_note, NULL AS measured_seen FROM event e JOIN trial t ON t.study = "        \
+      "e.study AND t.number = e.trial WHERE e.study = $1 AND e.trial = $2 AND e.kind IN ('trial.suggested', "          \
+      "'trial.queued', 'trial.added')")                                                                                \
     X(EVENT_MADE, "sii", made,                                                                                         \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, m.step, m.value AS measured, m.stop, m.reason, m.next_step, "    \

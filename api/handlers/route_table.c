@@ -194,6 +194,7 @@ const struct route route_table[] = {
      .lane = LANE_COMPUTE,
      DOES(slice_get)},
     {.method = "GET", .path = STUDY "/transfer", .scopes = READERS, READS(page), DOES(study_transfer_get)},
+    {.method = "GET", .path = TRIAL "/explain", .scopes = READERS, .lane = LANE_COMPUTE, DOES(trial_explain_get)},
     {.method = "GET",
      .path = STUDY "/verify",
      .scopes = READERS,

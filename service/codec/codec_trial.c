@@ -363,6 +363,32 @@ enum status codec_diagnostics(const struct spec *spec, size_t metric, const stru
     return *text == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
+static enum status keep_name(const json_t *json, struct arena *arena, const char **out, struct error *err)
+{
+    const char *text = json_string_value(json);
+    *out = text == NULL ? NULL : arena_strndup(arena, text, strlen(text));
+    return text != NULL && *out == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+enum status codec_diagnostics_read(const struct spec *spec, const char *text, struct arena *arena,
+                                   struct diagnostics *out, struct error *err)
+{
+    json_auto_t  *json = text == NULL ? NULL : json_loads(text, 0, NULL);
+    const json_t *scales = json_object_get(json, "length_scales"), *value = json_object_get(json, "acquisition_value");
+    bool          has_one = spec->space.kind == SPACE_CANDIDATES;
+    size_t        len = has_one ? 1 : spec->space.params_len;
+    out->acquisition_value = json_is_number(value) ? json_number_value(value) : NAN;
+    TRY(keep_name(json_object_get(json, "acquisition"), arena, &out->acquisition, err));
+    TRY(keep_name(json_object_get(json, "kernel"), arena, &out->kernel, err));
+    for (size_t i = 0; i < len; i++) {
+        const json_t *scale = json_object_get(scales, has_one ? "columns" : spec->space.params[i].name);
+        out->length_scales[i] = json_number_value(scale);
+        if (!(out->length_scales[i] > 0))
+            out->kernel = NULL;
+    }
+    return STATUS_OK;
+}
+
 static json_t *model_json(const struct trial *trial)
 {
     if (trial->model.algorithm == NULL)

@@ -29,6 +29,10 @@ MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *
 /* What is stored and shown of a model of a metric: numbers of 17 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);
+/* Of that text (NULL: none) the kernel, the acquisition and the length-scales, for which out has room; kernel NULL when
+ * they are not all there. */
+MUST_CHECK enum status codec_diagnostics_read(const struct spec *spec, const char *text, struct arena *arena,
+                                              struct diagnostics *out, struct error *err);
 /* What shows the clock that leases count on on the wall clock (steady_shift_ms), and that clock as it stands; 0: what is
  * shown is not to change with it. */
 struct lease_clock {

@@ -272,3 +272,63 @@ test('insight knows parameters that are not always there, constraints and discre
     const { trials: [trial] } = await api.post(`${path}/suggest`, {});
     assert.deepEqual(Object.keys(trial.model.diagnostics.length_scales), ['kind', 'depth', 'width', 'a', 'b']);
 });
+
+test('explain says why a trial is where it is, as of then', async () => {
+    const { id } = await api.study({ algorithm: { name: 'gp' }, space: space('a', 'b'), seed: 5, metrics: [{ name: 'f', goal: 'minimize' }] });
+    const path = `/v1/studies/${id}`, worth = (p) => (p.a - 0.5) ** 2 + (p.b - 1.5) ** 2;
+    await api.post(`${path}/trials`, { points: [{ a: 0.25, b: 1.25 }] }, 201);
+    const first = (await api.post(`${path}/suggest`, {})).trials[0];
+    await api.post(`${path}/observe`, { trial: first.number, value: worth(first.point) });
+    for (let i = 0; i < 8; i++) {
+        const { trials: [trial] } = await api.post(`${path}/suggest`, {});
+        await api.post(`${path}/observe`, { trial: trial.number, value: worth(trial.point) });
+    }
+    const { trials: batch } = await api.post(`${path}/suggest`, { count: 3, fixed: { a: 0.5 } });
+    const last = batch[2], explained = await api.get(`${path}/trials/${last.number}/explain`);
+    assert.equal(explained.stage, 'model');
+    assert.deepEqual(explained.pending, { count: 2, trials: [batch[0].number, batch[1].number] }, 'its batch');
+    assert.deepEqual(explained.fixed, { a: 0.5 });
+    for (const name of ['mean', 'stddev', 'stddev_observed', 'revision']) assert.equal(explained[name], last.model[name]);
+    assert.equal(explained.acquisition.name, last.model.diagnostics.acquisition);
+    assert.equal(explained.acquisition.value, last.model.diagnostics.acquisition_value);
+    const completed = (await api.get(`${path}/trials?state=completed`)).trials, scales = last.model.diagnostics.length_scales;
+    const ranges = Object.fromEntries((await api.get(path)).space.parameters.map((p) => [p.name, p.max - p.min]));
+    const distance = (t) => Math.hypot(...['a', 'b'].map((n) => (t.point[n] - last.point[n]) / ranges[n] / scales[n]));
+    const nearest = completed.map((t) => [distance(t), t.number]).sort((x, y) => x[0] - y[0]).slice(0, 5);
+    assert.deepEqual(explained.nearest.map((n) => n.trial), nearest.map((n) => n[1]));
+    explained.nearest.forEach((n, i) => near(n.distance, nearest[i][0], 1e-9, 'distance'));
+    const r = explained.nearest[0].distance * Math.sqrt(5);
+    near(explained.nearest[0].correlation, (1 + r + r * r / 3) * Math.exp(-r), 1e-9, 'matern52');
+    assert.deepEqual(explained.best, (await api.get(path)).best);
+    assert.match(explained.sentence, /^Trial \d+ was chosen by the model of gp from 9 observations, as the place where .*2 pending trials counted.*\.$/);
+    for (const trial of batch) await api.post(`${path}/observe`, { trial: trial.number, value: -7 });
+    await api.post(`${path}/suggest`, { count: 2 });
+    assert.deepEqual(await api.get(`${path}/trials/${last.number}/explain`), explained, 'of then, not of now');
+    const given = await api.get(`${path}/trials/1/explain`);
+    assert.deepEqual([given.stage, given.algorithm, given.mean, given.nearest], ['given', null, null, []]);
+    const initial = await api.get(`${path}/trials/2/explain`);
+    assert.deepEqual([initial.stage, initial.observations, initial.distances_in, initial.nearest.length], ['initial', 1, 'sides', 1]);
+    await api.refused(id, [404, 'trial_not_found'], 'GET', `${path}/trials/99/explain`);
+    const drawn = await api.study({ algorithm: { name: 'sobol' } });
+    await api.post(`/v1/studies/${drawn.id}/suggest`, {});
+    assert.equal((await api.get(`/v1/studies/${drawn.id}/trials/1/explain`)).stage, 'drawn');
+    const rows = matrix(50, 2), open = await openCandidates(api, rows, { algorithm: { name: 'gp' } });
+    await api.post(`/v1/studies/${open.id}/observe`, { observations: rows.slice(0, 12).map(([x], i) => ({ candidate: i, value: x })) });
+    const { trials: [row] } = await api.post(`/v1/studies/${open.id}/suggest`, {});
+    const of = await api.get(`/v1/studies/${open.id}/trials/${row.number}/explain`), scale = row.model.diagnostics.length_scales.columns;
+    const [chosen, closest] = [rows[row.candidate], rows[of.nearest[0].trial - 1]];
+    near(of.nearest[0].distance, Math.hypot(...chosen.map((x, j) => x - closest[j])) / scale, 1e-9, 'rows');
+});
+
+test('explain says what was learnt from earlier studies', async () => {
+    const base = { metrics: [{ name: 'f', goal: 'maximize' }], space: space('a') };
+    const earlier = await api.study({ ...base, algorithm: { name: 'random' } });
+    await api.post(`/v1/studies/${earlier.id}/observe`, { observations: [0.1, 0.4, 0.7, 0.9].map((a) => ({ point: { a }, value: -((a - 0.6) ** 2) })) });
+    const { id } = await api.study({ ...base, algorithm: { name: 'rm-gp-ucb', earlier_studies: [earlier.id] } });
+    const { trials: [trial] } = await api.post(`/v1/studies/${id}/suggest`, {});
+    const explained = await api.get(`/v1/studies/${id}/trials/${trial.number}/explain`);
+    const { suggestions: [own] } = await api.get(`/v1/studies/${id}/transfer`);
+    assert.deepEqual(explained.earlier_studies.map((s) => [s.weight, s.gap]), own.weights.map((w, i) => [w, own.gaps[i]]));
+    assert.equal(explained.earlier_share, own.nu);
+    assert.match(explained.sentence, /earlier studies had \d+ % of the say/);
+});
