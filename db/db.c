@@ -59,15 +59,17 @@ struct db {
     struct db_stats  stats; /* under mutex */
     db_upkeep_fn     upkeep;
     void            *upkeep_arg;
-    double           upkeep_at;   /* when it ran last */
-    size_t           upkeep_jobs; /* that ran since then */
-    bool             upkeep_more;
-    int64_t          journal_bytes; /* of the writer thread, as the next two */
-    double           checkpoint_at;
-    bool             is_to_scrub;
-    double           scrub_from;
-    struct telling   checkpoint_told, upkeep_told;
-    struct telling   damage_told; /* under mutex */
+    void (*on_commit)(void *arg); /* called under mutex */
+    void          *on_commit_arg;
+    double         upkeep_at;   /* when it ran last */
+    size_t         upkeep_jobs; /* that ran since then */
+    bool           upkeep_more;
+    int64_t        journal_bytes; /* of the writer thread, as the next two */
+    double         checkpoint_at;
+    bool           is_to_scrub;
+    double         scrub_from;
+    struct telling checkpoint_told, upkeep_told;
+    struct telling damage_told; /* under mutex */
 };
 
 static double seconds(void)
@@ -280,6 +282,8 @@ static void answer(struct db *db, struct job *jobs, double commit_seconds)
         db->upkeep_jobs++;
         sem_post(&job->done);
     }
+    if (db->on_commit != NULL)
+        db->on_commit(db->on_commit_arg);
 }
 
 static void *writer_main(void *arg)
@@ -465,6 +469,14 @@ void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg)
     pthread_mutex_lock(&db->mutex);
     db->upkeep = fn;
     db->upkeep_arg = arg;
+    pthread_mutex_unlock(&db->mutex);
+}
+
+void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&db->mutex);
+    db->on_commit = fn;
+    db->on_commit_arg = arg;
     pthread_mutex_unlock(&db->mutex);
 }
 

@@ -61,6 +61,10 @@ MUST_CHECK enum status db_transact(struct db *db, db_fn fn, void *arg, struct er
 typedef enum status (*db_upkeep_fn)(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
 void db_set_upkeep(struct db *db, db_upkeep_fn fn, void *arg); /* NULL: none */
 
+/* Called by the writer, soon after each commit of transactions of others; must not wait.  NULL: none.  When it returns,
+ * the one before is not running any more. */
+void db_on_commit(struct db *db, void (*fn)(void *arg), void *arg);
+
 /* Runs fn on a read-only connection inside one read transaction (a consistent snapshot). */
 MUST_CHECK enum status db_read(struct db *db, db_fn fn, void *arg, struct error *err);
 

@@ -101,6 +101,11 @@
 /* Where nobody looks at the specification. */
 #define SQL_GAME_COLUMNS "id" GAME_GIVEN(SQL_NEXT) ", state, reason, budget" GAME_KEPT(SQL_NEXT) ", '' AS spec"
 
+/* Of a kind, or of all whose kinds begin with that word and a dot; and not before a time. */
+#define EVENT_WANTED(kind, since)                                                                                      \
+    " AND (" kind " = '' OR kind = " kind " OR substr(kind, 1, length(" kind ") + 1) = " kind " || '.') AND at_ms >= " \
+    since " "
+
 /* name, parameters, row, text */
 #define SQL_LIST(X)                                                                                                    \
     X(STUDY_SPEC_ADD, "ss", none, "INSERT INTO study_spec(study, spec) VALUES ($1, $2)")                               \
@@ -197,9 +202,13 @@
       "retry_after_seconds = $8 WHERE id = $1 AND state = 'running'")                                                  \
     X(EVENT_ADD, "i" EVENT_MEMBERS(SQL_LETTER), none,                                                                  \
       "INSERT INTO event(at_ms" EVENT_MEMBERS(SQL_NEXT) ") VALUES ($1" EVENT_MEMBERS(SQL_VALUE) ")")                   \
-    X(EVENT_LIST, "ii", event, "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1 ORDER BY seq LIMIT $2")        \
-    X(EVENT_OF_STUDY, "sii", event,                                                                                    \
-      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2 ORDER BY seq LIMIT $3")                  \
+    X(EVENT_LIST, "isii", event,                                                                                       \
+      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE seq > $1" EVENT_WANTED("$2", "$3") "ORDER BY seq LIMIT $4")      \
+    X(EVENT_OF_STUDY, "sisii", event,                                                                                  \
+      "SELECT " COLUMNS(ROW_EVENT) " FROM event WHERE study = $1 AND seq > $2" EVENT_WANTED("$3", "$4")                \
+      "ORDER BY seq LIMIT $5")                                                                                         \
+    X(EVENT_LAST, "", count, "SELECT coalesce(max(seq), 0) AS count FROM event")                                       \
+    X(EVENT_LAST_OF_STUDY, "s", count, "SELECT coalesce(max(seq), 0) AS count FROM event WHERE study = $1")            \
     X(EVENT_COUNT, "s", count, "SELECT count(*) AS count FROM event WHERE study = $1")                                 \
     X(EVENT_REPLAY, "sii", replay,                                                                                      \
       "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1) AS row, t.value, t.stddev, t.note, "    \

@@ -13,10 +13,21 @@
 #include <stdatomic.h>
 
 struct route;
+struct call;
 
 enum { CALL_PARAMS_MAX = 3, CALL_QUERY_MAX = 16, CALL_RESULT_BYTES = 2048 };
 enum { REPLY_PLAIN_BYTES = 512 };
 enum listener_kind { LISTENER_MAIN, LISTENER_HEALTH, LISTENER_LOCAL };
+
+/* An answer that is not complete yet: the handler is asked again when something was written, without a thread meanwhile.
+ * again sees call->input as the handler left it, but for what lies in the query's JSON; what it leaves in the arena goes
+ * with the next. */
+struct follow {
+    enum status (*again)(struct call *call, struct error *err); /* NULL: the answer is final */
+    int64_t until_ms;                                           /* monotonic: asked then, if nothing happened before */
+    bool    is_stream;  /* each answer is a piece of the reply; one of no length is not sent */
+    bool    is_counted; /* in traffic->followers */
+};
 
 struct reply {
     int         http;
@@ -50,18 +61,20 @@ struct call {
     const char         *params[CALL_PARAMS_MAX]; /* decoded path parameters, in order */
     struct query_item   query[CALL_QUERY_MAX];
     size_t              query_len;
-    const char         *token, *if_match, *idempotency_key, *prefer; /* or NULL */
+    const char         *token, *if_match, *idempotency_key, *prefer, *last_event_id; /* or NULL */
 
     const char *body; /* or the piece of a streamed body; never NULL */
     size_t      body_bytes;
     bool        is_csv, is_npy;       /* the body is; else JSON */
     bool        wants_npy, wants_csv; /* Accept names it */
+    bool        wants_events;         /* ... text/event-stream */
     int64_t     offset, total;        /* streamed: where the piece starts, and the whole length */
     json_t     *json, *query_json;
     void       *input; /* the struct of the route's form */
 
     /* Set with call_result by the handler, before the service call whose result is shown. */
     json_t *(*render)(struct call *call, const void *result); /* a new reference; NULL: out of memory */
+    struct follow   follow;
     bool            for_store; /* the reply being rendered is kept for a repeat: no secrets */
     int64_t         shown_ms; /* steady_ms() of what is shown, the same for what is kept and what is sent; 0: not yet */
     struct problems problems;

@@ -19,7 +19,7 @@ static bool has_cursors(const struct call *call)
 /* What a cursor does not belong to. */
 static bool is_apart(const struct query_item *item)
 {
-    return strcmp(item->name, "cursor") == 0 || strcmp(item->name, "limit") == 0;
+    return strcmp(item->name, "cursor") == 0 || strcmp(item->name, "limit") == 0 || strcmp(item->name, "wait") == 0;
 }
 
 static int compare(const struct query_item *a, const struct query_item *b)
@@ -73,38 +73,49 @@ static bool open_text(struct call *call, const char *text, char place[PLACE_MAX 
     return *has_memory && digest_equal(bytes, expected, DIGEST_BYTES);
 }
 
-enum status cursor_open(struct call *call, struct error *err)
+enum status cursor_read(struct call *call, const char *text, const char **place, struct error *err)
 {
     bool has_memory = true;
-    char place[PLACE_MAX + 1];
-    for (size_t i = 0; has_cursors(call) && i < call->query_len; i++) {
-        struct query_item *item = &call->query[i];
-        if (strcmp(item->name, "cursor") != 0)
-            continue;
-        bool is_good = open_text(call, item->value, place, &has_memory);
-        if (is_good)
-            item->value = arena_strndup(&call->arena, place, strlen(place));
-        if (!has_memory || item->value == NULL)
-            return error_no_memory(err);
-        if (!is_good)
-            return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor",
-                             "this cursor did not come from this list with these filters and this order");
-    }
+    char found[PLACE_MAX + 1];
+    bool is_good = open_text(call, text, found, &has_memory);
+    if (!has_memory)
+        return error_no_memory(err);
+    if (!is_good)
+        return error_set(err, STATUS_INVALID, "bad_cursor", "/cursor",
+                         "this cursor did not come from this list with these filters and this order");
+    *place = arena_strndup(&call->arena, found, strlen(found));
+    return *place == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+enum status cursor_open(struct call *call, struct error *err)
+{
+    for (size_t i = 0; has_cursors(call) && i < call->query_len; i++)
+        if (strcmp(call->query[i].name, "cursor") == 0)
+            TRY(cursor_read(call, call->query[i].value, &call->query[i].value, err));
     return STATUS_OK;
+}
+
+const char *cursor_text(struct call *call, const char *place)
+{
+    unsigned char bytes[SHA256_BYTES + PLACE_MAX];
+    size_t        length = strlen(place);
+    assert(length > 0 && length <= PLACE_MAX);
+    char *text = arena_alloc(&call->arena, 2 * (DIGEST_BYTES + length) + 1, 1);
+    if (text == NULL || !digest(call, place, bytes))
+        return NULL;
+    memcpy(bytes + DIGEST_BYTES, place, length);
+    digest_to_hex(bytes, DIGEST_BYTES + length, text);
+    return text;
 }
 
 bool cursor_seal(struct call *call, json_t *reply)
 {
-    unsigned char bytes[SHA256_BYTES + PLACE_MAX];
-    char          text[2 * sizeof bytes + 1];
-    const char   *place = has_cursors(call) ? json_string_value(json_object_get(reply, "next_cursor")) : NULL;
-    if (place == NULL)
-        return true;
-    size_t length = strlen(place);
-    assert(length > 0 && length <= PLACE_MAX);
-    if (!digest(call, place, bytes))
-        return false;
-    memcpy(bytes + DIGEST_BYTES, place, length);
-    digest_to_hex(bytes, DIGEST_BYTES + length, text);
-    return json_object_set_new(reply, "next_cursor", json_string(text)) == 0;
+    static const char *const names[] = {"next_cursor", "last_cursor"};
+    for (size_t i = 0; has_cursors(call) && i < sizeof names / sizeof names[0]; i++) {
+        const char *place = json_string_value(json_object_get(reply, names[i]));
+        const char *text = place == NULL ? NULL : cursor_text(call, place);
+        if (place != NULL && (text == NULL || json_object_set_new(reply, names[i], json_string(text)) != 0))
+            return false;
+    }
+    return true;
 }

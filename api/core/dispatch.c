@@ -106,6 +106,8 @@ static enum status keep_headers(struct call *call, const struct gate_headers *he
     TRY(keep(call, headers->if_match, &call->if_match, err));
     call->wants_npy = headers->accept != NULL && strstr(headers->accept, "application/x-npy") != NULL;
     call->wants_csv = headers->accept != NULL && strstr(headers->accept, "text/csv") != NULL;
+    call->wants_events = headers->accept != NULL && strstr(headers->accept, "text/event-stream") != NULL;
+    TRY(keep(call, headers->last_event_id, &call->last_event_id, err));
     TRY(keep(call, headers->prefer, &call->prefer, err));
     bool is_bearer = token != NULL && strncasecmp(token, "Bearer ", 7) == 0 && strlen(token) <= TOKEN_MAX;
     return is_bearer ? keep(call, token + 7, &call->token, err) : STATUS_OK;
@@ -216,7 +218,7 @@ static enum status run(struct call *call, struct error *err)
     TRY(read_input(call, err));
     TRY(set_idempotency(call, err));
     TRY(call->route->handle(call, err));
-    return reply_result(call, err);
+    return call->follow.again != NULL ? STATUS_OK : reply_result(call, err);
 }
 
 bool dispatch_run(struct call *call)
@@ -229,6 +231,24 @@ bool dispatch_run(struct call *call)
     json_decref(call->query_json);
     call->json = call->query_json = NULL;
     return good;
+}
+
+/* A failure within a stream ends it. */
+bool dispatch_again(struct call *call)
+{
+    struct error error = {.status = STATUS_OK};
+    call->caller.until_ms = call->until_ms;
+    call->reply.bytes = "";
+    call->reply.length = 0;
+    enum status status = call->follow.again(call, &error);
+    if (status == STATUS_OK && !call->follow.is_stream && call->follow.again == NULL)
+        status = reply_result(call, &error);
+    if (status == STATUS_OK)
+        return true;
+    call->follow.again = NULL;
+    if (!call->follow.is_stream)
+        reply_problem(call, &error);
+    return false;
 }
 
 bool dispatch_quick(struct call *call)

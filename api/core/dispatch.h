@@ -20,6 +20,9 @@ MUST_CHECK enum status dispatch_too_large(const struct call *call, struct error 
 /* Who calls, and whether that is allowed here.  cached_only: BUSY "token_unknown" when it would have to wait. */
 MUST_CHECK enum status dispatch_authorise(struct call *call, bool cached_only, struct error *err);
 
+/* The same for an answer that was not complete: see struct follow. */
+bool dispatch_again(struct call *call);
+
 /* Answers now, if that needs no waiting. */
 bool dispatch_quick(struct call *call);
 

@@ -89,6 +89,8 @@ void gate_header(struct gate_headers *headers, const char *name, size_t name_len
             keep(headers, known[i].offset, value);
     if (headers->accept == NULL && name_length == 6 && strncasecmp("Accept", name, name_length) == 0)
         headers->accept = value;
+    if (headers->last_event_id == NULL && name_length == 13 && strncasecmp("Last-Event-ID", name, name_length) == 0)
+        headers->last_event_id = value;
     if (name_length == 12 && strncasecmp("X-Request-Id", name, name_length) == 0)
         headers->request_id = headers->request_id == NULL ? value : "";
     if (name_length == 11 && strncasecmp("traceparent", name, name_length) == 0)

@@ -21,7 +21,7 @@ struct route_traffic {
 struct traffic {                                         /* zeroed but for the routes' names */
     struct route_traffic routes[TRAFFIC_ROUTES_MAX + 1]; /* the last: what no route took */
     _Atomic uint64_t     render_failures, refused_auth, reaped;
-    _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes, files;
+    _Atomic int64_t      in_flight, suspended, queued, connections, body_bytes, files, followers;
 };
 
 /* route: index in the route table, or TRAFFIC_ROUTES_MAX. */

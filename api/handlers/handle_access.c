@@ -1,9 +1,8 @@
-/* Tokens, who is calling, and the log of every change. */
+/* Tokens, and who is calling. */
 #include "api/handlers/handlers.h"
 #include "api/handlers/show.h"
 #include "api/core/route.h"
 #include "service/codec/codec_write.h"
-#include "service/study/events.h"
 #include "service/app/token.h"
 
 #include <stdlib.h>
@@ -102,37 +101,4 @@ enum status handle_token_delete(struct call *call, struct error *err)
 enum status handle_whoami_get(struct call *call, struct error *err)
 {
     return token_find(call->app, &call->caller, CALL_RESULT(call, struct token, 200, show_reply), err);
-}
-
-/* ---- events ---- */
-
-struct events_get_input {
-    const char *study, *cursor;
-    int64_t     limit;
-};
-static const struct member events_get_query[] = {
-    {AT(events_get_input, study), .read = codec_read_text, .min = 1, .max = 64},
-    PAGED(events_get_input),
-    {.name = NULL},
-};
-const struct form form_events_get = {.query = events_get_query, .bytes = sizeof(struct events_get_input)};
-
-#define SHOWN(...) CODEC_MEMBER(event_row, , __VA_ARGS__)
-// clang-format off
-const struct member show_event_members[] = {
-    {AT(event_row, seq), .read = codec_read_integer},
-    {AS(event_row, at_ms, "at"), .write = codec_write_time},
-    EVENT_MEMBERS(SHOWN)
-    {.name = NULL},
-};
-// clang-format on
-const struct shown shown_events = {.members = show_event_members, PAGE(event_page, events)};
-
-enum status handle_events_get(struct call *call, struct error *err)
-{
-    const struct events_get_input *input = call->input;
-    const struct event_filter      filter = {.study = input->study, .cursor = input->cursor, .limit = input->limit};
-    if (input->study == NULL && (call->caller.scope != SCOPE_ADMIN || call->caller.resource[0] != '\0'))
-        return error_set(err, STATUS_FORBIDDEN, "forbidden", "", "only an admin sees the events of all studies");
-    return event_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct event_page, 200, show_reply), err);
 }

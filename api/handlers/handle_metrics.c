@@ -261,6 +261,7 @@ static void print_server(struct page *page, struct traffic *traffic)
          (double)atomic_load(&traffic->in_flight)},
         {"requests_suspended", "gauge", "Requests that workers have or will have.",
          (double)atomic_load(&traffic->suspended)},
+        {"followers", "gauge", "Requests that wait for events.", (double)atomic_load(&traffic->followers)},
         {"requests_queued", "gauge", "Requests that wait for a worker.", (double)atomic_load(&traffic->queued)},
         {"connections", "gauge", "Open connections.", (double)atomic_load(&traffic->connections)},
         {"body_bytes", "gauge", "Memory of bodies being received.", (double)atomic_load(&traffic->body_bytes)},

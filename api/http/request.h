@@ -27,7 +27,12 @@ struct requests {
     _Atomic uint64_t   id_next;
     _Atomic int64_t    message_ms; /* when the library last said something */
     pthread_mutex_t    lock;
-    struct request    *running; /* those that a worker has, linked */
+    struct request    *running;   /* those that a worker has, linked */
+    struct request    *following; /* those that nobody has until something happens: see request_follow.h */
+    pthread_t          follower;
+    pthread_cond_t     happened;
+    _Atomic uint64_t   commits; /* how often something was written */
+    bool               is_urgent, is_following, follower_stops;
 };
 
 /* One listener: what the callbacks get as their closure. */

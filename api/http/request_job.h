@@ -7,6 +7,15 @@
 /* Suspends the connection until a worker has done what the stage asks for; it then has a reply. */
 enum MHD_Result request_submit(struct request *request, enum stage stage);
 
+/* The same without a worker: it waits until something happens. */
+void request_suspend_to_follow(struct request *request);
+
+/* The lock of the requests is held, as for the next: one that follows is to be asked again. */
+bool request_is_due(const struct request *request);
+
+/* The request follows: a worker gets it.  False: none takes it now. */
+bool request_submit_again(struct request *request);
+
 /* Who the caller is.  BUSY with cached_only: a worker has to ask the store. */
 MUST_CHECK enum status request_authorise(struct request *request, bool cached_only, struct error *err);
 

@@ -175,8 +175,9 @@ bool request_let_go(struct request *request)
 
 static bool is_watched(const struct request *request)
 {
-    return request->conn != NULL && request->is_suspended && request->stage == STAGE_WORK &&
-           request->call.route->lane != LANE_SHORT;
+    return request->conn != NULL && request->is_suspended &&
+           ((request->stage == STAGE_WORK && request->call.route->lane != LANE_SHORT) ||
+            request->stage == STAGE_FOLLOW);
 }
 
 void request_suspend(struct request *request)
@@ -210,6 +211,8 @@ void request_end(void *cls, struct MHD_Connection *connection, void **context, e
     request_resumed(request);
     request_set_deadline(request, request->shared->app->monotonic_ms() + request->shared->idle_ms);
     atomic_fetch_sub(&request->shared->traffic.in_flight, 1);
+    if (request->call.follow.is_counted)
+        atomic_fetch_sub(&request->shared->traffic.followers, 1);
     if (!request_let_go(request))
         return;
     bool was_large = request->call.arena.taken_bytes > LARGE_BYTES;

@@ -10,24 +10,27 @@
 enum { REQUEST_RATE_BYTES_PER_MS = 50 };
 
 /* See request_steps.c. */
-enum stage { STAGE_HEAD, STAGE_CHECK, STAGE_BODY, STAGE_PIECE, STAGE_WORK, STAGE_DISCARD, STAGE_SENT };
+enum stage { STAGE_HEAD, STAGE_CHECK, STAGE_BODY, STAGE_PIECE, STAGE_WORK, STAGE_DISCARD, STAGE_SENT, STAGE_FOLLOW };
 
 struct request {
     struct requests       *shared;
     struct conn           *conn;
     struct MHD_Connection *connection;
-    struct request        *next, *before; /* in requests->running, or before that in reading */
+    struct request        *next, *before; /* in requests->running or following, or before that in reading */
     enum stage             stage;
     atomic_int             refs;
     bool                   is_suspended, abandoned, expects; /* Expect: 100-continue */
     bool                   failed;                           /* the last job's reply is an error */
+    bool                   is_again;                         /* the next one is struct follow's */
     char                  *body;
     size_t                 room;                          /* of body, accounted in traffic.body_bytes */
     int64_t                declared, received, discarded; /* bytes; declared -1: chunked */
     int64_t                started_us, body_deadline_ms, suspended_ms;
     size_t                 uri_length; /* of what call.uri has the start of */
     struct arena_mark      empty, before_pieces;
-    struct call            call; /* last: see struct call */
+    size_t                 streamed; /* bytes of the reply's present piece that were sent */
+    uint64_t               seen;     /* how many commits there were before its last answer was made */
+    struct call            call;     /* last: see struct call */
 };
 
 /* Into a list, and out of it, each under its owner's lock. */

@@ -4,6 +4,7 @@
 #include "api/core/access_log.h"
 #include "api/core/reply.h"
 #include "api/core/route.h"
+#include "api/http/request_follow.h"
 #include "api/http/tls.h"
 
 #include <stdio.h>
@@ -95,10 +96,24 @@ static struct MHD_Response *make_response(const struct reply *reply)
     return response;
 }
 
+/* The stage is then that of following, for as long as it is suspended. */
+static enum MHD_Result send_stream(struct request *request)
+{
+    enum { BLOCK_BYTES = 16 << 10 };
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, request_follow_read, request, NULL);
+    if (response == NULL)
+        return MHD_NO;
+    add_headers(request, &request->call.reply, response);
+    return queue(request, &request->call.reply, response);
+}
+
 enum MHD_Result request_send(struct request *request)
 {
     struct reply *reply = &request->call.reply;
     reply->close |= atomic_load(&request->shared->draining);
+    if (request->call.follow.is_stream && reply->http == 200)
+        return send_stream(request);
     struct MHD_Response *response = make_response(reply);
     if (response == NULL)
         return MHD_NO;

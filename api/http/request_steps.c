@@ -148,6 +148,7 @@ enum MHD_Result request_continue(void *cls, struct MHD_Connection *connection, c
     case STAGE_DISCARD:
         return request_body_pass(request, data_length);
     case STAGE_SENT:
+    case STAGE_FOLLOW:
         break;
     }
     *data_length = 0;

@@ -3,6 +3,7 @@
 #include "api/http/server.h"
 
 #include "api/http/request.h"
+#include "api/http/request_follow.h"
 #include "api/http/tls.h"
 #include "api/core/route.h"
 #include "service/base/log.h"
@@ -213,6 +214,7 @@ static enum status start_parts(struct server *server, struct error *err)
     TRY(conns_start(options->per_address < 0 ? 0 : (size_t)options->per_address, requests->app->monotonic_ms,
                     &requests->traffic.reaped, &requests->conns, err));
     TRY(start_workers(server, err));
+    TRY(request_follow_start(requests, err));
     return start_listeners(server, err);
 }
 
@@ -299,6 +301,7 @@ void server_drain(struct server *server)
     atomic_store(&requests->draining, true);
     quiesce(&server->listeners[LISTENER_MAIN]);
     quiesce(&server->listeners[LISTENER_LOCAL]);
+    request_follow_wake(requests);
     wait_for_none(server, &traffic->in_flight, server->options.drain_ms);
     request_abandon_all(requests);
     wait_for_none(server, &traffic->suspended, INT64_MAX / 2); /* stopping with a suspended connection aborts */
@@ -310,6 +313,7 @@ void server_stop(struct server *server)
     if (server == NULL)
         return;
     server_drain(server);
+    request_follow_stop(&server->requests);
     quiesce(&server->listeners[LISTENER_HEALTH]);
     for (size_t i = 0; i < LISTENERS; i++)
         if (server->listeners[i].daemon != NULL)

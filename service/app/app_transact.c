@@ -91,3 +91,8 @@ enum status app_replay(struct app *app, struct caller *caller, struct error *err
     struct work work = {.app = app, .caller = caller};
     return caller->idempotency.key == NULL ? STATUS_OK : db_read(app->db, replay, &work, err);
 }
+
+void app_on_commit(struct app *app, void (*fn)(void *arg), void *arg)
+{
+    db_on_commit(app->db, fn, arg);
+}

@@ -11,6 +11,9 @@ MUST_CHECK enum status app_transact(struct app *app, struct caller *caller, db_f
 /* Only the look-up of app_transact, for use cases that compute before they write. */
 MUST_CHECK enum status app_replay(struct app *app, struct caller *caller, struct error *err);
 
+/* fn is called soon after something was written, and must not wait; NULL: nothing is. */
+void app_on_commit(struct app *app, void (*fn)(void *arg), void *arg);
+
 /* What the store does for the application between transactions: see db_set_upkeep.  arg: the app. */
 MUST_CHECK enum status app_upkeep(struct db_conn *conn, void *arg, bool was_busy, bool *more, struct error *err);
 

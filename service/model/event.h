@@ -21,7 +21,7 @@ struct event_row {
 struct event_page {
     struct event_row *events;
     size_t            len;
-    const char       *next_cursor;
+    const char       *next_cursor, *last_cursor; /* of the next page; and of what comes after all that was looked at */
 };
 
 #endif

@@ -13,17 +13,35 @@ struct listing {
     struct event_page         *out;
 };
 
+static enum status find_last(struct db_conn *conn, const struct listing *listing, int64_t *last, struct error *err)
+{
+    const char    *study = listing->filter->study;
+    struct db_rows rows;
+    if (study != NULL)
+        TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST_OF_STUDY, BIND(TEXT(study))));
+    else
+        TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_LAST, BIND_NONE));
+    *last = row_count(&rows)->count;
+    return STATUS_OK;
+}
+
+/* Numbers are given in the order of commits, and all this is one snapshot: what comes after the last has a larger one. */
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
 {
     struct listing    *listing = arg;
     struct event_page *out = listing->out;
     const char        *study = listing->filter->study;
+    const char        *kind = listing->filter->kind == NULL ? "" : listing->filter->kind;
+    int64_t            since_ms = listing->filter->since_ms, last = 0;
     size_t             room = 0;
     void              *events = NULL;
-    struct db_rows     rows = study != NULL ? db_query(conn, listing->arena, err, SQL_EVENT_OF_STUDY,
-                                                       BIND(TEXT(study), INT(listing->after), INT(listing->limit + 1)))
-                                            : db_query(conn, listing->arena, err, SQL_EVENT_LIST,
-                                                       BIND(INT(listing->after), INT(listing->limit + 1)));
+    TRY(find_last(conn, listing, &last, err));
+    struct db_rows rows =
+        study != NULL
+            ? db_query(conn, listing->arena, err, SQL_EVENT_OF_STUDY,
+                       BIND(TEXT(study), INT(listing->after), TEXT(kind), INT(since_ms), INT(listing->limit + 1)))
+            : db_query(conn, listing->arena, err, SQL_EVENT_LIST,
+                       BIND(INT(listing->after), TEXT(kind), INT(since_ms), INT(listing->limit + 1)));
     while (db_next(&rows) && (int64_t)out->len < listing->limit) {
         const struct row_event *from = row_event(&rows);
         if (!rows_grow(listing->arena, &events, out->len, &room, sizeof *out->events)) {
@@ -33,9 +51,12 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
         out->events = events;
         out->events[out->len++] = (struct event_row){.seq = from->seq, .at_ms = from->at_ms, EVENT_MEMBERS(TAKE)};
     }
-    if (rows.has_row)
-        rows.status = page_next(listing->arena, out->events[out->len - 1].seq, &out->next_cursor, err);
-    return db_done(&rows);
+    if (rows.has_row) {
+        last = out->events[out->len - 1].seq;
+        rows.status = page_next(listing->arena, last, &out->next_cursor, err);
+    }
+    TRY(db_done(&rows));
+    return page_next(listing->arena, last > listing->after ? last : listing->after, &out->last_cursor, err);
 }
 
 enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,

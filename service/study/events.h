@@ -6,7 +6,9 @@
 #include "service/model/event.h"
 
 struct event_filter {
-    const char *study, *cursor;
+    const char *study, *kind; /* or NULL: of all; kind: "trial.observed", or "trial" for all of them */
+    const char *cursor;
+    int64_t     since_ms;
     int64_t     limit; /* 0: all */
 };
 MUST_CHECK enum status event_list(struct app *app, struct caller *caller, const struct event_filter *filter,

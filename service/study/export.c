@@ -170,8 +170,8 @@ static enum status put_events(struct db_conn *conn, struct work *work, struct er
 {
     struct error   own;
     struct db_rows measured = db_query(conn, NULL, &own, SQL_MEASUREMENT_WHOLE, BIND(TEXT(work->task.id)));
-    struct db_rows rows =
-        db_query(conn, NULL, err, SQL_EVENT_OF_STUDY, BIND(TEXT(work->task.id), INT(0), INT(INT64_MAX)));
+    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_OF_STUDY,
+                                   BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(0), INT(INT64_MAX)));
     while (db_next(&rows))
         rows.status = put_event(conn, work, row_event(&rows), &measured, err);
     enum status last = db_done(&measured), status = db_done(&rows);

@@ -1,0 +1,213 @@
+// The log, followed: long polls and server-sent events; nothing missed and nothing twice, no thread held, an end at SIGTERM.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { readdirSync } from 'node:fs';
+import net from 'node:net';
+import { after, test } from 'node:test';
+import { begin, Client, sleep, tokenFor } from './harness.mjs';
+
+const { server, api } = await begin(after);
+const observe = (id, count, client = api) => client.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: count }, (_, i) => ({ point: { x: i / count }, value: i })) });
+
+// A stream of events; events grows, comments too, and ended resolves when it is over.
+function follow(path, { token = api.token, headers = {}, port = server.port } = {}) {
+    const found = { events: [], comments: 0, status: undefined };
+    let text = '';
+    found.opened = new Promise((opened, fail) => {
+        found.request = http.get({ host: '127.0.0.1', port, path, agent: false, headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream', ...headers } }, (response) => {
+            found.status = response.statusCode;
+            found.type = response.headers['content-type'];
+            found.ended = new Promise((done) => { response.on('end', () => done('end')); response.on('error', () => done('error')); response.on('close', () => done('close')); });
+            response.on('data', (chunk) => {
+                text += chunk;
+                for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
+                    const block = text.slice(0, end);
+                    if (block.startsWith(':')) { found.comments++; continue; }
+                    const fields = Object.fromEntries(block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
+                    const data = JSON.parse(fields.data);
+                    assert.equal(fields.event, data.kind);
+                    found.events.push({ id: fields.id, ...data });
+                }
+            });
+            opened(found);
+        });
+        found.request.on('error', fail);
+    });
+    found.close = () => found.request.destroy();
+    return found.opened;
+}
+async function until(holds, what, seconds = 20) {
+    for (let i = 0; !holds(); i++) {
+        assert.ok(i < seconds * 100, what);
+        await sleep(10);
+    }
+}
+const gauge = async (name, client = api) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec((await client.request('GET', '/metrics')).text)[1]);
+
+test('there is always a last cursor, and kinds can be chosen', async () => {
+    const { id } = await api.study();
+    const path = `/v1/events?study=${id}`;
+    const first = await api.get(path);
+    assert.deepEqual(first.events.map(({ kind }) => kind), ['study.created']);
+    const empty = await api.get(`${path}&cursor=${first.last_cursor}`);
+    assert.deepEqual([empty.events, empty.next_cursor, empty.last_cursor], [[], null, first.last_cursor]);
+    await observe(id, 5);
+    const kinds = async (kind) => (await api.get(`${path}&kind=${kind}`)).events.map((event) => event.kind);
+    assert.ok((await kinds('trial')).length >= 5 && (await kinds('trial')).every((kind) => kind.startsWith('trial.')));
+    assert.deepEqual(await kinds('trial.observed'), Array(5).fill('trial.observed'));
+    assert.deepEqual(await kinds('tria'), []);
+    const two = await api.get(`${path}&kind=trial.observed&limit=2`);
+    assert.deepEqual([two.events.length, two.last_cursor], [2, two.next_cursor]);
+    const rest = await api.get(`${path}&kind=trial.observed&cursor=${two.last_cursor}`);
+    assert.equal(rest.events.length, 3);
+    const after = await api.get(`${path}&kind=study.paused&cursor=${(await api.get(`${path}&kind=study.paused`)).last_cursor}`);
+    assert.deepEqual(after.events, []);
+    await api.expect([422, 'bad_cursor'], 'GET', `${path}&cursor=${two.last_cursor}`);
+});
+
+test('a long poll is answered when something happens, and at its end with nothing', async () => {
+    const { id } = await api.study();
+    const { last_cursor: cursor } = await api.get(`/v1/events?study=${id}`);
+    const began = Date.now();
+    const waiting = api.get(`/v1/events?study=${id}&cursor=${cursor}&wait=30`);
+    await sleep(200);
+    await api.study(); // another's event is none of this one's
+    await observe(id, 1);
+    assert.ok((await waiting).events.some(({ kind }) => kind === 'trial.observed'));
+    assert.ok(Date.now() - began < 20000);
+    const { last_cursor: now } = await api.get(`/v1/events?study=${id}`);
+    const late = await api.get(`/v1/events?study=${id}&cursor=${now}&wait=1`);
+    assert.deepEqual([late.events, late.last_cursor], [[], now]);
+    assert.equal((await api.get(`/v1/events?study=${id}&wait=30`)).events.length > 0, true, 'what is there is not waited for');
+});
+
+test('16 writers: every event comes once, in order, to followers of both kinds, also over reconnections', async () => {
+    const study = await api.study();
+    const path = `/v1/events?study=${study.id}`;
+    const whole = await follow(path), all = await follow('/v1/events?kind=trial.observed');
+    const polled = [], pieces = [];
+    let isOver = false;
+    const poller = (async () => {
+        for (let cursor = ''; ;) {
+            const page = await api.get(`${path}&wait=2&limit=7${cursor && `&cursor=${cursor}`}`);
+            polled.push(...page.events);
+            cursor = page.last_cursor;
+            if (isOver && page.events.length === 0) return;
+        }
+    })();
+    const breaker = (async () => { // a client that loses its connection again and again
+        let last;
+        while (!isOver) {
+            const stream = await follow(path, { headers: last === undefined ? {} : { 'last-event-id': last } });
+            await sleep(30 + 10 * (pieces.length % 7));
+            stream.close();
+            pieces.push(...stream.events);
+            last = stream.events.at(-1)?.id ?? last;
+        }
+        return last;
+    })();
+    const writers = Array.from({ length: 16 }, () => new Client(server, api.token, { sockets: 1 }));
+    await Promise.all(writers.map(async (client, w) => {
+        for (let i = 0; i < 25; i++) await client.post(`/v1/studies/${study.id}/observe`, { point: { x: (w * 25 + i) / 400 }, value: i });
+    }));
+    isOver = true;
+    const truth = [];
+    for (let cursor = ''; cursor !== null;) {
+        const page = await api.get(`${path}&limit=1000${cursor && `&cursor=${cursor}`}`);
+        truth.push(...page.events);
+        cursor = page.next_cursor;
+    }
+    const seqs = (events) => events.map(({ seq }) => seq);
+    assert.ok(truth.filter(({ kind }) => kind === 'trial.observed').length === 400);
+    await until(() => whole.events.length >= truth.length, `${whole.events.length} of ${truth.length}`);
+    assert.deepEqual(seqs(whole.events), seqs(truth), 'a stream');
+    assert.deepEqual(whole.events.map(({ id, ...event }) => event), truth);
+    await poller;
+    assert.deepEqual(seqs(polled), seqs(truth), 'long polls');
+    const last = await breaker;
+    const rest = await follow(path, { headers: { 'last-event-id': last } });
+    await until(() => pieces.length + rest.events.length >= truth.length, 'the rest');
+    assert.deepEqual(seqs([...pieces, ...rest.events]), seqs(truth), 'a stream in pieces');
+    await until(() => all.events.length >= 401 || all.events.filter((event) => event.study === study.id).length >= 400, 'of all studies');
+    assert.deepEqual(seqs(all.events.filter((event) => event.study === study.id)), seqs(truth.filter(({ kind }) => kind === 'trial.observed')));
+    for (const stream of [whole, all, rest]) stream.close();
+    writers.forEach((client) => client.agent.destroy());
+});
+
+test('followers hold no thread, and there are not too many of them', async () => {
+    const { id } = await api.study();
+    const threads = () => readdirSync(`/proc/${server.child.pid}/task`).length;
+    const before = threads();
+    const { last_cursor: cursor } = await api.get(`/v1/events?study=${id}`);
+    const { server: other, api: they } = await begin(after, ['--workers', '2', '--connections-per-address', '0', '--connections', '600']);
+    const study = await they.study();
+    const many = await Promise.all(Array.from({ length: 256 }, () => follow(`/v1/events?study=${study.id}`, { token: they.token, port: other.port })));
+    assert.deepEqual([many[0].status, many[0].type], [200, 'text/event-stream']);
+    await they.expect([503, 'busy'], 'GET', `/v1/events?study=${study.id}`, { headers: { accept: 'text/event-stream' } });
+    const page = await they.get(`/v1/events?study=${study.id}`);
+    await they.expect([503, 'busy'], 'GET', `/v1/events?study=${study.id}&cursor=${page.last_cursor}&wait=5`);
+    assert.equal(await gauge('gnomon_followers', they), 256);
+    await observe(study.id, 3, they); // two workers, and all of them are free
+    await until(() => many.every((stream) => stream.events.filter(({ kind }) => kind === 'trial.observed').length === 3), 'each has the three');
+    many.slice(0, 200).forEach((stream) => stream.close());
+    let left;
+    for (let i = 0; i < 300 && (left = await gauge('gnomon_followers', they)) > 56; i++) await sleep(50);
+    assert.equal(left, 56, 'who left is noticed');
+    const polls = Array.from({ length: 20 }, () => api.get(`/v1/events?study=${id}&cursor=${cursor}&wait=2`));
+    await sleep(500);
+    assert.equal(threads(), before);
+    await Promise.all(polls);
+    const began = Date.now();
+    other.child.kill('SIGTERM');
+    assert.deepEqual(await Promise.all(many.slice(200).map((stream) => stream.ended)), Array(56).fill('end'), 'an end, not a broken connection');
+    await other.exited;
+    assert.ok(Date.now() - began < 15000);
+});
+
+test('SIGTERM answers long polls', async () => {
+    const { server: other, api: they } = await begin(after);
+    const study = await they.study();
+    const page = await they.get(`/v1/events?study=${study.id}`);
+    const waiting = they.request('GET', `/v1/events?study=${study.id}&cursor=${page.last_cursor}&wait=60`);
+    await sleep(200);
+    other.child.kill('SIGTERM');
+    const reply = await waiting;
+    assert.deepEqual([reply.status, reply.json.events, reply.json.last_cursor], [200, [], page.last_cursor]);
+    await other.exited;
+});
+
+test('who may follow what', async () => {
+    const [one, two] = [await api.study(), await api.study()];
+    const bound = await tokenFor(api, 'read', one.id), free = await tokenFor(api, 'read');
+    const own = new Client(server, bound), other = new Client(server, free);
+    const stream = await follow('/v1/events', { token: bound });
+    await observe(two.id, 2);
+    await observe(one.id, 1);
+    await until(() => stream.events.some(({ kind }) => kind === 'trial.observed'), 'its own');
+    assert.ok(stream.events.every(({ study }) => study === one.id));
+    assert.ok((await own.get('/v1/events')).events.every(({ study }) => study === one.id));
+    await own.expect(404, 'GET', `/v1/events?study=${two.id}`);
+    await other.expect([403, 'forbidden'], 'GET', '/v1/events');
+    const doomed = await api.post('/v1/tokens', { name: 'doomed', scope: 'read' }, 201);
+    const last = await follow(`/v1/events?study=${one.id}`, { token: doomed.token });
+    await api.expect(204, 'DELETE', `/v1/tokens/${doomed.id}`);
+    await observe(one.id, 1);
+    assert.ok(['end', 'close', 'error'].includes(await last.ended), 'a token that was revoked follows nothing');
+    const before = last.events.length;
+    assert.equal(last.events.filter(({ kind }) => kind === 'trial.observed').length <= 1 && before >= 0, true);
+    await api.expect([422, 'bad_cursor'], 'GET', '/v1/events', { headers: { accept: 'text/event-stream', 'last-event-id': 'x' } });
+    stream.close();
+    for (const client of [own, other]) client.agent.destroy();
+});
+
+test('who does not read is let go, and others have their events', async () => {
+    const { id } = await api.study();
+    const slow = net.connect(server.port, '127.0.0.1');
+    slow.write(`GET /v1/events?study=${id} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${api.token}\r\nAccept: text/event-stream\r\n\r\n`);
+    slow.pause();
+    const quick = await follow(`/v1/events?study=${id}`);
+    for (let i = 0; i < 6; i++) await observe(id, 2000);
+    await until(() => quick.events.filter(({ kind }) => kind === 'trial.observed').length === 12000, 'the quick one', 40);
+    quick.close();
+    slow.destroy();
+});
