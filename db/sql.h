@@ -51,6 +51,8 @@
 #define ROW_MEASURED(F, N)                                                                                             \
     F(revision, i) N(trial, i) N(lease, i) N(step, i) N(value, d) N(at_ms, i) N(stop, i) N(reason, s) N(next_step, i)  \
     N(note, B) N(seen, i)
+#define ROW_CORRECTION(F, N)                                                                                           \
+    F(revision, i) N(trial, i) N(ended, i) N(state, s) TRIAL_RESULT(N) N(outcome, B) N(at_ms, i) N(actor, s) N(why, S)
 #define ROW_TRANSFER_SOURCE(F, N)                                                                                      \
     F(position, i) N(source, S) N(name, s) N(revision, i) N(skipped, i) N(matrix, s) N(points, b) N(data, b)
 #define ROW_TOKEN(F, N) F(id, s) N(hash, b) N(scope, s) TOKEN_GIVEN(N) TOKEN_BOUND(N) TOKEN_KEPT(N)
@@ -74,6 +76,8 @@
     F(round, i) N(messages, i) N(mechanism, s) N(sha256, s) N(epsilon, D) N(total, D) N(at_ms, i)
 #define ROW_COUNT(F, N) F(count, i)
 #define ROW_TALLY(F, N) F(thing, s) N(state, s) N(count, i)
+#define ROW_DETAIL(F, N) F(detail, S)
+#define ROW_IMPORT(F, N) F(study, S) N(game, S) N(source, s) N(bytes, i)
 
 /* name, columns */
 #define ROW_LIST(X)                                                                                                    \
@@ -82,16 +86,18 @@
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE)        \
     X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
-    X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED)                                                          \
+    X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
     X(id, ROW_ID) X(steady, ROW_STEADY) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
     X(piece, ROW_PIECE) X(refusal, ROW_REFUSAL) X(ledger_line, ROW_LEDGER_LINE) X(game, ROW_GAME) X(play, ROW_PLAY)            \
     X(federation, ROW_FEDERATION) X(features, ROW_FEATURES) X(agent, ROW_AGENT) X(message, ROW_MESSAGE)                \
-    X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT) X(tally, ROW_TALLY)
+    X(blob, ROW_BLOB) X(round, ROW_ROUND) X(count, ROW_COUNT) X(tally, ROW_TALLY)                            \
+    X(detail, ROW_DETAIL) X(import, ROW_IMPORT)
 
 #define SQL_FIRST(column, letter) #column
 #define SQL_NEXT(column, ...)     ", " #column
 #define SQL_VALUE(column, ...)    ", $"
+#define SQL_FIRST_VALUE(column, ...) "$1"
 #define COLUMNS(row)              row(SQL_FIRST, SQL_NEXT)
 #define SQL_LETTER(column, letter, ...) #letter
 #define SQL_SET(column, ...)            ", " #column " = $"
@@ -114,6 +120,8 @@
       "completed, failed, infeasible, abandoned, stopped, best_trial" STUDY_SAID(SQL_NEXT)                             \
       ") VALUES ($1, $2, $3, $4, $4, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0" STUDY_SAID(SQL_VALUE)                            \
       ")")                                                                                                             \
+    X(STUDY_PUT, ROW_STUDY(SQL_LETTER, SQL_LETTER), none,                                                              \
+      "INSERT INTO study(" COLUMNS(ROW_STUDY) ") VALUES (" ROW_STUDY(SQL_FIRST_VALUE, SQL_VALUE) ")")                  \
     X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1")                                 \
     X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1")                          \
     X(STUDY_LIST, "sssissi", study,                                                                                    \
@@ -140,6 +148,8 @@
       "CASE WHEN $7 > 0 THEN $17 ELSE 0 END, $19, $20, $21)")                    \
     X(TRIAL_SAY, TRIAL_SAID(SQL_LETTER) "si", none,                                                                    \
       "UPDATE trial SET ended = ended" TRIAL_SAID(SQL_SET) " WHERE study = $ AND number = $")                          \
+    X(TRIAL_PUT, "s" ROW_TRIAL_WHOLE(SQL_LETTER, SQL_LETTER), none,                                                    \
+      "INSERT INTO trial(study, " COLUMNS(ROW_TRIAL_WHOLE) ") VALUES ($1" ROW_TRIAL_WHOLE(SQL_VALUE, SQL_VALUE) ")")   \
     X(TRIAL_GET, "si", trial, "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number = $2")             \
     X(TRIAL_BY_EXTERNAL_ID, "ss", trial,                                                                               \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND external_id = $2")                                \
@@ -233,6 +243,13 @@
       "seen) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)")                                                         \
     X(MEASUREMENT_WHOLE, "s", measured,                                                                                \
       "SELECT " COLUMNS(ROW_MEASURED) " FROM measurement WHERE study = $1 ORDER BY revision")                          \
+    X(MEASUREMENT_PUT, "s" ROW_MEASURED(SQL_LETTER, SQL_LETTER), none,                                                 \
+      "INSERT INTO measurement(study, " COLUMNS(ROW_MEASURED) ") VALUES ($1" ROW_MEASURED(SQL_VALUE, SQL_VALUE) ")")   \
+    X(CORRECTION_WHOLE, "s", correction,                                                                               \
+      "SELECT " COLUMNS(ROW_CORRECTION) " FROM correction WHERE study = $1 ORDER BY revision")                         \
+    X(CORRECTION_PUT, "s" ROW_CORRECTION(SQL_LETTER, SQL_LETTER), none,                                                \
+      "INSERT INTO correction(study, " COLUMNS(ROW_CORRECTION) ") VALUES ($1" ROW_CORRECTION(SQL_VALUE, SQL_VALUE)     \
+      ")")                                                                                                             \
     X(MEASUREMENT_GET, "siii", verdict,                                                                                \
       "SELECT " COLUMNS(ROW_VERDICT) " FROM measurement WHERE study = $1 AND trial = $2 AND lease = $3 AND step = "    \
       "$4")                                                                                                            \
@@ -283,6 +300,9 @@
     X(CANDIDATES_PIECE_ADD, "sib", none, "INSERT INTO candidates_piece(study, start, data) VALUES ($1, $2, $3)")       \
     X(CANDIDATES_PIECES, "s", piece,                                                                                   \
       "SELECT " COLUMNS(ROW_PIECE) " FROM candidates_piece WHERE study = $1 ORDER BY start")                           \
+    X(CANDIDATES_KNOWN, "s", detail,                                                                                   \
+      "SELECT " COLUMNS(ROW_DETAIL) " FROM event WHERE study = $1 AND kind = 'candidates.received' ORDER BY seq DESC " \
+      "LIMIT 1")                                                                                                       \
     X(CANDIDATES_DROP, "s", none, "DELETE FROM candidates_piece WHERE study = $1")                                     \
     X(CANDIDATES_FORGET, "si", none, "DELETE FROM candidates WHERE study = $1 AND (sha256 = '' OR $2 = 1)")            \
     X(CANDIDATES_REFUSE, "si", none, "INSERT INTO candidates_refusal(study, at_ms) VALUES ($1, $2)")                   \
@@ -360,6 +380,15 @@
       "INSERT INTO federation_broadcast(federation, round, messages, data, at_ms) VALUES ($1, $2, $3, $4, $5)")        \
     X(FEDERATION_BROADCAST_GET, "si", blob,                                                                            \
       "SELECT " COLUMNS(ROW_BLOB) " FROM federation_broadcast WHERE federation = $1 AND round = $2")                   \
+    X(RECEIVED_ROUND_ADD, "sib", none, "INSERT INTO received_round(study, round, data) VALUES ($1, $2, $3)")           \
+    X(RECEIVED_ROUND, "ssi", blob,                                                                                     \
+      "SELECT data FROM received_round WHERE study = $1 AND round = $3 UNION ALL SELECT data FROM "                    \
+      "federation_broadcast WHERE federation = $2 AND round = $3 LIMIT 1")                                             \
+    X(FEDERATION_IS_HOST, "sis", count,                                                                                \
+      "SELECT count(*) AS count FROM federation_agent WHERE federation = $1 AND seat = $2 AND study = $3")             \
+    X(IMPORT_ADD, "sSSsii", none,                                                                                      \
+      "INSERT INTO import(sha256, study, game, source, bytes, at_ms) VALUES ($1, $2, $3, $4, $5, $6)")                 \
+    X(IMPORT_GET, "s", import, "SELECT " COLUMNS(ROW_IMPORT) " FROM import WHERE sha256 = $1")                         \
     X(FEDERATION_ROUNDS, "sii", round,                                                                                 \
       "SELECT b.round, b.messages, l.mechanism, l.sha256, l.epsilon, l.total, b.at_ms FROM federation_broadcast b "    \
       "JOIN federation_ledger l ON l.federation = b.federation AND l.round = b.round WHERE b.federation = $1 AND "     \

@@ -32,11 +32,14 @@ static enum status check_type(struct call *call, const char *type, struct error 
     enum body_kind kind = call->route->body;
     call->is_csv = kind == BODY_IMPORT && type != NULL && is_type(type, "text/csv");
     call->is_npy = (kind == BODY_NPY || kind == BODY_VECTOR) && type != NULL && is_type(type, "application/x-npy");
-    bool good = type != NULL &&
-                (kind == BODY_NPY ? call->is_npy : call->is_csv || call->is_npy || is_type(type, "application/json"));
+    bool is_lines = kind == BODY_LINES && type != NULL && is_type(type, "application/x-ndjson");
+    bool good =
+        type != NULL && (body_is_streamed(kind) ? call->is_npy || is_lines
+                                                : call->is_csv || call->is_npy || is_type(type, "application/json"));
     return good ? STATUS_OK
                 : error_set(err, STATUS_INVALID, "unsupported_media_type", "", "the body must be %s",
                             kind == BODY_NPY      ? "application/x-npy"
+                            : kind == BODY_LINES  ? "application/x-ndjson"
                             : kind == BODY_IMPORT ? "application/json or text/csv"
                             : kind == BODY_VECTOR ? "application/json or application/x-npy"
                                                   : "application/json");
@@ -58,7 +61,7 @@ static enum status read_range(struct call *call, const char *range, int64_t body
     if (first < 0 || last < first || total <= last || last - first + 1 != body_bytes)
         return bad_request(err, "Content-Range does not fit the Content-Length");
     if (total > upload_max_bytes)
-        return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "no matrix is that large");
+        return error_set(err, STATUS_TOO_LARGE, "body_too_large", "", "no upload is that large");
     call->offset = first;
     call->total = total;
     return STATUS_OK;
@@ -75,13 +78,13 @@ static enum status check_body(struct call *call, const struct gate_headers *head
                               struct error *err)
 {
     enum body_kind kind = call->route->body;
-    if (kind == BODY_NPY)
+    if (body_is_streamed(kind))
         TRY(read_range(call, headers->content_range, body_bytes, err));
     if (kind == BODY_NONE)
         return body_bytes == 0 ? STATUS_OK : bad_request(err, "this request has no body");
     if (kind == BODY_OPTIONAL && body_bytes == 0)
         return STATUS_OK;
-    if (kind != BODY_NPY && body_bytes > call->body_limit)
+    if (!body_is_streamed(kind) && body_bytes > call->body_limit)
         return dispatch_too_large(call, err);
     return check_type(call, headers->content_type, err);
 }
@@ -170,7 +173,7 @@ static enum status read_input(struct call *call, struct error *err)
         return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter %s: %s", wrong.items[0].path + 1,
                          wrong.items[0].text);
     TRY(problems_first(&call->problems, err));
-    if (call->route->body == BODY_NONE || call->is_npy || call->is_csv)
+    if (call->route->body == BODY_NONE || call->route->body == BODY_LINES || call->is_npy || call->is_csv)
         return STATUS_OK;
     bool is_empty = call->body_bytes == 0 && call->route->body == BODY_OPTIONAL;
     TRY(codec_parse(is_empty ? "{}" : call->body, is_empty ? 2 : call->body_bytes, &call->json, err));

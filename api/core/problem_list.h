@@ -8,6 +8,7 @@
     X(agent_moved_on, 409, false, "A later trial of the graph starts where this one ends, so its sites cannot be cut short any more.", "Report a value for each site of the trial.") \
     X(agent_not_found, 404, false, "The federation or game has no such agent.", "List the agents; a seat is a number, an agent of a game a name.") \
     X(all_handed_out, 409, true, "Other workers have the last trials that the budget or the space allows.", "Ask again after Retry-After: a trial comes back if its run fails or its lease ends.") \
+    X(already_imported, 409, false, "This file was imported before.", "Use the study or game that the detail names, or delete it first.") \
     X(awaiting_candidates, 409, true, "The study has no candidates yet.", "Declare and upload them with POST and PUT of its candidates.") \
     X(bad_agents, 422, false, "A federation cannot have so many seats.", "Give 2 to 10,000 seats.") \
     X(bad_bound, 422, false, "A bound is not finite, not an integer where it must be one, or not positive where a scale needs that.", "Correct the bound; the pointer names it.") \
@@ -19,6 +20,7 @@
     X(bad_curve, 422, false, "The steps of a learning curve do not increase, or it has no values.", "Give each step once, in order, with a finite value.") \
     X(bad_delta, 422, false, "delta is not a probability that a guarantee may have.", "Give a number above 0 and at most 0.1 divided by the number of rows or seats.") \
     X(bad_epsilon, 422, false, "epsilon cannot be used.", "Give a positive number within the documented range.") \
+    X(bad_export, 422, false, "A line of the export does not follow from those before it, or is none that this service could have written.", "Send the file as it was exported; the pointer has the number of the line.") \
     X(bad_features, 422, false, "There cannot be so many random features.", "Give 1 to 10,000 features.") \
     X(bad_key, 422, false, "The text is no Ed25519 public key.", "Give the line that gnomon key prints.") \
     X(bad_manifest, 422, false, "The manifest of the release is not complete, or its members contradict each other.", "Send the file that gnomon project wrote, unchanged.") \
@@ -48,9 +50,10 @@
     X(csv_value, 422, false, "A cell of the CSV is empty or not a finite number.", "Correct the cell that the detail names.") \
     X(csv_width, 422, false, "A line of the CSV has another number of cells than the header.", "Give every line a cell for each column.") \
     X(curator_key_required, 422, false, "A private study has no key of its curator.", "Give curator_key, the line that gnomon key prints.") \
+    X(cut_off, 422, false, "The export ends before its last line.", "Export it again.") \
     X(cyclic_beliefs, 422, false, "Beliefs about agents lead back to themselves or to a level that is not lower.", "Let each agent believe others to be on lower levels than its own.") \
     X(deadline_exceeded, 503, true, "There was no answer in the time that a request has, the wait for its turn included.", "Ask again, for less at once, or set the study a cheaper algorithm.") \
-    X(digest_mismatch, 422, false, "The bytes that came are not those that the manifest declares.", "Upload the file of the manifest again, from its first byte.") \
+    X(digest_mismatch, 422, false, "The bytes that came are not those that were declared.", "Send the file that was declared again, from its first byte.") \
     X(disk_full, 507, true, "The disk of the server is full; nothing was changed.", "Ask again after Retry-After; the operator makes room.") \
     X(draining, 503, true, "The server is about to stop.", "Ask again: the next one takes over.") \
     X(duplicate_name, 422, false, "A name, a number or an id is there twice.", "Give each one once; the pointer names the second.") \
@@ -79,6 +82,8 @@
     X(headers_too_large, 431, false, "The headers together are larger than the limit.", "Send fewer or shorter ones.") \
     X(hyper_parameters_required, 422, false, "The model has neither hyper-parameters nor enough observations to estimate them from.", "Give length_scale, signal_variance, noise_variance and mean, or observations of the graph.") \
     X(idempotency_key_reused, 422, false, "The Idempotency-Key came before with another request.", "Use a new key for a new request, the same bytes for a repeat.") \
+    X(import_not_found, 404, false, "Nothing has arrived of such a file.", "Name the file by its SHA-256 in lower-case hexadecimal, and send it from its first byte.") \
+    X(import_too_large, 413, false, "The export, or a line of it, is larger than the limit.", "Move the store instead: deploy/README.md.") \
     X(impossible_condition, 422, false, "A condition can never be met, because of another condition.", "Correct the values that it lists.") \
     X(inactive_parameter, 422, false, "The point has a parameter that does not exist with its other values.", "Leave the parameter out; the pointer names it.") \
     X(internal, 500, false, "A fault of the program.", "Report it with the request_id and the log of the server.") \
@@ -148,6 +153,7 @@
     X(too_close, 422, false, "Two values of a discrete parameter can hardly be told apart.", "Let neighbours differ by more than 1e-12 of the range.") \
     X(too_few_rows, 422, false, "A private release of so few rows would be noise only.", "Use more rows, fewer columns or a larger epsilon.") \
     X(too_large, 413, false, "What would be stored is larger than the store takes.", "Send less.") \
+    X(too_many_imports, 503, true, "Too many imports are not complete.", "Complete or delete one, or ask again after Retry-After: those that nobody goes on with are dropped after a day.") \
     X(too_many_observations, 409, false, "There are more observations than this answer is computed from.", "Ask a smaller study.") \
     X(too_many_parameters, 409, false, "There are more parameters than this answer is computed for.", "Ask this of a study with fewer parameters.") \
     X(too_many_requests, 429, true, "Too many wrong tokens came from this address.", "Wait for Retry-After, and correct the token.") \
@@ -171,6 +177,7 @@
     X(unknown_resource, 422, false, "There is no study, federation or game with this id to bind a token to.", "Check its id.") \
     X(unknown_site, 422, false, "The graph has no such site.", "Use a number of its sites, or one of their ids.") \
     X(unknown_value, 422, false, "The value is none of those that are possible here.", "Use one that the detail or the schema lists.") \
+    X(unknown_version, 422, false, "The export is of a later version than this program reads.", "Import it with a later program.") \
     X(unsupported_media_type, 415, false, "The body's Content-Type is not one that the operation takes.", "Use one that openapi.yaml lists.") \
     X(uploads_locked, 409, false, "Too many files were refused, so uploads are locked.", "Correct the file; POST to the study's resume allows uploads again.") \
     X(uri_too_long, 414, false, "The address is longer than the limit.", "Send long values in a body.") \

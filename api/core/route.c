@@ -175,7 +175,7 @@ static void dump_reply(FILE *stream, const struct shown *shown, const struct mem
 
 void route_dump(FILE *stream)
 {
-    static const char *const bodies[] = {"-", "json", "json?", "json,csv", "npy", "json,npy"};
+    static const char *const bodies[] = {"-", "json", "json?", "json,csv", "npy", "ndjson", "json,npy"};
     for (const struct route *route = route_table; route < route_table + route_table_len; route++) {
         fprintf(stream, "%-6s %-46s %-8s ", route->method, route->path, bodies[route->body]);
         if (route->flags & ROUTE_PUBLIC)

@@ -12,6 +12,7 @@ enum body_kind {
     BODY_OPTIONAL, /* JSON or nothing, which is {} */
     BODY_IMPORT,   /* JSON or CSV */
     BODY_NPY,      /* streamed: the handler gets it in pieces */
+    BODY_LINES,    /* the same, of an export */
     BODY_VECTOR    /* a JSON array or .npy, whole */
 };
 enum route_flags {
@@ -29,6 +30,11 @@ enum route_lane {
     LANE_ONCE,    /* computes all that it needs each time */
     LANE_COUNT
 };
+
+static inline bool body_is_streamed(enum body_kind kind)
+{
+    return kind == BODY_NPY || kind == BODY_LINES;
+}
 
 /* What a reply shows, if a table says it all: the struct that the handler announced, or a page of such structs. */
 struct shown {

@@ -30,7 +30,7 @@ void request_set_farewell(struct request *request, const char *text)
 
 bool request_is_streamed(const struct request *request)
 {
-    return request->call.route != NULL && request->call.route->body == BODY_NPY;
+    return request->call.route != NULL && body_is_streamed(request->call.route->body);
 }
 
 /* Distinct within a process and not guessable from the one before: a counter through a mixing function with a key. */

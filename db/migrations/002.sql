@@ -67,3 +67,16 @@ ALTER TABLE trial ADD COLUMN model_stddev_observed REAL;
 ALTER TABLE trial ADD COLUMN asked BLOB;
 ALTER TABLE measurement ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
 UPDATE trial SET diagnostics = json_insert(diagnostics, '$.kernel', NULL, '$.output', NULL) WHERE diagnostics IS NOT NULL;
+-- Which exports were imported, by the digest of the file, and what they became.
+CREATE TABLE import (
+    sha256 TEXT PRIMARY KEY, study TEXT REFERENCES study(id) ON DELETE CASCADE,
+    game TEXT REFERENCES game(id) ON DELETE CASCADE, source TEXT NOT NULL, bytes INTEGER NOT NULL, at_ms INTEGER NOT NULL,
+    CHECK ((study IS NULL) <> (game IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX import_by_study ON import(study) WHERE study IS NOT NULL; -- for when one goes
+CREATE INDEX import_by_game ON import(game) WHERE game IS NOT NULL;
+-- What an imported agent of a federation was sent where it comes from.
+CREATE TABLE received_round (
+    study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, round INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (study, round)
+) STRICT;

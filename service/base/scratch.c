@@ -12,7 +12,7 @@ static enum status failed(struct error *err)
 {
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG
                ? error_set(err, STATUS_FULL, "disk_full", "", "the disk is full")
-               : error_set(err, STATUS_INTERNAL, "file", "", "a file cannot be written: %s", strerror(errno));
+               : error_set(err, STATUS_INTERNAL, "store_io", "", "a file cannot be written: %s", strerror(errno));
 }
 
 enum status scratch_open(const char *folder, struct scratch *out, struct error *err)
@@ -23,7 +23,7 @@ enum status scratch_open(const char *folder, struct scratch *out, struct error *
     out->held = 0;
     out->digest = NULL;
     if (snprintf(path, sizeof path, "%s/scratch.XXXXXX", folder) >= (int)sizeof path)
-        return error_set(err, STATUS_INTERNAL, "file", "", "the folder's name is too long");
+        return error_set(err, STATUS_INTERNAL, "store_io", "", "the folder's name is too long");
     out->file = mkstemp(path); // of mode 0600
     if (out->file < 0)
         return failed(err);

@@ -16,7 +16,7 @@ struct scratch {
     size_t               held; /* of the buffer */
 };
 
-/* Errors: FULL "disk_full", INTERNAL "file", NO_MEMORY. */
+/* Errors: FULL "disk_full", INTERNAL "store_io", NO_MEMORY. */
 MUST_CHECK enum status scratch_open(const char *folder, struct scratch *out, struct error *err);
 MUST_CHECK enum status scratch_write(struct scratch *scratch, const void *bytes, size_t length, struct error *err);
 void                   scratch_digest(struct scratch *scratch, char out[SHA256_HEX_BYTES]); /* once */

@@ -141,10 +141,23 @@ static enum status check_manifest(const struct upload *up, const struct manifest
     return check_lock(up, err);
 }
 
+/* The log of an imported study names the file that its trials are about: no other will do.  sha256 "": not known yet. */
+static enum status check_known(struct db_conn *conn, const struct upload *up, const char *sha256, struct error *err)
+{
+    struct db_rows rows;
+    TRY(db_find(conn, up->task.caller->arena, &rows, err, SQL_CANDIDATES_KNOWN, BIND(TEXT(up->task.id))));
+    const struct row_detail *known = row_detail(&rows);
+    if (known == NULL || known->detail == NULL || sha256[0] == '\0' || strcmp(known->detail, sha256) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "digest_mismatch", "/sha256", "the study was made with another file: %.64s",
+                     known->detail);
+}
+
 static enum status add_manifest(struct db_conn *conn, struct upload *up, const struct manifest *manifest,
                                 struct error *err)
 {
     TRY(check_manifest(up, manifest, err));
+    TRY(check_known(conn, up, manifest->sha256, err));
     if (manifest->ledger != NULL)
         TRY(curator_ledger_extend(conn,
                                   &(struct curator_release){.key = up->task.study.spec.curator_key,
@@ -381,6 +394,8 @@ static enum status read_whole(struct db_conn *conn, void *arg, struct error *err
     if (status == STATUS_OK)
         status = matrix_end(&check->matrix, err);
     sha256_hex_final(check->matrix.digest, check->sha256);
+    if (status == STATUS_OK)
+        status = check_known(conn, up, check->sha256, err);
     check->is_refused = status == STATUS_INVALID;
     return status;
 }
@@ -462,8 +477,9 @@ static enum status finish(struct db_conn *conn, struct upload *up, struct error 
     up->out->complete = true;
     TRY(db_exec(conn, NULL, err, SQL_CANDIDATES_RECEIVED,
                 BIND(TEXT(up->task.id), INT(up->out->received_bytes), INT(1))));
+    bool was_paused = up->task.study.reason != NULL && strcmp(up->task.study.reason, STUDY_WAS_PAUSED) == 0;
     if (up->task.study.state == STUDY_AWAITING_CANDIDATES) // one that was closed meanwhile stays closed
-        TRY(task_set_state(conn, &up->task, STUDY_ACTIVE, NULL, NULL, err));
+        TRY(task_set_state(conn, &up->task, was_paused ? STUDY_PAUSED : STUDY_ACTIVE, NULL, NULL, err));
     return log_kind(conn, up, "candidates.received", sha256_found, err);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 enum { REPLY_MAX_BYTES = 256 << 20, DEFAULT_TIMEOUT_MS = 60000, CONNECT_TIMEOUT_MS = 5000 };
+static const long LONG_MS = 3600 * 1000L;
 enum { STALLED_SECONDS = 60 }; /* of a reply that goes to a file */
 
 struct client {
@@ -169,7 +170,10 @@ static enum status set_up(struct client *client, const struct client_request *re
         is_good = is_good && curl_easy_setopt(curl, CURLOPT_CAINFO, client->ca_file) == CURLE_OK;
         curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
     }
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->sink == NULL ? client->timeout_ms : 0L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+                     request->sink != NULL ? 0L
+                     : request->is_long    ? LONG_MS
+                                           : client->timeout_ms);
     if (request->sink != NULL) {
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STALLED_SECONDS);

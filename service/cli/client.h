@@ -31,6 +31,7 @@ struct client_request {
     const char *content_type, *range; /* or NULL; range: the value of Content-Range */
     const void *body;                 /* or NULL */
     size_t      body_bytes;
+    bool        is_long; /* the answer may take an hour */
     FILE       *sink; /* what a success brings goes there as it comes, however long that takes; NULL: into the reply */
 };
 struct client_reply {

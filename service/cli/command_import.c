@@ -1,8 +1,10 @@
-/* gnomon import: observations from a file into a study, all or none; a large export in parts, each all or none. */
+/* gnomon import: an export becomes a study; or trials go from a file into a study, all or none; many of them in parts, each
+ * all or none. */
 #include "service/cli/client.h"
 #include "service/cli/command.h"
 #include "service/base/file.h"
 #include "service/cli/plain.h"
+#include "service/cli/whole_import.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -19,9 +21,10 @@ struct import_options {
 #define OPTION(name, what, member) .flag = name, .value = what, .offset = offsetof(struct import_options, member)
 static const struct options_row options_table[] = {
     COMMAND_SERVER_ROWS(struct import_options),
-    COMMAND_STUDY_ROW(struct import_options),
-    {OPTION("in", "FILE", in), .is_required = true,
-     .help = "an exported document, {\"observations\":[...]}, or CSV with a column for each parameter and \"value\""},
+    {OPTION("study", "ID", study), .help = "which study the trials of the file go into; without it the file is a whole "
+                                           "study, and makes one"},
+    {OPTION("in", "FILE", in), .help = "FILE; with --study: an export as JSON, {\"observations\":[...]}, or CSV with a "
+                                       "column for each parameter and \"value\""},
     {OPTION("format", "FORMAT", format), .fallback = "auto", .choices = "auto|json|csv",
      .help = "auto: csv when the file's name ends in .csv"},
     {OPTION("dry-run", NULL, dry_run), .kind = OPTIONS_SWITCH, .help = "check everything, change nothing"},
@@ -147,18 +150,39 @@ static enum status import(const struct import_options *options, struct client *c
     return status;
 }
 
+static enum status make_study(const struct import_options *options, struct client *client, struct error *err)
+{
+    json_t     *reply = NULL;
+    enum status status = options->dry_run ? error_set(err, STATUS_INVALID, "usage", "", "--dry-run goes with --study")
+                                          : whole_import(client, options->in, &reply, err);
+    char       *text = status == STATUS_OK ? json_dumps(reply, JSON_COMPACT) : NULL;
+    if (text != NULL)
+        plain_print_lines(stdout, text);
+    if (text != NULL)
+        fputc('\n', stdout);
+    free(text);
+    json_decref(reply);
+    return status;
+}
+
 static enum status run(struct command_call *call, struct error *err)
 {
-    const struct import_options *options = call->options;
-    TRY(command_check_id("study", "std", options->study, err));
-    TRY(command_connect(&options->at, &call->client, err));
-    return import(options, call->client, err);
+    struct import_options options = *(const struct import_options *)call->options;
+    if ((options.in == NULL) == (call->operands[0] == NULL))
+        return error_set(err, STATUS_INVALID, "usage", "", "import needs one FILE");
+    if (options.in == NULL)
+        options.in = call->operands[0];
+    if (options.study != NULL)
+        TRY(command_check_id("study", "std", options.study, err));
+    TRY(command_connect(&options.at, &call->client, err));
+    return options.study == NULL ? make_study(&options, call->client, err) : import(&options, call->client, err);
 }
 
 const struct command command_import = {
     .name = "import",
-    .operands = "",
-    .summary = "observations from a JSON document or CSV table into a study",
+    .operands = "[FILE]",
+    .operands_max = 1,
+    .summary = "a study from its export, or trials from JSON or CSV into a study",
     .options = options_table,
     .options_bytes = sizeof(struct import_options),
     .run = run,

@@ -15,7 +15,11 @@ static const double integer_max = 9007199254740992.0; /* 2^53 */
 /* Blobs of doubles that a person may want to read. */
 static bool is_vector(const struct line_column *column)
 {
-    return strcmp(column->name, "point") == 0 || strcmp(column->name, "outcome") == 0;
+    static const char *const names[] = {"point", "outcome", "asked"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(column->name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 static char letter_of(const struct line_column *column)

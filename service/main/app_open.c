@@ -8,6 +8,7 @@
 #include "service/base/log.h"
 #include "service/store/spec_cache.h"
 #include "service/study/census.h"
+#include "service/study/import.h"
 #include "service/study/operation.h"
 #include "service/session/session.h"
 #include "service/app/steady.h"
@@ -67,6 +68,7 @@ static enum status open_store(struct app *app, struct error *err)
     TRY(steady_start(app, boot, err));
     TRY(token_cache_load(app, err));
     TRY(db_read(app->db, count, app, err));
+    import_sweep(app);
     db_set_upkeep(app->db, upkeep, app);
     return STATUS_OK;
 }

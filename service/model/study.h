@@ -9,6 +9,9 @@ enum study_state { STUDY_AWAITING_CANDIDATES, STUDY_ACTIVE, STUDY_PAUSED, STUDY_
 /* The words for states, NULL at the end. */
 extern const char *const study_state_names[STUDY_STATE_COUNT + 1];
 
+/* The reason of one that awaits candidates again, and is paused once they are there: an imported one. */
+#define STUDY_WAS_PAUSED "paused"
+
 enum trial_state {
     TRIAL_QUEUED,
     TRIAL_RUNNING,

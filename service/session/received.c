@@ -12,11 +12,13 @@ struct vectors {
     size_t  rows, columns;
 };
 
-static enum status read_vectors(struct db_conn *conn, const char *federation, int64_t round, struct arena *arena,
+/* As it came with the study from elsewhere, or of the federation here. */
+static enum status read_vectors(struct db_conn *conn, const struct live *live, int64_t round, struct arena *arena,
                                 struct vectors *out, struct error *err)
 {
-    struct db_rows rows = db_query(conn, NULL, err, SQL_FEDERATION_BROADCAST_GET, BIND(TEXT(federation), INT(round)));
-    struct npy     npy;
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_RECEIVED_ROUND, BIND(TEXT(live->study), TEXT(live->spec.federation), INT(round)));
+    struct npy npy;
     *out = (struct vectors){.numbers = NULL};
     if (db_next(&rows)) {
         struct db_blob file = row_blob(&rows)->data;
@@ -76,9 +78,9 @@ enum status received_tell(struct db_conn *conn, struct live *live, const char *d
     if (live->spec.federation == NULL || round <= 0)
         return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a line of the log names no broadcast");
     arena_init(&arena, live->arena.limit_bytes);
-    enum status status = read_vectors(conn, live->spec.federation, round, &arena, &now, err);
+    enum status status = read_vectors(conn, live, round, &arena, &now, err);
     if (status == STATUS_OK)
-        status = read_vectors(conn, live->spec.federation, live->round, &arena, &before, err);
+        status = read_vectors(conn, live, live->round, &arena, &before, err);
     if (status == STATUS_OK && now.numbers == NULL)
         status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a broadcast of the log is not there");
     if (status == STATUS_OK)

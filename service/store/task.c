@@ -133,7 +133,7 @@ enum status task_save(struct db_conn *conn, const struct task *task, struct erro
 
 /* ---- its trials ---- */
 
-static bool is_possible(const struct space *space, const struct trial *trial, const double *fixed)
+bool task_is_possible(const struct space *space, const struct trial *trial, const double *fixed)
 {
     if (space->kind == SPACE_CANDIDATES)
         return trial->point == NULL && trial->row >= 0 && trial->row < (int64_t)space->rows_len;
@@ -159,7 +159,7 @@ enum status task_add_trial(struct db_conn *conn, struct task *task, const struct
     const struct space *space = &task->study.spec.space;
     const struct trial *trial = new->trial;
     bool                is_row = space->kind == SPACE_CANDIDATES;
-    if (!is_possible(space, trial, new->fixed))
+    if (!task_is_possible(space, trial, new->fixed))
         return task_impossible(task, trial, err);
     size_t bytes = is_row ? 0 : space_point_len(space) * sizeof *trial->point;
     TRY(db_exec(conn, NULL, err, SQL_TRIAL_ADD,

@@ -65,6 +65,8 @@ struct new_trial {
  * "impossible_point", logged and counted, when it does not lie in the study's space or has not what was fixed. */
 MUST_CHECK enum status task_add_trial(struct db_conn *conn, struct task *task, const struct new_trial *new,
                                       struct error *err);
+/* Whether it lies there; fixed as above. */
+bool task_is_possible(const struct space *space, const struct trial *trial, const double *fixed);
 /* That error. */
 enum status task_impossible(const struct task *task, const struct trial *trial, struct error *err);
 

@@ -27,6 +27,9 @@ const struct line_column export_event_columns[] = {ROW_EVENT(LINE_COLUMN, LINE_C
 #define LINE_ROW row_measured
 const struct line_column export_measured_columns[] = {ROW_MEASURED(LINE_COLUMN, LINE_COLUMN) LINE_END};
 #undef LINE_ROW
+#define LINE_ROW row_correction
+const struct line_column export_correction_columns[] = {ROW_CORRECTION(LINE_COLUMN, LINE_COLUMN) LINE_END};
+#undef LINE_ROW
 #define LINE_ROW export_round
 const struct line_column export_round_columns[] = {LINE_COLUMN(round, i) LINE_COLUMN(npy, b) LINE_END};
 #undef LINE_ROW
@@ -141,8 +144,8 @@ static enum status put_round(struct db_conn *conn, struct work *work, const char
 {
     const char         *space = detail == NULL ? NULL : strchr(detail, ' ');
     struct export_round sent = {.round = space == NULL ? 0 : strtoll(space + 1, NULL, 10)};
-    struct db_rows      rows = db_query(conn, NULL, err, SQL_FEDERATION_BROADCAST_GET,
-                                        BIND(TEXT(work->task.study.spec.federation), INT(sent.round)));
+    struct db_rows      rows = db_query(conn, NULL, err, SQL_RECEIVED_ROUND,
+                                        BIND(TEXT(work->task.id), TEXT(work->task.study.spec.federation), INT(sent.round)));
     if (db_next(&rows)) {
         sent.npy = row_blob(&rows)->data;
         rows.status = put_row(work, "round", export_round_columns, &sent, err);
@@ -152,32 +155,66 @@ static enum status put_round(struct db_conn *conn, struct work *work, const char
     return db_done(&rows);
 }
 
-/* What belongs to a line of the log follows it: a measurement, or what a federation sent. */
-static enum status put_event(struct db_conn *conn, struct work *work, const struct row_event *event,
-                             struct db_rows *measured, struct error *err)
+/* What belongs to lines of the log, in their order. */
+struct followers {
+    struct error   err;
+    struct db_rows rows;
+    bool           has_row;
+};
+
+static void begin_followers(struct db_conn *conn, const struct work *work, enum sql sql, struct followers *out)
 {
+    out->rows = db_query(conn, NULL, &out->err, sql, BIND(TEXT(work->task.id)));
+    out->has_row = db_next(&out->rows);
+}
+
+static enum status end_followers(struct followers *followers, enum status status, struct error *err)
+{
+    enum status own = db_done(&followers->rows);
+    if (own != STATUS_OK && err != NULL)
+        *err = followers->err;
+    return own != STATUS_OK ? own : status;
+}
+
+struct log {
+    struct followers measured, corrections;
+};
+
+/* A measurement, what a federation sent, or the result that was before a correction. */
+static enum status put_event(struct db_conn *conn, struct work *work, const struct row_event *event, struct log *log,
+                             struct error *err)
+{
+    const struct row_measured   *measured = log->measured.has_row ? row_measured(&log->measured.rows) : NULL;
+    const struct row_correction *correction = log->corrections.has_row ? row_correction(&log->corrections.rows) : NULL;
     TRY(put_row(work, "event", export_event_columns, event, err));
     if (strcmp(event->kind, "federation.received") == 0)
         return put_round(conn, work, event->detail, err);
-    if (strcmp(event->kind, "trial.measured") != 0)
-        return STATUS_OK;
-    if (!db_next(measured) || row_measured(measured)->revision != event->revision)
-        return error_set(err, STATUS_INTERNAL, "store_corrupt", "", "a measurement of the log is not there");
-    return put_row(work, "measurement", export_measured_columns, row_measured(measured), err);
+    if (measured != NULL && measured->revision == event->revision) {
+        TRY(put_row(work, "measurement", export_measured_columns, measured, err));
+        log->measured.has_row = db_next(&log->measured.rows);
+    } else if (correction != NULL && correction->revision == event->revision) {
+        TRY(put_row(work, "correction", export_correction_columns, correction, err));
+        log->corrections.has_row = db_next(&log->corrections.rows);
+    }
+    return STATUS_OK;
 }
 
 static enum status put_events(struct db_conn *conn, struct work *work, struct error *err)
 {
-    struct error   own;
-    struct db_rows measured = db_query(conn, NULL, &own, SQL_MEASUREMENT_WHOLE, BIND(TEXT(work->task.id)));
+    struct log *log = arena_alloc(work->task.caller->arena, 1, sizeof *log);
+    if (log == NULL)
+        return error_no_memory(err);
+    begin_followers(conn, work, SQL_MEASUREMENT_WHOLE, &log->measured);
+    begin_followers(conn, work, SQL_CORRECTION_WHOLE, &log->corrections);
     struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_OF_STUDY,
                                    BIND(TEXT(work->task.id), INT(0), TEXT(""), INT(0), INT(INT64_MAX)));
     while (db_next(&rows))
-        rows.status = put_event(conn, work, row_event(&rows), &measured, err);
-    enum status last = db_done(&measured), status = db_done(&rows);
-    if (last != STATUS_OK && err != NULL)
-        *err = own;
-    return last != STATUS_OK ? last : status;
+        rows.status = put_event(conn, work, row_event(&rows), log, err);
+    enum status status = db_done(&rows);
+    if (status == STATUS_OK && (log->measured.has_row || log->corrections.has_row))
+        status = error_set(err, STATUS_INTERNAL, "store_corrupt", "", "the log lacks a line");
+    status = end_followers(&log->measured, status, err);
+    return end_followers(&log->corrections, status, err);
 }
 
 static enum status put_all(struct db_conn *conn, void *arg, struct error *err)

@@ -12,7 +12,7 @@ enum { EXPORT_VERSION = 1 };
 
 /* What the lines hold; the columns of a trial are the store's own. */
 extern const struct line_column export_study_columns[], export_earlier_columns[], export_trial_columns[],
-    export_event_columns[], export_measured_columns[], export_round_columns[];
+    export_event_columns[], export_measured_columns[], export_correction_columns[], export_round_columns[];
 
 /* What was sent in a round to a study that is an agent of a federation. */
 struct export_round {

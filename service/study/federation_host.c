@@ -128,6 +128,22 @@ static enum status log_received(struct db_conn *conn, void *arg, struct error *e
     return task_save(conn, &task, err);
 }
 
+struct seat {
+    const struct live *live;
+    bool               is_own;
+};
+
+static enum status find_seat(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct seat       *seat = arg;
+    const struct spec *spec = &seat->live->spec;
+    struct db_rows     rows;
+    TRY(db_find(conn, NULL, &rows, err, SQL_FEDERATION_IS_HOST,
+                BIND(TEXT(spec->federation), INT(spec->seat), TEXT(seat->live->study))));
+    seat->is_own = row_count(&rows)->count > 0;
+    return STATUS_OK;
+}
+
 enum status federation_host_sync(struct app *app, struct caller *caller, struct live *live, struct error *err)
 {
     const struct spec *spec = &live->spec;
@@ -138,6 +154,10 @@ enum status federation_host_sync(struct app *app, struct caller *caller, struct 
     *sync = (struct sync){.app = app, .caller = caller, .live = live};
     double initial = spec->options[policy_option(spec->policy, "initial")];
     if (live->observations == 0 || (double)live->told < initial)
+        return STATUS_OK;
+    struct seat seat = {.live = live};
+    TRY(db_read(app->db, find_seat, &seat, err));
+    if (!seat.is_own) // it was imported: the seat, and what may be spent there, stay with the study that it comes from
         return STATUS_OK;
     enum status status = federation_find(app, &own, spec->federation, &sync->federation, err);
     if (status == STATUS_NOT_FOUND)

@@ -85,7 +85,8 @@ class Api:
         reply = connection.getresponse()
         data = reply.read()
         connection.close()
-        return reply.status, json.loads(data) if "json" in reply.getheader("Content-Type", "") and data else data
+        is_json = reply.getheader("Content-Type", "").split(";")[0].endswith(("/json", "+json"))
+        return reply.status, json.loads(data) if is_json and data else data
 
     def expect(self, wanted, method, path, body=None, **more):
         status, reply = self.call(method, path, body, **more)

@@ -7,7 +7,7 @@ import { begin, Client, manifestOf, npy, plain, scopes, tokenFor } from './harne
 const { server, api } = await begin(after);
 const file = npy([[0.5, 1.5], [2.5, 3.5]]);
 const missing = { study: 'std_aaaaaaaaaaaaaaaa', token: 'tok_aaaaaaaa', number: 1,
-    federation: 'fed_aaaaaaaaaaaaaaaa', game: 'gam_aaaaaaaaaaaaaaaa', round: 1, agent: 1, seat: 1 };
+    federation: 'fed_aaaaaaaaaaaaaaaa', game: 'gam_aaaaaaaaaaaaaaaa', round: 1, agent: 1, seat: 1, digest: 'none' };
 
 // A study with a running trial, and what else an address may name.
 async function place() {
@@ -17,7 +17,7 @@ async function place() {
     const federation = await api.post('/v1/federations', federationBody, 201);
     await api.post(`/v1/federations/${federation.id}/agents`, { name: 'first' }, 201);
     const game = await api.post('/v1/games', gameBody, 201);
-    return { study: study.id, number: 1, token: token.id, game: game.id, federation: federation.id, round: 1, agent: 1, seat: 1 };
+    return { study: study.id, number: 1, token: token.id, game: game.id, federation: federation.id, round: 1, agent: 1, seat: 1, digest: '0'.repeat(64) };
 }
 
 const federationBody = { name: 'f', metrics: [{ name: 'm', goal: 'minimize' }], space: plain, seats: 2, rounds: 3,
@@ -30,6 +30,7 @@ function bodyFor(operation) {
     const types = Object.keys(bodyOf(operation)?.content ?? {});
     if (types.length === 0) return {};
     if (types[0] === 'application/x-npy') return { body: file, type: types[0] };
+    if (types[0] === 'application/x-ndjson') return { body: '{}', type: types[0] };
     const bodies = {
         study_create: { name: 's', metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
         token_create: { name: 't', scope: 'agent' },

@@ -10,7 +10,7 @@ import { begin, gnomon, scopes } from './harness.mjs';
 const { api } = await begin(after);
 
 const bodyWords = { '-': [], json: ['application/json'], 'json?': ['application/json'],
-    'json,csv': ['application/json', 'text/csv'], npy: ['application/x-npy'],
+    'json,csv': ['application/json', 'text/csv'], npy: ['application/x-npy'], ndjson: ['application/x-ndjson'],
     'json,npy': ['application/json', 'application/x-npy'] };
 
 test('every route is documented, with its body and its scopes, and nothing else is', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { addressOf, bodyOf, byId, operations } from './contract.mjs';
-import { begin } from './harness.mjs';
+import { begin, sha256 } from './harness.mjs';
 
 
 const { api } = await begin(after);
@@ -104,6 +104,17 @@ async function givenUp() {
 
 const game = async () => ({ game: (await api.post('/v1/games', valueOf('game_create', 'constant'), 201)).id, agent: 'attacker' });
 
+// An export, or the first part of one.
+const lines = exampleOf('import_put', 'empty', 'application/x-ndjson').value, digest = sha256(lines);
+const imported = (share) => async () => {
+    const end = Math.floor(lines.length * share), range = `bytes 0-${end - 1}/${lines.length}`;
+    const before = (await api.request('GET', `/v1/imports/${digest}`)).json?.study;
+    if (before) await api.expect(204, 'DELETE', `/v1/studies/${before}`);
+    if (share > 0) await api.expect(share === 1 ? 201 : 200, 'PUT', `/v1/imports/${digest}`,
+        { body: lines.slice(0, end), type: 'application/x-ndjson', headers: { 'content-range': range } });
+    return { digest };
+};
+
 // What must be there before the operation (or one of its examples) is sent.
 const setups = {
     study_patch: patched, study_resume: after_('pause'), study_reopen: after_('complete'),
@@ -119,6 +130,7 @@ const setups = {
     round_list: closedRound, broadcast_get: closedRound, federation_privacy: closedRound,
     game_get: game, game_delete: game, game_complete: game, game_token: game, game_suggest: game, game_observe: game,
     game_rounds: game,
+    import_put: imported(0), import_get: imported(1), import_delete: imported(0.5),
     'trial_observe graph': graph(1), 'trial_observe sites': graph(0), 'trial_queue macro_actions': graph(0),
     'study_predict sites': graph(0), operation_get: planning, operation_cancel: planning,
     problem_get: async () => ({ code: 'trial_finished' }),

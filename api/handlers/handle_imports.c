@@ -1,0 +1,39 @@
+/* Whole exports, as they come back: see service/study/import.h. */
+#include "api/handlers/handlers.h"
+#include "service/base/text.h"
+#include "service/codec/codec.h"
+#include "service/study/import.h"
+
+static json_t *render_import_status(struct call *call, const void *result)
+{
+    (void)call;
+    const struct import_status *status = result;
+    return json_pack("{s:s, s:s, s:I, s:o, s:o}", "sha256", status->sha256, "state",
+                     status->is_complete ? "complete" : "uploading", "received_bytes", (json_int_t)status->bytes,
+                     "study", codec_text(status->study), "source", codec_text(status->source));
+}
+
+enum status handle_imports_put(struct call *call, struct error *err)
+{
+    struct import_status     *out = CALL_RESULT(call, struct import_status, 200, render_import_status);
+    const struct import_piece piece = {
+        .offset = call->offset, .total_bytes = call->total, .bytes = call->body, .length = call->body_bytes};
+    TRY(import_append(call->app, &call->caller, call->params[0], &piece, out, err));
+    if (!out->is_complete)
+        return STATUS_OK;
+    call->reply.http = 201;
+    call->reply.location = text_format(&call->arena, "/v1/studies/%s", out->study);
+    return call->reply.location == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+enum status handle_imports_get(struct call *call, struct error *err)
+{
+    return import_find(call->app, &call->caller, call->params[0],
+                       CALL_RESULT(call, struct import_status, 200, render_import_status), err);
+}
+
+enum status handle_imports_delete(struct call *call, struct error *err)
+{
+    call->reply.http = 204;
+    return import_drop(call->app, &call->caller, call->params[0], err);
+}

@@ -1,0 +1,429 @@
+/* See import.h. */
+#include "service/study/import.h"
+
+#include "service/app/event_log.h"
+#include "service/app/steady.h"
+#include "service/base/digest.h"
+#include "service/base/random.h"
+#include "service/base/text.h"
+#include "service/study/import_read.h"
+#include "service/model/study.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { IMPORTS_MAX = 16, KEPT_SECONDS = 24 * 3600, READ_BYTES = 1 << 16, COLUMNS_MAX = 64, STUDY_ID_BYTES = 16 };
+static const int64_t import_max_bytes = INT64_C(1) << 36; /* 64 GiB */
+static const char    prefix[] = "import.";                /* of the files, in the store's folder */
+
+/* ---- the file ---- */
+
+static enum status file_failed(struct error *err)
+{
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG
+               ? error_set(err, STATUS_FULL, "disk_full", "", "the disk is full")
+               : error_set(err, STATUS_INTERNAL, "store_io", "", "the import cannot be kept: %s", strerror(errno));
+}
+
+/* Of the token: another's file of the same name is none of ours. */
+static enum status find_path(const struct app *app, const struct caller *caller, const char *sha256, const char **out,
+                             struct error *err)
+{
+    unsigned char digest[SHA256_BYTES];
+    if (!digest_of_hex(sha256, digest, sizeof digest))
+        return error_set(err, STATUS_NOT_FOUND, "import_not_found", "",
+                         "an import is named by its file's SHA-256 in lower-case hexadecimal");
+    *out = text_format(caller->arena, "%s/%s%s.%s", app->options.folder, prefix, caller->token_id, sha256);
+    return *out == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+/* How many there are, without those that nobody went on with: these go. */
+static size_t sweep(const struct app *app)
+{
+    DIR           *folder = opendir(app->options.folder);
+    struct dirent *entry;
+    size_t         count = 0;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        struct stat stat;
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) != 0 ||
+            fstatat(dirfd(folder), entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        bool is_old = time(NULL) - stat.st_mtime > KEPT_SECONDS;
+        if (!is_old || unlinkat(dirfd(folder), entry->d_name, 0) != 0)
+            count++;
+    }
+    if (folder != NULL)
+        closedir(folder);
+    return count;
+}
+
+void import_sweep(const struct app *app)
+{
+    (void)sweep(app);
+}
+
+static int64_t file_bytes(int file)
+{
+    struct stat stat;
+    return fstat(file, &stat) == 0 ? (int64_t)stat.st_size : 0;
+}
+
+/* Locked, so that no two pieces are taken at once. */
+static enum status open_file(const char *path, bool may_create, int *out, struct error *err)
+{
+    *out = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (may_create ? O_CREAT : 0), 0600);
+    if (*out < 0)
+        return errno == ENOENT ? error_set(err, STATUS_CONFLICT, "wrong_offset", "", "the next byte is number 0")
+                               : file_failed(err);
+    if (flock(*out, LOCK_EX | LOCK_NB) == 0)
+        return STATUS_OK;
+    close(*out);
+    *out = -1;
+    return error_set(err, STATUS_BUSY, "busy", "", "another piece of this file is being taken");
+}
+
+static enum status write_piece(int file, const struct import_piece *piece, struct error *err)
+{
+    for (size_t done = 0; done < piece->length;) {
+        ssize_t n = pwrite(file, (const char *)piece->bytes + done, piece->length - done,
+                           (off_t)(piece->offset + (int64_t)done));
+        if (n < 0 && errno != EINTR)
+            return file_failed(err);
+        done += n < 0 ? 0 : (size_t)n;
+    }
+    return STATUS_OK;
+}
+
+/* ---- its lines ---- */
+
+struct lines {
+    struct import_reader *reader;
+    char                  buffer[READ_BYTES];
+    char                 *line; /* the start of one that goes on */
+    size_t                length, room;
+};
+
+static enum status keep_start(struct lines *lines, const char *bytes, size_t length, struct error *err)
+{
+    if (lines->length + length > IMPORT_LINE_MAX)
+        return error_set(err, STATUS_TOO_LARGE, "import_too_large", "", "a line has more than %d bytes",
+                         IMPORT_LINE_MAX);
+    if (lines->length + length > lines->room) {
+        size_t room = 2 * (lines->length + length);
+        char  *grown = realloc(lines->line, room);
+        if (grown == NULL)
+            return error_no_memory(err);
+        lines->line = grown;
+        lines->room = room;
+    }
+    memcpy(lines->line + lines->length, bytes, length);
+    lines->length += length;
+    return STATUS_OK;
+}
+
+static enum status take_bytes(struct lines *lines, const char *bytes, size_t length, struct error *err)
+{
+    const char *end;
+    while (length > 0 && (end = memchr(bytes, '\n', length)) != NULL) {
+        size_t part = (size_t)(end - bytes);
+        if (lines->length > 0) {
+            TRY(keep_start(lines, bytes, part, err));
+            TRY(import_line(lines->reader, lines->line, lines->length, err));
+        } else {
+            TRY(import_line(lines->reader, bytes, part, err));
+        }
+        lines->length = 0;
+        bytes += part + 1;
+        length -= part + 1;
+    }
+    return length == 0 ? STATUS_OK : keep_start(lines, bytes, length, err);
+}
+
+/* What stands behind the last newline is a line, too. */
+static enum status take_file(struct lines *lines, int file, struct error *err)
+{
+    off_t at = 0;
+    for (ssize_t n; (n = pread(file, lines->buffer, sizeof lines->buffer, at)) != 0; at += n) {
+        if (n < 0)
+            return file_failed(err);
+        TRY(take_bytes(lines, lines->buffer, (size_t)n, err));
+    }
+    if (lines->length > 0)
+        TRY(import_line(lines->reader, lines->line, lines->length, err));
+    return import_finish(lines->reader, err);
+}
+
+static enum status read_file(const struct app *app, int file, const struct import_taker *taker, struct error *err)
+{
+    struct lines *lines = calloc(1, sizeof *lines);
+    if (lines == NULL)
+        return error_no_memory(err);
+    enum status status = import_reader_new(app->options.session_bytes, taker, &lines->reader, err);
+    if (status == STATUS_OK)
+        status = take_file(lines, file, err);
+    import_reader_free(lines->reader);
+    free(lines->line);
+    free(lines);
+    return status;
+}
+
+static enum status check_digest(int file, const char *sha256, struct error *err)
+{
+    char                 buffer[READ_BYTES], found[SHA256_HEX_BYTES];
+    struct sha256_state *digest = sha256_start();
+    off_t                at = 0;
+    ssize_t              n;
+    if (digest == NULL)
+        return error_no_memory(err);
+    for (; (n = pread(file, buffer, sizeof buffer, at)) > 0; at += n)
+        sha256_add(digest, buffer, (size_t)n);
+    sha256_hex_final(digest, found);
+    if (n < 0)
+        return file_failed(err);
+    return strcmp(found, sha256) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID, "digest_mismatch", "", "the file is not the one that was named");
+}
+
+/* ---- storing ---- */
+
+struct work {
+    struct app           *app;
+    struct caller        *caller;
+    int                   file;
+    const char           *sha256;
+    int64_t               now_ms, bytes;
+    char                  id[24];
+    struct row_study      study; /* as it will be, with its counters; texts in the caller's arena */
+    struct db_conn       *conn;
+    struct import_status *out;
+};
+
+static enum status put_row(struct work *work, enum sql sql, const struct line_column *columns, const void *row,
+                           bool has_study, struct error *err)
+{
+    struct db_value values[COLUMNS_MAX] = {TEXT(work->id)};
+    size_t          len = has_study;
+    for (; columns->name != NULL && len < COLUMNS_MAX; columns++)
+        values[len++] = line_value(columns, row);
+    return db_exec(work->conn, NULL, err, sql, (struct db_values){.items = values, .len = len});
+}
+
+/* A lease ends here when it would have there, by the clocks on the wall. */
+static enum status store_trial(struct work *work, const struct row_trial_whole *row, struct error *err)
+{
+    struct row_trial_whole trial = *row;
+    if (trial.lease_ms > 0)
+        trial.lease_ms -= steady_shift_ms(work->app);
+    if (row->lease_ms > 0 && trial.lease_ms < 1)
+        trial.lease_ms = 1;
+    return put_row(work, SQL_TRIAL_PUT, export_trial_columns, &trial, true, err);
+}
+
+/* Who did something elsewhere is nobody here, whatever the tokens are called. */
+static enum status store_event(struct work *work, const struct row_event *row, struct error *err)
+{
+    static const char elsewhere[] = "elsewhere:";
+    char              actor[96];
+    bool              is_marked = strncmp(row->actor, elsewhere, sizeof elsewhere - 1) == 0;
+    snprintf(actor, sizeof actor, "%s%.64s", is_marked ? "" : elsewhere, row->actor);
+    return event_log(work->conn,
+                     EVENT(.at_ms = row->at_ms, .kind = row->kind, .study = work->id, .revision = row->revision,
+                           .trial = row->trial, .actor = actor, .detail = row->detail),
+                     err);
+}
+
+static enum status store_row(void *arg, enum import_kind kind, const void *row, struct error *err)
+{
+    struct work                      *work = arg;
+    const struct row_transfer_source *e = row;
+    const struct export_round        *r = row;
+    switch (kind) {
+    case IMPORT_SPEC:
+        TRY(put_row(work, SQL_STUDY_PUT, export_study_columns, &work->study, false, err));
+        return db_exec(work->conn, NULL, err, SQL_STUDY_SPEC_ADD,
+                       BIND(TEXT(work->id), TEXT(((const struct row_spec *)row)->spec)));
+    case IMPORT_EARLIER:
+        return db_exec(work->conn, NULL, err, SQL_TRANSFER_SOURCE_ADD,
+                       BIND(TEXT(work->id), INT(e->position), TEXT(e->source), TEXT(e->name), INT(e->revision),
+                            INT(e->skipped), TEXT(e->matrix), BLOB(e->points.bytes, e->points.length),
+                            BLOB(e->data.bytes, e->data.length)));
+    case IMPORT_TRIAL:
+        return store_trial(work, row, err);
+    case IMPORT_EVENT:
+        return store_event(work, row, err);
+    case IMPORT_MEASUREMENT:
+        return put_row(work, SQL_MEASUREMENT_PUT, export_measured_columns, row, true, err);
+    case IMPORT_CORRECTION:
+        return put_row(work, SQL_CORRECTION_PUT, export_correction_columns, row, true, err);
+    case IMPORT_ROUND:
+        return db_exec(work->conn, NULL, err, SQL_RECEIVED_ROUND_ADD,
+                       BIND(TEXT(work->id), INT(r->round), BLOB(r->npy.bytes, r->npy.length)));
+    default:
+        return STATUS_OK;
+    }
+}
+
+/* What only the store finds: the same external id, row or measurement twice. */
+static enum status store(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work              *work = arg;
+    const struct import_taker taker = {.take = store_row, .arg = work};
+    work->conn = conn;
+    enum status status = read_file(work->app, work->file, &taker, err);
+    if (status == STATUS_CONFLICT && err != NULL && strcmp(err->code, "constraint") == 0)
+        return error_set(err, STATUS_INVALID, "bad_export", "", "two lines say the same of the study");
+    TRY(status);
+    TRY(event_log(conn,
+                  EVENT(.at_ms = work->now_ms, .kind = "study.imported", .study = work->id,
+                        .actor = work->caller->token_id,
+                        .detail = text_format(work->caller->arena, "%s %s", work->out->source, work->sha256)),
+                  err));
+    return db_exec(conn, NULL, err, SQL_IMPORT_ADD,
+                   BIND(TEXT(work->sha256), TEXT(work->id), TEXT(NULL), TEXT(work->out->source), INT(work->bytes),
+                        INT(work->now_ms)));
+}
+
+/* ---- looking first ---- */
+
+static enum status keep_texts(struct work *work, struct error *err)
+{
+    for (const struct line_column *column = export_study_columns; column->name != NULL; column++) {
+        const char **text = (const char **)((char *)&work->study + column->offset);
+        if (line_value(column, &work->study).letter == 's' && *text != NULL &&
+            (*text = arena_strndup(work->caller->arena, *text, strlen(*text))) == NULL)
+            return error_no_memory(err);
+    }
+    return STATUS_OK;
+}
+
+/* Rows do not come with the file: a study of candidates that was at work awaits them. */
+static enum status look(void *arg, enum import_kind kind, const void *row, struct error *err)
+{
+    struct work             *work = arg;
+    const struct import_end *end = row;
+    if (kind != IMPORT_END)
+        return STATUS_OK;
+    work->study = *end->study;
+    work->out->source = work->study.id;
+    work->study.id = work->id;
+    const char *state = work->study.state;
+    bool        was_paused = strcmp(state, study_state_names[STUDY_PAUSED]) == 0;
+    if (end->spec->space.kind == SPACE_CANDIDATES && strcmp(state, study_state_names[STUDY_COMPLETED]) != 0) {
+        work->study.state = study_state_names[STUDY_AWAITING_CANDIDATES];
+        work->study.reason = was_paused ? STUDY_WAS_PAUSED : work->study.reason;
+    }
+    work->out->source = arena_strndup(work->caller->arena, work->out->source, strlen(work->out->source));
+    return work->out->source == NULL ? error_no_memory(err) : keep_texts(work, err);
+}
+
+/* The file is whole: it becomes a study, or is refused. */
+static enum status make(struct work *work, struct error *err)
+{
+    const struct import_taker looker = {.take = look, .arg = work};
+    TRY(check_digest(work->file, work->sha256, err));
+    TRY(random_id(work->id, sizeof work->id, "std_", STUDY_ID_BYTES, err));
+    TRY(read_file(work->app, work->file, &looker, err));
+    TRY(db_transact(work->app->db, store, work, err));
+    work->out->is_complete = true;
+    work->out->study = arena_strndup(work->caller->arena, work->id, strlen(work->id));
+    return work->out->study == NULL ? error_no_memory(err) : STATUS_OK;
+}
+
+/* ---- pieces ---- */
+
+static enum status find(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct work             *work = arg;
+    struct db_rows           rows;
+    const struct row_import *row;
+    TRY(db_find(conn, work->caller->arena, &rows, err, SQL_IMPORT_GET, BIND(TEXT(work->sha256))));
+    row = row_import(&rows);
+    if (row == NULL)
+        return STATUS_OK;
+    *work->out = (struct import_status){
+        .sha256 = work->sha256, .bytes = row->bytes, .is_complete = true, .study = row->study, .source = row->source};
+    return STATUS_OK;
+}
+
+static enum status check_piece(const struct work *work, const struct import_piece *piece, struct error *err)
+{
+    if (work->out->is_complete)
+        return error_set(err, STATUS_CONFLICT, "already_imported", "", "this file has become %s", work->out->study);
+    if (piece->total_bytes > import_max_bytes)
+        return error_set(err, STATUS_TOO_LARGE, "import_too_large", "", "the limit is %lld bytes",
+                         (long long)import_max_bytes);
+    if (piece->offset == 0 && sweep(work->app) >= IMPORTS_MAX)
+        return error_set(err, STATUS_BUSY, "too_many_imports", "", "%d other imports are not complete", IMPORTS_MAX);
+    return STATUS_OK;
+}
+
+/* A file that begins again begins anew. */
+static enum status take_piece(struct work *work, const struct import_piece *piece, bool *is_refused, struct error *err)
+{
+    int64_t have = file_bytes(work->file);
+    if (piece->offset == 0 && piece->length > 0 && ftruncate(work->file, 0) == 0)
+        have = 0;
+    work->out->bytes = have;
+    if (piece->offset != have && !(piece->offset == 0 && piece->length == 0))
+        return error_set(err, STATUS_CONFLICT, "wrong_offset", "", "the next byte is number %lld", (long long)have);
+    TRY(write_piece(work->file, piece, err));
+    work->out->bytes = have + (int64_t)piece->length;
+    if (piece->length == 0 || work->out->bytes < piece->total_bytes)
+        return STATUS_OK;
+    work->bytes = work->out->bytes;
+    enum status status = make(work, err);
+    *is_refused = status == STATUS_INVALID || status == STATUS_TOO_LARGE;
+    return status;
+}
+
+enum status import_append(struct app *app, struct caller *caller, const char *sha256, const struct import_piece *piece,
+                          struct import_status *out, struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .sha256 = sha256, .now_ms = app->now_ms(), .out = out};
+    const char *path;
+    bool        is_refused = false;
+    *out = (struct import_status){.sha256 = sha256};
+    TRY(find_path(app, caller, sha256, &path, err));
+    TRY(db_read(app->db, find, &work, err));
+    TRY(check_piece(&work, piece, err));
+    TRY(open_file(path, piece->offset == 0, &work.file, err));
+    enum status status = take_piece(&work, piece, &is_refused, err);
+    if (is_refused || out->is_complete || file_bytes(work.file) == 0)
+        (void)unlink(path);
+    close(work.file);
+    return status;
+}
+
+enum status import_find(struct app *app, struct caller *caller, const char *sha256, struct import_status *out,
+                        struct error *err)
+{
+    struct work work = {.app = app, .caller = caller, .sha256 = sha256, .out = out};
+    struct stat stat_now;
+    const char *path;
+    *out = (struct import_status){.sha256 = sha256};
+    TRY(find_path(app, caller, sha256, &path, err));
+    TRY(db_read(app->db, find, &work, err));
+    if (out->is_complete)
+        return STATUS_OK;
+    if (stat(path, &stat_now) != 0)
+        return error_set(err, STATUS_NOT_FOUND, "import_not_found", "", "there is no such import");
+    out->bytes = (int64_t)stat_now.st_size;
+    return STATUS_OK;
+}
+
+enum status import_drop(struct app *app, struct caller *caller, const char *sha256, struct error *err)
+{
+    const char *path;
+    TRY(find_path(app, caller, sha256, &path, err));
+    return unlink(path) == 0 ? STATUS_OK
+                             : error_set(err, STATUS_NOT_FOUND, "import_not_found", "", "there is no such import");
+}

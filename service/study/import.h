@@ -1,0 +1,39 @@
+/* An export becomes a study again.  The file is named by its digest, and comes in pieces, in order; nobody sees anything
+ * of it before the last one.  Then it is read twice: first to see whether all of it is sound, and after that, in one
+ * transaction, to store it.  What it makes has an id of its own, and a line in its log that says where it is from.
+ *
+ * What an import does not bring: seats.  A study that was an agent of a federation keeps what it was sent, and takes part
+ * no more, since it would spend what the federation promised to its members a second time. */
+#ifndef GNOMON_SERVICE_STUDY_IMPORT_H
+#define GNOMON_SERVICE_STUDY_IMPORT_H
+
+#include "service/app/app.h"
+
+#include <stddef.h>
+
+struct import_status {
+    const char *sha256; /* of the file */
+    int64_t     bytes;  /* received */
+    bool        is_complete;
+    const char *study, *source; /* what it has become, and the id of what was exported; or NULL */
+};
+struct import_piece {
+    int64_t     offset, total_bytes;
+    const void *bytes;
+    size_t      length; /* 0: is the next piece welcome? */
+};
+
+/* Errors: CONFLICT "already_imported" (which study), "wrong_offset"; BUSY "busy" (another piece is being taken),
+ * "too_many_imports"; TOO_LARGE "import_too_large"; FULL "disk_full"; of the last piece INVALID "digest_mismatch" (not the
+ * file that was named), "cut_off", and what import_read.h says: nothing is left then. */
+MUST_CHECK enum status import_append(struct app *app, struct caller *caller, const char *sha256,
+                                     const struct import_piece *piece, struct import_status *out, struct error *err);
+/* NOT_FOUND "import_not_found". */
+MUST_CHECK enum status import_find(struct app *app, struct caller *caller, const char *sha256,
+                                   struct import_status *out, struct error *err);
+/* Forgets what came of a file that is not complete. */
+MUST_CHECK enum status import_drop(struct app *app, struct caller *caller, const char *sha256, struct error *err);
+/* What was begun and not gone on with for a day. */
+void import_sweep(const struct app *app);
+
+#endif
