@@ -103,7 +103,7 @@ static json_t *option_json(const struct option *option)
     return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name", option->name, "type", types[option->kind],
                      "required", option->required, "minimum",
                      is_number ? number_json(option, option->min) : json_null(), "maximum",
-                     is_number ? number_json(option, option->max) : json_null(), "default", fallback, "enum",
+                     is_number ? number_json(option, option->max) : json_null(), "default", fallback, "choices",
                      is_choice ? choices_json(option) : json_null(), "description", description_json(option));
 }
 

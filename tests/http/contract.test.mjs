@@ -199,8 +199,8 @@ test('the served contract is the file, and meta agrees with it', async () => {
     assert.equal(meta.limits.json_depth, 32);
     for (const algorithm of meta.algorithms)
         for (const option of algorithm.options) {
-            if (option.type === 'string') assert.ok(option.enum.length > 0, `${algorithm.name} ${option.name}`);
-            else assert.equal(option.enum, null, `${algorithm.name} ${option.name}`);
+            if (option.type === 'string') assert.ok(option.choices.length > 0, `${algorithm.name} ${option.name}`);
+            else assert.equal(option.choices, null, `${algorithm.name} ${option.name}`);
         }
 });
 
@@ -223,6 +223,13 @@ test('the list of problems is that of the contract, and the server says it at th
     const { json } = await api.request('GET', refused.json.type, { token: '' });
     assert.deepEqual(json, served.problems.find((problem) => problem.code === 'study_not_found'));
     await api.expect([404, 'not_found'], 'GET', '/problems/no_such_code');
+});
+
+test('every operation has a short summary, and a description that says more', () => {
+    for (const { id, operation: { summary, description } } of operations) {
+        assert.match(summary, /^[A-Z][a-z]+( [a-z]+){1,3}$/, `${id}: two to four words`);
+        assert.ok(description?.length > summary.length && /[.)]\s*$/.test(description), `${id}: ${description}`);
+    }
 });
 
 test('every operation has a reply of its own for a foreign or missing resource', () => {
