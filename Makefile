@@ -54,7 +54,7 @@ help:
 #: make lint       the text of the whole tree: layers, format, spelling, both compilers, the analysers
 #: make format     lays out the C files
 #:
-#: Parts of make test:  units  http  openapi  e2e  golden  fault  asan  tsan-http  lint-quick  lint-slow
+#: Parts of make test:  units  http  openapi  generators  e2e  golden  fault  asan  tsan-http  lint-quick  lint-slow
 #: One of them alone:   check-engine  check-contract  check-service  check-api  e2e-NAME  fault-NAME
 #: One suite alone:     build/tests/engine SUITE  (service, api; --all SUITE: not its short form)
 #: Beyond make test:    tsan  fuzz  fuzz-api  coverage  bench  nightly (the attacks on privacy, with 20 times the trials)
@@ -124,7 +124,7 @@ test:
 	  STEPS_ENDED="$(HERE)/log/ended"; export STEPS STEPS_ENDED; trap : INT TERM; \
 	  $(MAKE) --no-print-directory -j$(JOBS) -k test-steps ALL=--all; sh tests/check/tally $$? $(LOGS)
 LOGS = $(BUILD)/log $(BUILD)/asan/log $(BUILD)/tsan/log
-test-steps: lint-quick units http openapi e2e golden fault asan lint-slow tsan-http
+test-steps: lint-quick units http openapi generators e2e golden fault asan lint-slow tsan-http
 
 # The inner loop: all unit tests, the slowest in their short form (ALL=--all: as a whole), and the fuzzers' corpus.
 check:
@@ -140,6 +140,8 @@ check-fuzz: $(FUZZ)
 	$(STEP) fuzz-replay sh tests/check/replay $(FUZZ)
 http: $(BUILD)/gnomon $(MODULES)
 	$(STEP) http sh -c 'cd tests/http && exec node --test --test-concurrency=1 --test-reporter=tap *.test.mjs'
+generators: $(BUILD)/gnomon $(MODULES)
+	$(STEP) generators npm --prefix tests/http run --silent generators
 openapi: $(MODULES)
 	$(STEP) openapi npm --prefix tests/http run --silent openapi
 $(MODULES): tests/http/package-lock.json
@@ -231,6 +233,6 @@ clean:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d $(BUILD)/*/*/*/*.d)
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi \
+.PHONY: all run test test-steps check units check-engine check-contract check-service check-api check-fuzz http openapi generators \
   e2e $(E2E) golden $(GOLDENS) fault $(FAULTS) asan tsan tsan-http sanitizer-reports api-requests fuzz-api fuzz fuzz-each \
   coverage bench nightly lint lint-quick lint-slow $(LINT_SLOW) lint-planted-slow every-object format install clean help

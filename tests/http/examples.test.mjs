@@ -8,7 +8,7 @@ import { begin, sha256 } from './harness.mjs';
 const { api } = await begin(after);
 
 const exampleOf = (id, name, type = 'application/json') => byId.get(id).operation.requestBody.content[type].examples[name];
-const file = Buffer.from(exampleOf('candidates_upload', 'whole', 'application/x-npy').externalValue.split('base64,')[1], 'base64');
+const file = Buffer.from(exampleOf('candidates_upload', 'whole', 'application/x-npy').value, 'base64');
 const valueOf = (id, name) => structuredClone(exampleOf(id, name).value);
 
 // The study of the examples, with its first two trials running.
@@ -140,7 +140,7 @@ const setups = {
 async function send(operation, name, type, example) {
     const place = await (setups[`${operation.id} ${name}`] ?? setups[operation.id] ?? running)();
     const path = addressOf(operation, place);
-    const body = example === null ? undefined : example.externalValue ? Buffer.from(example.externalValue.split('base64,')[1], 'base64')
+    const body = example === null ? undefined : type === 'application/x-npy' ? Buffer.from(example.value, 'base64')
         : type === 'application/json' ? JSON.stringify(example.value) : example.value;
     const reply = await api.request(operation.method, path, { body, type, headers: place.headers,
         token: operation.id === 'message_put' ? place.agentToken : undefined });
