@@ -193,6 +193,7 @@ test('the served contract is the file, and meta agrees with it', async () => {
     const served = await api.request('GET', '/openapi.yaml');
     assert.equal(served.text, text);
     const meta = await api.get('/v1/meta');
+    assert.equal(meta.version, contract.info.version, "the contract has the program's version");
     assert.deepEqual(meta.algorithms.map((algorithm) => algorithm.name).sort(),
         [...wordsOf(contract.components.schemas.Algorithm.properties.name)].sort());
     assert.equal(meta.limits.body_bytes, 8388608);
@@ -227,7 +228,7 @@ test('the list of problems is that of the contract, and the server says it at th
 
 test('every operation has a short summary, and a description that says more', () => {
     for (const { id, operation: { summary, description } } of operations) {
-        assert.match(summary, /^[A-Z][a-z]+( [a-z]+){1,3}$/, `${id}: two to four words`);
+        assert.match(summary, /^[A-Z][a-z]+( [a-z]+){1,3}$/, `${id}: the summary has two to four words, the sentence is for the description`);
         assert.ok(description?.length > summary.length && /[.)]\s*$/.test(description), `${id}: ${description}`);
     }
 });
