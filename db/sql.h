@@ -45,6 +45,7 @@
     F(revision, i) N(trial, i) N(point, B) N(row, i) N(algorithm, S) N(fallback, S) N(seen, i) N(model_mean, D)        \
     N(model_stddev, D) N(note, B) N(asked, B) N(step, I) N(measured, D) N(stop, I) N(reason, S) N(next_step, I)        \
     N(measured_note, B) N(measured_seen, I)
+#define ROW_NOISE(F, N) F(has_stddev, i) N(has_repeats, i)
 #define ROW_VERDICT(F, N) F(value, d) N(stop, i) N(reason, s) N(next_step, i)
 #define ROW_STEP(F, N) F(step, i)
 #define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(at_ms, i)
@@ -84,7 +85,7 @@
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
     X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
-    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE)        \
+    X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
@@ -189,6 +190,12 @@
     X(TRIAL_HISTORY, "sii", history,                                                                                   \
       "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study AND "        \
       "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind = 'trial.observed' ORDER BY e.seq LIMIT $3")    \
+    X(TRIAL_NOISE, "s", noise,                                                                                         \
+      "SELECT EXISTS (SELECT 1 FROM trial WHERE study = $1 AND state = 'completed' AND stddev > 0) AS has_stddev, "    \
+      "EXISTS (SELECT 1 FROM trial WHERE study = $1 AND state = 'completed' GROUP BY point, row HAVING "               \
+      "min(value) <> max(value)) AS has_repeats")                                                                      \
+    X(TRIAL_COMPLETED, "s", trial,                                                                                     \
+      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' ORDER BY number")             \
     X(TRIAL_FEASIBLE, "s", trial,                                                                                      \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER "      \
       "BY number")                                                                                                     \

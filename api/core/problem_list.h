@@ -97,10 +97,10 @@
     X(method_not_allowed, 405, false, "The address exists, but not with this method.", "Use one that the Allow header lists.") \
     X(missing_column, 422, false, "The CSV lacks the column of a parameter or a metric.", "Add the column; the header names columns as the export does.") \
     X(missing_member, 422, false, "A member that is needed is not there.", "Add it; the pointer names it.") \
+    X(no_constraints, 409, false, "There is nothing that a trial of the study could violate: no constraint, and none was infeasible.", "Ask for the quantity value.") \
     X(no_earlier_studies, 409, false, "The study's algorithm learns from no other study.", "Ask this of a study with an algorithm of transfer.") \
     X(no_epochs, 409, false, "The study has no curves: it was created without stopping and without epochs.", "Create it with stopping, whose rule may be none.") \
     X(no_feasible_point, 422, false, "No point within the bounds satisfies all constraints.", "Loosen a constraint or a bound.") \
-    X(no_feasible_trial, 409, false, "No completed trial satisfies the constraints, so there is no best one.", "Name a trial with at.") \
     X(no_macro_action, 422, false, "No macro-action leaves the site where the agent starts.", "Add edges or macro-actions, or start elsewhere.") \
     X(no_memory, 503, true, "The request needs more memory than its limit allows, or than there is.", "Ask for less at once; the same request can succeed when others are done.") \
     X(no_model, 409, false, "The study's algorithm has no model to ask.", "Ask this of a study with an algorithm that has one, such as gp.") \

@@ -20,6 +20,18 @@ const struct form form_metric = {.query = metric_query, .bytes = sizeof(struct m
 
 /* ---- importances ---- */
 
+struct importances_get_input {
+    const char *metric;
+    int         quantity;
+};
+static const struct member importances_get_query[] = {
+    {AT(importances_get_input, metric), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(importances_get_input, quantity), .read = codec_read_choice, .names = insight_quantity_names},
+    {.name = NULL},
+};
+const struct form form_importances_get = {.query = importances_get_query,
+                                          .bytes = sizeof(struct importances_get_input)};
+
 static json_t *importance_json(const struct param *param, const struct sensitivity_index *index, bool is_constant)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", param->name, "first_order",
@@ -38,8 +50,8 @@ static json_t *render_importances(struct call *call, const void *result)
     json_t                          *list = json_array();
     for (size_t i = 0; i < space->params_len; i++)
         codec_append(&list, importance_json(&space->params[i], &r->index[i], r->is_constant));
-    return show_of_metric(
-        &shown->study.spec, shown->metric,
+    return show_of_quantity(
+        &shown->study.spec, shown->metric, shown->quantity,
         json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant", r->is_constant,
                   "first_order_sum", codec_number(r->is_constant ? NAN : r->sum), "first_order_sum_error",
                   codec_number(r->is_constant ? NAN : r->sum_error), "mean", codec_number(r->mean), "stddev",
@@ -49,9 +61,10 @@ static json_t *render_importances(struct call *call, const void *result)
 
 enum status handle_importances_get(struct call *call, struct error *err)
 {
-    const struct metric_input *input = call->input;
-    return insight_importances(call->app, &call->caller, call->params[0], input->metric,
-                               CALL_RESULT(call, struct importances, 200, render_importances), err);
+    const struct importances_get_input *input = call->input;
+    struct importances                 *out = CALL_RESULT(call, struct importances, 200, render_importances);
+    out->quantity = (enum quantity)input->quantity;
+    return insight_importances(call->app, &call->caller, call->params[0], input->metric, out, err);
 }
 
 /* ---- slices ---- */
@@ -59,6 +72,7 @@ enum status handle_importances_get(struct call *call, struct error *err)
 struct slice_get_input {
     const char *x, *y, *at, *metric;
     int64_t     points;
+    int         quantity;
 };
 static const struct member slice_get_query[] = {
     {AT(slice_get_input, x), .read = codec_read_text, .required = true, .min = 1, .max = 128},
@@ -66,6 +80,7 @@ static const struct member slice_get_query[] = {
     {AT(slice_get_input, points), .read = codec_read_integer, .min = 2, .max = SLICE_AXIS_MAX},
     {AT(slice_get_input, at), .read = codec_read_text, .min = 1, .max = 16},
     {AT(slice_get_input, metric), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(slice_get_input, quantity), .read = codec_read_choice, .names = insight_quantity_names},
     {.name = NULL},
 };
 const struct form form_slice_get = {.query = slice_get_query, .bytes = sizeof(struct slice_get_input)};
@@ -104,12 +119,12 @@ static json_t *render_slice(struct call *call, const void *result)
         codec_append(&grid, grid_json(slice, a));
         json_object_del(fixed, name);
     }
-    return show_of_metric(spec, slice->metric,
-                          json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid,
-                                    "mean", values_json(slice, slice->mean), "stddev", values_json(slice, slice->sd),
-                                    "stddev_observed", values_json(slice, slice->sd_observed), "fixed", fixed, "trial",
-                                    (json_int_t)slice->trial, "revision", (json_int_t)slice->revision, "observations",
-                                    (json_int_t)slice->observations));
+    return show_of_quantity(
+        spec, slice->metric, slice->quantity,
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid, "mean",
+                  values_json(slice, slice->mean), "stddev", values_json(slice, slice->sd), "stddev_observed",
+                  values_json(slice, slice->sd_observed), "fixed", fixed, "trial", (json_int_t)slice->trial, "revision",
+                  (json_int_t)slice->revision, "observations", (json_int_t)slice->observations));
 }
 
 static enum status read_at(const char *text, int64_t *trial, struct error *err)
@@ -126,7 +141,11 @@ static enum status read_at(const char *text, int64_t *trial, struct error *err)
 enum status handle_slice_get(struct call *call, struct error *err)
 {
     const struct slice_get_input *input = call->input;
-    struct slice_request request = {.x = input->x, .y = input->y, .points = input->points, .metric = input->metric};
+    struct slice_request          request = {.x = input->x,
+                                             .y = input->y,
+                                             .points = input->points,
+                                             .metric = input->metric,
+                                             .quantity = (enum quantity)input->quantity};
     TRY(read_at(input->at, &request.trial, err));
     return insight_slice(call->app, &call->caller, call->params[0], &request,
                          CALL_RESULT(call, struct slice, 200, render_slice), err);

@@ -11,6 +11,7 @@
 #include "service/study/study.h"
 #include "service/study/observe.h"
 #include "service/study/suggest.h"
+#include "service/study/trial_best.h"
 #include "service/study/trial_pareto.h"
 #include "service/study/trial_report.h"
 #include "service/study/insight.h"
@@ -143,6 +144,7 @@ static json_t *render_queued(struct call *call, const void *result)
 struct trials_post_input {
     const json_t *points, *candidates, *macro_actions, *sites, *said;
     const char   *metric;
+    int           quantity;
 };
 static const struct member trials_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
@@ -156,6 +158,7 @@ static const struct member predict_post_body[] = {
     {AT(trials_post_input, candidates), .read = codec_read_kept},
     {AT(trials_post_input, sites), .read = codec_read_kept},
     {AT(trials_post_input, metric), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(trials_post_input, quantity), .read = codec_read_choice, .names = insight_quantity_names},
     {.name = NULL},
 };
 const struct form form_trials_post = {.body = trials_post_body, .bytes = sizeof(struct trials_post_input)};
@@ -405,16 +408,34 @@ enum status handle_trial_report(struct call *call, struct error *err)
 
 /* ---- insight ---- */
 
+struct best_get_input {
+    int rule;
+};
+static const struct member best_get_query[] = {
+    {AS(best_get_input, rule, "by"), .read = codec_read_choice, .names = best_rule_names},
+    {.name = NULL},
+};
+const struct form form_best_get = {.query = best_get_query, .bytes = sizeof(struct best_get_input)};
+
 static json_t *render_best(struct call *call, const void *result)
 {
-    const struct shown_trial *shown = result;
-    return json_pack("{s:o}", "trial", shown->trial.number == 0 ? json_null() : render_trial(call, result));
+    const struct best_reply *shown = result;
+    json_t                  *model = shown->rule != BEST_MODEL ? json_null()
+                                                               : json_pack("{s:o, s:o, s:o}", "mean", codec_number(shown->mean),
+                                                                           "stddev", codec_number(shown->stddev), "stddev_observed",
+                                                                           codec_number(shown->stddev_observed));
+    return json_pack("{s:o, s:s, s:s?, s:o, s:o}", "trial",
+                     shown->trial.number == 0 ? json_null()
+                                              : codec_trial_json(&shown->study.spec, &shown->trial, show_clock(call)),
+                     "rule", best_rule_names[shown->rule], "noisy", shown->noisy, "model", model, "observed_best",
+                     shown->observed == 0 ? json_null() : json_integer(shown->observed));
 }
 
 enum status handle_best_get(struct call *call, struct error *err)
 {
-    struct shown_trial *shown = CALL_RESULT(call, struct shown_trial, 200, render_best);
-    return trial_best(call->app, &call->caller, call->params[0], &shown->study, &shown->trial, err);
+    const struct best_get_input *input = call->input;
+    return trial_best_by(call->app, &call->caller, call->params[0], (enum best_rule)input->rule,
+                         CALL_RESULT(call, struct best_reply, 200, render_best), err);
 }
 
 static json_t *render_pareto(struct call *call, const void *result)
@@ -456,6 +477,7 @@ struct shown_predictions {
     struct predict_reply reply;
     struct study         study;
     size_t               len;
+    enum quantity        quantity;
 };
 
 static json_t *render_predictions(struct call *call, const void *result)
@@ -469,8 +491,8 @@ static json_t *render_predictions(struct call *call, const void *result)
                      json_pack("{s:o, s:o, s:o, s:o*}", "mean", codec_number(reply->mean[i]), "stddev",
                                codec_number(reply->sd[i]), "stddev_observed", codec_number(reply->sd_observed[i]),
                                "feasible", reply->feasible == NULL ? NULL : codec_number(reply->feasible[i])));
-    return show_of_metric(
-        &shown->study.spec, reply->metric,
+    return show_of_quantity(
+        &shown->study.spec, reply->metric, shown->quantity,
         json_pack("{s:o, s:I, s:I, s:o}", "predictions", list, "revision", (json_int_t)reply->revision, "observations",
                   (json_int_t)reply->observations, "diagnostics",
                   reply->diagnostics == NULL ? json_null() : json_loads(reply->diagnostics, 0, NULL)));
@@ -489,7 +511,11 @@ enum status handle_predict_post(struct call *call, struct error *err)
         return error_no_memory(err);
     for (size_t i = 0; i < shown->len; i++)
         indexes[i] = rows == NULL ? 0 : (size_t)rows[i];
-    const struct predict_request request = {
-        .points = points, .rows = rows == NULL ? NULL : indexes, .len = shown->len, .metric = input->metric};
+    shown->quantity = (enum quantity)input->quantity;
+    const struct predict_request request = {.points = points,
+                                            .rows = rows == NULL ? NULL : indexes,
+                                            .len = shown->len,
+                                            .metric = input->metric,
+                                            .quantity = shown->quantity};
     return insight_predict(call->app, &call->caller, call->params[0], &request, &shown->reply, err);
 }

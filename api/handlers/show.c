@@ -81,6 +81,16 @@ json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object)
     return object;
 }
 
+json_t *show_of_quantity(const struct spec *spec, size_t metric, enum quantity quantity, json_t *object)
+{
+    json_t *shown = show_of_metric(spec, metric, object);
+    if (quantity == QUANTITY_FEASIBILITY) {
+        codec_put(&shown, "metric", json_null());
+        codec_put(&shown, "quantity", json_string(insight_quantity_names[quantity]));
+    }
+    return shown;
+}
+
 /* A fresh seed within 2^53, for a study that brings none. */
 static enum status random_seed(uint64_t *seed, struct error *err)
 {

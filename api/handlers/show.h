@@ -6,6 +6,7 @@
 #include "service/codec/codec.h"
 #include "service/codec/codec_trial.h"
 #include "service/base/page.h"
+#include "service/study/insight.h"
 #include "service/study/observe.h"
 
 /* How every list is asked for: its struct has a cursor and a limit.  More than a page has is a page. */
@@ -37,6 +38,9 @@ json_t *show_suggested(struct call *call, const struct spec *spec, const struct 
 /* Adds "metric" and "quantity" to what is said of a metric: the value, or of a constraint with two bounds what is left to
  * the nearer one.  Takes the object, which may be NULL. */
 json_t *show_of_metric(const struct spec *spec, size_t metric, json_t *object);
+
+/* The same, or of the probability that a trial is feasible, which is of no metric: null. */
+json_t *show_of_quantity(const struct spec *spec, size_t metric, enum quantity quantity, json_t *object);
 
 /* {"metrics","algorithm","seed","lease_seconds"} of the call's body, and a space -> spec; a random seed when there is none. */
 MUST_CHECK enum status show_read_spec(struct call *call, const json_t *space, struct spec *spec, struct error *err);

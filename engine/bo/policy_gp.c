@@ -224,10 +224,10 @@ static enum status ask_next(struct session *session, const struct ask *ask, stru
     return status;
 }
 
-static void show(struct session *session, size_t metric)
+static bool show(struct session *session, size_t metric)
 {
-    if (session->several != NULL)
-        several_show(session->several, metric);
+    bool is_there = metric == 0 || (session->several != NULL && needs_several(session));
+    return session->several == NULL ? is_there : several_show(session->several, metric) && is_there;
 }
 
 /* The model that predictions are of; end_model in every case. */

@@ -250,12 +250,15 @@ enum status several_condition(struct several *own, size_t p, const struct ask *a
     return part->work == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
-void several_show(struct several *own, size_t metric)
+bool several_show(struct several *own, size_t metric)
 {
-    own->shown = 0;
+    own->shown = metric < own->len ? 0 : own->len;
     for (size_t p = 0; p < own->len; p++)
         if (own->metric_of[p] == metric)
             own->shown = p;
+    bool is_there = own->shown < several_active(own);
+    own->shown = is_there ? own->shown : 0;
+    return is_there;
 }
 
 void several_note(const struct several *own, struct proposal *out)

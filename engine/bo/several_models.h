@@ -44,8 +44,9 @@ void                   several_drop(struct several *own);        /* what lies ou
 /* How many parts are in use; one Gaussian process of the values does when it is one. */
 size_t several_active(const struct several *own);
 
-/* Which metric of the problem several_model is of from now on. */
-void several_show(struct several *own, size_t metric);
+/* Which metric of the problem several_model is of from now on; beyond them the last part, and false while it is not in
+ * use. */
+bool several_show(struct several *own, size_t metric);
 
 /* begin, models, end: memory of the parts lasts until end, which is to be called in every case.  Errors: NO_MEMORY. */
 MUST_CHECK enum status several_begin(struct several *own, struct error *err);

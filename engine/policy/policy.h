@@ -220,6 +220,7 @@ struct policy {
     bool                 uses_each_row_once; /* candidates: a row suggested or observed is not proposed again */
     bool                 plans_ahead;        /* a proposal may take minutes */
     bool                 only_draws;         /* there is no model: a proposal takes next to no time */
+    bool                 is_local;           /* the model is of the last part of the values */
     const struct option *options;
     const void *rule; /* what tells it from others with the same functions; for its own folder.  NULL: nothing */
     /* Beyond the option table: combinations.  NULL when there is nothing to check. */
@@ -237,8 +238,10 @@ struct policy {
      * Errors and promise as predict. */
     enum status (*residuals)(struct session *, struct arena *, struct residual **out, size_t *len, struct error *);
     /* Which metric predict and residuals are of from now on (as values are signed; a constraint: its slack); at first
-     * the first objective.  Nothing else sees it.  NULL when the algorithm has a model of one metric only. */
-    void (*show)(struct session *, size_t metric);
+     * the first objective.  metrics_len: whether a trial has values at all, positive where it is likelier.  Nothing else
+     * sees it.  False: no trial was infeasible, so that there is no such model.  NULL when the algorithm has a model of one
+     * metric only. */
+    bool (*show)(struct session *, size_t metric);
     /* What a proposal's note says about the earlier studies; false: nothing.  NULL: the algorithm does not learn from
      * any, and problem.earlier is not for it. */
     bool (*read_transfer)(const void *note, size_t note_bytes, struct transfer_state *out);

@@ -20,9 +20,11 @@ struct work {
     struct caller *caller;
     struct live   *live;
     enum status (*run)(struct work *work, struct error *err); /* under the session's lock, in a slot */
-    void  *out;
-    size_t metric;
+    void         *out;
+    size_t        metric;
+    enum quantity quantity;
 };
+const char *const insight_quantity_names[] = {"value", "feasibility", NULL};
 
 static enum status run_residuals(struct work *work, struct error *err);
 
@@ -37,10 +39,10 @@ static enum status run_locked(struct work *work, struct error *err)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is nothing to predict from yet");
     TRY(slots_enter(work->app->compute, work->app, work->caller, err));
     if (policy->show != NULL)
-        policy->show(work->live->session, work->metric);
+        (void)policy->show(work->live->session, work->metric);
     enum status status = work->run(work, err);
     if (policy->show != NULL)
-        policy->show(work->live->session, work->live->spec.first);
+        (void)policy->show(work->live->session, work->live->spec.first);
     slots_leave(work->app->compute, work->caller, policy->name);
     return status;
 }
@@ -51,6 +53,59 @@ static enum status run(struct work *work, const char *id, struct error *err)
     enum status status = run_locked(work, err);
     session_unlock(work->app, work->live);
     return status;
+}
+
+/* ---- what is asked of the model ---- */
+
+static double probability(double mean, double sd)
+{
+    return 0.5 * erfc(-mean / (sqrt(2) * fmax(sd, DBL_MIN)));
+}
+
+/* mean [m] := the product over what a trial there could violate, number metrics_len that it has no values at all. */
+static enum status feasibility(struct work *work, const struct prediction *wanted, struct error *err)
+{
+    const struct spec   *spec = &work->live->spec;
+    const struct policy *policy = spec->policy;
+    struct arena        *arena = work->caller->arena;
+    struct arena_mark    mark = arena_mark(arena);
+    struct prediction    part = *wanted;
+    size_t               models = 0;
+    part.mean = ARENA_NEW(arena, double, wanted->m);
+    part.sd = ARENA_NEW(arena, double, wanted->m);
+    part.sd_observed = NULL;
+    part.diagnostics = NULL;
+    if (part.mean == NULL || part.sd == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < wanted->m; i++) {
+        wanted->mean[i] = 1;
+        if (wanted->sd != NULL)
+            wanted->sd[i] = wanted->sd_observed[i] = NAN;
+    }
+    for (size_t k = 0; k <= spec->metrics_len && policy->show != NULL; k++) {
+        if ((k < spec->metrics_len && spec->kinds[k] == METRIC_OBJECTIVE) || !policy->show(work->live->session, k))
+            continue;
+        TRY(app_go_on(work->app, work->caller, err));
+        TRY(policy->predict(work->live->session, &part, err));
+        for (size_t i = 0; i < wanted->m; i++)
+            wanted->mean[i] *= probability(part.mean[i], part.sd[i]);
+        models++;
+    }
+    arena_release(arena, mark);
+    return models > 0 ? STATUS_OK
+                      : error_set(err, STATUS_CONFLICT, "no_constraints", "",
+                                  "the study has no constraint, and no trial was infeasible");
+}
+
+static enum status posterior(struct work *work, const struct prediction *wanted, struct error *err)
+{
+    return work->quantity == QUANTITY_FEASIBILITY ? feasibility(work, wanted, err)
+                                                  : work->live->spec.policy->predict(work->live->session, wanted, err);
+}
+
+static double shown(const struct work *work, double mean)
+{
+    return work->quantity == QUANTITY_FEASIBILITY ? mean : spec_shown(&work->live->spec, work->metric, mean);
 }
 
 /* ---- predictions ---- */
@@ -73,20 +128,20 @@ static enum status run_prediction(struct work *work, struct error *err)
                                       .fit_ms = NAN};
     if (diagnostics.length_scales == NULL)
         return error_no_memory(err);
-    TRY(spec->policy->predict(work->live->session,
-                              &(struct prediction){.points = request->points,
-                                                   .rows = request->rows,
-                                                   .m = request->len,
-                                                   .mean = out->mean,
-                                                   .sd = out->sd,
-                                                   .sd_observed = out->sd_observed,
-                                                   .diagnostics = &diagnostics},
-                              err));
+    TRY(posterior(work,
+                  &(struct prediction){.points = request->points,
+                                       .rows = request->rows,
+                                       .m = request->len,
+                                       .mean = out->mean,
+                                       .sd = out->sd,
+                                       .sd_observed = out->sd_observed,
+                                       .diagnostics = &diagnostics},
+                  err));
     TRY(codec_diagnostics(spec, work->metric, &diagnostics, arena, &out->diagnostics, err));
     for (size_t i = 0; i < request->len; i++) {
         if (out->feasible != NULL)
-            out->feasible[i] = 0.5 * erfc(-out->mean[i] / (sqrt(2) * fmax(out->sd[i], DBL_MIN)));
-        out->mean[i] = spec_shown(spec, work->metric, out->mean[i]);
+            out->feasible[i] = probability(out->mean[i], out->sd[i]);
+        out->mean[i] = shown(work, out->mean[i]);
     }
     out->revision = work->live->revision;
     out->observations = work->live->observations;
@@ -97,14 +152,16 @@ enum status insight_predict(struct app *app, struct caller *caller, const char *
                             const struct predict_request *request, struct predict_reply *out, struct error *err)
 {
     struct predicting predicting = {.request = request, .reply = out};
-    struct work       work = {.app = app, .caller = caller, .run = run_prediction, .out = &predicting};
-    struct study      study;
+    struct work       work = {
+              .app = app, .caller = caller, .run = run_prediction, .out = &predicting, .quantity = request->quantity};
+    struct study study;
     TRY(study_find(app, caller, id, &study, err));
     *out = (struct predict_reply){.mean = ARENA_NEW(caller->arena, double, request->len),
                                   .sd = ARENA_NEW(caller->arena, double, request->len),
                                   .sd_observed = ARENA_NEW(caller->arena, double, request->len)};
     TRY(spec_find_metric(&study.spec, request->metric, &work.metric, err));
-    bool is_constraint = study.spec.kinds[work.metric] == METRIC_CONSTRAINT;
+    bool is_constraint =
+        study.spec.kinds[work.metric] == METRIC_CONSTRAINT && request->quantity != QUANTITY_FEASIBILITY;
     out->metric = work.metric;
     out->feasible = is_constraint ? ARENA_NEW(caller->arena, double, request->len) : NULL;
     if (out->mean == NULL || out->sd == NULL || out->sd_observed == NULL || (is_constraint && out->feasible == NULL))
@@ -137,9 +194,8 @@ static enum status values_at(void *arg, const double *V, size_t m, double *out, 
     for (size_t from = 0; from < m; from += PIECE) {
         size_t len = m - from < PIECE ? m - from : PIECE;
         TRY(app_go_on(work->app, work->caller, err));
-        TRY(work->live->spec.policy->predict(
-            work->live->session,
-            &(struct prediction){.points = points + from * space.params_len, .m = len, .mean = out + from}, err));
+        TRY(posterior(
+            work, &(struct prediction){.points = points + from * space.params_len, .m = len, .mean = out + from}, err));
     }
     arena_release(arena, mark);
     return STATUS_OK;
@@ -160,13 +216,14 @@ static enum status run_importances(struct work *work, struct error *err)
 {
     struct importances *out = work->out;
     const struct spec  *spec = &work->live->spec;
+    int64_t             n = work->live->observations, each = work->quantity == QUANTITY_FEASIBILITY ? n / 16 + 1 : 1;
     struct sensitivity  s = {.dims = spec->space.params_len,
-                             .samples = samples_for(spec->space.params_len, work->live->observations),
+                             .samples = samples_for(spec->space.params_len, n * each),
                              .seed = spec->seed,
                              .values = values_at,
                              .arg = work};
     TRY(sensitivity_run(&s, work->caller->arena, &out->result, err));
-    out->result.mean = spec_shown(spec, work->metric, out->result.mean);
+    out->result.mean = shown(work, out->result.mean);
     out->metric = work->metric;
     out->revision = work->live->revision;
     out->observations = work->live->observations;
@@ -176,7 +233,7 @@ static enum status run_importances(struct work *work, struct error *err)
 enum status insight_importances(struct app *app, struct caller *caller, const char *id, const char *metric,
                                 struct importances *out, struct error *err)
 {
-    struct work work = {.app = app, .caller = caller, .run = run_importances, .out = out};
+    struct work work = {.app = app, .caller = caller, .run = run_importances, .out = out, .quantity = out->quantity};
     TRY(study_find(app, caller, id, &out->study, err));
     TRY(spec_find_metric(&out->study.spec, metric, &work.metric, err));
     TRY(check_parameters(&out->study, err));
@@ -274,15 +331,14 @@ static enum status run_slice(struct work *work, struct error *err)
         return error_set(
             err, STATUS_CONFLICT, "outside_space", "",
             "no point of the grid lies in the space: the parameter does not exist with the trial's values");
-    TRY(spec->policy->predict(
-        work->live->session,
-        &(struct prediction){
-            .points = points, .m = m, .mean = out->mean, .sd = out->sd, .sd_observed = out->sd_observed},
-        err));
+    TRY(posterior(work,
+                  &(struct prediction){
+                      .points = points, .m = m, .mean = out->mean, .sd = out->sd, .sd_observed = out->sd_observed},
+                  err));
     for (size_t k = len; k-- > 0;) {
         bool is_point = grid_point(out, &spec->space, k, points);
         m -= is_point;
-        out->mean[k] = is_point ? spec_shown(spec, work->metric, out->mean[m]) : NAN;
+        out->mean[k] = is_point ? shown(work, out->mean[m]) : NAN;
         out->sd[k] = is_point ? out->sd[m] : NAN;
         out->sd_observed[k] = is_point ? out->sd_observed[m] : NAN;
     }
@@ -299,36 +355,47 @@ struct look {
     size_t         metric;
 };
 
-/* Of several objectives no trial is the best: the feasible one with the best value of the metric stands for it, or of the
- * first objective when the metric is a constraint. */
+static size_t violated(const struct spec *spec, const struct trial *trial)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < spec->metrics_len && trial->values != NULL; k++)
+        count += spec->kinds[k] == METRIC_CONSTRAINT && spec_value(spec, k, trial->values[2 * k]) < 0;
+    return count;
+}
+
+/* Of several objectives no trial is the best: the one with the best value of the metric stands for it, or of the first
+ * objective when the metric is a constraint.  A feasible one if there is any; else of those that violate the fewest. */
 static enum status find_best(struct db_conn *conn, void *arg, struct error *err)
 {
     struct look       *look = arg;
     const struct spec *spec = &look->out->study.spec;
-    size_t             k = spec->kinds[look->metric] == METRIC_OBJECTIVE ? look->metric : spec->first, len;
-    struct trial      *trials;
-    double             best = -HUGE_VAL;
-    TRY(rows_trials(db_query(conn, look->caller->arena, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(look->id))), &trials, &len,
-                    err));
-    for (size_t i = 0; i < len; i++) {
-        double value = spec_value(spec, k, trials[i].values == NULL ? trials[i].value : trials[i].values[2 * k]);
-        if (value > best) {
-            best = value;
-            look->out->trial = trials[i].number;
+    size_t            k = spec->kinds[look->metric] == METRIC_OBJECTIVE ? look->metric : spec->first, fewest = SIZE_MAX;
+    double            best = -HUGE_VAL;
+    struct arena_mark mark = arena_mark(look->caller->arena);
+    struct db_rows    rows = db_query(conn, look->caller->arena, err, SQL_TRIAL_COMPLETED, BIND(TEXT(look->id)));
+    while (db_next(&rows)) {
+        struct trial trial;
+        rows.status = rows_trial(row_trial(&rows), &trial, err);
+        if (rows.status == STATUS_OK) {
+            double value = spec_value(spec, k, trial.values == NULL ? trial.value : trial.values[2 * k]);
+            size_t count = violated(spec, &trial);
+            if (count < fewest || (count == fewest && value > best)) {
+                fewest = count;
+                best = value;
+                look->out->trial = trial.number;
+            }
         }
+        arena_release(look->caller->arena, mark);
     }
-    return STATUS_OK;
+    return db_done(&rows);
 }
 
 static enum status choose_trial(struct work *work, const char *id, int64_t given, struct slice *out, struct error *err)
 {
     struct look look = {.caller = work->caller, .id = id, .out = out, .metric = work->metric};
     out->trial = given > 0 ? given : out->study.best_trial;
-    if (out->trial == 0 && out->study.spec.objectives > 1)
+    if (out->trial == 0)
         TRY(db_read(work->app->db, find_best, &look, err));
-    if (out->trial == 0 && out->study.trials[TRIAL_COMPLETED] > 0)
-        return error_set(err, STATUS_CONFLICT, "no_feasible_trial", "",
-                         "no completed trial satisfies the constraints: name a trial with at");
     if (out->trial == 0)
         return error_set(err, STATUS_CONFLICT, "no_observations", "", "there is no completed trial yet");
     return STATUS_OK;
@@ -337,8 +404,9 @@ static enum status choose_trial(struct work *work, const char *id, int64_t given
 enum status insight_slice(struct app *app, struct caller *caller, const char *id, const struct slice_request *request,
                           struct slice *out, struct error *err)
 {
-    struct work  work = {.app = app, .caller = caller, .run = run_slice, .out = out};
+    struct work  work = {.app = app, .caller = caller, .run = run_slice, .out = out, .quantity = request->quantity};
     struct trial trial;
+    out->quantity = request->quantity;
     TRY(study_find(app, caller, id, &out->study, err));
     TRY(check_parameters(&out->study, err));
     TRY(spec_find_metric(&out->study.spec, request->metric, &work.metric, err));

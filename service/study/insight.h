@@ -9,11 +9,18 @@
 
 enum { INSIGHT_PARAMS_MAX = 100, SLICE_AXIS_MAX = 1000, SLICE_POINTS_MAX = 10000 };
 
+/* What is asked: the metric's value, or the probability that a trial there is feasible: that every constraint holds and the
+ * trial has values at all, each by its own model, taken for independent.  CONFLICT "no_constraints" when there is nothing
+ * that a trial could violate. */
+enum quantity { QUANTITY_VALUE, QUANTITY_FEASIBILITY };
+extern const char *const insight_quantity_names[];
+
 /* Sobol' indices of the posterior mean, every parameter uniform on its scale.  Errors of all three: CONFLICT
  * "no_model", "no_observations"; of importances and slices of candidates: CONFLICT "no_parameters". */
 struct importances {
     struct study              study;
     struct sensitivity_result result;
+    enum quantity             quantity; /* set by the caller */
     size_t                    metric;
     int64_t                   revision, observations;
 };
@@ -25,8 +32,10 @@ MUST_CHECK enum status insight_importances(struct app *app, struct caller *calle
 struct slice_request {
     const char *x, *y;  /* names; y NULL: one parameter */
     int64_t     points; /* of an axis, at most; all values of a categorical; 0: 50, or 20 with two parameters */
-    int64_t     trial;  /* 0: the best; of several objectives the feasible trial with the best value of the metric */
+    int64_t     trial;  /* 0: the best; of several objectives the feasible trial with the best value of the metric; when
+                           none is feasible, of those that violate the fewest constraints */
     const char *metric; /* or NULL */
+    enum quantity quantity;
 };
 struct slice {
     struct study  study;
@@ -34,11 +43,12 @@ struct slice {
     double       *grid[2];                 /* [len] */
     double       *mean, *sd, *sd_observed; /* [len[0]][len[1]]; NaN where the grid leaves the space */
     const double *point;                   /* [params_len] the trial's */
+    enum quantity quantity;                /* FEASIBILITY: mean is the probability, the deviations are NaN */
     size_t        metric;
     int64_t       trial, revision, observations;
 };
 /* INVALID "unknown_parameter" (path "/x" or "/y"), "bad_combination", "out_of_range" (path "/points": the grid is too
- * large); NOT_FOUND "trial_not_found"; CONFLICT "no_feasible_trial" when no trial is named and none is the best. */
+ * large); NOT_FOUND "trial_not_found". */
 MUST_CHECK enum status insight_slice(struct app *app, struct caller *caller, const char *id,
                                      const struct slice_request *request, struct slice *out, struct error *err);
 
@@ -61,6 +71,7 @@ struct predict_request {
     const size_t *rows; /* or NULL */
     size_t        len;
     const char   *metric; /* NULL: the first objective */
+    enum quantity quantity;
 };
 struct predict_reply {
     double     *mean, *sd, *sd_observed;
@@ -69,7 +80,8 @@ struct predict_reply {
     int64_t     revision, observations;
     const char *diagnostics; /* of the model, as codec_diagnostics makes it; or NULL */
 };
-/* Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
+/* FEASIBILITY: mean is the probability, the deviations are NaN, and there are no diagnostics.
+ * Posterior at points [len][space_point_len], or at rows (graph: sites) [len].
  * CONFLICT "no_model", "no_observations"; INVALID "unknown_metric". */
 MUST_CHECK enum status insight_predict(struct app *app, struct caller *caller, const char *study,
                                        const struct predict_request *request, struct predict_reply *out,

@@ -332,3 +332,89 @@ test('explain says what was learnt from earlier studies', async () => {
     assert.equal(explained.earlier_share, own.nu);
     assert.match(explained.sentence, /earlier studies had \d+ % of the say/);
 });
+
+test('best is by the model where values are noisy, and as observed where they are exact', async () => {
+    const f = (p) => 1 - (p.a - 0.5) ** 2, next = numbers(3);
+    const path = await measured(f, { space: space('a') }, 30);
+    const exact = await api.get(`${path}/best`), study = await api.get(path);
+    assert.deepEqual([exact.rule, exact.noisy, exact.model, exact.observed_best], ['observed', null, null, study.best.trial]);
+    assert.equal(exact.trial.number, study.best.trial, 'with exact values it is as it was');
+    assert.equal((await api.get(`${path}/best?by=model`)).rule, 'model');
+    const { observations } = { observations: Array.from({ length: 60 }, () => ({ point: { a: -1.5 + 4 * next() }, value: 0, stddev: 0.5 })) };
+    for (const o of observations) o.value = f(o.point) + 0.5 * Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+    const lucky = { point: { a: 2.4 }, value: 3.5, stddev: 0.5 };
+    const noisy = await api.study({ algorithm: { name: 'gp' }, space: space('a'), metrics: [{ name: 'f', goal: 'maximize' }] });
+    await api.post(`/v1/studies/${noisy.id}/observe`, { observations: [...observations, lucky] });
+    const best = await api.get(`/v1/studies/${noisy.id}/best`);
+    assert.deepEqual([best.rule, best.noisy, best.observed_best], ['model', 'stddev', 61]);
+    assert.ok(Math.abs(best.trial.point.a - 0.5) < 0.6, `near the maximum: ${best.trial.point.a}`);
+    assert.equal((await api.get(`/v1/studies/${noisy.id}`)).best.trial, 61, 'the study itself: as observed');
+    assert.equal((await api.get(`/v1/studies/${noisy.id}/best?by=observed`)).trial.number, 61);
+    const all = (await api.get(`/v1/studies/${noisy.id}/trials?limit=1000`)).trials;
+    const { predictions } = await api.post(`/v1/studies/${noisy.id}/predict`, { points: all.map((t) => t.point) });
+    assert.equal(Math.max(...predictions.map((p) => p.mean)), best.model.mean);
+    assert.deepEqual(predictions[best.trial.number - 1], best.model);
+    const twice = await api.study({ algorithm: { name: 'gp' }, space: space('a'), metrics: [{ name: 'f', goal: 'minimize' }] });
+    const told = [[0, 1], [0, 1], [1, 2], [0.5, 1.5]].map(([a, value]) => ({ point: { a }, value }));
+    await api.post(`/v1/studies/${twice.id}/observe`, { observations: told });
+    assert.equal((await api.get(`/v1/studies/${twice.id}/best`)).noisy, null, 'the same value twice');
+    await api.post(`/v1/studies/${twice.id}/observe`, { point: { a: 1 }, value: 2.25 });
+    assert.equal((await api.get(`/v1/studies/${twice.id}/best`)).noisy, 'repeats');
+    const none = await api.study({ algorithm: { name: 'random' } });
+    assert.deepEqual(await api.get(`/v1/studies/${none.id}/best`), { trial: null, rule: 'observed', noisy: null, model: null, observed_best: null });
+    await api.refused(none.id, [409, 'no_model'], 'GET', `/v1/studies/${none.id}/best?by=model`);
+    await api.refused(none.id, [400, 'bad_request'], 'GET', `/v1/studies/${none.id}/best?by=luck`);
+});
+
+test('the probability of feasibility is that of each constraint and of having a value', async () => {
+    const { id } = await api.study({ algorithm: { name: 'gp' }, space: space('a', 'b'), metrics: [{ name: 'f', goal: 'minimize' },
+        { name: 'c', goal: 'constrain', max: 1 }, { name: 'd', goal: 'constrain', min: -1, max: 2 }] });
+    const path = `/v1/studies/${id}`, next = numbers(9);
+    const at = () => ({ a: -1.5 + 4 * next(), b: -1.5 + 4 * next() });
+    await api.post(`${path}/observe`, { observations: Array.from({ length: 20 }, at).map((point) => point.a > 1.8 ? { point, state: 'infeasible' }
+        : { point, values: { f: point.a ** 2, c: point.a + point.b, d: point.b - point.a } }) });
+    const points = Array.from({ length: 10 }, at), ask = (more) => api.post(`${path}/predict`, { points, ...more });
+    const [c, d, whole] = await Promise.all([ask({ metric: 'c' }), ask({ metric: 'd' }), ask({ quantity: 'feasibility' })]);
+    assert.deepEqual([whole.metric, whole.quantity, whole.diagnostics], [null, 'feasibility', null]);
+    whole.predictions.forEach((p, i) => {
+        const both = c.predictions[i].feasible * d.predictions[i].feasible;
+        assert.ok(p.mean <= both * (1 + 1e-12) && p.mean >= 0 && p.stddev === null, `${p.mean} ${both}`);
+    });
+    assert.ok(whole.predictions.some((p, i) => p.mean < 0.999 * c.predictions[i].feasible * d.predictions[i].feasible), 'having a value counts');
+    const line = await api.get(`${path}/slice?x=a&quantity=feasibility&points=5`);
+    assert.deepEqual([line.metric, line.quantity], [null, 'feasibility']);
+    const grid = line.grid[0].map((a) => ({ ...line.fixed, a }));
+    assert.deepEqual((await api.post(`${path}/predict`, { points: grid, quantity: 'feasibility' })).predictions.map((p) => p.mean), line.mean);
+    const shares = await api.get(`${path}/importances?quantity=feasibility`);
+    assert.ok(shares.quantity === 'feasibility' && shares.mean >= 0 && shares.mean <= 1 && shares.parameters.length === 2);
+    for (const metric of ['f', 'c', 'd']) {
+        assert.equal((await api.get(`${path}/slice?x=a&metric=${metric}`)).metric, metric);
+        assert.equal((await api.get(`${path}/residuals?metric=${metric}`)).metric, metric);
+        assert.equal((await api.get(`${path}/importances?metric=${metric}`)).metric, metric);
+    }
+    const free = await measured((p) => p.a, { space: space('a') }, 5);
+    await api.refused(free.split('/')[3], [409, 'no_constraints'], 'GET', `${free}/slice?x=a&quantity=feasibility`);
+    const one = await api.study({ algorithm: { name: 'gp' }, space: space('a') });
+    await api.post(`/v1/studies/${one.id}/observe`, { observations: [0, 0.5, 1, 1.5, 2].map((a) => a > 1 ? { point: { a }, state: 'infeasible' } : { point: { a }, value: a }) });
+    const { mean } = await api.get(`/v1/studies/${one.id}/slice?x=a&quantity=feasibility&points=9`);
+    assert.ok(mean[1] > 0.5 && mean[8] < 0.5, `one metric, infeasible trials: ${mean}`);
+});
+
+test('a slice goes through a trial of the Pareto set, or through the least infeasible', async () => {
+    const { id } = await api.study({ algorithm: { name: 'gp' }, space: space('a', 'b'), metrics: [{ name: 'f', goal: 'minimize' }, { name: 'g', goal: 'maximize' }] });
+    const next = numbers(4);
+    await api.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 12 }, () => {
+        const point = { a: -1.5 + 4 * next(), b: -1.5 + 4 * next() };
+        return { point, values: { f: point.a ** 2 + point.b ** 2, g: -((point.a - 1) ** 2) - point.b ** 2 } };
+    }) });
+    for (const trial of (await api.get(`/v1/studies/${id}/pareto`)).trials)
+        for (const metric of ['f', 'g']) {
+            const line = await api.get(`/v1/studies/${id}/slice?x=a&at=${trial.number}&metric=${metric}`);
+            assert.deepEqual([line.trial, line.metric, line.fixed], [trial.number, metric, { b: trial.point.b }]);
+        }
+    const hard = await api.study({ algorithm: { name: 'gp' }, space: space('a'), metrics: [{ name: 'f', goal: 'maximize' },
+        { name: 'c', goal: 'constrain', max: 0 }, { name: 'd', goal: 'constrain', max: 0 }] });
+    const told = [[0, 9, 1, 1], [0.5, 5, 1, -1], [1, 7, -1, 1], [1.5, 6, 1, -1]].map(([a, f, c, d]) => ({ point: { a }, values: { f, c, d } }));
+    await api.post(`/v1/studies/${hard.id}/observe`, { observations: told });
+    assert.equal((await api.get(`/v1/studies/${hard.id}/slice?x=a`)).trial, 3, 'the fewest violated, then the best value');
+});
