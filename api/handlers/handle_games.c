@@ -1,11 +1,13 @@
 /* Games: create, list, read, complete, delete; an agent's action, observations, rounds. */
 #include "api/handlers/handlers.h"
+#include "api/core/reply.h"
 #include "api/handlers/show.h"
 #include "api/core/json_text.h"
 #include "service/base/text.h"
 #include "service/codec/codec_game.h"
 #include "api/core/route.h"
 #include "service/codec/codec_write.h"
+#include "service/game/game_export.h"
 #include "service/game/games.h"
 #include "service/base/random.h"
 
@@ -372,4 +374,12 @@ enum status handle_game_rounds_get(struct call *call, struct error *err)
     const struct page *input = call->input;
     return games_rounds(call->app, &call->caller, call->params[0], input,
                         CALL_RESULT(call, struct game_rounds, 200, render_rounds), err);
+}
+
+enum status handle_game_export_get(struct call *call, struct error *err)
+{
+    int     file;
+    int64_t bytes;
+    TRY(games_export(call->app, &call->caller, call->params[0], &file, &bytes, err));
+    return reply_file(call, "application/x-ndjson", file, bytes, err);
 }

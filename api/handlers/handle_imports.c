@@ -8,9 +8,10 @@ static json_t *render_import_status(struct call *call, const void *result)
 {
     (void)call;
     const struct import_status *status = result;
-    return json_pack("{s:s, s:s, s:I, s:o, s:o}", "sha256", status->sha256, "state",
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o}", "sha256", status->sha256, "state",
                      status->is_complete ? "complete" : "uploading", "received_bytes", (json_int_t)status->bytes,
-                     "study", codec_text(status->study), "source", codec_text(status->source));
+                     "study", codec_text(status->study), "game", codec_text(status->game), "source",
+                     codec_text(status->source));
 }
 
 enum status handle_imports_put(struct call *call, struct error *err)
@@ -22,7 +23,8 @@ enum status handle_imports_put(struct call *call, struct error *err)
     if (!out->is_complete)
         return STATUS_OK;
     call->reply.http = 201;
-    call->reply.location = text_format(&call->arena, "/v1/studies/%s", out->study);
+    call->reply.location = out->study != NULL ? text_format(&call->arena, "/v1/studies/%s", out->study)
+                                              : text_format(&call->arena, "/v1/games/%s", out->game);
     return call->reply.location == NULL ? error_no_memory(err) : STATUS_OK;
 }
 

@@ -13,7 +13,7 @@
     X(study_pause) X(study_resume) X(study_complete) X(study_reopen)                             \
     X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_get) X(trial_heartbeat) \
     X(trial_abandon) X(trial_patch) X(trial_retry) X(trial_report) X(best_get) X(pareto_get) X(history_get) X(predict_post) X(stateless_post)  \
-    X(export_get) X(import_post) X(imports_put) X(imports_get) X(imports_delete) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
+    X(export_get) X(import_post) X(game_export_get) X(imports_put) X(imports_get) X(imports_delete) X(candidates_post) X(candidates_put) X(candidates_get) X(privacy_get) \
     X(importances_get) X(slice_get) X(residuals_get) X(study_transfer_get) X(study_verify_get) X(trial_explain_get) \
     X(federations_post) X(federations_get) X(federation_get) X(federation_pause)                 \
     X(federation_resume) X(federation_complete) X(federation_delete) X(agents_post) X(agent_token) \

@@ -245,6 +245,7 @@ const struct route route_table[] = {
     {.method = "GET", .path = "/v1/games", .scopes = WATCHERS, READS(page), SHOWS(games), DOES(games_get)},
     {.method = "GET", .path = GAME, .scopes = WATCHERS, SHOWS(game), DOES(game_get)},
     {.method = "DELETE", .path = GAME, .scopes = WRITERS, DOES(game_delete)},
+    {.method = "GET", .path = GAME "/export", .scopes = READERS, .lane = LANE_READ, DOES(game_export_get)},
     {.method = "POST",
      .path = GAME "/complete",
      .scopes = WRITERS,

@@ -2,6 +2,8 @@
 #include "service/codec/codec_line.h"
 
 #include "service/base/text.h"
+#include "service/base/version.h"
+#include "service/codec/codec.h"
 #include "service/codec/codec_read.h"
 
 #include <ctype.h>
@@ -9,6 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LINE_ROW row_game
+const struct line_column line_game_columns[] = {LINE_COLUMN(id, s) GAME_GIVEN(LINE_COLUMN) LINE_COLUMN(
+    state, s) LINE_COLUMN(reason, S) LINE_COLUMN(budget, i) GAME_KEPT(LINE_COLUMN) LINE_END};
+#undef LINE_ROW
+#define LINE_ROW row_play
+const struct line_column line_play_columns[] = {ROW_PLAY(LINE_COLUMN, LINE_COLUMN) LINE_END};
+#undef LINE_ROW
 
 static const double integer_max = 9007199254740992.0; /* 2^53 */
 
@@ -156,6 +166,32 @@ void line_put_row(struct line *line, const struct line_column *columns, const vo
         line_put(line, "\":");
         put_column(line, column, &value);
     }
+    line_put(line, "}");
+}
+
+void line_put_count(struct line *line, const char *name, int64_t count)
+{
+    char text[64];
+    snprintf(text, sizeof text, ",\"%s\":%lld", name, (long long)count);
+    line_put(line, text);
+}
+
+void line_put_header(struct line *line, const char *kind, int64_t now_ms)
+{
+    char at[32];
+    codec_time(now_ms, at);
+    line_put(line, "{\"header\":{\"format\":\"" LINE_FORMAT "\",\"kind\":");
+    line_put_text(line, kind);
+    line_put_count(line, "version", LINE_VERSION);
+    line_put(line, ",\"program\":\"" GNOMON_VERSION "\",\"exported_at\":");
+    line_put_text(line, at);
+}
+
+void line_put_end(struct line *line, const char *sha256, int64_t lines)
+{
+    line_put(line, "{\"end\":{\"sha256\":");
+    line_put_text(line, sha256);
+    line_put_count(line, "lines", lines);
     line_put(line, "}");
 }
 

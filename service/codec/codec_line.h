@@ -35,6 +35,18 @@ void line_put_text(struct line *line, const char *text); /* as JSON: in quotes, 
 void line_put_number(struct line *line, double value);
 void line_put_row(struct line *line, const struct line_column *columns, const void *row); /* the inner object */
 
+/* The version of the format that is written, and read: a later one is refused, of an earlier one what it has not is none.
+ * A new column of the store is no new version; another meaning is. */
+enum { LINE_VERSION = 1 };
+#define LINE_FORMAT "gnomon"
+/* What every header begins with (it stays open), and the whole of an end, but for the brace that closes either line. */
+void line_put_header(struct line *line, const char *kind, int64_t now_ms);
+void line_put_end(struct line *line, const char *sha256, int64_t lines);
+void line_put_count(struct line *line, const char *name, int64_t count); /* ,"name":count */
+
+/* Of games: the specification is a line of its own. */
+extern const struct line_column line_game_columns[], line_play_columns[];
+
 /* The inner object into a row.  Texts are borrowed from the JSON, blobs are in the arena; a column that the line has not
  * is 0, NaN, NULL, or an empty text.  INVALID with a pointer: "wrong_type", "unknown_member". */
 MUST_CHECK enum status line_read(const json_t *json, const struct line_column *columns, struct arena *arena, void *row,

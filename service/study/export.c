@@ -4,8 +4,6 @@
 
 #include "service/app/steady.h"
 #include "service/base/scratch.h"
-#include "service/base/version.h"
-#include "service/codec/codec.h"
 #include "service/store/task.h"
 
 #include <stdio.h>
@@ -65,27 +63,15 @@ static enum status put_row(struct work *work, const char *kind, const struct lin
     return end_line(work, err);
 }
 
-static void put_count(struct work *work, const char *name, int64_t count)
-{
-    char text[64];
-    snprintf(text, sizeof text, ",\"%s\":%lld", name, (long long)count);
-    line_put(&work->line, text);
-}
-
 static enum status put_header(struct db_conn *conn, struct work *work, struct error *err)
 {
     struct db_rows rows;
-    char           at[32];
-    codec_time(work->task.now_ms, at);
     TRY(db_find(conn, NULL, &rows, err, SQL_EVENT_COUNT, BIND(TEXT(work->task.id))));
     int64_t events = row_count(&rows)->count;
     TRY(db_find(conn, work->task.caller->arena, &rows, err, SQL_STUDY_GET, BIND(TEXT(work->task.id))));
-    line_put(&work->line, "{\"header\":{\"format\":\"" EXPORT_FORMAT "\",\"kind\":\"study\"");
-    put_count(work, "version", EXPORT_VERSION);
-    line_put(&work->line, ",\"program\":\"" GNOMON_VERSION "\",\"exported_at\":");
-    line_put_text(&work->line, at);
-    put_count(work, "trials", row_study(&rows)->total);
-    put_count(work, "events", events);
+    line_put_header(&work->line, "study", work->task.now_ms);
+    line_put_count(&work->line, "trials", row_study(&rows)->total);
+    line_put_count(&work->line, "events", events);
     line_put(&work->line, ",\"study\":");
     line_put_row(&work->line, export_study_columns, row_study(&rows));
     line_put(&work->line, "}}");
@@ -109,10 +95,8 @@ static enum status put_end(struct work *work, struct error *err)
 {
     char digest[SHA256_HEX_BYTES];
     scratch_digest(work->out, digest);
-    line_put(&work->line, "{\"end\":{\"sha256\":");
-    line_put_text(&work->line, digest);
-    put_count(work, "lines", work->lines);
-    line_put(&work->line, "}}");
+    line_put_end(&work->line, digest, work->lines);
+    line_put(&work->line, "}");
     return end_line(work, err);
 }
 

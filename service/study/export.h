@@ -5,11 +5,6 @@
 #include "service/app/app.h"
 #include "service/codec/codec_line.h"
 
-/* The version of the format that is written, and read: a later one is refused, of an earlier one what it has not is none.
- * A new column of the store is no new version; another meaning is. */
-enum { EXPORT_VERSION = 1 };
-#define EXPORT_FORMAT "gnomon"
-
 /* What the lines hold; the columns of a trial are the store's own. */
 extern const struct line_column export_study_columns[], export_earlier_columns[], export_trial_columns[],
     export_event_columns[], export_measured_columns[], export_correction_columns[], export_round_columns[];

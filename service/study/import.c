@@ -202,6 +202,8 @@ struct work {
     const char           *sha256;
     int64_t               now_ms, bytes;
     char                  id[24];
+    bool                  is_game;
+    struct row_game       game;
     struct row_study      study; /* as it will be, with its counters; texts in the caller's arena */
     struct db_conn       *conn;
     struct import_status *out;
@@ -241,13 +243,27 @@ static enum status store_event(struct work *work, const struct row_event *row, s
                      err);
 }
 
+static enum status store_game(struct work *work, const struct row_spec *spec, struct error *err)
+{
+    const struct row_game *from = &work->game;
+    TRY(db_exec(work->conn, NULL, err, SQL_GAME_ADD,
+                BIND(TEXT(work->id), TEXT(from->state), TEXT(spec->spec), INT(from->budget), INT(from->created_ms),
+                     GAME_GIVEN(SAVE))));
+    return db_exec(
+        work->conn, NULL, err, SQL_GAME_SAVE,
+        BIND(TEXT(work->id), TEXT(from->state), TEXT(from->reason), INT(from->rounds), INT(from->updated_ms)));
+}
+
 static enum status store_row(void *arg, enum import_kind kind, const void *row, struct error *err)
 {
     struct work                      *work = arg;
     const struct row_transfer_source *e = row;
     const struct export_round        *r = row;
+    const struct row_play            *p = row;
     switch (kind) {
     case IMPORT_SPEC:
+        if (work->is_game)
+            return store_game(work, row, err);
         TRY(put_row(work, SQL_STUDY_PUT, export_study_columns, &work->study, false, err));
         return db_exec(work->conn, NULL, err, SQL_STUDY_SPEC_ADD,
                        BIND(TEXT(work->id), TEXT(((const struct row_spec *)row)->spec)));
@@ -264,6 +280,10 @@ static enum status store_row(void *arg, enum import_kind kind, const void *row, 
         return put_row(work, SQL_MEASUREMENT_PUT, export_measured_columns, row, true, err);
     case IMPORT_CORRECTION:
         return put_row(work, SQL_CORRECTION_PUT, export_correction_columns, row, true, err);
+    case IMPORT_PLAY:
+        return db_exec(work->conn, NULL, err, SQL_PLAY_PUT,
+                       BIND(TEXT(work->id), INT(p->round), INT(p->agent), BLOB(p->point.bytes, p->point.length),
+                            INT(p->row), REAL(p->payoff), INT(p->at_ms)));
     case IMPORT_ROUND:
         return db_exec(work->conn, NULL, err, SQL_RECEIVED_ROUND_ADD,
                        BIND(TEXT(work->id), INT(r->round), BLOB(r->npy.bytes, r->npy.length)));
@@ -283,22 +303,23 @@ static enum status store(struct db_conn *conn, void *arg, struct error *err)
         return error_set(err, STATUS_INVALID, "bad_export", "", "two lines say the same of the study");
     TRY(status);
     TRY(event_log(conn,
-                  EVENT(.at_ms = work->now_ms, .kind = "study.imported", .study = work->id,
-                        .actor = work->caller->token_id,
+                  EVENT(.at_ms = work->now_ms, .kind = work->is_game ? "game.imported" : "study.imported",
+                        .study = work->id, .actor = work->caller->token_id,
                         .detail = text_format(work->caller->arena, "%s %s", work->out->source, work->sha256)),
                   err));
     return db_exec(conn, NULL, err, SQL_IMPORT_ADD,
-                   BIND(TEXT(work->sha256), TEXT(work->id), TEXT(NULL), TEXT(work->out->source), INT(work->bytes),
+                   BIND(TEXT(work->sha256), TEXT(work->is_game ? NULL : work->id),
+                        TEXT(work->is_game ? work->id : NULL), TEXT(work->out->source), INT(work->bytes),
                         INT(work->now_ms)));
 }
 
 /* ---- looking first ---- */
 
-static enum status keep_texts(struct work *work, struct error *err)
+static enum status keep_texts(struct work *work, const struct line_column *column, void *row, struct error *err)
 {
-    for (const struct line_column *column = export_study_columns; column->name != NULL; column++) {
-        const char **text = (const char **)((char *)&work->study + column->offset);
-        if (line_value(column, &work->study).letter == 's' && *text != NULL &&
+    for (; column->name != NULL; column++) {
+        const char **text = (const char **)((char *)row + column->offset);
+        if (line_value(column, row).letter == 's' && *text != NULL &&
             (*text = arena_strndup(work->caller->arena, *text, strlen(*text))) == NULL)
             return error_no_memory(err);
     }
@@ -312,8 +333,17 @@ static enum status look(void *arg, enum import_kind kind, const void *row, struc
     const struct import_end *end = row;
     if (kind != IMPORT_END)
         return STATUS_OK;
+    const char *source = end->game != NULL ? end->game->id : end->study->id;
+    work->out->source = arena_strndup(work->caller->arena, source, strlen(source));
+    if (work->out->source == NULL)
+        return error_no_memory(err);
+    if (end->game != NULL) {
+        work->is_game = true;
+        work->game = *end->game;
+        memcpy(work->id, "gam_", 4);
+        return keep_texts(work, line_game_columns, &work->game, err);
+    }
     work->study = *end->study;
-    work->out->source = work->study.id;
     work->study.id = work->id;
     const char *state = work->study.state;
     bool        was_paused = strcmp(state, study_state_names[STUDY_PAUSED]) == 0;
@@ -321,8 +351,7 @@ static enum status look(void *arg, enum import_kind kind, const void *row, struc
         work->study.state = study_state_names[STUDY_AWAITING_CANDIDATES];
         work->study.reason = was_paused ? STUDY_WAS_PAUSED : work->study.reason;
     }
-    work->out->source = arena_strndup(work->caller->arena, work->out->source, strlen(work->out->source));
-    return work->out->source == NULL ? error_no_memory(err) : keep_texts(work, err);
+    return keep_texts(work, export_study_columns, &work->study, err);
 }
 
 /* The file is whole: it becomes a study, or is refused. */
@@ -334,8 +363,9 @@ static enum status make(struct work *work, struct error *err)
     TRY(read_file(work->app, work->file, &looker, err));
     TRY(db_transact(work->app->db, store, work, err));
     work->out->is_complete = true;
-    work->out->study = arena_strndup(work->caller->arena, work->id, strlen(work->id));
-    return work->out->study == NULL ? error_no_memory(err) : STATUS_OK;
+    const char *id = arena_strndup(work->caller->arena, work->id, strlen(work->id));
+    *(work->is_game ? &work->out->game : &work->out->study) = id;
+    return id == NULL ? error_no_memory(err) : STATUS_OK;
 }
 
 /* ---- pieces ---- */
@@ -357,7 +387,8 @@ static enum status find(struct db_conn *conn, void *arg, struct error *err)
 static enum status check_piece(const struct work *work, const struct import_piece *piece, struct error *err)
 {
     if (work->out->is_complete)
-        return error_set(err, STATUS_CONFLICT, "already_imported", "", "this file has become %s", work->out->study);
+        return error_set(err, STATUS_CONFLICT, "already_imported", "", "this file has become %s",
+                         work->out->study != NULL ? work->out->study : work->out->game);
     if (piece->total_bytes > import_max_bytes)
         return error_set(err, STATUS_TOO_LARGE, "import_too_large", "", "the limit is %lld bytes",
                          (long long)import_max_bytes);

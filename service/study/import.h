@@ -1,4 +1,4 @@
-/* An export becomes a study again.  The file is named by its digest, and comes in pieces, in order; nobody sees anything
+/* An export becomes a study, or a game, again.  The file is named by its digest, and comes in pieces, in order; nobody sees anything
  * of it before the last one.  Then it is read twice: first to see whether all of it is sound, and after that, in one
  * transaction, to store it.  What it makes has an id of its own, and a line in its log that says where it is from.
  *
@@ -15,7 +15,7 @@ struct import_status {
     const char *sha256; /* of the file */
     int64_t     bytes;  /* received */
     bool        is_complete;
-    const char *study, *source; /* what it has become, and the id of what was exported; or NULL */
+    const char *study, *game, *source; /* which of them it has become, and the id of what was exported; or NULL */
 };
 struct import_piece {
     int64_t     offset, total_bytes;

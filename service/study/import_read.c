@@ -1,13 +1,15 @@
 /* See import_read.h. */
 #include "service/study/import_read.h"
 
+#include "service/study/import_check.h"
+
 #include "service/base/digest.h"
 #include "service/base/npy.h"
 #include "service/codec/codec.h"
+#include "service/codec/codec_game.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
-#include "service/store/asked.h"
 #include "service/store/rows.h"
 
 #include <math.h>
@@ -15,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 64, DETAIL_MAX = 1000, NOTES_MAX = 10000, NAME_MAX = 200, JSON_MAX = 1 << 18, STUDY_ID_MAX = 20 };
+enum { STUDY_ID_MAX = 20 };
 
 /* How a trial stands in the log so far. */
 enum { UNBORN = 1, OPEN = 2, OBSERVED = 4, INFEASIBLE = 8, FAILED = 16, ABANDONED = 32, STOPPED = 64, CORRECTED = 128 };
@@ -45,7 +47,11 @@ struct import_reader {
     int64_t              round; /* the last one */
     size_t               rows;
     bool                 has_feasible;
-    char                 detail[TEXT_MAX];
+    char                 detail[IMPORT_TEXT_MAX];
+    bool                 is_game;
+    struct row_game      game;
+    struct game_spec    *game_spec;
+    int64_t              plays;
 };
 
 enum status import_reader_new(size_t spec_bytes, const struct import_taker *taker, struct import_reader **out,
@@ -74,47 +80,6 @@ void import_reader_free(struct import_reader *reader)
     arena_fini(&reader->own);
     free(reader->trials);
     free(reader);
-}
-
-/* ---- checks ---- */
-
-static enum status bad(struct error *err, const char *path, const char *text)
-{
-    return error_set(err, STATUS_INVALID, "bad_export", path, "%s", text);
-}
-
-static enum status check_text(const char *text, size_t least, size_t most, const char *path, struct error *err)
-{
-    size_t characters = text == NULL ? least : codec_read_characters(text);
-    return characters >= least && characters <= most
-               ? STATUS_OK
-               : error_set(err, STATUS_INVALID, "out_of_range", path, "must have %zu to %zu characters", least, most);
-}
-
-static enum status check_count(int64_t value, int64_t least, int64_t most, const char *path, struct error *err)
-{
-    return value >= least && value <= most
-               ? STATUS_OK
-               : error_set(err, STATUS_INVALID, "out_of_range", path, "must be within [%lld, %lld]", (long long)least,
-                           (long long)most);
-}
-
-/* A member that holds JSON. */
-static enum status check_json(const char *text, json_type type, const char *path, struct error *err)
-{
-    json_t     *json = NULL;
-    enum status status = text == NULL              ? STATUS_OK
-                         : strlen(text) > JSON_MAX ? bad(err, path, "is too long")
-                                                   : codec_parse(text, strlen(text), &json, err);
-    if (status == STATUS_OK && json != NULL && json_typeof(json) != type)
-        status = bad(err, path, "holds JSON of another type");
-    json_decref(json);
-    return status;
-}
-
-static enum status check_note(const struct db_blob *note, const char *path, struct error *err)
-{
-    return note->length <= POLICY_NOTE_MAX ? STATUS_OK : bad(err, path, "is longer than any algorithm's note");
 }
 
 /* ---- the study ---- */
@@ -148,49 +113,90 @@ static enum status keep_text(struct import_reader *reader, const char **text, st
     return STATUS_OK;
 }
 
-/* Whatever columns there are: a number of a study is not negative. */
-static enum status keep_study(struct import_reader *reader, struct error *err)
+/* Whatever columns there are: no number is negative. */
+static enum status keep_row(struct import_reader *reader, const struct line_column *column, void *row,
+                            const char *where, struct error *err)
 {
-    for (const struct line_column *column = export_study_columns; column->name != NULL; column++) {
+    for (; column->name != NULL; column++) {
         char            path[CODEC_PATH_MAX];
-        struct db_value value = line_value(column, &reader->study);
-        codec_read_path(path, "/study", column->name);
+        struct db_value value = line_value(column, row);
+        codec_read_path(path, where, column->name);
         if (value.letter == 'i')
-            TRY(check_count(value.is.i, 0, INT64_MAX, path, err));
+            TRY(import_check_count(value.is.i, 0, INT64_MAX, path, err));
         if (value.letter == 's')
-            TRY(keep_text(reader, (const char **)((char *)&reader->study + column->offset), err));
+            TRY(keep_text(reader, (const char **)((char *)row + column->offset), err));
     }
     return STATUS_OK;
 }
 
-static enum status read_header(struct import_reader *reader, const json_t *json, struct error *err)
+static enum status read_study(struct import_reader *reader, const json_t *json, struct error *err)
 {
     struct row_study *study = &reader->study;
-    const char       *format = json_string_value(json_object_get(json, "format"));
-    const char       *kind = json_string_value(json_object_get(json, "kind"));
-    int64_t           version;
     int               state;
-    if (format == NULL || strcmp(format, EXPORT_FORMAT) != 0 || kind == NULL || strcmp(kind, "study") != 0)
-        return bad(err, "", "this is not the export of a study");
-    TRY(read_count(json, "version", &version, err));
-    if (version < 1 || version > EXPORT_VERSION)
-        return error_set(err, STATUS_INVALID, "unknown_version", "/version", "this program reads versions 1 to %d",
-                         EXPORT_VERSION);
     TRY(read_count(json, "trials", &reader->trials_said, err));
     TRY(read_count(json, "events", &reader->events_said, err));
     TRY(line_read(json_object_get(json, "study"), export_study_columns, &reader->kept, study, err));
-    TRY(keep_study(reader, err));
-    TRY(check_text(study->id, 1, STUDY_ID_MAX, "/study/id", err));
-    TRY(check_text(study->name, 1, NAME_MAX, "/study/name", err));
-    TRY(check_text(study->notes, 0, NOTES_MAX, "/study/notes", err));
-    TRY(check_text(study->reason, 0, DETAIL_MAX, "/study/reason", err));
+    TRY(keep_row(reader, export_study_columns, study, "/study", err));
+    TRY(import_check_text(study->id, 1, STUDY_ID_MAX, "/study/id", err));
+    TRY(import_check_text(study->name, 1, IMPORT_NAME_MAX, "/study/name", err));
+    TRY(import_check_text(study->notes, 0, IMPORT_NOTES_MAX, "/study/notes", err));
+    TRY(import_check_text(study->reason, 0, IMPORT_DETAIL_MAX, "/study/reason", err));
     TRY(keep_labels(reader, study, err));
-    TRY(check_count(study->version, 1, INT64_MAX, "/study/version", err));
+    TRY(import_check_count(study->version, 1, INT64_MAX, "/study/version", err));
     if (rows_state(study_state_names, study->state, "study", &state, err) != STATUS_OK)
-        return bad(err, "/study/state", "is not a state of studies");
+        return import_bad(err, "/study/state", "is not a state of studies");
     if (study->total != reader->trials_said)
-        return bad(err, "/study/total", "is another number of trials");
+        return import_bad(err, "/study/total", "is another number of trials");
     return STATUS_OK;
+}
+
+static enum status read_game(struct import_reader *reader, const json_t *json, struct error *err)
+{
+    struct row_game *game = &reader->game;
+    int              state;
+    reader->is_game = true;
+    TRY(line_read(json_object_get(json, "game"), line_game_columns, &reader->kept, game, err));
+    TRY(keep_row(reader, line_game_columns, game, "/game", err));
+    TRY(import_check_text(game->id, 1, STUDY_ID_MAX, "/game/id", err));
+    TRY(import_check_text(game->name, 1, IMPORT_NAME_MAX, "/game/name", err));
+    TRY(import_check_text(game->reason, 0, IMPORT_DETAIL_MAX, "/game/reason", err));
+    return rows_state(games_state_names, game->state, "game", &state, err) == STATUS_OK
+               ? STATUS_OK
+               : import_bad(err, "/game/state", "is not a state of games");
+}
+
+static enum status read_header(struct import_reader *reader, const json_t *json, struct error *err)
+{
+    const char *format = json_string_value(json_object_get(json, "format"));
+    const char *kind = json_string_value(json_object_get(json, "kind"));
+    int64_t     version;
+    bool        is_ours = format != NULL && strcmp(format, LINE_FORMAT) == 0 && kind != NULL;
+    if (!is_ours || (strcmp(kind, "study") != 0 && strcmp(kind, "game") != 0))
+        return import_bad(err, "", "this is not the export of a study or a game");
+    TRY(read_count(json, "version", &version, err));
+    if (version < 1 || version > LINE_VERSION)
+        return error_set(err, STATUS_INVALID, "unknown_version", "/version", "this program reads versions 1 to %d",
+                         LINE_VERSION);
+    return strcmp(kind, "game") == 0 ? read_game(reader, json, err) : read_study(reader, json, err);
+}
+
+static enum status check_spec(const struct import_reader *reader, struct error *err)
+{
+    const struct spec *spec = &reader->spec;
+    bool               awaits = strcmp(reader->study.state, study_state_names[STUDY_AWAITING_CANDIDATES]) == 0;
+    if (awaits && spec->space.kind != SPACE_CANDIDATES)
+        return import_bad(err, "", "only a study of candidates awaits any");
+    return spec->federation == NULL || spec->seat > 0 ? STATUS_OK
+                                                      : import_bad(err, "/algorithm", "an agent has a seat");
+}
+
+/* As many rounds as can be played: what is more would not fit into a session. */
+static enum status check_game(const struct import_reader *reader, struct error *err)
+{
+    int64_t most = (int64_t)game_rounds_max(&reader->game_spec->problem);
+    return reader->game.rounds <= most && reader->game.budget <= most
+               ? STATUS_OK
+               : import_bad(err, "", "the game has more rounds than can be played");
 }
 
 /* Its text is kept as it is: one specification has one text, for all that read it. */
@@ -199,17 +205,14 @@ static enum status read_spec(struct import_reader *reader, const char *text, siz
     struct row_spec row;
     json_t         *json = NULL;
     TRY(codec_parse(text, length, &json, err));
-    enum status status = codec_spec(json, 0, &reader->kept, &reader->spec, err);
+    enum status status = reader->is_game ? codec_game_spec(json, 0, &reader->kept, &reader->game_spec, err)
+                                         : codec_spec(json, 0, &reader->kept, &reader->spec, err);
     json_decref(json);
     TRY(status);
+    TRY(reader->is_game ? check_game(reader, err) : check_spec(reader, err));
     row.spec = arena_strndup(&reader->kept, text, length);
     if (row.spec == NULL)
         return error_no_memory(err);
-    if (reader->spec.space.kind != SPACE_CANDIDATES &&
-        strcmp(reader->study.state, study_state_names[STUDY_AWAITING_CANDIDATES]) == 0)
-        return bad(err, "/state", "only a study of candidates awaits any");
-    if (reader->spec.federation != NULL && reader->spec.seat < 1)
-        return bad(err, "/algorithm", "an agent has a seat");
     return reader->taker.take == NULL ? STATUS_OK : reader->taker.take(reader->taker.arg, IMPORT_SPEC, &row, err);
 }
 
@@ -225,7 +228,7 @@ static enum status check_earlier_points(const struct import_reader *reader, cons
         bool is_there = on_rows ? points[i] >= 0 && points[i] < (double)space->rows_len && points[i] == rint(points[i])
                                 : space_nearly_has(space, points + i * space->params_len, CODEC_ROUNDING_SLACK);
         if (!isfinite(values[i]) || !is_there)
-            return bad(err, "/points", "a point does not lie in the space, or a value is not finite");
+            return import_bad(err, "/points", "a point does not lie in the space, or a value is not finite");
     }
     return STATUS_OK;
 }
@@ -239,113 +242,41 @@ static enum status read_earlier(struct import_reader *reader, const void *given,
     unsigned char                     digest[SHA256_BYTES];
     if (reader->spec.policy->read_transfer == NULL ||
         (space->kind != SPACE_CANDIDATES && space->kind != SPACE_PARAMETERS))
-        return bad(err, "", "the algorithm learns from no other study");
-    TRY(check_count(row->position, reader->earlier, reader->earlier, "/position", err));
-    TRY(check_count(reader->earlier++, 0, EARLIER_STUDIES_MAX - 1, "", err));
-    TRY(check_text(row->source, 1, STUDY_ID_MAX, "/source", err));
-    TRY(check_text(row->name, 1, NAME_MAX, "/name", err));
-    TRY(check_count(row->revision, 0, INT64_MAX, "/revision", err));
-    TRY(check_count(row->skipped, 0, INT64_MAX, "/skipped", err));
+        return import_bad(err, "", "the algorithm learns from no other study");
+    TRY(import_check_count(row->position, reader->earlier, reader->earlier, "/position", err));
+    TRY(import_check_count(reader->earlier++, 0, EARLIER_STUDIES_MAX - 1, "", err));
+    TRY(import_check_text(row->source, 1, STUDY_ID_MAX, "/source", err));
+    TRY(import_check_text(row->name, 1, IMPORT_NAME_MAX, "/name", err));
+    TRY(import_check_count(row->revision, 0, INT64_MAX, "/revision", err));
+    TRY(import_check_count(row->skipped, 0, INT64_MAX, "/skipped", err));
     if (row->matrix[0] != '\0' && !digest_of_hex(row->matrix, digest, sizeof digest))
-        return bad(err, "/matrix", "is not a digest");
+        return import_bad(err, "/matrix", "is not a digest");
     if (len < 1 || len > EARLIER_VALUES_MAX || row->data.length != len * sizeof(double) ||
         row->points.length != len * width * sizeof(double))
-        return bad(err, "/points", "there are not as many points as values");
+        return import_bad(err, "/points", "there are not as many points as values");
     return check_earlier_points(reader, row, len, err);
 }
 
 /* ---- trials ---- */
 
-/* Of several metrics all are there; of a graph's sites the first ones. */
-static bool are_values(const struct spec *spec, const double *values)
-{
-    bool   is_graph = spec->space.kind == SPACE_GRAPH;
-    size_t len = spec_values_len(spec), known = 0;
-    if (values == NULL)
-        return !is_graph && spec->metrics_len == 1;
-    while (is_graph && known < len && !isnan(values[known]))
-        known++;
-    if (is_graph && known == 0)
-        return false;
-    for (size_t i = known; i < len; i++) {
-        bool is_deviation = i % 2 == 1;
-        if (is_graph ? !isnan(values[i]) : is_deviation ? values[i] < 0 : isnan(values[i]))
-            return false;
-    }
-    return true;
-}
-
-static enum status check_values(const struct spec *spec, const struct row_trial_whole *row, enum trial_state state,
-                                struct error *err)
-{
-    const double *values = row->outcome.bytes;
-    if (row->outcome.length != 0 && row->outcome.length != spec_values_len(spec) * sizeof *values)
-        return bad(err, "/outcome", "has another length");
-    if (state != TRIAL_COMPLETED)
-        return row->outcome.length == 0 ? STATUS_OK : bad(err, "/outcome", "only a completed trial has one");
-    if (isnan(row->value) || row->stddev < 0 || !are_values(spec, values))
-        return bad(err, "/value", "a completed trial has a value of each metric");
-    bool is_first = spec->metrics_len == 1 || values == NULL || values[2 * spec->first] == row->value;
-    return is_first ? STATUS_OK : bad(err, "/value", "is another one than in the outcome");
-}
-
-static enum status check_outcome(const struct spec *spec, const struct row_trial_whole *row, enum trial_state state,
-                                 struct error *err)
-{
-    TRY(check_values(spec, row, state, err));
-    bool is_feasible = state == TRIAL_COMPLETED && spec_is_feasible(spec, row->outcome.bytes);
-    return row->feasible == (int64_t)is_feasible ? STATUS_OK : bad(err, "/feasible", "does not follow from the values");
-}
-
-static enum status check_place(const struct spec *spec, const struct row_trial_whole *row, struct error *err)
-{
-    const struct space *space = &spec->space;
-    size_t              bytes = space->kind == SPACE_CANDIDATES ? 0 : space_point_len(space) * sizeof(double);
-    struct trial        trial = trial_none();
-    trial.point = row->point.bytes;
-    trial.row = row->row;
-    size_t asked = row->asked.length / sizeof(double);
-    if (asked != 0 && asked != ASKED_FIXED && asked != ASKED_FIXED + space->params_len)
-        return bad(err, "/asked", "has another length");
-    if (row->point.length != bytes || (space->kind != SPACE_CANDIDATES && row->row != -1))
-        return bad(err, "/point", "is not a point of the space");
-    return task_is_possible(space, &trial, NULL) ? STATUS_OK : bad(err, "/point", "does not lie in the space");
-}
-
-static enum status check_said(const struct row_trial_whole *row, struct error *err)
-{
-#define CHECK_TEXT(name, least, most, ...) TRY(check_text(row->name, least, most, "/" #name, err));
-    TRIAL_TEXTS(CHECK_TEXT)
-#undef CHECK_TEXT
-    TRY(check_text(row->worker, 0, TRIAL_WORKER_MAX, "/worker", err));
-    TRY(check_text(row->holder, 0, TRIAL_WORKER_MAX, "/holder", err));
-    TRY(check_text(row->algorithm, 1, TEXT_MAX, "/algorithm", err));
-    TRY(check_text(row->fallback, 1, TEXT_MAX, "/fallback", err));
-    TRY(check_text(row->notes, 0, NOTES_MAX, "/notes", err));
-    TRY(check_json(row->diagnostics, JSON_OBJECT, "/diagnostics", err));
-    TRY(check_json(row->labels, JSON_OBJECT, "/labels", err));
-    TRY(check_json(row->metadata, JSON_OBJECT, "/metadata", err));
-    TRY(check_json(row->artifacts, JSON_ARRAY, "/artifacts", err));
-    return check_note(&row->note, "/note", err);
-}
-
 static enum status check_numbers(const struct import_reader *reader, const struct row_trial_whole *row,
                                  enum trial_state state, struct error *err)
 {
-    TRY(check_count(row->number, (int64_t)reader->trials_len + 1, (int64_t)reader->trials_len + 1, "/number", err));
-    TRY(check_count(row->seen, 0, reader->study.revision, "/seen", err));
-    TRY(check_count(row->observations, 0, INT64_MAX, "/observations", err));
-    TRY(check_count(row->lease, 0, INT32_MAX, "/lease", err));
-    TRY(check_count(row->taken_over, 0, 1, "/taken_over", err));
-    TRY(check_count(row->created_ms, 0, INT64_MAX, "/created_ms", err));
-    TRY(check_count(row->finished_ms, 0, INT64_MAX, "/finished_ms", err));
-    TRY(check_count(row->started_ms, 0, INT64_MAX, "/started_ms", err));
-    TRY(check_count(row->corrected_ms, 0, INT64_MAX, "/corrected_ms", err));
-    TRY(check_count(row->ended, 0, reader->study.revision, "/ended", err));
-    TRY(check_count(row->imported, 0, 1, "/imported", err));
+    TRY(import_check_count(row->number, (int64_t)reader->trials_len + 1, (int64_t)reader->trials_len + 1, "/number",
+                           err));
+    TRY(import_check_count(row->seen, 0, reader->study.revision, "/seen", err));
+    TRY(import_check_count(row->observations, 0, INT64_MAX, "/observations", err));
+    TRY(import_check_count(row->lease, 0, INT32_MAX, "/lease", err));
+    TRY(import_check_count(row->taken_over, 0, 1, "/taken_over", err));
+    TRY(import_check_count(row->created_ms, 0, INT64_MAX, "/created_ms", err));
+    TRY(import_check_count(row->finished_ms, 0, INT64_MAX, "/finished_ms", err));
+    TRY(import_check_count(row->started_ms, 0, INT64_MAX, "/started_ms", err));
+    TRY(import_check_count(row->corrected_ms, 0, INT64_MAX, "/corrected_ms", err));
+    TRY(import_check_count(row->ended, 0, reader->study.revision, "/ended", err));
+    TRY(import_check_count(row->imported, 0, 1, "/imported", err));
     if (!(row->duration_seconds >= 0 || isnan(row->duration_seconds)))
-        return bad(err, "/duration_seconds", "must not be negative");
-    return check_count(row->lease_ms, 0, state == TRIAL_RUNNING ? INT64_MAX : 0, "/lease_ms", err);
+        return import_bad(err, "/duration_seconds", "must not be negative");
+    return import_check_count(row->lease_ms, 0, state == TRIAL_RUNNING ? INT64_MAX : 0, "/lease_ms", err);
 }
 
 static void count_trial(struct row_study *study, enum trial_state state, int64_t by)
@@ -380,14 +311,12 @@ static enum status read_trial(struct import_reader *reader, const void *given, s
     struct row_study             *study = &reader->study;
     int                           state;
     if (rows_state(trial_state_names, row->state, "trial", &state, err) != STATUS_OK)
-        return bad(err, "/state", "is not a state of trials");
+        return import_bad(err, "/state", "is not a state of trials");
     TRY(check_numbers(reader, row, (enum trial_state)state, err));
-    TRY(check_place(&reader->spec, row, err));
-    TRY(check_outcome(&reader->spec, row, (enum trial_state)state, err));
-    TRY(check_said(row, err));
+    TRY(import_check_trial(&reader->spec, row, (enum trial_state)state, err));
     reader->has_feasible |= row->feasible != 0;
     if (row->number == study->best_trial && (row->feasible == 0 || row->value != study->best_value))
-        return bad(err, "", "the best trial has another value");
+        return import_bad(err, "", "the best trial has another value");
     return add_trial(reader, (enum trial_state)state, err);
 }
 
@@ -433,19 +362,19 @@ static enum status take_step(struct import_reader *reader, const struct row_even
 {
     const struct step *step = find_step(row->kind);
     if (step == NULL)
-        return bad(err, "/kind", "no trial has such a line");
-    TRY(check_count(row->trial, 1, (int64_t)reader->trials_len, "/trial", err));
+        return import_bad(err, "/kind", "no trial has such a line");
+    TRY(import_check_count(row->trial, 1, (int64_t)reader->trials_len, "/trial", err));
     struct past *past = &reader->trials[row->trial - 1];
     bool         is_graph = reader->spec.space.kind == SPACE_GRAPH;
     bool         goes_on = is_graph && is_of(row->kind, "trial.observed") && past->stands == OBSERVED;
     if ((past->stands & step->before) == 0 && !goes_on)
-        return bad(err, "/kind", "cannot follow on what the log says of the trial before");
+        return import_bad(err, "/kind", "cannot follow on what the log says of the trial before");
     if (past->stands == UNBORN && row->trial != ++reader->born)
-        return bad(err, "/trial", "trials are not begun in the order of their numbers");
+        return import_bad(err, "/trial", "trials are not begun in the order of their numbers");
     if (is_of(row->kind, "trial.retried") && is_graph)
-        return bad(err, "/kind", "an agent does not go back");
+        return import_bad(err, "/kind", "an agent does not go back");
     if (is_of(row->kind, "trial.stopped") && !past->is_measured)
-        return bad(err, "/kind", "a trial is stopped by a measurement");
+        return import_bad(err, "/kind", "a trial is stopped by a measurement");
     if (step->after != 0 || is_of(row->kind, "trial.handed_over"))
         past->is_measured = 0;
     past->stands = step->after != 0 ? (uint8_t)step->after : past->stands;
@@ -491,21 +420,21 @@ static void keep_event(struct import_reader *reader, const struct row_event *row
 static enum status read_event(struct import_reader *reader, const void *given, struct error *err)
 {
     const struct row_event *row = given;
-    TRY(check_text(row->kind, 1, TEXT_MAX, "/kind", err));
-    TRY(check_text(row->actor, 1, TEXT_MAX, "/actor", err));
-    TRY(check_text(row->detail, 0, DETAIL_MAX, "/detail", err));
-    TRY(check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
+    TRY(import_check_text(row->kind, 1, IMPORT_TEXT_MAX, "/kind", err));
+    TRY(import_check_text(row->actor, 1, IMPORT_TEXT_MAX, "/actor", err));
+    TRY(import_check_text(row->detail, 0, IMPORT_DETAIL_MAX, "/detail", err));
+    TRY(import_check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
     if (row->revision != 0)
-        TRY(check_count(row->revision, reader->revision + 1, reader->revision + 1, "/revision", err));
+        TRY(import_check_count(row->revision, reader->revision + 1, reader->revision + 1, "/revision", err));
     reader->revision += row->revision != 0;
     reader->events++;
     bool is_step = strncmp(row->kind, "trial.", 6) == 0;
     if (is_step && row->revision == 0)
-        return bad(err, "/revision", "what changes a trial has one");
+        return import_bad(err, "/revision", "what changes a trial has one");
     if (is_step)
         TRY(take_step(reader, row, err));
     else if (row->trial != 0 || !is_study_kind(row->kind))
-        return bad(err, "/kind", "no study has such a line");
+        return import_bad(err, "/kind", "no study has such a line");
     keep_event(reader, row);
     return STATUS_OK;
 }
@@ -515,21 +444,21 @@ static enum status read_measurement(struct import_reader *reader, const void *gi
     const struct row_measured *row = given;
     const struct spec         *spec = &reader->spec;
     if (row->revision != reader->at.revision || row->trial != reader->at.trial)
-        return bad(err, "", "the line before is not its event");
+        return import_bad(err, "", "the line before is not its event");
     if (spec->stopping.kind == STOP_RULE_OFF)
-        return bad(err, "", "the study has no stopping rule");
+        return import_bad(err, "", "the study has no stopping rule");
     struct past *past = &reader->trials[row->trial - 1];
     int64_t      least = past->is_measured ? past->step + 1 : 1;
-    TRY(check_count(row->step, least, (int64_t)spec->stopping.epochs, "/step", err));
-    TRY(check_count(row->next_step, 0, (int64_t)spec->stopping.epochs, "/next_step", err));
-    TRY(check_count(row->lease, 0, INT32_MAX, "/lease", err));
-    TRY(check_count(row->stop, 0, 1, "/stop", err));
-    TRY(check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
-    TRY(check_text(row->reason, 1, TEXT_MAX, "/reason", err));
-    TRY(check_note(&row->note, "/note", err));
+    TRY(import_check_count(row->step, least, (int64_t)spec->stopping.epochs, "/step", err));
+    TRY(import_check_count(row->next_step, 0, (int64_t)spec->stopping.epochs, "/next_step", err));
+    TRY(import_check_count(row->lease, 0, INT32_MAX, "/lease", err));
+    TRY(import_check_count(row->stop, 0, 1, "/stop", err));
+    TRY(import_check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
+    TRY(import_check_text(row->reason, 1, IMPORT_TEXT_MAX, "/reason", err));
+    TRY(import_check_note(&row->note, "/note", err));
     past->is_measured = 1;
     past->step = (int32_t)row->step;
-    return check_count(row->seen, 0, row->revision, "/seen", err);
+    return import_check_count(row->seen, 0, row->revision, "/seen", err);
 }
 
 /* The result that was. */
@@ -538,17 +467,17 @@ static enum status read_correction(struct import_reader *reader, const void *giv
     const struct row_correction *row = given;
     int                          state;
     if (row->revision != reader->at.revision || row->trial != reader->at.trial)
-        return bad(err, "", "the line before is not its event");
+        return import_bad(err, "", "the line before is not its event");
     if (rows_state(trial_state_names, row->state, "trial", &state, err) != STATUS_OK || state == TRIAL_QUEUED ||
         state == TRIAL_RUNNING)
-        return bad(err, "/state", "is not a state of trials that have ended");
+        return import_bad(err, "/state", "is not a state of trials that have ended");
     const struct row_trial_whole was = {.value = row->value, .stddev = row->stddev, .outcome = row->outcome};
-    TRY(check_values(&reader->spec, &was, (enum trial_state)state, err));
-    TRY(check_count(row->ended, 1, row->revision - 1, "/ended", err));
-    TRY(check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
-    TRY(check_text(row->actor, 1, TEXT_MAX, "/actor", err));
-    TRY(check_text(row->why, 0, DETAIL_MAX, "/why", err));
-    return check_text(row->reason, 0, DETAIL_MAX, "/reason", err);
+    TRY(import_check_values(&reader->spec, &was, (enum trial_state)state, err));
+    TRY(import_check_count(row->ended, 1, row->revision - 1, "/ended", err));
+    TRY(import_check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
+    TRY(import_check_text(row->actor, 1, IMPORT_TEXT_MAX, "/actor", err));
+    TRY(import_check_text(row->why, 0, IMPORT_DETAIL_MAX, "/why", err));
+    return import_check_text(row->reason, 0, IMPORT_DETAIL_MAX, "/reason", err);
 }
 
 /* All rounds are of one shape, which the algorithm's options say. */
@@ -562,13 +491,13 @@ static enum status check_npy(struct import_reader *reader, const struct db_blob 
     if (npy.type != NPY_F8 || features < 0 || npy.columns != (size_t)spec->options[features] || npy.rows != rows ||
         npy.rows < 1 || (file->length - npy.data_offset) / sizeof(double) / npy.columns != npy.rows ||
         file->length - npy.data_offset != npy.rows * npy.columns * sizeof(double))
-        return bad(err, "/npy", "is not of the shape that the rounds of this federation have");
+        return import_bad(err, "/npy", "is not of the shape that the rounds of this federation have");
     reader->rows = npy.rows;
     for (size_t i = 0; i < npy.rows * npy.columns; i++) {
         double value;
         memcpy(&value, (const char *)file->bytes + npy.data_offset + i * sizeof value, sizeof value);
         if (!isfinite(value))
-            return bad(err, "/npy", "holds a number that is not finite");
+            return import_bad(err, "/npy", "holds a number that is not finite");
     }
     return STATUS_OK;
 }
@@ -577,15 +506,44 @@ static enum status read_round(struct import_reader *reader, const void *given, s
 {
     const struct export_round *row = given;
     const struct spec         *spec = &reader->spec;
-    char                       detail[TEXT_MAX];
+    char                       detail[IMPORT_TEXT_MAX];
     if (spec->federation == NULL)
-        return bad(err, "", "the line before is not its event");
+        return import_bad(err, "", "the line before is not its event");
     snprintf(detail, sizeof detail, "%s %lld", spec->federation, (long long)row->round);
     if (row->round <= reader->round || strcmp(detail, reader->detail) != 0)
-        return bad(err, "/round", "is not that of the event");
+        return import_bad(err, "/round", "is not that of the event");
     TRY(check_npy(reader, &row->npy, err));
     reader->round = row->round;
     return STATUS_OK;
+}
+
+/* ---- games ---- */
+
+/* In every round each agent in turn. */
+static enum status read_play(struct import_reader *reader, const void *given, struct error *err)
+{
+    const struct row_play *row = given;
+    int64_t                agents = (int64_t)reader->game_spec->problem.agents_len;
+    TRY(import_check_count(row->round, 1 + reader->plays / agents, 1 + reader->plays / agents, "/round", err));
+    TRY(import_check_count(row->round, 1, reader->game.rounds, "/round", err));
+    TRY(import_check_count(row->agent, reader->plays % agents, reader->plays % agents, "/agent", err));
+    TRY(import_check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
+    const struct space *space = &reader->game_spec->sets[row->agent].space;
+    size_t              bytes = space->kind == SPACE_CANDIDATES ? 0 : space->params_len * sizeof(double);
+    struct trial        action = trial_none();
+    action.point = row->point.bytes;
+    action.row = row->row;
+    if (row->point.length != bytes || (bytes > 0 && row->row != -1) || !task_is_possible(space, &action, NULL))
+        return import_bad(err, "/point", "is not an action of the agent");
+    reader->plays++;
+    return isnan(row->payoff) ? import_bad(err, "/payoff", "a round that is over has all payoffs") : STATUS_OK;
+}
+
+static enum status check_plays(const struct import_reader *reader, struct error *err)
+{
+    return reader->plays == reader->game.rounds * (int64_t)reader->game_spec->problem.agents_len
+               ? STATUS_OK
+               : import_bad(err, "", "there are not as many rounds as the header says");
 }
 
 /* ---- the end ---- */
@@ -608,20 +566,20 @@ static enum status check_whole(struct import_reader *reader, struct error *err)
 {
     struct row_study *study = &reader->study;
     if (reader->revision != study->revision || reader->events != reader->events_said)
-        return bad(err, "", "the log is not as long as the header says");
+        return import_bad(err, "", "the log is not as long as the header says");
     for (size_t i = 0; i < reader->trials_len; i++)
         if (!is_as_left(&reader->trials[i]))
             return error_set(err, STATUS_INVALID, "bad_export", "", "trial %zu is not as the log leaves it", i + 1);
     if (study->queued != 0 || study->running != 0 || study->completed != 0 || study->failed != 0 ||
         study->infeasible != 0 || study->abandoned != 0 || study->stopped != 0)
-        return bad(err, "", "the trials' states are not those that the header counts");
+        return import_bad(err, "", "the trials' states are not those that the header counts");
     for (size_t i = 0; i < reader->trials_len; i++)
         count_trial(study, (enum trial_state)reader->trials[i].state, 1);
-    TRY(check_count(study->imported, 0, study->completed + study->infeasible + study->stopped, "", err));
+    TRY(import_check_count(study->imported, 0, study->completed + study->infeasible + study->stopped, "", err));
     if (study->best_trial > study->total || (study->best_trial == 0) != isnan(study->best_value))
-        return bad(err, "", "the best trial is not there");
+        return import_bad(err, "", "the best trial is not there");
     if (reader->spec.objectives == 1 && (study->best_trial == 0) == reader->has_feasible)
-        return bad(err, "", "the best trial is not named");
+        return import_bad(err, "", "the best trial is not named");
     return STATUS_OK;
 }
 
@@ -636,8 +594,9 @@ static enum status read_end(struct import_reader *reader, const json_t *json, st
     if (said == NULL || strcmp(said, digest) != 0 || lines != reader->lines - 1)
         return error_set(err, STATUS_INVALID, "digest_mismatch", "/sha256",
                          "the lines before are not those that were exported");
-    TRY(check_whole(reader, err));
-    const struct import_end end = {.study = &reader->study, .spec = &reader->spec};
+    TRY(reader->is_game ? check_plays(reader, err) : check_whole(reader, err));
+    const struct import_end end = {
+        .study = &reader->study, .spec = &reader->spec, .game = reader->is_game ? &reader->game : NULL};
     return reader->taker.take == NULL ? STATUS_OK : reader->taker.take(reader->taker.arg, IMPORT_END, &end, err);
 }
 
@@ -650,6 +609,7 @@ union any_row {
     struct row_measured        measured;
     struct row_correction      correction;
     struct export_round        round;
+    struct row_play            play;
 };
 
 /* after: the kinds of which the line before is one.  read NULL: the line is no row. */
@@ -669,7 +629,8 @@ static const struct kind {
     [IMPORT_MEASUREMENT] = {"measurement", AFTER(EVENT), export_measured_columns, read_measurement},
     [IMPORT_CORRECTION] = {"correction", AFTER(EVENT), export_correction_columns, read_correction},
     [IMPORT_ROUND] = {"round", AFTER(EVENT), export_round_columns, read_round},
-    [IMPORT_END] = {"end", AFTER(SPEC) | AFTER(EARLIER) | AFTER(TRIAL) | IN_LOG, NULL, NULL},
+    [IMPORT_PLAY] = {"play", AFTER(SPEC) | AFTER(PLAY), line_play_columns, read_play},
+    [IMPORT_END] = {"end", AFTER(PLAY) | AFTER(SPEC) | AFTER(EARLIER) | AFTER(TRIAL) | IN_LOG, NULL, NULL},
 #undef IN_LOG
 #undef AFTER
 };
@@ -682,11 +643,15 @@ static enum status check_order(const struct import_reader *reader, enum import_k
     bool is_missing = reader->kind == IMPORT_EVENT && reader->needs_follower;
     if ((kinds[kind].after & 1u << reader->kind) == 0 || is_follower != is_awaited || (is_missing && !is_awaited))
         return error_set(err, STATUS_INVALID, "bad_export", "", "the line %s does not belong here", kinds[kind].name);
+    if (reader->kind != IMPORT_KINDS && kind != IMPORT_END && reader->is_game != (kind == IMPORT_PLAY))
+        return import_bad(err, "", "a game has plays, and nothing else has");
+    if (reader->is_game)
+        return STATUS_OK;
     bool is_behind = kind == IMPORT_EVENT || kind == IMPORT_END;
     if (is_behind && (int64_t)reader->trials_len != reader->trials_said)
-        return bad(err, "", "there are not as many trials as the header says");
+        return import_bad(err, "", "there are not as many trials as the header says");
     if ((is_behind || kind == IMPORT_TRIAL) && reader->spec.policy->read_transfer != NULL && reader->earlier == 0)
-        return bad(err, "", "the algorithm learns from earlier studies, and there is none");
+        return import_bad(err, "", "the algorithm learns from earlier studies, and there is none");
     return STATUS_OK;
 }
 
@@ -705,7 +670,7 @@ static enum status read_inner(struct import_reader *reader, const json_t *json, 
     while (kind < IMPORT_KINDS && (inner = json_object_get(json, kinds[kind].name)) == NULL)
         kind++;
     if (kind == IMPORT_KINDS || json_object_size(json) != 1 || kind == IMPORT_SPEC)
-        return bad(err, "", "is not a line of an export");
+        return import_bad(err, "", "is not a line of an export");
     TRY(check_order(reader, kind, err));
     reader->kind = kind;
     if (kind == IMPORT_HEADER)
@@ -718,7 +683,7 @@ static enum status read_line(struct import_reader *reader, const char *text, siz
     static const char spec[] = "{\"spec\":";
     json_t           *json = NULL;
     if (reader->is_over)
-        return bad(err, "", "something follows the end");
+        return import_bad(err, "", "something follows the end");
     if (reader->kind == IMPORT_HEADER && length > sizeof spec && memcmp(text, spec, sizeof spec - 1) == 0 &&
         text[length - 1] == '}') {
         reader->kind = IMPORT_SPEC;

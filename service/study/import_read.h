@@ -18,12 +18,14 @@ enum import_kind {
     IMPORT_MEASUREMENT, /* row_measured */
     IMPORT_CORRECTION,
     IMPORT_ROUND, /* export_round */
+    IMPORT_PLAY,  /* of a game */
     IMPORT_END,   /* import_end */
     IMPORT_KINDS
 };
-struct import_end {
+struct import_end { /* of a study, or of a game, whose spec is then there */
     const struct row_study *study;
     const struct spec      *spec;
+    const struct row_game  *game; /* or NULL */
 };
 struct import_taker { /* of what was found sound; NULL: nobody */
     enum status (*take)(void *arg, enum import_kind kind, const void *row, struct error *err);

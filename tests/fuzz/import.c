@@ -21,7 +21,10 @@ static enum status take(void *arg, enum import_kind kind, const void *row, struc
     seen->rows[kind]++;
     if (kind == IMPORT_END) {
         const struct import_end *end = row;
-        assert((size_t)end->study->total == seen->rows[IMPORT_TRIAL] && end->spec->policy != NULL);
+        assert(end->game == NULL ||
+               (seen->rows[IMPORT_TRIAL] == 0 && end->game->rounds * 2 <= (int64_t)seen->rows[IMPORT_PLAY]));
+        assert(end->game != NULL || (size_t)end->study->total == seen->rows[IMPORT_TRIAL]);
+        assert(end->game != NULL || end->spec->policy != NULL);
         assert(end->study->queued + end->study->running + end->study->completed + end->study->failed +
                    end->study->infeasible + end->study->abandoned + end->study->stopped <=
                end->study->total);

@@ -127,7 +127,7 @@ def main(names):
     try:
         for name in names or studies:
             verbs = {step[0] for step in studies[name]}
-            if "study" not in verbs or "federation" in verbs:
+            if not verbs & {"study", "game"} or "federation" in verbs:
                 continue
             mover = Mover(*places, folder)
             found = moved(mover, studies[name])

@@ -58,7 +58,7 @@ test('an import is the study that was exported, under an id of its own, and goes
     await api.refused(id, [404, 'import_not_found'], 'GET', `/v1/imports/${name}`);
     const { status, json, headers } = await put(text);
     assert.deepEqual([status, headers.location], [201, `/v1/studies/${json.study}`]);
-    assert.deepEqual(json, { sha256: name, state: 'complete', received_bytes: Buffer.byteLength(text), study: json.study, source: id });
+    assert.deepEqual(json, { sha256: name, state: 'complete', received_bytes: Buffer.byteLength(text), study: json.study, game: null, source: id });
     assert.deepEqual(await api.get(`/v1/imports/${name}`), json);
     assert.notEqual(json.study, id);
     const copy = await exported(json.study);
@@ -86,7 +86,7 @@ test('a file comes in pieces, and goes on where it stopped', async () => {
     const text = Buffer.from(await exported(await busy())), path = `/v1/imports/${sha256(text)}`, half = text.length >> 1;
     const piece = (from, to, expected) => api.expect(expected, 'PUT', path,
         { body: text.subarray(from, to), type, headers: { 'content-range': `bytes ${from}-${to - 1}/${text.length}` } });
-    assert.deepEqual(await piece(0, half, 200), { sha256: sha256(text), state: 'uploading', received_bytes: half, study: null, source: null });
+    assert.deepEqual(await piece(0, half, 200), { sha256: sha256(text), state: 'uploading', received_bytes: half, study: null, game: null, source: null });
     await piece(half + 5, text.length, [409, 'wrong_offset']);
     assert.equal((await api.get(path)).received_bytes, half);
     await api.expect(204, 'DELETE', path);
@@ -220,4 +220,36 @@ test('a file that is not an export, or not all of one, is refused, with the line
         }
     });
     assert.equal((await put(forge(text, () => {}))).status, 201, 'the forger changes nothing by himself');
+});
+
+test('a game moves with the rounds that are over, and goes on as it did', async () => {
+    const { id } = await api.post('/v1/games', { name: 'g', seed: 5, agents: ['a', 'b'].map((name) =>
+        ({ name, actions: { type: 'candidates', rows: [[0], [0.5], [1]] } })) }, 201);
+    const play = async (game, round) => {
+        const actions = {};
+        for (const agent of ['a', 'b']) actions[agent] = (await api.post(`/v1/games/${game}/agents/${agent}/suggest`, {})).action;
+        await api.post(`/v1/games/${game}/observe`, { round, actions, payoffs: { a: actions.a / 3 - actions.b, b: actions.b / 7 } });
+        return actions;
+    };
+    for (let round = 1; round <= 4; round++) await play(id, round);
+    const text = (await api.request('GET', `/v1/games/${id}/export`)).text;
+    assert.equal(text.split('\n').filter((line) => line.startsWith('{"play":')).length, 8);
+    const { status, json, headers } = await put(text);
+    assert.deepEqual([status, json.study, json.source, headers.location], [201, null, id, `/v1/games/${json.game}`]);
+    const rounds = (game) => api.get(`/v1/games/${game}/rounds`);
+    assert.deepEqual(await rounds(json.game), await rounds(id));
+    const actions = await Promise.all([id, json.game].flatMap((game) => ['a', 'b'].map((agent) => api.post(`/v1/games/${game}/agents/${agent}/suggest`, {}))));
+    assert.deepEqual(actions.slice(0, 2).map((one) => one.action), actions.slice(2).map((one) => one.action));
+    assert.equal((await put(text)).json.code, 'already_imported');
+    assert.equal((await api.request('GET', `/v1/games/${id}/export`, { token: await tokenFor(api, 'agent') })).status, 403);
+    const at = (all, i) => all.filter((line) => line.play)[i].play;
+    for (const [what, change] of [
+        ['an agent too many', (all) => { at(all, 7).agent = 5; }], ['a round too many', (all) => { all.push({ play: { ...at(all, 0), round: 5 } }); }],
+        ['a round twice', (all) => { at(all, 2).round = 1; }], ['no payoff', (all) => { at(all, 0).payoff = null; }],
+        ['no such row', (all) => { at(all, 0).row = 3; }], ['a point where there are rows', (all) => { at(all, 0).point = [1]; }],
+        ['more rounds than there are', (all) => { all[0].header.game.rounds = 1e9; }], ['a missing round', (all) => { all.splice(-2); }],
+        ['a trial', (all) => { all.push({ trial: {} }); }]]) {
+        const reply = await put(forge(text, change));
+        assert.ok(['bad_export', 'out_of_range'].includes(reply.json.code), `${what}: ${reply.text}`);
+    }
 });
