@@ -166,12 +166,11 @@ static enum status read_input(struct call *call, struct error *err)
     call->query_json = schema_query(form == NULL ? NULL : form->query, call->query, call->query_len, &call->problems);
     if (call->query_json == NULL || (form != NULL && form->bytes > 0 && call->input == NULL))
         return error_no_memory(err);
-    struct problems wrong = {.arena = &call->arena};
+    size_t known = call->problems.len;
     if (form != NULL && form->query != NULL)
-        schema_read(form->query, call->query_json, call->input, &wrong);
-    if (wrong.len > 0)
-        return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter %s: %s", wrong.items[0].path + 1,
-                         wrong.items[0].text);
+        schema_read(form->query, call->query_json, call->input, &call->problems);
+    for (; known < call->problems.len; known++)
+        call->problems.items[known].path[0] = '?';
     TRY(problems_first(&call->problems, err));
     if (call->route->body == BODY_NONE || call->route->body == BODY_LINES || call->is_npy || call->is_csv)
         return STATUS_OK;

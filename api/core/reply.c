@@ -4,6 +4,7 @@
 #include "api/core/cursor.h"
 #include "api/core/json_text.h"
 #include "api/core/problem.h"
+#include "api/core/route.h"
 #include "service/codec/codec.h"
 
 #include <stdio.h>
@@ -57,9 +58,16 @@ const char *reply_title(int http)
     return "Error";
 }
 
-static json_t *problem_json(const struct error *problem)
+/* "?name" is a parameter of the query.  What a request without a body is wrong with is one too, or in its path. */
+static void add_culprit(const struct call *call, const struct error *problem, json_t *list)
 {
-    return json_pack("{s:s, s:s}", "pointer", problem->path, "detail", problem->text);
+    const struct form *form = call->route == NULL ? NULL : call->route->form;
+    bool is_query = problem->path[0] == '?', has_body = call->route == NULL || call->route->body != BODY_NONE;
+    if (!has_body && form != NULL && form->query != NULL && problem->path[0] == '/')
+        is_query = codec_member(form->query, problem->path + 1) != NULL;
+    if (problem->path[0] != '\0' && (is_query || has_body))
+        (void)json_array_append_new(list, json_pack("{s:s, s:s}", is_query ? "parameter" : "pointer",
+                                                    problem->path + is_query, "detail", problem->text));
 }
 
 void reply_plain(const struct problem_kind *problem, const char *detail, const char *request_id, char *text,
@@ -72,14 +80,14 @@ void reply_plain(const struct problem_kind *problem, const char *detail, const c
 }
 
 /* The list of culprits; empty when none has a pointer.  A failure to compose it shows as fewer items. */
-static json_t *problems_json(const struct problems *problems, const struct error *error)
+static json_t *problems_json(const struct call *call, const struct error *error)
 {
-    json_t *list = json_array();
+    const struct problems *problems = &call->problems;
+    json_t                *list = json_array();
     for (size_t i = 0; i < problems->len; i++)
-        if (problems->items[i].path[0] != '\0')
-            (void)json_array_append_new(list, problem_json(&problems->items[i]));
-    if (problems->len == 0 && error->path[0] != '\0')
-        (void)json_array_append_new(list, problem_json(error));
+        add_culprit(call, &problems->items[i], list);
+    if (problems->len == 0)
+        add_culprit(call, error, list);
     return list;
 }
 
@@ -109,7 +117,7 @@ void reply_problem(struct call *call, const struct error *error)
     struct reply              *reply = &call->reply;
     const struct problem_kind *problem = problem_of(error);
     int                        http = problem->http;
-    json_t                    *list = problems_json(&call->problems, error);
+    json_t                    *list = problems_json(call, error);
     json_t *json = json_pack("{s:o, s:s, s:i, s:s, s:s, s:s}", "type", json_sprintf("/problems/%s", problem->code),
                              "title", reply_title(http), "status", http, "code", problem->code, "detail", error->text,
                              "request_id", call->trace.id);

@@ -3,6 +3,7 @@
 
 #include "service/codec/codec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,18 @@ static json_t *query_value(const struct member *member, const char *text)
     return codec_is_utf8(text, strlen(text)) ? json_string(text) : json_null();
 }
 
+/* Of a parameter; one whose name is not text is not named. */
+static void query_error(struct error *err, const char *code, const char *name)
+{
+    char path[sizeof err->path] = "?";
+    if (strlen(name) + 1 < sizeof path && codec_is_utf8(name, strlen(name)))
+        snprintf(path, sizeof path, "?%s", name);
+    (void)error_set(err, STATUS_INVALID, code, path, "%s",
+                    strcmp(code, "unknown_member") == 0   ? "there is no such query parameter"
+                    : strcmp(code, "duplicate_name") == 0 ? "is there twice"
+                                                          : "is not what this parameter takes");
+}
+
 json_t *schema_query(const struct member *members, const struct query_item *items, size_t len,
                      struct problems *problems)
 {
@@ -44,12 +57,12 @@ json_t *schema_query(const struct member *members, const struct query_item *item
         struct error         error;
         const struct member *member = members == NULL ? NULL : find_member(members, items[i].name);
         json_t              *value = member == NULL ? json_null() : query_value(member, items[i].value);
-        const char          *wrong = member == NULL                                  ? "unknown query parameter"
-                                     : json_object_get(object, member->name) != NULL ? "repeated query parameter"
-                                     : json_is_null(value)                           ? "not a valid value of"
+        const char          *wrong = member == NULL                                  ? "unknown_member"
+                                     : json_object_get(object, member->name) != NULL ? "duplicate_name"
+                                     : json_is_null(value)                           ? "wrong_type"
                                                                                      : NULL;
         if (wrong != NULL) {
-            (void)error_set(&error, STATUS_INVALID, "bad_request", "", "%s: %.64s", wrong, items[i].name);
+            query_error(&error, wrong, items[i].name);
             problems_add(problems, &error);
         } else if (value == NULL || json_object_set(object, member->name, value) != 0) {
             json_decref(object);

@@ -15,7 +15,7 @@ struct query_item {
 };
 
 /* The query as an object that schema_read accepts: numbers and booleans by the reader of their member.  Unknown and
- * repeated names, and values that are not of their kind, are problems "bad_request".  NULL when out of memory. */
+ * repeated names, and values that are not of their kind, are problems, with the path "?name".  NULL: out of memory. */
 json_t *schema_query(const struct member *members, const struct query_item *items, size_t len,
                      struct problems *problems);
 

@@ -35,7 +35,7 @@ enum status {
 struct error {
     enum status status;
     char        code[40];  /* stable, snake_case: "trial_finished" */
-    char        path[128]; /* JSON Pointer of the culprit, or "" */
+    char        path[128]; /* JSON Pointer of the culprit, "?name" of a query parameter, or "" */
     char        text[256];
     /* Of the refusals that know it; error_set leaves them empty. */
     char        reason[40];          /* what ended the thing that is over, or "" */

@@ -8,7 +8,7 @@ export const text = readFileSync(new URL('../../openapi.yaml', import.meta.url),
 export const contract = parse(text);
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 // What any request may meet; everything else must be written at the operation.
-const general = new Set([400, 405, 408, 411, 413, 414, 415, 417, 429, 431, 500, 501, 503]);
+const general = new Set([400, 405, 408, 411, 413, 414, 415, 417, 422, 429, 431, 500, 501, 503]);
 
 // The words that a schema lists; those of an open enumeration may grow.
 export const wordsOf = (schema) => schema.enum ?? schema['x-extensible-enum'];

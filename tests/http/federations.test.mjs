@@ -242,8 +242,8 @@ test('a message that is not acceptable is refused with its reason, and nothing c
     await put([400, 'malformed_json'], path(made, 1, 1), { body: `[${good.slice(1)},1e999]` });
     await put([415, 'unsupported_media_type'], path(made, 1, 1), { body: `${good}`, type: 'text/csv' });
     await put([422, 'wrong_features'], path(made, 1, 1, digest), { json: good });
-    await put([400, 'bad_request'], path(made, 1, 1).split('?')[0], { json: good });
-    await put([400, 'bad_request'], path(made, 1, 1, 'abc'), { json: good });
+    await put([422, 'missing_member'], path(made, 1, 1).split('?')[0], { json: good });
+    await put([422, 'out_of_range'], path(made, 1, 1, 'abc'), { json: good });
     await put([403, 'other_agent'], path(made, 1, 2), { json: good });
     await put([403, 'other_agent'], path(made, 1, 3), { json: good });
     await put([403, 'other_agent'], path(made, 1, 1), { json: good, token: await tokenFor(api, 'agent') });

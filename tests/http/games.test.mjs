@@ -157,7 +157,7 @@ test('a game reads back as what was asked for, with everything filled in', async
     const page = await api.get('/v1/games?limit=1');
     assert.deepEqual(page.games, [summary(again)]); // nothing whose size is the client's
     assert.equal((await api.get(`/v1/games?limit=1&cursor=${encodeURIComponent(page.next_cursor)}`)).games[0].id, id);
-    await api.expect([400, 'bad_request'], 'GET', '/v1/games?limit=0');
+    assert.deepEqual((await api.expect([422, 'out_of_range'], 'GET', '/v1/games?limit=0')).errors.map((error) => error.parameter), ['limit']);
     await api.expect([422, 'bad_cursor'], 'GET', '/v1/games?cursor=nonsense');
 });
 

@@ -133,7 +133,13 @@ test('content types, methods and paths', async () => {
     for (const at of ['/v1/studies/std_AAAAAAAAAAAAAAAA', '/v1/studies/x', "/v1/studies/'%20OR%201=1", '/v1/studies/%C3%A9', `/v1/studies/${'a'.repeat(500)}`])
         assert.equal((await api.request('GET', at)).status, 404, at);
     for (const at of ['/livez?', '/livez?x=1', '/v1/meta?x=1', `${path}?x=1`])
-        assert.ok([200, 400].includes((await api.request('GET', at)).status), at);
+        assert.ok([200, 422].includes((await api.request('GET', at)).status), at);
+    const query = async (at) => (await api.expect([422], 'GET', at)).errors.map(({ parameter, pointer }) => [parameter, pointer]);
+    assert.deepEqual(await query('/v1/studies?limit=0&colour=red'), [['colour', undefined], ['limit', undefined]]);
+    assert.deepEqual(await query('/v1/studies?state=bored'), [['state', undefined]]);
+    assert.deepEqual(await query('/v1/studies?limit=1&limit=1'), [['limit', undefined]]);
+    assert.deepEqual(await query('/v1/studies?%ff=1'), [['', undefined]]);
+    assert.deepEqual(await query('/v1/studies?cursor=x'), [['cursor', undefined]]);
     assert.equal((await api.request('GET', path, { body: '{}' })).status, 400, 'a GET with a body');
     const head = await api.request('HEAD', path);
     assert.deepEqual([head.status, head.text], [200, '']);

@@ -115,7 +115,7 @@ test('a point is given as npy too', async () => {
     assert.deepEqual(Array.from({ length }, (_, i) => reply.bytes.readDoubleLE(start + 8 * i)), point);
     assert.equal((await api.get(`/v1/studies/${id}/trials/${number}?format=json`)).number, number);
     await api.expect([404, 'trial_not_found'], 'GET', `/v1/studies/${id}/trials/9?format=npy`);
-    await api.expect(400, 'GET', `/v1/studies/${id}/trials/${number}?format=png`);
+    await api.expect([422, 'unknown_value'], 'GET', `/v1/studies/${id}/trials/${number}?format=png`);
     const plain = await api.study();
     await suggestOne(plain.id);
     await api.expect([422, 'wrong_space'], 'GET', `/v1/studies/${plain.id}/trials/1?format=npy`);

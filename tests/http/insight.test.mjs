@@ -107,11 +107,12 @@ test('what a slice cannot be', async () => {
     const path = await measured((p) => p.a + p.b, { space: space('a', 'b') }, 8);
     const id = path.split('/').pop();
     const refuse = (query, expected) => api.refused(id, expected, 'GET', `${path}/slice${query}`);
-    for (const query of ['', '?x=', '?x=a&points=1', '?x=a&points=1001', '?x=a&points=many', '?x=a&z=1', '?x=a&x=b',
-        `?x=${'a'.repeat(129)}`])
-        await refuse(query, [400, 'bad_request']);
+    for (const [query, parameter, code] of [['', 'x', 'missing_member'], ['?x=', 'x', 'out_of_range'], ['?x=a&points=1', 'points', 'out_of_range'],
+        ['?x=a&points=1001', 'points', 'out_of_range'], ['?x=a&points=many', 'points', 'wrong_type'], ['?x=a&z=1', 'z', 'unknown_member'],
+        ['?x=a&x=b', 'x', 'duplicate_name'], [`?x=${'a'.repeat(129)}`, 'x', 'out_of_range']])
+        assert.equal((await refuse(query, [422, code])).errors[0].parameter, parameter, query);
     await refuse('?x=z', [422, 'unknown_parameter']);
-    assert.equal((await refuse('?x=a&y=z', [422, 'unknown_parameter'])).errors[0].pointer, '/y');
+    assert.equal((await refuse('?x=a&y=z', [422, 'unknown_parameter'])).errors[0].parameter, 'y');
     await refuse('?x=a&y=a', [422, 'bad_combination']);
     await refuse('?x=a&y=b&points=101', [422, 'out_of_range']);
     for (const at of ['0', '-1', 'worst', '1.5', '1e3', '0x1']) await refuse(`?x=a&at=${at}`, [422, 'unknown_value']);

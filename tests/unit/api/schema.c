@@ -160,18 +160,21 @@ static void test_query(void)
     CU_ASSERT_EQUAL(sample.count, 7);
     CU_ASSERT_FALSE(sample.on);
     json_decref(json);
-    const struct query_item bad[] = {{"count", "7x"}, {"count", ""}, {"count", "-7"}, {"count", "99999999999999999"},
-                                     {"on", "yes"},   {"nme", "a"},  {"name", "\xff"}};
+    const struct query_item bad[] = {{"count", "7x"}, {"count", ""},    {"count", "-7"}, {"count", "99999999999999999"},
+                                     {"on", "yes"},   {"name", "\xff"}, {"nme", "a"},    {"\xff", "a"}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         problems.len = 0;
         json_decref(schema_query(sample_fields, &bad[i], 1, &problems));
         CU_ASSERT_EQUAL_FATAL(problems.len, 1);
-        CU_ASSERT_STRING_EQUAL(problems.items[0].code, "bad_request");
+        CU_ASSERT_STRING_EQUAL(problems.items[0].code, i < 6 ? "wrong_type" : "unknown_member");
+        CU_ASSERT_STRING_EQUAL(problems.items[0].path + 1, i < 7 ? bad[i].name : "");
+        CU_ASSERT_EQUAL(problems.items[0].path[0], '?');
     }
     const struct query_item twice[] = {{"count", "7"}, {"count", "7"}};
     problems.len = 0;
     json_decref(schema_query(sample_fields, twice, 2, &problems));
     CU_ASSERT_EQUAL(problems.len, 1);
+    CU_ASSERT_STRING_EQUAL(problems.items[0].code, "duplicate_name");
     problems.len = 0;
     json_decref(schema_query(NULL, twice, 1, &problems));
     CU_ASSERT_EQUAL(problems.len, 1);
