@@ -1,9 +1,10 @@
 // Fuzzes the HTTP API of a running server, best of one built with AddressSanitizer: `make fuzz-api`.
-//   node tests/fuzz/api.mjs [SECONDS [SEED]]      GNOMON names the binary
+//   node tests/fuzz/api.mjs [SECONDS [SEED [REQUESTS]]]      GNOMON names the binary
 // Requests are made of openapi.yaml's examples and of what earlier replies named (studies, trials, points, tokens), as
 // they are or mutated, by several clients at once, some of which leave before the answer.  It fails on a status that is
 // a fault of ours, a reply that is not what openapi.yaml says, a request without an answer, a server that ended or did
-// not end well, and a report of a sanitiser.  The seed makes each client choose the same again; what the server does
+// not end well, and a report of a sanitiser.  It begins with the stories of stories.mjs, and ends with the documented
+// members that no reply had.  The seed makes each client choose the same again; what the server does
 // between them also depends on time, so a failure prints the request too.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -12,9 +13,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bodyOf, checkReply, operations, resolve } from '../http/contract.mjs';
 import { readReply, Server, sleep } from '../http/harness.mjs';
+import { see, seen } from './seen.mjs';
+import { stories } from './stories.mjs';
 
 const seconds = Number(process.argv[2] ?? process.env.FUZZ_API_SECONDS ?? 60);
 const seed = Number(process.argv[3] ?? process.env.FUZZ_API_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const requestsMax = Number(process.argv[4] ?? Infinity);
 const clients = 8, hangMs = 180000, failuresMax = 10, poolMax = 24;
 
 // ---- chance ----
@@ -101,7 +105,7 @@ function mutated(chance, value) {
 
 // ---- what is known of the server ----
 
-const pools = { study: [], federation: [], game: [], operation: [], id: [] };
+const pools = { study: [], federation: [], game: [], operation: [], token: [] };
 const prefixes = { study: 'std_', federation: 'fed_', game: 'gam_', operation: 'op_', token: 'tok_' };
 const studies = new Map(); // id -> {space, metrics, trials, points}
 const tokens = new Map(); // id -> token, of those that are not revoked
@@ -265,18 +269,19 @@ async function client(server, number, admin, until) {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     const elsewhere = () => ({ agent, localAddress: `127.${1 + chance.below(250)}.${chance.below(250)}.${1 + chance.below(250)}` });
     let from = elsewhere();
-    while (Date.now() < until && !server.ended && failures.size < failuresMax) {
+    while (Date.now() < until && requests < requestsMax && !server.ended && failures.size < failuresMax) {
         const request = makeRequest(chance, admin);
         if (request.path === `/v1/tokens/tok_${admin.slice(4, 12)}` || (request.method === 'DELETE' && chance.is(0.6))) continue;
         let reply;
         try {
             reply = await send(server, from, request);
             requests++;
-            if (request.method === 'DELETE' && reply?.status !== 403) tokens.delete(request.place.id);
+            if (request.method === 'DELETE' && reply?.status !== 403) tokens.delete(request.place.token);
             if (reply === null) continue;
             statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
             assert.ok(reply.status < 500 || reply.status === 503 || reply.status === 507, `status ${reply.status} ${reply.json?.code}`);
             checkReply(request.method, request.path, reply);
+            see(request.method, request.path, reply);
             if (reply.status === 429) from = elsewhere(); // others are not to wait for the minute to end
             if (reply.status < 300) learn(reply.json, request.place);
         } catch (error) {
@@ -305,6 +310,25 @@ server.exited.then(() => { server.ended = true; });
 const admin = server.commandToken('admin');
 for (const scope of ['write', 'read', 'curator']) learn({ token: server.commandToken(scope) }, {});
 const began = Date.now();
+
+// A request of a story: what a client knows to be right, checked as the others are.
+async function ask(method, path, { json, body, type = 'application/json', token = admin, headers = {} } = {}) {
+    const bytes = body ?? (json === undefined ? null : Buffer.from(JSON.stringify(json)));
+    const request = { method, path, target: { path }, bytes, leavesMs: -1,
+        headers: { authorization: `Bearer ${token}`, ...(bytes === null ? {} : { 'content-type': type, 'content-length': bytes.length }), ...headers } };
+    const reply = await send(server, {}, request);
+    requests++;
+    statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+    try {
+        assert.ok(reply.status < 500, `status ${reply.status}`);
+        checkReply(method, path, reply);
+    } catch (error) {
+        fail(request, error.message, reply);
+    }
+    see(method, path, reply);
+    return reply;
+}
+for (const [name, story] of Object.entries(stories)) await story(ask).catch((error) => fail({ method: 'story', path: name, target: { path: name }, headers: {}, bytes: null }, error.stack));
 await Promise.all(Array.from({ length: clients }, (_, number) => client(server, number, admin, began + 1000 * seconds)));
 const spent = Math.round((Date.now() - began) / 1000);
 const died = server.ended === true;
@@ -316,6 +340,9 @@ found.forEach((name) => console.log(readFileSync(join(folder, name), 'utf8').spl
 if (died || code !== 0) console.log(`${died ? 'the server ended by itself' : 'the server did not end well'}: ${code ?? server.child.signalCode}\n${server.log.slice(-2000)}`);
 const bad = failures.size + found.length + (died || code !== 0 ? 1 : 0);
 console.log(`${requests} requests in ${spent} s: ${[...statuses].sort((a, b) => a[0] - b[0]).map(([status, n]) => `${status} ${n}`).join(', ')}`);
+const members = seen();
+console.log(`${members.all - members.unseen.length} of ${members.all} documented members of replies seen`);
+if (members.unseen.length > 0) console.log(`unseen: ${members.unseen.join(' ')}`);
 if (bad > 0) console.log(`again: node tests/fuzz/api.mjs ${seconds} ${seed}`);
 console.log(`${bad === 0 ? 1 : 0} passed, ${bad} failed`);
 rmSync(folder, { recursive: true, force: true });

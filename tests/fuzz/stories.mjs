@@ -1,0 +1,167 @@
+// Sequences of requests that belong together, so that every kind of reply comes: what chance alone would hardly meet.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const gnomon = process.env.GNOMON ?? 'build/gnomon';
+const up = [{ name: 'y', goal: 'maximize' }];
+const parameters = (...list) => ({ type: 'parameters', parameters: list });
+const x = { name: 'x', type: 'double', min: -1, max: 3, default: 0.5, description: 'where', unit: 'm', prior: { normal: { mean: 1, stddev: 0.5 } } };
+const every = parameters(x,
+    { name: 'n', type: 'int', min: 2, max: 12, step: 2, default: 4, description: 'how many', unit: '1', prior: { beta: { a: 2, b: 3 } } },
+    { name: 'd', type: 'discrete', values: [1, 2.5, 7], scale: 'log', default: 2.5, description: 'which', unit: 's', prior: { normal: { mean: 3, stddev: 1 } } },
+    { name: 'c', type: 'categorical', values: ['low', 'high'], ordered: true, default: 'low', description: 'level', unit: 'l' },
+    { name: 'm', type: 'double', min: 0.1, max: 1, when: { c: ['high'] } }, { name: 'k', type: 'int', min: 1, max: 5, when: { c: ['high'] } },
+    { name: 'q', type: 'categorical', values: ['a', 'b'], when: { c: ['high'] } }, { name: 'e', type: 'discrete', values: [1, 3], when: { c: ['low'] } });
+
+// The body of a reply; a story goes on with what there is.
+const study = async (ask, members) => (await ask('POST', '/v1/studies', { json: { name: 'story', metrics: up, seed: 5, ...members } })).json;
+const at = ({ id }, verb = '') => `/v1/studies/${id}${verb}`;
+async function tell(ask, made, n, valueOf) {
+    for (let i = 0; i < n; i++) {
+        const { json } = await ask('POST', at(made, '/suggest'), { json: { worker: 'w' } });
+        for (const trial of json.trials ?? []) await ask('POST', at(made, '/observe'), { json: { trial: trial.number, ...valueOf(trial, i) } });
+    }
+}
+async function look(ask, made) {
+    for (const verb of ['', '/best', '/pareto', '/history', '/trials', '/trials/1', '/residuals', '/importances', '/slice?x=x', '/slice?x=x&y=n&points=5', '/export',
+        '/export?format=json', '/export?format=csv', '/transfer', '/privacy', '/candidates', '/trials/1/explain', '/verify']) await ask('GET', at(made, verb));
+}
+
+async function federation(ask, members) {
+    const body = { name: 'story', metrics: up, space: parameters({ name: 'x', type: 'double', min: 0, max: 1 }), seats: 2, rounds: 2, ...members };
+    const { json: made } = await ask('POST', '/v1/federations', { json: body });
+    const path = `/v1/federations/${made.id}`, agents = [];
+    for (const name of ['one', 'two']) agents.push((await ask('POST', `${path}/agents`, { json: { name } })).json);
+    for (const { token } of agents) await ask('GET', '/v1/whoami', { token });
+    const features = (await ask('GET', `${path}/random-features`)).json.features.length;
+    for (let round = 1; round <= 2; round++) {
+        for (const { seat, token } of agents)
+            for (const value of [0.25, 0.25, 0.5])
+                await ask('PUT', `${path}/rounds/${round}/messages/${seat}?features=${made.features_sha256}`, { json: Array(features).fill(value), token });
+        await ask('GET', `${path}/rounds/${round}/broadcast`, { token: agents[0].token });
+    }
+    for (const verb of ['', '/agents', '/rounds', '/privacy']) await ask('GET', path + verb);
+}
+
+// A release as a curator makes it, with what `gnomon project` is told.
+async function release(ask, folder, name, more, answers = []) {
+    const file = (kind) => join(folder, `${name}.${kind}`);
+    const key = execFileSync(gnomon, ['key', '--out', file('key')], { encoding: 'utf8' }).trim().split(/\s+/).pop();
+    writeFileSync(file('csv'), 'a,b\n' + Array.from({ length: 4000 }, (_, i) => `${(i * 7919 % 1000) / 500 - 1},${(i * 104729 % 1000) / 500 - 1}\n`).join(''));
+    execFileSync(gnomon, ['project', '--in', file('csv'), '--columns', 'a,b', '--key', file('key'), '--region', 'a=-1:1,b=-1:1', '--protect', 'a=0.1,b=0.1',
+        '--budget-epsilon', '100', '--out', file('npy'), ...more, ...answers], { stdio: 'pipe', cwd: folder });
+    const manifest = JSON.parse(readFileSync(file('json'), 'utf8'));
+    const made = await study(ask, { space: { type: 'candidates', rows: manifest.rows, columns: manifest.columns, curator_key: key }, algorithm: { name: 'po-gp-ucb' } });
+    await ask('POST', at(made, '/candidates'), { json: manifest });
+    await ask('PUT', at(made, '/candidates'), { body: readFileSync(file('npy')), type: 'application/x-npy' });
+    await look(ask, made);
+}
+
+export const stories = {
+    async 'every kind of parameter'(ask) {
+        const made = await study(ask, { space: every, notes: 'n', labels: { a: 'b' }, budget: { trials: 40 } });
+        await tell(ask, made, 9, (trial, i) => ({ value: Math.sin(i), stddev: 0.1, labels: { run: 'r' }, notes: 'n', metadata: { a: 1 },
+            artifacts: [{ name: 'log', url: 'https://example.org/log' }], duration_seconds: 1.5, external_id: `e${i}` }));
+        await ask('POST', at(made, '/import'), { json: { trials: [{ state: 'completed', point: { x: 0, n: 2, d: 1, c: 'low', e: 1 }, value: 1 }] } });
+        await look(ask, made);
+    },
+    async 'constraints of both kinds'(ask) {
+        const made = await study(ask, { space: { ...parameters({ ...x, name: 'x', min: 1, max: 4, default: 1, prior: undefined }, { name: 'n', type: 'int', min: 1, max: 9 }),
+            constraints: [{ coefficients: { x: 1, n: 1 }, max: 9, min: 2 }, { product: { x: 1, n: 2 }, max: 200 }] } });
+        await tell(ask, made, 4, (trial, i) => ({ value: i }));
+        await look(ask, made);
+    },
+    async 'several metrics'(ask) {
+        const made = await study(ask, { space: parameters(x, { name: 'n', type: 'int', min: 1, max: 9 }),
+            metrics: [{ name: 'f', goal: 'minimize' }, { name: 'g', goal: 'maximize' }, { name: 'h', goal: 'constrain', min: -1, max: 2 }] });
+        await tell(ask, made, 10, ({ point }, i) => ({ values: { f: point.x ** 2, g: Math.sin(i), h: point.x }, stddevs: { f: 0.1 } }));
+        for (const metric of ['f', 'g', 'h']) await ask('POST', at(made, '/predict'), { json: { points: [{ x: 0, n: 3 }], metric } });
+        await look(ask, made);
+    },
+    async 'runs that are stopped'(ask) {
+        for (const stopping of [{ rule: 'asha', epochs: 9 }, { rule: 'median', epochs: 9, min_trials: 1 }, { rule: 'none', epochs: 9 }, null]) {
+            const made = await study(ask, { space: parameters(x), stopping, ...(stopping === null ? { algorithm: { name: 'bo-bos', epochs: 9 } } : {}) });
+            for (let i = 0; i < 4; i++) {
+                const { json } = await ask('POST', at(made, '/suggest'), { json: { worker: 'w' } }), [trial] = json.trials;
+                for (let step = 1; step <= 9; step++) {
+                    const { json: said } = await ask('POST', at(made, `/trials/${trial.number}/report`), { json: { step, value: -i, lease: trial.lease.id } });
+                    if (said.decision === 'stop') break;
+                }
+                await ask('GET', at(made, `/trials/${trial.number}`));
+                await ask('POST', at(made, '/suggest'), { json: { worker: 'w' } });
+                await ask('POST', at(made, '/observe'), { json: { trial: trial.number, value: -i } });
+            }
+            await look(ask, made);
+        }
+    },
+    async 'what an earlier study teaches'(ask) {
+        const space = parameters({ name: 'x', type: 'double', min: -1, max: 3 }), earlier = await study(ask, { space });
+        await tell(ask, earlier, 6, ({ point }) => ({ value: -(point.x ** 2) }));
+        const observations = [0, 1, 2].map((i) => ({ point: { x: i, z: 1 }, value: i }));
+        const made = await study(ask, { space: parameters({ name: 'x', type: 'double', min: -1, max: 3 }, { name: 'z', type: 'double', min: 0, max: 1 }),
+            algorithm: { name: 'rgpe', earlier_studies: [earlier.id], earlier_observations: [{ name: 'g', observations }], earlier_defaults: { z: 0.5 } } });
+        await tell(ask, made, 4, ({ point }) => ({ value: point.x }));
+        await look(ask, made);
+    },
+    async 'graphs of every kind'(ask) {
+        const prior = Array.from({ length: 6 }, (_, i) => ({ site: i, value: Math.sin(i) }));
+        const options = { name: 'macro-bo', length_scale: 1, signal_variance: 1, noise_variance: 0.01, mean: 0, samples: 5, horizon: 2 };
+        for (const space of [{ grid: { width: 4, height: 3, spacing: 0.5, moves: 'four' }, macro_action_length: 2, start: 0, observations: prior },
+            { sites: [[0, 0], [1, 0], [1, 1], [0, 1]], site_ids: [10, 11, 12, 13], macro_actions: [{ from: 10, sites: [11, 12] }, { from: 12, sites: [13, 10] }], start: 10 },
+            { sites: [[0], [1], [2]], edges: [[0, 1], [1, 2], [2, 0]], directed: true, macro_action_length: 1, start: 0 }]) {
+            const made = await study(ask, { space: { type: 'graph', ...space }, algorithm: options });
+            await tell(ask, made, 2, ({ sites }) => ({ values: sites.map(() => 0.5) }));
+            await look(ask, made);
+        }
+        const made = await study(ask, { space: { type: 'graph', grid: { width: 30, height: 30, moves: 'eight' }, macro_action_length: 3, start: 0 },
+            algorithm: { ...options, name: 'macro-bo-anytime', horizon: 4, samples: 300, nodes: 1e15 } });
+        const { json } = await ask('POST', at(made, '/suggest'), { json: { deadline_ms: 1500 }, headers: { prefer: 'respond-async' } });
+        for (let i = 0; i < 40 && json?.id?.startsWith('op_'); i++) {
+            const { json: now } = await ask('GET', `/v1/operations/${json.id}`);
+            if (now.state !== 'running') break;
+            await new Promise((done) => setTimeout(done, 100));
+        }
+    },
+    async games(ask) {
+        const rows = (n) => ({ type: 'candidates', rows: Array.from({ length: n }, (_, i) => [i / n]) });
+        const deep = [{ agent: 'b', level: 2, beliefs: [{ agent: 'a', level: 1 }, { agent: 'c', level: 1, beliefs: [{ agent: 'a', level: 0 }] }] },
+            { agent: 'c', level: 1, level0: 'random' }];
+        for (const body of [{ agents: [{ name: 'a', actions: rows(4), level: 3, beliefs: deep }, { name: 'b', actions: rows(3) }, { name: 'c', actions: rows(2) }], model: { length_scale: 0.3, mean: 0.5, variance: 0.1, noise: 0.01 } },
+            { payoffs: 'constant', total: 1, model: { variance: 0.04, noise: 0.0001 }, agents: [{ name: 'a', actions: rows(4), length_scale: 0.2, mean: 0.5, lite: true, level: 1 }, { name: 'b', length_scale: 0.4, mean: 0.5, actions: parameters({ name: 'x', type: 'double', min: 0, max: 1 }) }] }]) {
+            const { json: game } = await ask('POST', '/v1/games', { json: { name: 'story', seed: 3, budget: { rounds: 3 }, ...body } });
+            const path = `/v1/games/${game.id}`, names = game.agents.map(({ name }) => name);
+            for (let round = 1; round <= 3; round++) {
+                const actions = {};
+                for (const name of names) {
+                    const { json: { token } } = await ask('POST', `${path}/agents/${name}/token`, { json: {} });
+                    actions[name] = (await ask('POST', `${path}/agents/${name}/suggest`, { json: {}, token })).json.action;
+                }
+                await ask('POST', `${path}/observe`, { json: { round, actions, payoffs: Object.fromEntries(names.map((name, i) => [name, game.total === 1 ? 0.25 + 0.5 * i : i])) } });
+                await ask('GET', `${path}/rounds`);
+                await ask('GET', path);
+            }
+        }
+        await ask('GET', '/v1/games');
+    },
+    async federations(ask) {
+        await federation(ask, { algorithm: { name: 'fts', features: 10 } });
+        await federation(ask, { algorithm: { name: 'dp-fts-de', features: 10, regions: 2 }, weights: { a: 3, b: 1, hold: 1, decay: 1 },
+            privacy: { epsilon: 50, delta: 0.01, sampling_rate: 0.5, clip: 5, noise: 'worst' } });
+        await ask('GET', '/v1/federations');
+    },
+    async 'private candidates'(ask) {
+        const folder = mkdtempSync(join(tmpdir(), 'gnomon-curator-'));
+        const private_ = ['--y-range', '0,1', '--y-epsilon', '1', '--y-name', 'auc'];
+        try {
+            await release(ask, folder, 'laplace', ['--mechanism', 'discrete-laplace', '--epsilon', '2'], private_);
+            await release(ask, folder, 'gaussian', ['--mechanism', 'discrete-gaussian', '--epsilon', '2', '--delta', '1e-5']);
+            await release(ask, folder, 'cells', ['--mechanism', 'cells', '--epsilon', '2', '--sides', '4,4']);
+            await release(ask, folder, 'tree', ['--mechanism', 'quadtree', '--epsilon', '2']);
+            await release(ask, folder, 'bare', ['--mechanism', 'projection-only', '--no-guarantee', '--epsilon', '20', '--delta', '1e-5']);
+        } finally {
+            rmSync(folder, { recursive: true, force: true });
+        }
+    },
+};
