@@ -190,6 +190,9 @@
     X(TRIAL_HISTORY, "sii", history,                                                                                   \
       "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study AND "        \
       "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind = 'trial.observed' ORDER BY e.seq LIMIT $3")    \
+    X(TRIAL_TOP, "sdi", trial,                                                                                         \
+      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER BY "   \
+      "value * $2 DESC, number LIMIT $3")                                                                              \
     X(TRIAL_NOISE, "s", noise,                                                                                         \
       "SELECT EXISTS (SELECT 1 FROM trial WHERE study = $1 AND state = 'completed' AND stddev > 0) AS has_stddev, "    \
       "EXISTS (SELECT 1 FROM trial WHERE study = $1 AND state = 'completed' GROUP BY point, row HAVING "               \

@@ -9,7 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { PIECE = 1000 }; // points between two looks whether somebody still waits
+enum {
+    PIECE = 1000,     // points between two looks whether somebody still waits
+    TRIALS_MAX = 2000 // as many as a model keeps: those with the best values
+};
 
 const char *const best_rule_names[] = {"auto", "observed", "model", NULL};
 
@@ -33,7 +36,8 @@ static enum status read_trials(struct db_conn *conn, void *arg, struct error *er
     work->has_repeats = row_noise(&rows)->has_repeats != 0;
     if (!work->has_stddev && !work->has_repeats && work->out->rule != BEST_MODEL)
         return STATUS_OK;
-    return rows_trials(db_query(conn, work->caller->arena, err, SQL_TRIAL_FEASIBLE, BIND(TEXT(work->id))),
+    return rows_trials(db_query(conn, work->caller->arena, err, SQL_TRIAL_TOP,
+                                BIND(TEXT(work->id), REAL(spec_sign(&work->out->study.spec)), INT(TRIALS_MAX))),
                        &work->trials, &work->len, err);
 }
 
