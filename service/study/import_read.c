@@ -287,7 +287,8 @@ static void count_trial(struct row_study *study, enum trial_state state, int64_t
         [TRIAL_INFEASIBLE] = &study->infeasible, [TRIAL_ABANDONED] = &study->abandoned,
         [TRIAL_STOPPED] = &study->stopped,
     };
-    *counts[state] += by;
+    if (counts[state] != NULL) // a state without a counter is in none
+        *counts[state] += by;
 }
 
 static enum status add_trial(struct import_reader *reader, enum trial_state state, struct error *err)
