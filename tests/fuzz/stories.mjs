@@ -1,5 +1,6 @@
 // Sequences of requests that belong together, so that every kind of reply comes: what chance alone would hardly meet.
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +27,7 @@ async function tell(ask, made, n, valueOf) {
 }
 async function look(ask, made) {
     for (const verb of ['', '/best', '/pareto', '/history', '/trials', '/trials/1', '/residuals', '/importances', '/slice?x=x', '/slice?x=x&y=n&points=5', '/export',
-        '/export?format=json', '/export?format=csv', '/transfer', '/privacy', '/candidates', '/trials/1/explain', '/verify']) await ask('GET', at(made, verb));
+        '/export?format=json', '/export?format=csv', '/transfer', '/privacy', '/candidates', '/trials/1/explain', '/trials/8/explain', '/verify']) await ask('GET', at(made, verb));
 }
 
 async function federation(ask, members) {
@@ -66,6 +67,27 @@ export const stories = {
             artifacts: [{ name: 'log', url: 'https://example.org/log' }], duration_seconds: 1.5, external_id: `e${i}` }));
         await ask('POST', at(made, '/import'), { json: { trials: [{ state: 'completed', point: { x: 0, n: 2, d: 1, c: 'low', e: 1 }, value: 1 }] } });
         await look(ask, made);
+    },
+    async 'what rows of a matrix taught'(ask) {
+        const rows = [[0, 1], [1, 0.5], [0.5, 0.25]], head = `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }`.padEnd(117) + '\n';
+        const file = Buffer.concat([Buffer.from([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, 118, 0]), Buffer.from(head), Buffer.from(new Float64Array(rows.flat()).buffer)]);
+        const made = await study(ask, { space: { type: 'candidates', rows: 3, columns: 2, private: false },
+            algorithm: { name: 'taf', earlier_observations: [{ name: 'g', observations: [{ candidate: 0, value: 1 }, { candidate: 2, value: 2 }] }] } });
+        await ask('POST', at(made, '/candidates'), { json: { rows: 3, columns: 2, bytes: file.length, dtype: '<f8', sha256: createHash('sha256').update(file).digest('hex') } });
+        await ask('PUT', at(made, '/candidates'), { body: file, type: 'application/x-npy' });
+        await tell(ask, made, 2, (trial, i) => ({ value: i }));
+        await look(ask, made);
+    },
+    async 'a study from elsewhere'(ask) {
+        const made = await study(ask, { space: parameters(x) });
+        await tell(ask, made, 3, (trial, i) => ({ value: i }));
+        const { text } = await ask('GET', at(made, '/export')), body = Buffer.from(text);
+        const path = `/v1/imports/${createHash('sha256').update(body).digest('hex')}`, half = body.length >> 1;
+        for (const [from, to] of [[0, half], [half, body.length]]) {
+            await ask('PUT', path, { body: body.subarray(from, to), type: 'application/x-ndjson', headers: { 'content-range': `bytes ${from}-${to - 1}/${body.length}` } });
+            await ask('GET', path);
+        }
+        await ask('PUT', path, { body, type: 'application/x-ndjson' });
     },
     async 'constraints of both kinds'(ask) {
         const made = await study(ask, { space: { ...parameters({ ...x, name: 'x', min: 1, max: 4, default: 1, prior: undefined }, { name: 'n', type: 'int', min: 1, max: 9 }),
