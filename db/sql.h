@@ -14,7 +14,8 @@
 #define ROW_STUDY(F, N)                                                                                                \
     F(id, s) STUDY_SAID(N) N(state, s) N(reason, S) N(budget, i) N(revision, i) N(version, i)                          \
     N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i) N(abandoned, i)               \
-    N(stopped, i) N(best_trial, i) N(best_value, D) STUDY_KEPT(N) N(imported, i)
+    N(stopped, i) N(best_trial, i) N(best_value, D) STUDY_KEPT(N) N(imported, i)          \
+    N(space_revision, i)
 #define ROW_SPEC(F, N) F(spec, s)
 /* What a trial's end brings, and trying it again takes away. */
 #define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
@@ -27,6 +28,7 @@
 /* With what nobody is shown. */
 #define ROW_TRIAL_WHOLE(F, N) ROW_TRIAL(F, N) N(note, B) N(feasible, i) N(asked, B)
 #define ROW_TRIAL_POINT(F, N) F(point, B)
+#define ROW_TRIAL_PLACE(F, N) F(number, i) N(point, B) N(asked, B)
 #define ROW_TRIAL_LEASE(F, N) F(number, i) N(lease_ms, i)
 #define ROW_TRIAL_NUMBER(F, N) F(number, i)
 #define ROW_TRIAL_NOTE(F, N) F(number, i) N(note, b)
@@ -83,7 +85,7 @@
 /* name, columns */
 #define ROW_LIST(X)                                                                                                    \
     X(study, ROW_STUDY) X(spec, ROW_SPEC) X(trial, ROW_TRIAL) X(trial_point, ROW_TRIAL_POINT)                          \
-    X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
+    X(trial_place, ROW_TRIAL_PLACE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
     X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
@@ -138,6 +140,13 @@
     X(STUDY_COUNT, "siiiiiiiiiii", none,                                                                               \
       "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
       "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12 WHERE id = $1")                \
+    X(STUDY_GROW, "sii", none,                                                                                         \
+      "UPDATE study SET space_revision = $2, version = version + 1, updated_ms = $3 WHERE id = $1")                    \
+    X(STUDY_SPEC_SET, "ss", none, "UPDATE study_spec SET spec = $2 WHERE study = $1")                                  \
+    X(TRIAL_PLACES, "sii", trial_place,                                                                                \
+      "SELECT " COLUMNS(ROW_TRIAL_PLACE) " FROM trial WHERE study = $1 AND number > $2 ORDER BY number LIMIT $3")      \
+    X(TRIAL_PLACE_SET, "sibb", none, "UPDATE trial SET point = $3, asked = coalesce($4, asked) "       \
+      "WHERE study = $1 AND number = $2")                    \
     X(STUDY_BEST, "sid", none, "UPDATE study SET best_trial = $2, best_value = $3 WHERE id = $1")                      \
     X(STUDY_DELETE, "s", none, "DELETE FROM study WHERE id = $1")                                                      \
     X(TALLY, "", tally, "SELECT " COLUMNS(ROW_TALLY) " FROM tally")                                                    \

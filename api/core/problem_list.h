@@ -53,6 +53,7 @@
     X(cut_off, 422, false, "The export ends before its last line.", "Export it again.") \
     X(cyclic_beliefs, 422, false, "Beliefs about agents lead back to themselves or to a level that is not lower.", "Let each agent believe others to be on lower levels than its own.") \
     X(deadline_exceeded, 503, true, "There was no answer in the time that a request has, the wait for its turn included.", "Ask again, for less at once, or set the study a cheaper algorithm.") \
+    X(default_required, 422, false, "An earlier trial has a new parameter of the space, and there is no default to give it.", "Give the parameter a default.") \
     X(digest_mismatch, 422, false, "The bytes that came are not those that were declared.", "Send the file that was declared again, from its first byte.") \
     X(disk_full, 507, true, "The disk of the server is full; nothing was changed.", "Ask again after Retry-After; the operator makes room.") \
     X(draining, 503, true, "The server is about to stop.", "Ask again: the next one takes over.") \
@@ -63,7 +64,7 @@
     X(earlier_space_differs, 422, false, "An earlier study has a space that cannot be compared with this one.", "Leave it out.") \
     X(earlier_study_empty, 409, false, "An earlier study has no value at a point of the new space.", "Leave it out, or widen the ranges.") \
     X(empty_categorical, 422, false, "A categorical parameter has no values.", "Give at least one value.") \
-    X(empty_range, 422, false, "max is not greater than min.", "Give a range that holds more than one value.") \
+    X(empty_range, 422, false, "max is less than min, or not greater where there must be room between them.", "Give a range that holds something.") \
     X(expectation_failed, 417, false, "The Expect header asks for what the server does not do.", "Send 100-continue or nothing.") \
     X(export_too_large, 413, false, "The study is too large for one document.", "Read its trials page by page.") \
     X(external_id_conflict, 409, false, "The external_id is that of a trial with another result or point.", "Give each result its own external_id.") \
@@ -136,6 +137,9 @@
     X(row_taken, 409, false, "The candidate is a trial already.", "Observe that trial.") \
     X(search_space_exhausted, 409, false, "Every point of the space has been used.", "Complete the study, or create one with a larger space.") \
     X(seat_taken, 409, false, "The seat is an agent's or a study's.", "Use that agent's token; an admin can make a new one.") \
+    X(space_conflict, 409, false, "The space has a parameter of this name that is another.", "Say only what is new of it, or take another name.") \
+    X(space_grew, 409, false, "The space is not the one that the request is about: it has grown since.", "GET the study, and send the request again with its space_revision, or without.") \
+    X(space_shrinks, 409, false, "A bound lies inside the range that the space has: spaces only grow.", "Leave the bound out.") \
     X(stale_version, 412, false, "If-Match names another version: somebody changed it since.", "GET it again, and decide anew.") \
     X(step_out_of_order, 409, false, "A later step of the trial was reported before.", "Report steps in order; steps may be skipped.") \
     X(step_reported, 409, false, "The step was reported with another value.", "Go on with the next step: what was reported stays.") \

@@ -4,11 +4,14 @@
 #include "api/handlers/show.h"
 #include "api/core/route.h"
 #include "api/core/json_text.h"
+#include "service/app/app_transact.h"
 #include "service/app/study_cache.h"
 #include "service/base/text.h"
+#include "service/codec/codec_grow.h"
 #include "service/codec/codec_spec.h"
 #include "service/codec/codec_write.h"
 #include "service/codec/codec_study.h"
+#include "service/study/grow.h"
 #include "service/study/study.h"
 
 #include <stdio.h>
@@ -190,4 +193,49 @@ enum status handle_study_delete(struct call *call, struct error *err)
 {
     call->reply.http = 204;
     return study_delete(call->app, &call->caller, call->params[0], err);
+}
+
+/* ---- grow ---- */
+
+struct space_grow_input {
+    const json_t *parameters;
+    int64_t       space_revision;
+};
+static const struct member space_grow_body[] = {
+    {AT(space_grow_input, parameters), .required = true, .read = codec_read_kept},
+    {AT(space_grow_input, space_revision), .read = codec_read_integer, .min = 0, .max = 9007199254740991.0,
+     .fallback = -1},
+    {.name = NULL},
+};
+const struct form form_space_grow = {.body = space_grow_body, .bytes = sizeof(struct space_grow_input)};
+
+static enum status grow(struct call *call, struct study *out, struct error *err)
+{
+    const struct space_grow_input *input = call->input;
+    struct study                   study;
+    struct growth                  growth;
+    call->caller.space_of[0] = '\0';
+    TRY(app_replay(call->app, &call->caller, err));
+    if (call->caller.idempotency.replayed)
+        return STATUS_OK;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    if (input->space_revision >= 0 && input->space_revision != study.space_revision)
+        return error_set(err, STATUS_CONFLICT, "space_grew", "/space_revision",
+                         "the study's space is that of revision %lld", (long long)study.space_revision);
+    TRY(codec_grow(&study.spec, input->parameters, &call->arena, &growth, err));
+    return study_grow(call->app, &call->caller, study.id, &growth, out, err);
+}
+
+enum { TIMES = 10 };
+/* Who comes second while another lets the space grow adds to that one's. */
+enum status handle_space_grow(struct call *call, struct error *err)
+{
+    const struct space_grow_input *input = call->input;
+    struct study                  *out = CALL_RESULT(call, struct study, 200, render_study);
+    enum status                    status = grow(call, out, err);
+    for (int i = 1;
+         i < TIMES && input->space_revision < 0 && status == STATUS_CONFLICT && strcmp(err->code, "space_grew") == 0;
+         i++)
+        status = grow(call, out, err);
+    return status;
 }

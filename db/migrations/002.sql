@@ -80,3 +80,5 @@ CREATE TABLE received_round (
     study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, round INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (study, round)
 ) STRICT;
+-- The revision at which the study's space grew last; 0: it is as it was created.
+ALTER TABLE study ADD COLUMN space_revision INTEGER NOT NULL DEFAULT 0;

@@ -43,6 +43,7 @@ const struct member codec_study_members[] = {
     {AT(study, state), .read = codec_read_choice, .names = study_state_names},
     {AT(study, reason), .read = codec_read_text, .nullable = true},
     {AT(study, revision), .read = codec_read_integer},
+    {AT(study, space_revision), .read = codec_read_integer},
     SPEC,
     BUDGET,
     STUDY_LABELLED(SHOWN) STUDY_NOTED(SHOWN)

@@ -29,3 +29,14 @@ enum status caller_sees(const struct caller *caller, const char *thing, const ch
     bool is_visible = caller->resource[0] == '\0' || strcmp(caller->resource, id) == 0;
     return is_visible ? STATUS_OK : caller_no_such(thing, err);
 }
+
+enum status caller_same_space(struct caller *caller, const char *study, int64_t space_revision, struct error *err)
+{
+    bool is_known = strcmp(caller->space_of, study) == 0;
+    if (is_known && caller->space_revision != space_revision)
+        return error_set(err, STATUS_CONFLICT, "space_grew", "",
+                         "the space has grown meanwhile: send the request again");
+    snprintf(caller->space_of, sizeof caller->space_of, "%s", study);
+    caller->space_revision = space_revision;
+    return STATUS_OK;
+}

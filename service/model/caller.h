@@ -49,10 +49,16 @@ struct caller {
     bool (*has_left)(void *arg); /* nobody waits for the answer any more; NULL: somebody does */
     void        *left_arg;
     struct spent spent;
+    char         space_of[24];   /* the study whose space this request was read with, or "" */
+    int64_t      space_revision; /* of it */
     /* Not NULL: what trial_observe gets is an import, from the study of this id ("": nobody knows). */
     const char *import_source;
 };
 
+/* A request that was read with a space is done with no other: CONFLICT "space_grew" when the study's is a later one by now.
+ * The first time it is noted. */
+MUST_CHECK enum status caller_same_space(struct caller *caller, const char *study, int64_t space_revision,
+                                         struct error *err);
 /* NOT_FOUND "<thing>_not_found", of a "study", "federation" or "game". */
 enum status caller_no_such(const char *thing, struct error *err);
 /* The same unless the caller may see it: one whose token is bound to another has nothing there. */

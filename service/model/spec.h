@@ -1,4 +1,5 @@
-/* A study's immutable specification, as it was read: it lives in an arena. */
+/* A study's specification, as it was read: it lives in an arena.  Nothing of it changes but the space, which can grow
+ * (service/study/grow.h). */
 #ifndef GNOMON_SERVICE_MODEL_SPEC_H
 #define GNOMON_SERVICE_MODEL_SPEC_H
 

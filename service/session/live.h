@@ -7,12 +7,13 @@
 
 struct live {
     char            study[24];
-    struct arena    arena;         /* specification and matrix */
-    struct spec     spec;          /* with the rows, once the session was needed */
-    struct session *session;       /* NULL until then */
-    struct game    *game;          /* of a game; seq is then the last round it was told */
-    int64_t         seq, revision; /* of the log: told up to here */
-    int64_t         told;          /* trials up to this number were told as suggested */
+    struct arena    arena;          /* specification and matrix */
+    struct spec     spec;           /* with the rows, once the session was needed */
+    struct session *session;        /* NULL until then */
+    struct game    *game;           /* of a game; seq is then the last round it was told */
+    int64_t         seq, revision;  /* of the log: told up to here */
+    int64_t         space_revision; /* that the specification is of */
+    int64_t         told;           /* trials up to this number were told as suggested */
     int64_t         observations;
     struct arena    curves_arena; /* studies with stopping: what was measured of running trials */
     struct curves   curves;

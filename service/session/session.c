@@ -197,6 +197,7 @@ void session_forget(struct live *live)
     live->game = NULL;
     arena_fini(&live->arena);
     arena_fini(&live->curves_arena);
+    live->space_revision = 0;
     live->seq = live->revision = live->told = live->observations = live->round = live->sent = 0;
 }
 
@@ -293,8 +294,9 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
     if (event.kind == EVENT_SUGGESTED && !is_again) {
         if ((int64_t)event.trial <= live->told)
             return STATUS_OK;
-        event.note = row->note.bytes;
-        event.note_bytes = row->note.length;
+        bool is_of_space = row->revision > live->space_revision; // a note is about the space that there was then
+        event.note = is_of_space ? row->note.bytes : NULL;
+        event.note_bytes = is_of_space ? row->note.length : 0;
         live->told = (int64_t)event.trial;
     } else if (event.kind == EVENT_OBSERVED) {
         event.value = spec_sign(&live->spec) * row->value;
@@ -350,6 +352,7 @@ static enum status open_session(struct app *app, struct db_conn *conn, struct li
 {
     struct study study;
     TRY(rows_study_get(conn, live->study, &live->arena, &study, err));
+    live->space_revision = study.space_revision;
     TRY(rows_spec_get(conn, live->study, &live->arena, &live->spec, err));
     TRY(load_candidates(conn, live, err));
     struct transfer_sources earlier;
@@ -386,12 +389,15 @@ static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
     struct live     *live = work->live;
     atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
                      1);
-    if (live->session == NULL)
-        TRY(open_session(work->app, conn, live, err));
     struct study      study;
     struct arena_mark mark = arena_mark(work->caller->arena);
     TRY(rows_study_get(conn, live->study, work->caller->arena, &study, err));
     arena_release(work->caller->arena, mark);
+    TRY(caller_same_space(work->caller, live->study, study.space_revision, err));
+    if (live->session != NULL && live->space_revision != study.space_revision)
+        session_forget(live);
+    if (live->session == NULL)
+        TRY(open_session(work->app, conn, live, err));
     TRY(tell_log(conn, live, INT64_MAX, err));
     live->revision = study.revision;
     return STATUS_OK;

@@ -23,6 +23,7 @@ enum status rows_study(const struct row_study *from, struct study *out, struct e
                           .budget_trials = from->budget,
                           .revision = from->revision,
                           .version = from->version,
+                          .space_revision = from->space_revision,
                           .trials_total = from->total,
                           .trials = {[TRIAL_QUEUED] = from->queued,
                                      [TRIAL_RUNNING] = from->running,

@@ -1,6 +1,6 @@
 /* Parsed specifications in a table that is bounded in bytes.
- * A study's specification never changes and its id is never another's, so an entry is right whenever it was made, even
- * by a transaction that sees a study which is deleted meanwhile.
+ * A study's specification changes with space_revision only and its id is never another's, so an entry is right whenever it
+ * was made, even by a transaction that sees a study which is deleted meanwhile.  An older one than is wanted is replaced.
  * Invariants: the table is one user of its entries, each arena that was lent one is another, and the last user frees it;
  * the users of an entry in the table are counted up under the mutex, and nothing is read or freed under it. */
 #include "service/store/spec_cache.h"
@@ -17,6 +17,7 @@ enum { BUCKETS = 1024, SHARE = 4, SMALL_BYTES = 8 * 1024 };
 
 struct entry {
     char          study[24];
+    int64_t       space_revision;
     struct arena  arena;
     struct spec   spec;
     size_t        bytes;
@@ -94,10 +95,12 @@ static struct entry **oldest_link(struct spec_cache *cache)
     return oldest;
 }
 
-static struct entry *find(struct spec_cache *cache, const char *study)
+static struct entry *find(struct spec_cache *cache, const struct study *study)
 {
     pthread_mutex_lock(&cache->mutex);
-    struct entry *entry = *link_of(cache, study);
+    struct entry *entry = *link_of(cache, study->id);
+    if (entry != NULL && entry->space_revision != study->space_revision)
+        entry = NULL;
     if (entry != NULL) {
         atomic_fetch_add(&entry->users, 1);
         entry->used_at = ++cache->clock;
@@ -114,7 +117,12 @@ static void keep(struct app *app, struct entry *entry)
     struct entry      *gone = NULL;
     pthread_mutex_lock(&cache->mutex);
     struct entry **link = link_of(cache, entry->study);
+    if (*link != NULL && (*link)->space_revision < entry->space_revision)
+        gone = take_out(cache, link);
+    if (gone != NULL)
+        gone->next = NULL;
     if (*link == NULL && entry->bytes <= limit) {
+        entry->next = NULL;
         atomic_fetch_add(&entry->users, 1);
         entry->used_at = ++cache->clock;
         *link = entry;
@@ -131,17 +139,18 @@ static void keep(struct app *app, struct entry *entry)
 }
 
 /* Several threads may do this for one study at once; they do not wait for each other. */
-static enum status read_entry(struct app *app, struct db_conn *conn, const char *study, size_t limit_bytes,
+static enum status read_entry(struct app *app, struct db_conn *conn, const struct study *study, size_t limit_bytes,
                               struct entry **out, struct error *err)
 {
     struct entry *entry = calloc(1, sizeof *entry);
     if (entry == NULL)
         return error_no_memory(err);
-    snprintf(entry->study, sizeof entry->study, "%s", study);
+    snprintf(entry->study, sizeof entry->study, "%s", study->id);
+    entry->space_revision = study->space_revision;
     arena_init(&entry->arena, limit_bytes);
     atomic_init(&entry->users, 1);
     enum status status = arena_reserve(&entry->arena, SMALL_BYTES) // most of them need no more
-                             ? rows_spec_get(conn, study, &entry->arena, &entry->spec, err)
+                             ? rows_spec_get(conn, study->id, &entry->arena, &entry->spec, err)
                              : error_no_memory(err);
     if (status != STATUS_OK) {
         leave(entry);
@@ -153,8 +162,8 @@ static enum status read_entry(struct app *app, struct db_conn *conn, const char 
     return STATUS_OK;
 }
 
-enum status spec_cache_get(struct app *app, struct db_conn *conn, const char *study, struct arena *arena,
-                           struct spec *out, struct error *err)
+enum status spec_cache_get(struct app *app, struct db_conn *conn, struct arena *arena, struct study *study,
+                           struct error *err)
 {
     struct entry *entry = find(app->specs, study);
     if (entry == NULL) {
@@ -165,7 +174,7 @@ enum status spec_cache_get(struct app *app, struct db_conn *conn, const char *st
         leave(entry);
         return error_no_memory(err);
     }
-    *out = entry->spec;
+    study->spec = entry->spec;
     return STATUS_OK;
 }
 
@@ -173,7 +182,7 @@ enum status spec_cache_study(struct app *app, struct db_conn *conn, const char *
                              struct study *out, struct error *err)
 {
     TRY(rows_study_get(conn, id, arena, out, err));
-    return spec_cache_get(app, conn, id, arena, &out->spec, err);
+    return spec_cache_get(app, conn, arena, out, err);
 }
 
 void spec_cache_drop(struct app *app, const char *study)

@@ -10,10 +10,10 @@
 struct spec_cache *spec_cache_new(void); /* NULL: no memory */
 void               spec_cache_free(struct spec_cache *cache);
 
-/* What the specification points to is shared, and nobody's to change; it stays until the arena gives back what it has
- * now, and counts against its limit.  The study is one that is there in this transaction. */
-MUST_CHECK enum status spec_cache_get(struct app *app, struct db_conn *conn, const char *study, struct arena *arena,
-                                      struct spec *out, struct error *err);
+/* study->spec, of a study as this transaction sees it.  What the specification points to is shared, and nobody's to
+ * change; it stays until the arena gives back what it has now, and counts against its limit. */
+MUST_CHECK enum status spec_cache_get(struct app *app, struct db_conn *conn, struct arena *arena, struct study *study,
+                                      struct error *err);
 /* As rows_study_get, with its specification. */
 MUST_CHECK enum status spec_cache_study(struct app *app, struct db_conn *conn, const char *id, struct arena *arena,
                                         struct study *out, struct error *err);

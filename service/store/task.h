@@ -22,7 +22,7 @@ MUST_CHECK enum status task_read(struct task *task, db_fn fn, struct error *err)
 /* The same for what changes what is shown of the study: see app_transact. */
 MUST_CHECK enum status task_write(struct task *task, db_fn fn, struct error *err);
 
-/* Within a transaction, all of these.  NOT_FOUND "study_not_found". */
+/* Within a transaction, all of these.  NOT_FOUND "study_not_found"; CONFLICT as caller_same_space. */
 MUST_CHECK enum status task_open(struct db_conn *conn, struct task *task, struct error *err);
 /* The next revision of the study, and its line in the log.  trial 0: none.  detail may be NULL. */
 MUST_CHECK enum status task_log(struct db_conn *conn, struct task *task, const char *kind, int64_t trial,

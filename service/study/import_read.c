@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STUDY_ID_MAX = 20 };
+enum { STUDY_ID_MAX = 20, GROWN_MAX = 1 << 22 /* of what is said of a space that grew */ };
 
 /* How a trial stands in the log so far. */
 enum { UNBORN = 1, OPEN = 2, OBSERVED = 4, INFEASIBLE = 8, FAILED = 16, ABANDONED = 32, STOPPED = 64, CORRECTED = 128 };
@@ -423,7 +423,8 @@ static enum status read_event(struct import_reader *reader, const void *given, s
     const struct row_event *row = given;
     TRY(import_check_text(row->kind, 1, IMPORT_TEXT_MAX, "/kind", err));
     TRY(import_check_text(row->actor, 1, IMPORT_TEXT_MAX, "/actor", err));
-    TRY(import_check_text(row->detail, 0, IMPORT_DETAIL_MAX, "/detail", err));
+    bool is_growth = strcmp(row->kind, "space.grown") == 0;
+    TRY(import_check_text(row->detail, 0, is_growth ? GROWN_MAX : IMPORT_DETAIL_MAX, "/detail", err));
     TRY(import_check_count(row->at_ms, 0, INT64_MAX, "/at_ms", err));
     if (row->revision != 0)
         TRY(import_check_count(row->revision, reader->revision + 1, reader->revision + 1, "/revision", err));

@@ -133,6 +133,7 @@ static struct job *job_new(struct app *app, const char *id, const char *study, c
         .worker = arena_strndup(&job->arena, request->worker, strlen(request->worker)),
         .fixed = fixed,
         .said = request->said == NULL ? NULL : arena_strndup(&job->arena, request->said, strlen(request->said)),
+        .fixed_len = bytes / sizeof *fixed,
         .deadline_ms = request->deadline_ms,
     };
     job->users = 1;
@@ -538,6 +539,7 @@ static enum status collect(struct db_conn *conn, void *arg, struct error *err)
                                                     .worker = row->worker,
                                                     .fixed = row->fixed.bytes,
                                                     .said = row->said,
+                                                    .fixed_len = row->fixed.length / sizeof(double),
                                                     .deadline_ms = row->deadline_ms};
         struct job *job = job_new(left->app, row->id, row->study, row->actor, &request, row->fixed.length);
         if (job == NULL) {

@@ -129,7 +129,7 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     }
     TRY(db_done(&rows));
     for (struct study *study = out->studies; study < out->studies + out->len; study++)
-        TRY(spec_cache_get(work->app, conn, study->id, arena, &study->spec, err));
+        TRY(spec_cache_get(work->app, conn, arena, study, err));
     return STATUS_OK;
 }
 

@@ -171,13 +171,29 @@ static enum status count_waiting(struct db_conn *conn, struct plan *plan, struct
     return db_done(&rows);
 }
 
+/* Values of parameters are of the space that they were read with; a request that brings none may be done with any. */
+static enum status check_space(const struct plan *plan, struct error *err)
+{
+    const struct study *study = &plan->task.study;
+    const int64_t      *wanted = plan->request->space_revision;
+    bool is_other = plan->request->fixed != NULL && plan->request->fixed_len != study->spec.space.params_len;
+    if (!is_other && (wanted == NULL || *wanted == study->space_revision))
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "space_grew", is_other ? "/fixed" : "/space_revision",
+                     "the study's space is that of revision %lld", (long long)study->space_revision);
+}
+
 /* What a reader can see: enough to know whether anything is there to claim. */
 static enum status look(struct db_conn *conn, void *arg, struct error *err)
 {
     struct plan *plan = arg;
     plan->task.now_ms = plan->task.app->now_ms();
     plan->steady_ms = steady_ms(plan->task.app);
+    if (plan->request->fixed == NULL)
+        plan->task.caller->space_of[0] = '\0';
     TRY(task_open(conn, &plan->task, err));
+    TRY(check_space(plan, err));
+    plan->out->spec = plan->task.study.spec;
     TRY(trial_may_be_given(&plan->task.study, err));
     if ((size_t)plan->request->count > trial_points_max(&plan->task.study.spec.space))
         return error_set(err, STATUS_INVALID, "out_of_range", "/count",
@@ -516,7 +532,6 @@ static enum status begin(struct plan *plan, struct error *err)
     if (plan->task.caller->idempotency.replayed)
         return STATUS_OK;
     TRY(db_read(plan->task.app->db, look, plan, err));
-    out->spec = plan->task.study.spec;
     out->revision = plan->task.study.revision;
     return STATUS_OK;
 }

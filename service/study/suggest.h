@@ -17,10 +17,12 @@ struct suggest_watch {
 struct suggest_request {
     int64_t                     count;
     const char                 *worker;
-    const double               *fixed;       /* [params_len], NaN where free; NULL */
-    const char                 *said;        /* of what is handed out: codec_said.h; or NULL */
-    int64_t                     deadline_ms; /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
-    const struct suggest_watch *watch;       /* or NULL */
+    const double               *fixed;          /* [fixed_len], NaN where free; NULL */
+    size_t                      fixed_len;      /* params_len of the space that it was read with */
+    const int64_t              *space_revision; /* that the client knows; NULL: it does not say */
+    const char                 *said;           /* of what is handed out: codec_said.h; or NULL */
+    int64_t                     deadline_ms;    /* 0: none (of what plans ahead in a request: SUGGEST_PLAN_MS) */
+    const struct suggest_watch *watch;          /* or NULL */
 };
 enum { SUGGEST_PLAN_MS = 30000 };
 struct suggest_reply {
@@ -33,7 +35,7 @@ struct suggest_reply {
 MUST_CHECK enum status trial_may_be_given(const struct study *study, struct error *err);
 /* This worker's own running trials first, then those that wait, then the policy; only those with the fixed values.
  * Errors: CONFLICT as study_refuse, "all_handed_out" (what runs may come back), "fixed_conflict" (this worker has a trial
- * with other values, or what is left has); BUSY "planning" while another plan for the study is being made,
+ * with other values, or what is left has), "space_grew" (it is not the one that the request is about); BUSY "planning" while another plan for the study is being made,
  * "deadline_exceeded" when not one proposal was made in time.  retry_after_seconds: of a refusal that is temporary. */
 MUST_CHECK enum status trial_suggest(struct app *app, struct caller *caller, const char *study,
                                      const struct suggest_request *request, struct suggest_reply *out,

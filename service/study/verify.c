@@ -147,7 +147,9 @@ static enum status ask_again(struct work *work, const struct row_made *row, stru
 static enum status check_suggestion(struct work *work, const struct row_made *row, bool *same, struct error *err)
 {
     const struct asked *asked = row->asked.bytes;
-    const char         *why = asked == NULL                                                 ? "not_recorded"
+    bool                is_of_other = row->revision < work->out->study.space_revision;
+    const char         *why = is_of_other                                                   ? "space_grew"
+                              : asked == NULL                                               ? "not_recorded"
                               : asked->is_late != 0 || same_text(row->fallback, "deadline") ? "deadline"
                                                                                             : NULL;
     struct proposal    *made = ARENA_NEW(work->caller->arena, struct proposal, 1);

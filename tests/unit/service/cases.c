@@ -551,7 +551,7 @@ static enum status propose_wrong(struct session *session, const struct ask *ask,
 
 static enum status suggest_wrong(struct world *world, const char *study, const double *point, const double *fixed)
 {
-    const struct suggest_request request = {.count = 1, .worker = "", .fixed = fixed};
+    const struct suggest_request request = {.count = 1, .worker = "", .fixed = fixed, .fixed_len = 3};
     struct suggest_reply         reply;
     struct live                 *live;
     CU_ASSERT_EQUAL_FATAL(session_lock(world->app, study, SESSION_ALONE, &live, &world->err), STATUS_OK);

@@ -308,7 +308,7 @@ static void test_study(void)
     study.spec.seed = 42;
     check_text(codec_study_json(&study),
                "{\"id\":\"std_7f3kq2mavx5d4w2c\",\"name\":\"resnet\",\"state\":\"active\",\"reason\":null,"
-               "\"revision\":4,\"metrics\":[{\"name\":\"loss\",\"goal\":\"maximize\"}],"
+               "\"revision\":4,\"space_revision\":0,\"metrics\":[{\"name\":\"loss\",\"goal\":\"maximize\"}],"
                "\"space\":{\"type\":\"candidates\",\"rows\":17,\"columns\":3,\"private\":false},"
                "\"algorithm\":{\"name\":\"random\",\"repeat\":false},\"stopping\":null,\"stop_when\":null,\"seed\":42,"
                "\"lease_seconds\":3600,\"shareable\":true,\"budget\":{"

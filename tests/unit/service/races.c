@@ -585,8 +585,9 @@ static void test_an_operation_keeps_what_it_was_asked_for(void)
         struct study                 study = world_study(world, world_box, algorithms[i], 0);
         double                       fixed[3] = {0.25, NAN, 2};
         char                         worker[] = "first";
-        const struct suggest_request request = {.count = 2, .worker = worker, .fixed = fixed};
-        struct operation             operation;
+        const struct suggest_request request = {
+            .count = 2, .worker = worker, .fixed = fixed, .fixed_len = sizeof fixed / sizeof *fixed};
+        struct operation operation;
         take_slots(world);
         CU_ASSERT_EQUAL_FATAL(operation_begin(world->app, &world->caller, study.id,
                                               &(struct operation_new){&request, 0}, &operation, &world->err),
@@ -613,7 +614,8 @@ static enum status begin_operation(struct world *world, const char *study, const
                                    struct operation *out)
 {
     const double                 fixed[3] = {held, NAN, NAN};
-    const struct suggest_request request = {.count = 1, .worker = worker, .fixed = fixed};
+    const struct suggest_request request = {
+        .count = 1, .worker = worker, .fixed = fixed, .fixed_len = sizeof fixed / sizeof *fixed};
     return operation_begin(world->app, &world->caller, study, &(struct operation_new){&request, 0}, out, &world->err);
 }
 
