@@ -146,15 +146,20 @@ static json_t *render_queued(struct call *call, const void *result)
     return json_pack("{s:o}", "trials", show_trials(call, &shown->study.spec, shown->page.trials, shown->page.len));
 }
 
+static const char        fill_default[] = "default", fill_algorithm[] = "algorithm";
+static const char *const fill_names[] = {fill_default, fill_algorithm, NULL};
+
 struct trials_post_input {
     const json_t *points, *candidates, *macro_actions, *sites, *said;
     const char   *metric;
     int           quantity;
+    const char   *fill; /* of fill_names, what is missing of points; NULL: nothing is */
 };
 static const struct member trials_post_body[] = {
     {AT(trials_post_input, points), .read = codec_read_kept},
     {AT(trials_post_input, candidates), .read = codec_read_kept},
     {AT(trials_post_input, macro_actions), .read = codec_read_kept},
+    {AT(trials_post_input, fill), .read = codec_read_name, .names = fill_names},
     SAID_MEMBERS(trials_post_input, said),
     {.name = NULL},
 };
@@ -199,18 +204,54 @@ static enum status read_places(struct call *call, const struct spec *spec, doubl
     return show_read_points(call, spec, list, names[which], points, err);
 }
 
+/* Points of which something is missing. */
+static enum status read_parts(struct call *call, const struct spec *spec, double **points, size_t *len,
+                              struct error *err)
+{
+    const struct trials_post_input *input = call->input;
+    bool                            is_asked = input->fill == fill_algorithm;
+    size_t                          most = is_asked ? SUGGESTIONS_MAX : LIST_MAX;
+    char                            path[CODEC_PATH_MAX];
+    if (input->points == NULL || input->candidates != NULL || input->macro_actions != NULL)
+        return error_set(err, STATUS_INVALID, "bad_combination", "/fill", "goes with points alone");
+    if (spec->space.kind != SPACE_PARAMETERS)
+        return error_set(err, STATUS_INVALID, "wrong_space", "/fill", "only points of parameters can be filled in");
+    TRY(show_check_list(input->points, "/points", most, err));
+    *len = json_array_size(input->points);
+    *points = ARENA_NEW(&call->arena, double, *len * spec->space.params_len);
+    if (*points == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < *len; i++) {
+        const json_t *json = json_array_get(input->points, i);
+        double       *point = *points + i * spec->space.params_len;
+        codec_read_path_item(path, "/points", i);
+        if (is_asked)
+            TRY(codec_fixed(spec, json, path, &call->arena, point, err));
+        else
+            TRY(codec_point(spec, json, POINT_WITH_DEFAULTS, path, point, err));
+    }
+    return STATUS_OK;
+}
+
 enum status handle_trials_post(struct call *call, struct error *err)
 {
-    struct shown_trials *shown = CALL_RESULT(call, struct shown_trials, 201, render_queued);
-    double              *points;
-    int64_t             *rows;
-    size_t               len;
-    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
-    TRY(read_places(call, &shown->study.spec, &points, &rows, &len, err));
     const struct trials_post_input *input = call->input;
-    struct queue_request            request = {.points = points, .rows = rows, .len = len};
+    struct shown_trials            *shown = CALL_RESULT(call, struct shown_trials, 201, render_queued);
+    double                         *points;
+    int64_t                        *rows = NULL;
+    size_t                          len;
+    TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
+    if (input->fill != NULL)
+        TRY(read_parts(call, &shown->study.spec, &points, &len, err));
+    else
+        TRY(read_places(call, &shown->study.spec, &points, &rows, &len, err));
+    struct queue_request request = {.points = points, .rows = rows, .len = len};
     if (input->said != NULL)
         TRY(codec_said_take(call->json, "", &call->arena, &request.said, err));
+    const struct queue_part part = {
+        .points = points, .params_len = shown->study.spec.space.params_len, .len = len, .said = request.said};
+    if (input->fill == fill_algorithm)
+        return trial_queue_part(call->app, &call->caller, call->params[0], &part, &shown->page, err);
     return trial_queue(call->app, &call->caller, call->params[0], &request, &shown->page, err);
 }
 

@@ -139,6 +139,7 @@ const struct route route_table[] = {
      .flags = ROUTE_CHANGES,
      .body = BODY_JSON,
      READS(trials_post),
+     .lane = LANE_COMPUTE,
      DOES(trials_post)},
     {.method = "GET", .path = STUDY "/trials", .scopes = VIEWERS, READS(trials_get), DOES(trials_get)},
     {.method = "GET", .path = TRIAL, .scopes = VIEWERS, READS(trial_get), DOES(trial_get)},

@@ -141,7 +141,8 @@ enum status show_read_points(struct call *call, const struct spec *spec, const j
         return error_no_memory(err);
     for (size_t i = 0; i < len; i++) {
         codec_read_path_item(path, where, i);
-        TRY(keep(call, codec_point(spec, json_array_get(list, i), false, path, *points + i * point_len, err), err));
+        TRY(keep(call, codec_point(spec, json_array_get(list, i), POINT_WHOLE, path, *points + i * point_len, err),
+                 err));
     }
     return problems_first(&call->problems, err);
 }
@@ -199,7 +200,7 @@ enum status show_read_fixed(struct call *call, const struct spec *spec, const js
     if (spec->space.kind != SPACE_PARAMETERS)
         return error_set(err, STATUS_INVALID, "wrong_space", "/fixed", "the space has no parameters to fix");
     *fixed = point;
-    return codec_fixed(spec, json, &call->arena, point, err);
+    return codec_fixed(spec, json, "/fixed", &call->arena, point, err);
 }
 
 enum status show_read_observations(struct call *call, const struct spec *spec, const struct show_list *in,

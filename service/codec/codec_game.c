@@ -575,7 +575,7 @@ enum status codec_game_action(const struct spec *set, const json_t *json, const 
         if (point == NULL)
             return error_no_memory(err);
         out->point = point;
-        return codec_point(set, json, false, where, point, err);
+        return codec_point(set, json, POINT_WHOLE, where, point, err);
     }
     if (!codec_read_is_integral(json, &row))
         return error_set(err, STATUS_INVALID, "wrong_type", where, "must be the number of a row");

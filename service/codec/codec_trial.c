@@ -55,9 +55,10 @@ static enum status check_constraints(const struct spec *spec, const double *poin
                      (size_t)(broken - spec->space.constraints));
 }
 
-enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where, double *point,
-                        struct error *err)
+enum status codec_point(const struct spec *spec, const json_t *json, enum point_form form, const char *where,
+                        double *point, struct error *err)
 {
+    bool partial = form == POINT_PART;
     if (spec->space.kind == SPACE_IMAGE)
         return codec_image_point(spec, json, where, point, err);
     if (spec->space.kind == SPACE_GRAPH && !partial)
@@ -72,8 +73,9 @@ enum status codec_point(const struct spec *spec, const json_t *json, bool partia
     for (size_t i = 0; i < spec->space.params_len; i++) { // in order: whether one exists is known when its turn comes
         const json_t *value = json_object_get(json, spec->space.params[i].name);
         codec_read_path(path, where, spec->space.params[i].name);
-        TRY(check_given(value != NULL, space_is_active(&spec->space, point, i), partial, path, err));
-        point[i] = NAN;
+        bool is_active = space_is_active(&spec->space, point, i);
+        point[i] = is_active && form == POINT_WITH_DEFAULTS ? spec->notes[i].fallback : (double)NAN;
+        TRY(check_given(value != NULL || !isnan(point[i]), is_active, partial, path, err));
         if (value != NULL)
             TRY(codec_space_value(spec, i, value, path, &point[i], err));
         found += value != NULL;
@@ -83,12 +85,17 @@ enum status codec_point(const struct spec *spec, const json_t *json, bool partia
     return partial ? STATUS_OK : check_constraints(spec, point, where, err);
 }
 
-enum status codec_fixed(const struct spec *spec, const json_t *json, struct arena *arena, double *fixed,
-                        struct error *err)
+enum status codec_fixed(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
+                        double *fixed, struct error *err)
 {
-    struct space held;
-    TRY(codec_point(spec, json, true, "/fixed", fixed, err));
-    return space_hold(&spec->space, fixed, arena, &held, err);
+    struct space      held;
+    struct arena_mark mark = arena_mark(arena);
+    TRY(codec_point(spec, json, POINT_PART, where, fixed, err));
+    enum status status = space_hold(&spec->space, fixed, arena, &held, err);
+    if (status == STATUS_INVALID && err != NULL)
+        snprintf(err->path, sizeof err->path, "%s", where);
+    arena_release(arena, mark);
+    return status;
 }
 
 json_t *codec_point_json(const struct spec *spec, const double *point)
@@ -263,7 +270,7 @@ static enum status read_point(struct reading *in, const json_t *json, const char
     if (point == NULL)
         return error_no_memory(in->err);
     *out = point;
-    return codec_point(in->spec, json, false, path, point, in->err);
+    return codec_point(in->spec, json, POINT_WHOLE, path, point, in->err);
 }
 
 enum status codec_observation(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,

@@ -9,15 +9,16 @@
 #include <jansson.h>
 
 /* {"lr":0.1,"layers":3,"optimizer":"adam"} <-> [params_len].  where: pointer of the object, for errors.
- * A parameter that does not exist given the others must be absent and is NaN.  partial: absent members become NaN;
- * otherwise all that exist are required, and the constraints must hold but for CODEC_ROUNDING_SLACK times the rounding
- * error of their sums, since the client may add in another order. */
+ * A parameter that does not exist given the others must be absent and is NaN.  Of a part absent members become NaN;
+ * otherwise all that exist are required, or have their defaults, and the constraints must hold but for
+ * CODEC_ROUNDING_SLACK times the rounding error of their sums, since the client may add in another order. */
 enum { CODEC_ROUNDING_SLACK = 8 };
-MUST_CHECK enum status codec_point(const struct spec *spec, const json_t *json, bool partial, const char *where,
+enum point_form { POINT_WHOLE, POINT_PART, POINT_WITH_DEFAULTS };
+MUST_CHECK enum status codec_point(const struct spec *spec, const json_t *json, enum point_form form, const char *where,
                                    double *point, struct error *err);
-/* The values that a suggest call fixes, at "/fixed": partial, and some point of the space has them. */
-MUST_CHECK enum status codec_fixed(const struct spec *spec, const json_t *json, struct arena *arena, double *fixed,
-                                   struct error *err);
+/* A part, as a suggest call fixes it at "/fixed", which some point of the space has. */
+MUST_CHECK enum status codec_fixed(const struct spec *spec, const json_t *json, const char *where, struct arena *arena,
+                                   double *fixed, struct error *err);
 json_t                *codec_point_json(const struct spec *spec, const double *point);
 
 /* Of an observation, for the contract. */

@@ -23,6 +23,7 @@
 struct plan {
     struct task                   task;
     const struct suggest_request *request;
+    const struct queue_part      *part; /* what is proposed is queued, and has this; NULL: it is handed out */
     struct suggest_reply         *out;
     int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
     int64_t                       waiting;   /* queued, or their leases are over */
@@ -246,7 +247,7 @@ static enum status keep_proposal(struct plan *plan, const struct proposal *propo
     struct trial *trial = &plan->fresh[plan->fresh_len++];
     *trial = trial_none();
     trial->number = plan->live->told + 1;
-    trial->state = TRIAL_RUNNING;
+    trial->state = plan->part == NULL ? TRIAL_RUNNING : TRIAL_QUEUED;
     trial->point = on_rows ? NULL : proposal->point;
     trial->row = on_rows ? (int64_t)proposal->row : -1;
     trial->worker = plan->request->worker;
@@ -274,11 +275,18 @@ static double now_ms(void)
     return 1e-3 * (double)clock_us(CLOCK_MONOTONIC);
 }
 
+/* What the proposal of this number, from 0, is to have; NULL: nothing. */
+static const double *fixed_of(const struct plan *plan, size_t i)
+{
+    return plan->part == NULL ? plan->request->fixed : plan->part->points + i * plan->part->params_len;
+}
+
 /* As a policy is told: what the budget allows after the proposals made so far; 0: there is none. */
 static uint64_t remaining(const struct plan *plan)
 {
     int64_t left = task_allowance(&plan->task);
-    return left == INT64_MAX ? 0 : (uint64_t)(left - (int64_t)plan->fresh_len);
+    int64_t made = (int64_t)plan->fresh_len;
+    return left == INT64_MAX ? 0 : left > made ? (uint64_t)(left - made) : 1; // a queue may be longer than the budget
 }
 
 /* As a policy is told: 0 without a deadline. */
@@ -296,7 +304,7 @@ static enum status ask_one(struct plan *plan, struct proposal *proposal, struct 
     struct diagnostics diagnostics = {.length_scales = point + space_point_len(&spec->space) + 1};
     *proposal = (struct proposal){.point = point, .mean = NAN, .sd = NAN, .sd_observed = NAN};
     const struct ask ask = {.trial = (uint64_t)plan->live->told + 1,
-                            .fixed = plan->request->fixed,
+                            .fixed = fixed_of(plan, plan->fresh_len),
                             .late = is_late,
                             .remaining = remaining(plan),
                             .notify = notify,
@@ -328,20 +336,26 @@ static enum status ask_in_turn(struct plan *plan, struct proposal *proposal, str
     return status;
 }
 
-/* Fills plan->fresh.  A space with nothing left ends the list, and so does the end of the time for all of them; that is
- * an error only if the list is then empty.  What was being made when the time ended is not a proposal. */
-static enum status propose(struct plan *plan, int64_t count, struct error *err)
+static enum status make_room(struct plan *plan, int64_t count, struct proposal **proposal, struct error *err)
 {
     struct arena *arena = plan->task.caller->arena;
     plan->fresh = ARENA_NEW(arena, struct trial, (size_t)count);
     plan->notes = ARENA_NEW(arena, const void *, (size_t)count);
     plan->note_bytes = ARENA_NEW(arena, size_t, (size_t)count);
-    plan->asked_len = ASKED_FIXED + (plan->request->fixed == NULL ? 0 : plan->live->spec.space.params_len);
+    plan->asked_len = ASKED_FIXED + (fixed_of(plan, 0) == NULL ? 0 : plan->live->spec.space.params_len);
     plan->asked = arena_alloc(arena, (size_t)count, plan->asked_len * sizeof *plan->asked);
-    struct proposal *proposal = ARENA_NEW(arena, struct proposal, 1);
-    if (plan->fresh == NULL || plan->notes == NULL || plan->note_bytes == NULL || plan->asked == NULL ||
-        proposal == NULL)
-        return error_no_memory(err);
+    *proposal = ARENA_NEW(arena, struct proposal, 1);
+    bool has_room = plan->fresh != NULL && plan->notes != NULL && plan->note_bytes != NULL && plan->asked != NULL &&
+                    *proposal != NULL;
+    return has_room ? STATUS_OK : error_no_memory(err);
+}
+
+/* Fills plan->fresh.  A space with nothing left ends the list, and so does the end of the time for all of them; that is
+ * an error only if the list is then empty.  What was being made when the time ended is not a proposal. */
+static enum status propose(struct plan *plan, int64_t count, struct error *err)
+{
+    struct proposal *proposal;
+    TRY(make_room(plan, count, &proposal, err));
     enum status status = STATUS_OK;
     size_t      whole = 0;
     while (status == STATUS_OK && !plan->is_cut && (int64_t)plan->fresh_len < count) {
@@ -363,12 +377,14 @@ static enum status propose(struct plan *plan, int64_t count, struct error *err)
 static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, struct error *err)
 {
     struct trial *trial = &plan->fresh[i];
-    trial->created_ms = trial->started_ms = plan->task.now_ms;
-    trial->lease_ms = plan->steady_ms + plan->task.study.spec.lease_ms;
-    trial->lease = 1;
+    bool          is_given = plan->part == NULL;
+    trial->created_ms = plan->task.now_ms;
+    trial->started_ms = is_given ? plan->task.now_ms : 0;
+    trial->lease_ms = is_given ? plan->steady_ms + plan->task.study.spec.lease_ms : 0;
+    trial->lease = is_given;
     const struct new_trial new = {.trial = trial,
-                                  .kind = "trial.suggested",
-                                  .fixed = plan->request->fixed,
+                                  .kind = is_given ? "trial.suggested" : "trial.queued",
+                                  .fixed = fixed_of(plan, i),
                                   .note = plan->notes[i],
                                   .note_bytes = plan->note_bytes[i],
                                   .asked = plan->asked + i * plan->asked_len,
@@ -378,7 +394,7 @@ static enum status add_trial(struct db_conn *conn, struct plan *plan, size_t i, 
         return task_impossible(&plan->task, trial, err);
     TRY(status);
     TRY(task_add_trial(conn, &plan->task, &new, err));
-    return task_say(conn, &plan->task, trial, plan->request->said, err);
+    return task_say(conn, &plan->task, trial, is_given ? plan->request->said : plan->part->said, err);
 }
 
 /* What is handed out may come back: it fails, is given up, or its lease ends. */
@@ -553,6 +569,64 @@ enum status trial_suggest(struct app *app, struct caller *caller, const char *id
         if (plan.task.study.state == STUDY_COMPLETED)
             status = study_refuse(&plan.task.study, err);
     }
+    study_cache_forget(app, id);
+    return status;
+}
+
+/* ---- queueing parts of points ---- */
+
+static enum status look_at_queue(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    plan->task.now_ms = plan->task.app->now_ms();
+    TRY(task_open(conn, &plan->task, err));
+    bool is_open = plan->task.study.state == STUDY_ACTIVE || plan->task.study.state == STUDY_PAUSED;
+    return is_open ? STATUS_OK : study_refuse(&plan->task.study, err);
+}
+
+static enum status write_queue(struct db_conn *conn, void *arg, struct error *err)
+{
+    struct plan *plan = arg;
+    TRY(look_at_queue(conn, arg, err));
+    if (plan->fresh[0].number != plan->task.study.trials_total + 1)
+        return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
+    for (size_t i = 0; i < plan->fresh_len; i++)
+        TRY(add_trial(conn, plan, i, err));
+    return task_save(conn, &plan->task, err);
+}
+
+static enum status queue_locked(struct plan *plan, struct error *err)
+{
+    struct app      *app = plan->task.app;
+    struct proposal *proposal;
+    TRY(db_read(app->db, look_at_queue, plan, err));
+    bool only_draws = plan->task.study.spec.policy->only_draws;
+    TRY(session_catch_up(app, plan->task.caller, only_draws ? app->draws : app->compute, plan->live, err));
+    if (plan->live->spec.federation != NULL)
+        TRY(federation_host_sync(app, plan->task.caller, plan->live, err));
+    TRY(make_room(plan, (int64_t)plan->part->len, &proposal, err));
+    while (plan->fresh_len < plan->part->len && !plan->is_cut)
+        TRY(ask_in_turn(plan, proposal, err));
+    if (plan->is_cut)
+        TRY(app_go_on(app, plan->task.caller, err));
+    return app_transact(app, plan->task.caller, write_queue, plan, err);
+}
+
+enum status trial_queue_part(struct app *app, struct caller *caller, const char *id, const struct queue_part *part,
+                             struct trial_page *out, struct error *err)
+{
+    const struct suggest_request request = {.count = (int64_t)part->len, .worker = ""};
+    struct plan                  plan = {.task = task_of(app, caller, id), .request = &request, .part = part};
+    TRY(caller_sees(caller, "study", id, err));
+    TRY(app_replay(app, caller, err));
+    if (caller->idempotency.replayed)
+        return STATUS_OK;
+    TRY(session_lock(app, id, SESSION_ALONE, &plan.live, err));
+    enum status status = queue_locked(&plan, err);
+    if (plan.fresh_len > 0 && (status != STATUS_OK || caller->idempotency.replayed))
+        session_forget(plan.live);
+    session_unlock(app, plan.live);
+    *out = (struct trial_page){.trials = plan.fresh, .len = plan.fresh_len};
     study_cache_forget(app, id);
     return status;
 }

@@ -31,6 +31,16 @@ struct suggest_reply {
     size_t        len;
     int64_t       revision;
 };
+/* Points of which the algorithm chooses what is missing, queued. */
+struct queue_part {
+    const double *points; /* [len][params_len], NaN where free; some point of the space has what is given */
+    size_t        params_len, len;
+    const char   *said; /* of each: codec_said.h; or NULL */
+};
+/* All or none of them.  Errors: CONFLICT "search_space_exhausted" when every point with these values has been used,
+ * "space_grew"; as trial_queue and trial_suggest. */
+MUST_CHECK enum status trial_queue_part(struct app *app, struct caller *caller, const char *study,
+                                        const struct queue_part *part, struct trial_page *out, struct error *err);
 /* CONFLICT (study_refuse) when the study's state is one in which nothing is suggested. */
 MUST_CHECK enum status trial_may_be_given(const struct study *study, struct error *err);
 /* This worker's own running trials first, then those that wait, then the policy; only those with the fixed values.

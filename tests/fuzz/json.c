@@ -26,7 +26,7 @@ static void check_point(const struct spec *spec, const double *point)
     double       again[3];
     assert(space_has(&spec->space, point));
     json_t *json = codec_point_json(spec, point);
-    assert(json != NULL && codec_point(spec, json, false, "", again, &err) == STATUS_OK);
+    assert(json != NULL && codec_point(spec, json, POINT_WHOLE, "", again, &err) == STATUS_OK);
     assert(memcmp(point, again, sizeof again) == 0);
     json_decref(json);
 }
@@ -57,9 +57,9 @@ static void read_all(const json_t *json, struct arena *arena)
     assert(codec_spec_parse(rows, arena, &candidates, &err) == STATUS_OK);
     read_observation(&parameters, json, arena);
     read_observation(&candidates, json, arena);
-    if (codec_point(&parameters, json, false, "/point", point, &err) == STATUS_OK)
+    if (codec_point(&parameters, json, POINT_WHOLE, "/point", point, &err) == STATUS_OK)
         check_point(&parameters, point);
-    if (codec_point(&parameters, json, true, "/fixed", point, &err) == STATUS_OK)
+    if (codec_point(&parameters, json, POINT_PART, "/fixed", point, &err) == STATUS_OK)
         assert(json_object_size(json) <= parameters.space.params_len);
     struct reading in = {.arena = arena, .err = &err};
     if (codec_read_labels(&in, NULL, json, "/labels", &labels) == STATUS_OK)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { begin, metrics } from './harness.mjs';
 
-const { api } = await begin(after);
+const { server, api } = await begin(after);
 
 const optimizer = { name: 'optimizer', type: 'categorical', values: ['adam', 'sgd', 'momentum'] };
 const conditional = {
@@ -256,6 +256,63 @@ test('a product is kept to, and so is a sum of two bounds beside it', async () =
         await api.refused(study.id, [422, 'constraint_violated'], 'POST', `/v1/studies/${study.id}/observe`,
             { json: { point: { batch: 128, layers: 40, rate: 0.01 }, value: 1 } });
     }
+});
+
+test('what a queued point lacks is filled in by its defaults, or by the algorithm', async () => {
+    const space = { ...conditional, parameters: conditional.parameters.map((p) => ({ ...p, default: { optimizer: 'sgd', lr: 0.01, momentum: 0.9, layers: 1 }[p.name] })) };
+    const queue = (id, points, fill, status = 201) => api.post(`/v1/studies/${id}/trials`, { points, fill, labels: { by: 'me' } }, status);
+    for (const name of ['gp', 'random', 'sobol', 'turbo']) {
+        const { id } = await api.study({ space, algorithm: { name }, seed: 23 });
+        const twin = await api.study({ space, algorithm: { name }, seed: 23 });
+        const { trials } = await queue(id, [{}, { optimizer: 'adam' }, { layers: 1, momentum: 0.75 }], 'default');
+        assert.deepEqual(trials.map((t) => t.point), [{ optimizer: 'sgd', lr: 0.01, momentum: 0.9, layers: 1 },
+            { optimizer: 'adam', lr: 0.01, layers: 1 }, { optimizer: 'sgd', lr: 0.01, momentum: 0.75, layers: 1 }]);
+        assert.ok(trials.every((t) => t.state === 'queued' && t.model === null && t.labels.by === 'me'));
+        await queue(twin.id, [{}, { optimizer: 'adam' }, { layers: 1, momentum: 0.75 }], 'default');
+        for (const of of [id, twin.id])
+            for (let i = 0; i < 3; i++) {
+                const { number, point } = await suggestOne(of);
+                await api.post(`/v1/studies/${of}/observe`, { trial: number, value: loss(point) });
+            }
+        const part = [{ optimizer: 'momentum', layers: 3 }, {}, { optimizer: 'adam', lr: 0.02, layers: 1 }, { optimizer: 'momentum', layers: 3 }];
+        const { trials: filled } = await queue(id, part, 'algorithm');
+        assert.deepEqual(filled.map((t) => t.number), [4, 5, 6, 7]);
+        filled.forEach(({ point, state, model, lease, started_at: began }, i) => {
+            checkConditional(point);
+            assert.deepEqual({ ...point, ...part[i] }, point);
+            assert.deepEqual([state, model.algorithm, lease, began], ['queued', name, null, null]);
+        });
+        assert.notDeepEqual(filled[0].point, filled[3].point);
+        const given = (await api.post(`/v1/studies/${id}/suggest`, { count: 5 })).trials;
+        assert.deepEqual(given.slice(0, 4).map((t) => t.point), filled.map((t) => t.point));
+        await queue(twin.id, part, 'algorithm');
+        await server.restart(); // the log alone leads to the same next suggestion
+        const again = (await api.post(`/v1/studies/${twin.id}/suggest`, { count: 5 })).trials;
+        assert.deepEqual(again.map((t) => t.point), given.map((t) => t.point));
+        for (const [points, fill, pointer, code] of [
+            [[{}, { optimizer: 'adam', momentum: 0.75 }], 'default', '/points/1/momentum', 'inactive_parameter'],
+            [[{ layers: 2 }], 'default', '/points/0/width', 'missing_member'],
+            [[{ momentum: 0.75 }], 'algorithm', '/points/0/momentum', 'inactive_parameter'],
+            [[{ lr: 1 }], 'algorithm', '/points/0/lr', 'out_of_range'],
+            [[{}], 'best', '/fill', 'unknown_value'],
+            [Array(101).fill({}), 'algorithm', '/points', 'out_of_range'],
+        ]) {
+            const problem = await api.refused(id, [422, code], 'POST', `/v1/studies/${id}/trials`, { json: { points, fill } });
+            assert.deepEqual(problem.errors.map((e) => e.pointer), [pointer]);
+        }
+    }
+    const { id } = await api.study({ space: constrained });
+    const problem = await api.refused(id, [422, 'constraint_violated'], 'POST', `/v1/studies/${id}/trials`,
+        { json: { points: [{ x: 0 }, { x: 2.5, y: 1 }], fill: 'algorithm' } });
+    assert.equal(problem.errors[0].pointer, '/points/1');
+    assert.ok((await queue(id, [{ y: 0.5 }, { k: 3, d: 0.5 }], 'algorithm')).trials.every((t) => holds(t.point)));
+    const tiny = await api.study({ space: { type: 'parameters', parameters: [{ name: 'a', type: 'int', min: 0, max: 1 }, { name: 'b', type: 'int', min: 0, max: 1 }] } });
+    await api.refused(tiny.id, [409, 'search_space_exhausted'], 'POST', `/v1/studies/${tiny.id}/trials`,
+        { json: { points: [{ a: 1 }, { a: 1 }, { a: 1 }], fill: 'algorithm' } });
+    assert.deepEqual((await queue(tiny.id, [{ a: 1 }, { a: 1 }], 'algorithm')).trials.map((t) => t.number), [1, 2]);
+    const key = { 'idempotency-key': 'fill-once' };
+    const first = await api.post(`/v1/studies/${tiny.id}/trials`, { points: [{}], fill: 'algorithm' }, 201, key);
+    assert.deepEqual(await api.post(`/v1/studies/${tiny.id}/trials`, { points: [{}], fill: 'algorithm' }, 201, key), first);
 });
 
 const typed = {

@@ -65,7 +65,7 @@ static void test_point(void)
         struct error err = {0};
         double       point[3];
         json_auto_t *json = json_loads(rows[i].json, 0, NULL);
-        enum status  status = codec_point(&spec, json, rows[i].partial, "/p", point, &err);
+        enum status  status = codec_point(&spec, json, rows[i].partial ? POINT_PART : POINT_WHOLE, "/p", point, &err);
         CU_ASSERT_EQUAL(status, rows[i].code[0] == '\0' ? STATUS_OK : STATUS_INVALID);
         CU_ASSERT_STRING_EQUAL(err.path, rows[i].path);
         CU_ASSERT_STRING_EQUAL(err.code, rows[i].code);
