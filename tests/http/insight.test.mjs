@@ -364,7 +364,7 @@ test('best is by the model where values are noisy, and as observed where they ar
     const none = await api.study({ algorithm: { name: 'random' } });
     assert.deepEqual(await api.get(`/v1/studies/${none.id}/best`), { trial: null, rule: 'observed', noisy: null, model: null, observed_best: null });
     await api.refused(none.id, [409, 'no_model'], 'GET', `/v1/studies/${none.id}/best?by=model`);
-    await api.refused(none.id, [400, 'bad_request'], 'GET', `/v1/studies/${none.id}/best?by=luck`);
+    await api.refused(none.id, [422, 'unknown_value'], 'GET', `/v1/studies/${none.id}/best?by=luck`);
 });
 
 test('the probability of feasibility is that of each constraint and of having a value', async () => {
