@@ -15,7 +15,7 @@
     F(id, s) STUDY_SAID(N) N(state, s) N(reason, S) N(budget, i) N(revision, i) N(version, i)                          \
     N(total, i) N(queued, i) N(running, i) N(completed, i) N(failed, i) N(infeasible, i) N(abandoned, i)               \
     N(stopped, i) N(best_trial, i) N(best_value, D) STUDY_KEPT(N) N(imported, i)          \
-    N(space_revision, i)
+    N(space_revision, i) N(retracted, i)
 #define ROW_SPEC(F, N) F(spec, s)
 /* What a trial's end brings, and trying it again takes away. */
 #define TRIAL_RESULT(N) N(value, D) N(stddev, D) N(reason, S)
@@ -41,13 +41,14 @@
 #define ROW_EVENT(F, N) F(seq, i) N(at_ms, i) EVENT_MEMBERS(N)
 #define ROW_REPLAY(F, N)                                                                                               \
     F(seq, i) N(revision, i) N(kind, s) N(trial, i) N(point, B) N(row, i) N(value, D) N(stddev, D) N(note, B)          \
-    N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S)
+    N(outcome, B) N(step, I) N(measured, D) N(measured_note, B) N(detail, S) N(state, S) N(ended, I)
 /* What the program made: a suggestion, or with a step what it decided about a measurement. */
 #define ROW_MADE(F, N)                                                                                                 \
     F(revision, i) N(trial, i) N(point, B) N(row, i) N(algorithm, S) N(fallback, S) N(seen, i) N(model_mean, D)        \
     N(model_stddev, D) N(note, B) N(asked, B) N(step, I) N(measured, D) N(stop, I) N(reason, S) N(next_step, I)        \
     N(measured_note, B) N(measured_seen, I)
 #define ROW_NOISE(F, N) F(has_stddev, i) N(has_repeats, i)
+#define ROW_BEST(F, N) F(number, i) N(value, D)
 #define ROW_VERDICT(F, N) F(value, d) N(stop, i) N(reason, s) N(next_step, i)
 #define ROW_STEP(F, N) F(step, i)
 #define ROW_MEASUREMENT(F, N) F(step, i) N(value, d) N(at_ms, i)
@@ -88,7 +89,7 @@
     X(trial_place, ROW_TRIAL_PLACE) X(trial_lease, ROW_TRIAL_LEASE)                                                                                    \
     X(trial_number, ROW_TRIAL_NUMBER) X(trial_note, ROW_TRIAL_NOTE) X(history, ROW_HISTORY)                            \
     X(operation, ROW_OPERATION) X(operation_left, ROW_OPERATION_LEFT) X(event, ROW_EVENT) X(replay, ROW_REPLAY) X(made, ROW_MADE) X(noise, ROW_NOISE)        \
-    X(verdict, ROW_VERDICT) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
+    X(verdict, ROW_VERDICT) X(best, ROW_BEST) X(step, ROW_STEP) X(measurement, ROW_MEASUREMENT)                                          \
     X(trial_whole, ROW_TRIAL_WHOLE) X(measured, ROW_MEASURED) X(correction, ROW_CORRECTION)                                                          \
     X(transfer_source, ROW_TRANSFER_SOURCE) X(token, ROW_TOKEN)                                                        \
     X(id, ROW_ID) X(steady, ROW_STEADY) X(kept_reply, ROW_KEPT_REPLY) X(candidates, ROW_CANDIDATES)                    \
@@ -114,6 +115,13 @@
 #define EVENT_WANTED(kind, since)                                                                                      \
     " AND (" kind " = '' OR kind = " kind " OR substr(kind, 1, length(" kind ") + 1) = " kind " || '.') AND at_ms >= " \
     since " "
+/* In a replay as of the revision $4: what a trial's result was then, and whether what was made of the log up to that
+ * revision was not made of a result that was corrected since. */
+#define SQL_THEN(column)                                                                                               \
+    "CASE WHEN c.revision IS NULL THEN t." column " ELSE c." column " END AS " column
+#define SQL_BELIEVED(revision)                                                                                         \
+    "NOT EXISTS (SELECT 1 FROM correction b WHERE b.study = e.study AND b.ended <= " revision " AND b.revision > "     \
+    revision " AND b.revision <= $4)"
 
 /* name, parameters, row, text */
 #define SQL_LIST(X)                                                                                                    \
@@ -137,9 +145,10 @@
       " WHERE id = $1")                                                                                                \
     X(STUDY_STATE, "sssi", none,                                                                                       \
       "UPDATE study SET state = $2, reason = $3, version = version + 1, updated_ms = $4 WHERE id = $1")                \
-    X(STUDY_COUNT, "siiiiiiiiiii", none,                                                                               \
+    X(STUDY_COUNT, "siiiiiiiiiiii", none,                                                                              \
       "UPDATE study SET revision = $2, total = $3, queued = $4, running = $5, completed = $6, failed = $7, "           \
-      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12 WHERE id = $1")                \
+      "infeasible = $8, abandoned = $9, stopped = $10, updated_ms = $11, imported = $12, retracted = $13 WHERE "       \
+      "id = $1")                                                                                                       \
     X(STUDY_GROW, "sii", none,                                                                                         \
       "UPDATE study SET space_revision = $2, version = version + 1, updated_ms = $3 WHERE id = $1")                    \
     X(STUDY_SPEC_SET, "ss", none, "UPDATE study_spec SET spec = $2 WHERE study = $1")                                  \
@@ -198,7 +207,20 @@
       "outcome = $6, feasible = $7, ended = $8" TRIAL_RESULT(SQL_SET) " WHERE study = $1 AND number = $2")             \
     X(TRIAL_HISTORY, "sii", history,                                                                                   \
       "SELECT e.seq, e.trial, e.at_ms, t.value, t.feasible FROM event e JOIN trial t ON t.study = e.study AND "        \
-      "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind = 'trial.observed' ORDER BY e.seq LIMIT $3")    \
+      "t.number = e.trial WHERE e.study = $1 AND e.seq > $2 AND e.kind IN ('trial.observed', 'trial.failed', "         \
+      "'trial.infeasible', 'trial.abandoned', 'trial.stopped') AND e.revision = t.ended AND t.state = 'completed' "    \
+      "ORDER BY e.seq LIMIT $3")                                                                                       \
+    X(TRIAL_CORRECT, "sisbii" TRIAL_RESULT(SQL_LETTER), none,                                                          \
+      "UPDATE trial SET state = $3, outcome = $4, feasible = $5, corrected_ms = $6" TRIAL_RESULT(SQL_SET)              \
+      " WHERE study = $1 AND number = $2")                                                                             \
+    X(TRIAL_BEST, "sd", best,                                                                                          \
+      "SELECT " COLUMNS(ROW_BEST) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER BY "    \
+      "value * $2 DESC, finished_ms, number LIMIT 1")                                                                  \
+    X(CORRECTION_ADD, "siiiisss" TRIAL_RESULT(SQL_LETTER) "b", none,                                                   \
+      "INSERT INTO correction(study, trial, revision, ended, at_ms, state, actor, why" TRIAL_RESULT(SQL_NEXT)          \
+      ", outcome) VALUES ($1, $2, $3, $4, $5, $6, $7, $8" TRIAL_RESULT(SQL_VALUE) ", $)")                              \
+    X(CORRECTION_LAST, "si", count,                                                                                    \
+      "SELECT coalesce(max(revision), 0) AS count FROM correction WHERE study = $1 AND revision <= $2")                                   \
     X(TRIAL_TOP, "sdi", trial,                                                                                         \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER BY "   \
       "value * $2 DESC, number LIMIT $3")                                                                              \
@@ -239,12 +261,15 @@
     X(EVENT_LAST, "", count, "SELECT coalesce(max(seq), 0) AS count FROM event")                                       \
     X(EVENT_LAST_OF_STUDY, "s", count, "SELECT coalesce(max(seq), 0) AS count FROM event WHERE study = $1")            \
     X(EVENT_COUNT, "s", count, "SELECT count(*) AS count FROM event WHERE study = $1")                                 \
-    X(EVENT_REPLAY, "sii", replay,                                                                                      \
-      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1) AS row, t.value, t.stddev, t.note, "    \
-      "t.outcome, m.step, m.value AS measured, m.note AS measured_note, e.detail FROM event e LEFT JOIN trial t "      \
-      "ON t.study = e.study AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = "     \
-      "e.revision WHERE e.study = $1 AND e.seq > $2 AND e.revision <= $3 AND (t.number IS NOT NULL OR e.kind = "     \
-      "'federation.received') ORDER BY e.seq")                                                                         \
+    X(EVENT_REPLAY, "siii", replay,                                                                                    \
+      "SELECT e.seq, e.revision, e.kind, e.trial, t.point, coalesce(t.row, -1) AS row, " SQL_THEN("value") ", "        \
+      SQL_THEN("stddev") ", CASE WHEN " SQL_BELIEVED("t.seen") " THEN t.note END AS note, " SQL_THEN("outcome")        \
+      ", m.step, m.value AS measured, CASE WHEN " SQL_BELIEVED("m.revision - 1") " THEN m.note END AS measured_note, " \
+      "e.detail, " SQL_THEN("state") ", " SQL_THEN("ended") " FROM event e LEFT JOIN trial t ON t.study = e.study "    \
+      "AND t.number = e.trial LEFT JOIN measurement m ON m.study = e.study AND m.revision = e.revision LEFT JOIN "     \
+      "correction c ON c.study = e.study AND c.trial = e.trial AND c.revision = (SELECT min(x.revision) FROM "         \
+      "correction x WHERE x.study = e.study AND x.trial = e.trial AND x.revision > $4) WHERE e.study = $1 AND e.seq "  \
+      "> $2 AND e.revision <= $3 AND (t.number IS NOT NULL OR e.kind = 'federation.received') ORDER BY e.seq")         \
     X(TRIAL_MADE, "si", made,                                                                                          \
       "SELECT e.revision, e.trial, t.point, coalesce(t.row, -1) AS row, t.algorithm, t.fallback, t.seen, "             \
       "t.model_mean, t.model_stddev, t.note, t.asked, NULL AS step, NULL AS measured, NULL AS stop, NULL AS reason, "  \

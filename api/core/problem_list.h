@@ -36,7 +36,7 @@
     X(bad_signature, 422, false, "The signature of the manifest does not fit it and its key.", "Send the file that gnomon project wrote, unchanged.") \
     X(bad_size, 422, false, "An image, or a resolution of it, is empty or too large.", "Keep to the limits of the space's schema.") \
     X(bad_step, 422, false, "The step of an int does not lead from min to max, or is not positive.", "Give a step that divides max - min.") \
-    X(bad_url, 422, false, "An artifact's address is none.", "Give an absolute http or https address.") \
+    X(bad_url, 422, false, "An artifact's address is none.", "Give one with a scheme that is not javascript, data or vbscript.") \
     X(bad_weights, 422, false, "The exponents of the weights are not in order.", "Give 0 <= b <= a <= 50.") \
     X(body_too_large, 413, false, "The body is larger than the limit.", "Send it in parts; GET /v1/meta has the limit.") \
     X(budget_exhausted, 409, false, "The study's budget has no trial left.", "Raise it with PATCH of the study.") \
@@ -129,6 +129,7 @@
     X(private_study, 422, false, "The study is private: its points cannot be named.", "Ask for trials, and observe these by number.") \
     X(regions_do_not_divide, 422, false, "No parameter can be cut into so many equal slices.", "Choose a number of regions that divides the values of a parameter.") \
     X(request_timeout, 408, true, "The request came too slowly.", "Send it again, at once and whole.") \
+    X(results_are_final, 409, false, "What was answered for privacy, sent to a federation or walked on a graph cannot be taken back.", "Leave it; the detail says what cannot be changed.") \
     X(round_closed, 409, false, "The round is closed; the vector was taken before, or came too late.", "Read the round's broadcast, and send for the open round.") \
     X(round_not_found, 404, false, "There is no such round, or no number in its place.", "Rounds are numbered from 1.") \
     X(round_not_open, 409, false, "Another round is the open one.", "Send for the round that the detail names.") \
@@ -165,11 +166,15 @@
     X(too_many_tokens, 413, false, "The JSON has more structural characters, objects or arrays than are read.", "Send it in parts; GET /v1/meta has the limits.") \
     X(too_many_values, 422, false, "A parameter has more values than are taken.", "Give fewer, or use a parameter of type int or double.") \
     X(too_many_waiting, 429, true, "This token has too many requests waiting.", "Ask again after Retry-After, with fewer at once.") \
-    X(trial_finished, 409, false, "The trial has ended with another result.", "Keep the first, or correct it with PATCH of the trial.") \
+    X(trial_abandoned, 409, false, "The trial was abandoned, so there is no result to retract.", "Nothing is left to do.") \
+    X(trial_corrected, 409, false, "The trial's result was corrected, so it is not tried again.", "Measure it again, and correct it to that.") \
+    X(trial_finished, 409, false, "The trial has ended with another result.", "Keep the first, or correct it.") \
     X(trial_has_curve, 409, false, "The trial has measurements, which stay as they are.", "Queue its point as a new trial.") \
     X(trial_not_failed, 409, false, "Only failed and abandoned trials are tried again.", "Queue its point as a new trial.") \
+    X(trial_not_finished, 409, false, "The trial is queued or running: it has no result to correct or retract.", "Observe its result, or abandon it.") \
     X(trial_not_found, 404, false, "The study has no trial with this number.", "Numbers begin with 1 and have no gaps.") \
     X(trial_not_running, 409, false, "The trial is not running.", "Ask for a trial with suggest.") \
+    X(trial_retracted, 409, false, "The result of the trial was retracted.", "Give it a result by correcting it.") \
     X(unauthorized, 401, false, "There is no token, or it is not valid, has expired or was revoked.", "Send Authorization: Bearer with a valid token.") \
     X(unknown_agent, 422, false, "There is no agent of this name.", "Use a name of the game's agents.") \
     X(unknown_algorithm, 422, false, "There is no such algorithm.", "GET /v1/meta lists them.") \

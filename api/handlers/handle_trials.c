@@ -8,6 +8,7 @@
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_write.h"
 #include "service/app/steady.h"
+#include "service/study/correct.h"
 #include "service/study/study.h"
 #include "service/study/observe.h"
 #include "service/study/suggest.h"
@@ -413,6 +414,48 @@ enum status handle_trial_retry(struct call *call, struct error *err)
     int64_t             number;
     TRY(begin_trial(call, &shown, &number, err));
     return trial_retry(call->app, &call->caller, call->params[0], number, &shown->trial, err);
+}
+
+/* A result like that of an observation, of a trial that the address names, and why. */
+struct trial_correct_input {
+    const json_t *any;
+    const char   *reason;
+};
+#define RESULT(member)                                                                               \
+    {                                                                                                \
+        .name = member, .offset = offsetof(struct trial_correct_input, any), .read = codec_read_kept \
+    }
+static const struct member trial_correct_body[] = {
+    RESULT("value"),   RESULT("values"), RESULT("stddev"),
+    RESULT("stddevs"), RESULT("state"),  {AT(trial_correct_input, reason), .read = codec_read_text, .max = 1000},
+    {.name = NULL},
+};
+static const struct member trial_retract_body[] = {
+    {AT(trial_correct_input, reason), .read = codec_read_text, .max = 1000},
+    {.name = NULL},
+};
+const struct form form_trial_correct = {.body = trial_correct_body, .bytes = sizeof(struct trial_correct_input)};
+const struct form form_trial_retract = {.body = trial_retract_body, .bytes = sizeof(struct trial_correct_input)};
+
+enum status handle_trial_correct(struct call *call, struct error *err)
+{
+    const struct trial_correct_input *input = call->input;
+    struct correct_request            request = {.why = input->reason};
+    struct shown_trial               *shown;
+    int64_t                           number;
+    TRY(begin_trial(call, &shown, &number, err));
+    TRY(codec_correction(&shown->study.spec, call->json, number, &call->arena, &request.result, err));
+    return trial_correct(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
+}
+
+enum status handle_trial_retract(struct call *call, struct error *err)
+{
+    const struct trial_correct_input *input = call->input;
+    struct correct_request            request = {.result = observation_none(), .why = input->reason};
+    struct shown_trial               *shown;
+    TRY(begin_trial(call, &shown, &request.result.trial, err));
+    request.result.outcome = OUTCOME_RETRACTED;
+    return trial_correct(call->app, &call->caller, call->params[0], &request, &shown->trial, err);
 }
 
 struct trial_report_input {

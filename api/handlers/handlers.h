@@ -6,6 +6,7 @@
 
 /* clang-format off */
 #define HANDLER_LIST(X)                                                                          \
+    X(trial_correct) X(trial_retract)                                                            \
     X(root_get) X(livez_get) X(readyz_get) X(metrics_get) X(openapi_get) X(meta_get)             \
     X(problems_get) X(problem_get)                                                               \
     X(tokens_post) X(tokens_get) X(token_delete) X(whoami_get) X(events_get)                     \
@@ -24,6 +25,7 @@
     X(game_suggest_post) X(game_observe_post) X(game_rounds_get)
 
 #define FORM_LIST(X)                                                                             \
+    X(trial_correct) X(trial_retract)                                                            \
     X(tokens_post) X(page) X(events_get) X(studies_post) X(studies_get) X(study_patch)           \
     X(nothing) X(space_grow) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \

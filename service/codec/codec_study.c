@@ -20,6 +20,7 @@ static const struct member counts_members[] = {
     COUNT(TRIAL_INFEASIBLE, "infeasible"),
     COUNT(TRIAL_ABANDONED, "abandoned"),
     COUNT(TRIAL_STOPPED, "stopped"),
+    COUNT(TRIAL_RETRACTED, "retracted"),
     {AT(study, imported), .read = codec_read_integer},
     {.name = NULL},
 };

@@ -294,6 +294,18 @@ enum status codec_observation(const struct spec *spec, const json_t *json, const
     return STATUS_OK;
 }
 
+enum status codec_correction(const struct spec *spec, const json_t *json, int64_t trial, struct arena *arena,
+                             struct observation *out, struct error *err)
+{
+    json_t *whole = json_copy((json_t *)(uintptr_t)json);
+    codec_put(&whole, "trial", json_integer(trial));
+    if (whole != NULL)
+        (void)json_object_del(whole, "reason");
+    enum status status = whole == NULL ? error_no_memory(err) : codec_observation(spec, whole, "", arena, out, err);
+    json_decref(whole);
+    return status;
+}
+
 /* ---- trials ---- */
 
 enum { LENGTH_SCALES_MAX = 100, DIGITS = 17 };
@@ -491,6 +503,7 @@ json_t *codec_trial_json(const struct spec *spec, const struct trial *trial, str
     codec_put(&object, "created_at", codec_time_json(trial->created_ms));
     codec_put(&object, "started_at", codec_time_json(trial->started_ms));
     codec_put(&object, "finished_at", codec_time_json(trial->finished_ms));
+    codec_put(&object, "corrected_at", codec_time_json(trial->corrected_ms));
     if (trial->curve_len > 0)
         codec_put(&object, "curve", curve_json(trial));
     return object;

@@ -27,6 +27,10 @@ extern const struct member codec_observation_members[];
 MUST_CHECK enum status codec_observation(const struct spec *spec, const json_t *json, const char *where,
                                          struct arena *arena, struct observation *out, struct error *err);
 
+/* The same of a body that says the result alone, and why, of this trial. */
+MUST_CHECK enum status codec_correction(const struct spec *spec, const json_t *json, int64_t trial, struct arena *arena,
+                                        struct observation *out, struct error *err);
+
 /* What is stored and shown of a model of a metric: numbers of 17 digits; *text NULL when there was none. */
 MUST_CHECK enum status codec_diagnostics(const struct spec *spec, size_t metric, const struct diagnostics *diagnostics,
                                          struct arena *arena, const char **text, struct error *err);

@@ -12,7 +12,7 @@ const char *const study_state_names[STUDY_STATE_COUNT + 1] = {
 const char *const trial_state_names[TRIAL_STATE_COUNT + 1] = {
     [TRIAL_QUEUED] = "queued",       [TRIAL_RUNNING] = "running",       [TRIAL_COMPLETED] = "completed",
     [TRIAL_FAILED] = "failed",       [TRIAL_INFEASIBLE] = "infeasible", [TRIAL_ABANDONED] = "abandoned",
-    [TRIAL_STOPPED] = "stopped",
+    [TRIAL_STOPPED] = "stopped",     [TRIAL_RETRACTED] = "retracted",
 };
 // clang-format on
 

@@ -19,7 +19,8 @@ enum trial_state {
     TRIAL_FAILED,
     TRIAL_INFEASIBLE,
     TRIAL_ABANDONED,
-    TRIAL_STOPPED, /* early, by a report; counts as finished, never as best */
+    TRIAL_STOPPED,   /* early, by a report; counts as finished, never as best */
+    TRIAL_RETRACTED, /* its result does not count any more */
     TRIAL_STATE_COUNT
 };
 extern const char *const trial_state_names[TRIAL_STATE_COUNT + 1];

@@ -10,7 +10,7 @@ bool outcome_of_state(const char *state, enum outcome *out)
         [TRIAL_QUEUED] = OUTCOME_QUEUED,         [TRIAL_RUNNING] = OUTCOME_QUEUED,
         [TRIAL_COMPLETED] = OUTCOME_VALUE,       [TRIAL_FAILED] = OUTCOME_FAILED,
         [TRIAL_INFEASIBLE] = OUTCOME_INFEASIBLE, [TRIAL_ABANDONED] = OUTCOME_ABANDONED,
-        [TRIAL_STOPPED] = OUTCOME_STOPPED,
+        [TRIAL_STOPPED] = OUTCOME_STOPPED,       [TRIAL_RETRACTED] = OUTCOME_RETRACTED,
     };
     for (size_t i = 0; i < TRIAL_STATE_COUNT; i++)
         if (strcmp(trial_state_names[i], state) == 0) {

@@ -74,13 +74,14 @@ static inline size_t trial_points_max(const struct space *space)
     return most < POINTS_MAX ? most : POINTS_MAX;
 }
 
-/* The last three are of imports only. */
+/* The last four are of imports only. */
 enum outcome {
     OUTCOME_VALUE,
     OUTCOME_FAILED,
     OUTCOME_INFEASIBLE,
     OUTCOME_STOPPED,
     OUTCOME_ABANDONED,
+    OUTCOME_RETRACTED,
     OUTCOME_QUEUED /* there is none yet: the trial is to be tried here */
 };
 /* What a trial in this state is imported as; false: there is no such state. */

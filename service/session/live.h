@@ -13,6 +13,7 @@ struct live {
     struct game    *game;           /* of a game; seq is then the last round it was told */
     int64_t         seq, revision;  /* of the log: told up to here */
     int64_t         space_revision; /* that the specification is of */
+    int64_t         corrected;      /* the last line that corrected or retracted a result */
     int64_t         told;           /* trials up to this number were told as suggested */
     int64_t         observations;
     struct arena    curves_arena; /* studies with stopping: what was measured of running trials */

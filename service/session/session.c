@@ -198,7 +198,7 @@ void session_forget(struct live *live)
     arena_fini(&live->arena);
     arena_fini(&live->curves_arena);
     live->space_revision = 0;
-    live->seq = live->revision = live->told = live->observations = live->round = live->sent = 0;
+    live->seq = live->revision = live->corrected = live->told = live->observations = live->round = live->sent = 0;
 }
 
 void session_drop(struct app *app, const char *study)
@@ -267,6 +267,31 @@ static enum status tell_measured(struct live *live, const struct row_replay *row
     return tell_policy(live, event, err);
 }
 
+/* What a trial ended as is what it is now: what was corrected counts as corrected, from the line that it had ended with,
+ * and what was retracted as given up there.  0 when the line is not that one. */
+static bool is_end(const struct row_replay *row, enum event_kind *kind)
+{
+    // clang-format off
+    static const struct { const char *state; enum event_kind kind; } ends[] = {
+        {"completed", EVENT_OBSERVED}, {"failed", EVENT_FAILED},   {"infeasible", EVENT_INFEASIBLE},
+        {"abandoned", EVENT_ABANDONED}, {"stopped", EVENT_STOPPED}, {"retracted", EVENT_ABANDONED},
+    };
+    // clang-format on
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && row->state != NULL && row->revision == row->ended; i++)
+        if (strcmp(ends[i].state, row->state) == 0) {
+            *kind = ends[i].kind;
+            return true;
+        }
+    return false;
+}
+
+/* Nothing was measured of what was retracted. */
+static bool is_void(const struct row_replay *row, enum event_kind kind)
+{
+    return (kind == EVENT_MEASURED || kind == EVENT_HANDED_OVER) && row->state != NULL &&
+           strcmp(row->state, "retracted") == 0;
+}
+
 static enum status tell_row(struct db_conn *conn, struct live *live, const struct row_replay *row, struct error *err)
 {
     const char *kind = row->kind;
@@ -282,9 +307,10 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
     };
     if (strcmp(kind, "federation.received") == 0)
         return received_tell(conn, live, row->detail, err);
-    if (i == count)
+    if (i < count)
+        event.kind = kinds[i].event;
+    if ((!is_end(row, &event.kind) && i == count) || is_void(row, event.kind))
         return STATUS_OK;
-    event.kind = kinds[i].event;
     if (event.kind == EVENT_MEASURED || event.kind == EVENT_STOPPED)
         return tell_measured(live, row, &event, err);
     TRY(curves_tell(&live->curves, &event, err));
@@ -309,7 +335,7 @@ static enum status tell_row(struct db_conn *conn, struct live *live, const struc
 static enum status tell_log(struct db_conn *conn, struct live *live, int64_t last, struct error *err)
 {
     struct db_rows rows =
-        db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(last)));
+        db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(last), INT(last)));
     while (db_next(&rows)) {
         rows.status = tell_row(conn, live, row_replay(&rows), err);
         if (rows.status == STATUS_OK)
@@ -383,10 +409,23 @@ struct catch_up {
     struct live   *live;
 };
 
+/* A session that was told what the log, up to the line last, says was wrong begins anew. */
+static enum status heed_corrections(struct db_conn *conn, struct live *live, int64_t last, struct error *err)
+{
+    struct db_rows rows;
+    TRY(db_find(conn, NULL, &rows, err, SQL_CORRECTION_LAST, BIND(TEXT(live->study), INT(last))));
+    int64_t corrected = row_count(&rows)->count;
+    if (live->session != NULL && live->corrected != corrected)
+        session_forget(live);
+    live->corrected = corrected;
+    return STATUS_OK;
+}
+
 static enum status catch_up(struct db_conn *conn, void *arg, struct error *err)
 {
     struct catch_up *work = arg;
     struct live     *live = work->live;
+    TRY(heed_corrections(conn, live, INT64_MAX, err));
     atomic_fetch_add(live->session == NULL ? &work->app->counters.session_misses : &work->app->counters.session_hits,
                      1);
     struct study      study;
@@ -436,10 +475,10 @@ struct replay {
 };
 
 /* Of a batch the earlier proposals are in the log after what came in while they were made, and the session knew them. */
-static enum status tell_batch(struct db_conn *conn, struct live *live, int64_t last, struct error *err)
+static enum status tell_batch(struct db_conn *conn, struct live *live, const struct session_at *at, struct error *err)
 {
-    struct db_rows rows =
-        db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(live->study), INT(live->seq), INT(last)));
+    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_REPLAY,
+                                   BIND(TEXT(live->study), INT(live->seq), INT(at->made - 1), INT(at->seen)));
     while (db_next(&rows))
         if (strcmp(row_replay(&rows)->kind, "trial.suggested") == 0)
             rows.status = tell_row(conn, live, row_replay(&rows), err);
@@ -450,11 +489,12 @@ static enum status replay(struct db_conn *conn, void *arg, struct error *err)
 {
     struct replay *work = arg;
     struct live   *live = work->live;
+    TRY(heed_corrections(conn, live, work->at->seen, err));
     if (live->session == NULL)
         TRY(open_session(work->app, conn, live, err));
     TRY(tell_log(conn, live, work->at->seen, err));
     live->revision = work->at->seen;
-    return tell_batch(conn, live, work->at->made - 1, err);
+    return tell_batch(conn, live, work->at, err);
 }
 
 enum status session_replay(struct app *app, struct live *live, const struct session_at *at, struct error *err)

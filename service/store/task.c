@@ -73,8 +73,8 @@ void task_count(struct task *task, enum trial_state from, enum trial_state to)
 int64_t task_allowance(const struct task *task)
 {
     const struct study *study = &task->study;
-    int64_t             given_back = study->trials[TRIAL_FAILED] + study->trials[TRIAL_ABANDONED];
-    int64_t             used = study->trials_total - given_back - study->imported;
+    int64_t given_back = study->trials[TRIAL_FAILED] + study->trials[TRIAL_ABANDONED] + study->trials[TRIAL_RETRACTED];
+    int64_t used = study->trials_total - given_back - study->imported;
     return study->budget_trials == 0 ? INT64_MAX : used < study->budget_trials ? study->budget_trials - used : 0;
 }
 
@@ -129,7 +129,7 @@ enum status task_save(struct db_conn *conn, const struct task *task, struct erro
                    BIND(TEXT(study->id), INT(study->revision), INT(study->trials_total), INT(trials[TRIAL_QUEUED]),
                         INT(trials[TRIAL_RUNNING]), INT(trials[TRIAL_COMPLETED]), INT(trials[TRIAL_FAILED]),
                         INT(trials[TRIAL_INFEASIBLE]), INT(trials[TRIAL_ABANDONED]), INT(trials[TRIAL_STOPPED]),
-                        INT(task->now_ms), INT(study->imported)));
+                        INT(task->now_ms), INT(study->imported), INT(trials[TRIAL_RETRACTED])));
 }
 
 /* ---- its trials ---- */

@@ -32,7 +32,7 @@ MUST_CHECK enum status task_set_state(struct db_conn *conn, struct task *task, e
                                       const char *reason, const char *kind, struct error *err);
 /* Moves a trial between the study's counters; from TRIAL_STATE_COUNT: a new trial. */
 void task_count(struct task *task, enum trial_state from, enum trial_state to);
-/* How many more trials the budget allows; failed and abandoned ones do not count. */
+/* How many more trials the budget allows; failed, abandoned and retracted ones do not count. */
 int64_t task_allowance(const struct task *task);
 /* An active study whose budget of trials is spent, and of which none is open, is completed. */
 MUST_CHECK enum status task_complete_if_spent(struct db_conn *conn, struct task *task, struct error *err);

@@ -56,8 +56,10 @@ static enum status keep(struct work *work, const struct row_replay *row, struct 
     if (row->trial <= 0 || row->trial > (int64_t)work->known_len || row->trial == work->number)
         return STATUS_OK;
     struct known *known = &work->known[row->trial - 1];
-    if (strcmp(row->kind, "trial.observed") == 0)
+    bool          is_end = row->state != NULL && row->revision == row->ended; // as what it is, if it was corrected
+    if (strcmp(is_end ? row->state : row->kind, is_end ? "completed" : "trial.observed") == 0)
         keep_value(known, spec, row);
+    known->is_pending = known->is_pending && !is_end;
     for (size_t i = 0; ends[i] != NULL; i++)
         known->is_pending = known->is_pending && strcmp(row->kind, ends[i]) != 0;
     for (size_t i = 0; opens[i] != NULL; i++)
@@ -81,7 +83,8 @@ static enum status read_known(struct db_conn *conn, struct work *work, struct er
 {
     int64_t        last = work->has_made ? work->made.revision : 0;
     int64_t        seen = work->out->trial.model.algorithm == NULL ? last - 1 : work->made.seen;
-    struct db_rows rows = db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(work->task.id), INT(0), INT(last - 1)));
+    struct db_rows rows =
+        db_query(conn, NULL, err, SQL_EVENT_REPLAY, BIND(TEXT(work->task.id), INT(0), INT(last - 1), INT(last - 1)));
     while (db_next(&rows)) {
         const struct row_replay *row = row_replay(&rows);
         if (row->revision <= seen || strcmp(row->kind, "trial.suggested") == 0)

@@ -35,6 +35,7 @@ static const struct { enum trial_state state; const char *kind; } outcomes[] = {
     [OUTCOME_INFEASIBLE] = {TRIAL_INFEASIBLE, "trial.infeasible"},
     [OUTCOME_STOPPED] = {TRIAL_STOPPED, "trial.stopped"},
     [OUTCOME_ABANDONED] = {TRIAL_ABANDONED, "trial.abandoned"},
+    [OUTCOME_RETRACTED] = {TRIAL_RETRACTED, "trial.retracted"},
     [OUTCOME_QUEUED] = {TRIAL_QUEUED, "trial.queued"},
 };
 // clang-format on
@@ -52,7 +53,7 @@ static bool same_values(const struct spec *spec, const double *a, const double *
     return same;
 }
 
-static bool same_outcome(const struct spec *spec, const struct trial *trial, const struct observation *item)
+bool trial_has_result(const struct spec *spec, const struct trial *trial, const struct observation *item)
 {
 #define SAME(name, ...) &&same_number(trial->name, item->name)
     return trial->state == outcomes[item->outcome].state && same_values(spec, trial->values, item->values)
@@ -154,6 +155,21 @@ static enum status finish(struct db_conn *conn, struct batch *batch, const struc
     return keep_best(conn, batch, trial->number, item->value, err);
 }
 
+/* A failure may turn out to be a value that was late; what somebody corrected stays as they said. */
+static enum status check_open(const struct trial *trial, const struct observation *item, bool extends,
+                              struct error *err)
+{
+    bool is_settled = trial->state == TRIAL_COMPLETED || trial->state == TRIAL_INFEASIBLE || trial->corrected_ms > 0;
+    if (item->trial == 0 || extends || !is_settled)
+        return STATUS_OK;
+    if (trial->state == TRIAL_RETRACTED)
+        return error_set(err, STATUS_CONFLICT, "trial_retracted", "/trial",
+                         "the result of trial %lld was retracted: correct the trial to give it one again",
+                         (long long)trial->number);
+    return error_set(err, STATUS_CONFLICT, "trial_finished", "/trial", "trial %lld is %s with another result",
+                     (long long)trial->number, trial_state_names[trial->state]);
+}
+
 static enum status observe_one(struct db_conn *conn, struct batch *batch, const struct observation *item,
                                struct error *err)
 {
@@ -163,7 +179,7 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
     bool is_again =
         is_known && trial.number == item->trial && is_open(&trial); // it bears the id of what is tried again
     is_known = is_known && !is_again;
-    if (is_known && (!same_place(batch, &trial, item) || !same_outcome(&batch->task.study.spec, &trial, item)))
+    if (is_known && (!same_place(batch, &trial, item) || !trial_has_result(&batch->task.study.spec, &trial, item)))
         return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
                          "trial %lld has this external_id and another result", (long long)trial.number);
     if (!is_known && item->trial > 0)
@@ -172,14 +188,12 @@ static enum status observe_one(struct db_conn *conn, struct batch *batch, const 
         bool says_of_worker = item->outcome == OUTCOME_FAILED && is_open(&trial);
         TRY(rows_check_lease(&trial, item->lease, says_of_worker, err));
     }
-    if (is_known || (item->trial > 0 && same_outcome(&batch->task.study.spec, &trial, item))) {
+    if (is_known || (item->trial > 0 && trial_has_result(&batch->task.study.spec, &trial, item))) {
         batch->out->duplicates++;
         return STATUS_OK;
     }
     bool extends = item->trial > 0 && visits_extends(&batch->task.study.spec, &trial, item->values);
-    if (!extends && item->trial > 0 && (trial.state == TRIAL_COMPLETED || trial.state == TRIAL_INFEASIBLE))
-        return error_set(err, STATUS_CONFLICT, "trial_finished", "/trial", "trial %lld is %s with another result",
-                         (long long)trial.number, trial_state_names[trial.state]);
+    TRY(check_open(&trial, item, extends, err));
     TRY(check_place(conn, batch, item, err));
     if (item->trial == 0)
         TRY(add_trial(conn, batch, item, &trial, err));
@@ -203,7 +217,7 @@ static enum status find_imported(struct db_conn *conn, struct batch *batch, cons
     if (*found || item->number < 1 || item->number > batch->task.study.trials_total || (!is_own && source[0] != '\0'))
         return STATUS_OK;
     TRY(rows_trial_get(conn, &batch->task, item->number, trial, err));
-    *found = is_own || (same_place(batch, trial, item) && same_outcome(&batch->task.study.spec, trial, item));
+    *found = is_own || (same_place(batch, trial, item) && trial_has_result(&batch->task.study.spec, trial, item));
     return STATUS_OK;
 }
 
@@ -215,7 +229,8 @@ static enum status import_known(struct db_conn *conn, struct batch *batch, const
     if (!same_place(batch, trial, item))
         return error_set(err, STATUS_CONFLICT, "external_id_conflict", "/external_id",
                          "trial %lld is this one, and has another point", (long long)trial->number);
-    if (item->outcome != OUTCOME_VALUE && item->outcome != OUTCOME_INFEASIBLE) {
+    bool is_corrected = trial->corrected_ms > 0;
+    if (is_corrected || (item->outcome != OUTCOME_VALUE && item->outcome != OUTCOME_INFEASIBLE)) {
         batch->out->duplicates++;
         return STATUS_OK;
     }
@@ -257,7 +272,8 @@ static enum status import_one(struct db_conn *conn, struct batch *batch, const s
     if (study->spec.stopping.kind != STOP_RULE_OFF)
         TRY(study_document_curve(conn, &batch->task, trial.number, item, err));
     TRY(visits_check_values(conn, &batch->task, &trial, item->values, err));
-    study->imported += item->outcome != OUTCOME_FAILED && item->outcome != OUTCOME_ABANDONED;
+    study->imported +=
+        item->outcome != OUTCOME_FAILED && item->outcome != OUTCOME_ABANDONED && item->outcome != OUTCOME_RETRACTED;
     return finish(conn, batch, item, &trial, err);
 }
 

@@ -29,4 +29,7 @@ MUST_CHECK enum status trial_observe(struct app *app, struct caller *caller, con
                                      const struct observe_request *request, struct observe_reply *out,
                                      struct error *err);
 
+/* Whether the trial has this result already. */
+bool trial_has_result(const struct spec *spec, const struct trial *trial, const struct observation *item);
+
 #endif

@@ -226,6 +226,10 @@ static enum status check_retry(struct db_conn *conn, struct work *work, struct e
     struct trial *trial = work->trial;
     if (trial->state != TRIAL_FAILED && trial->state != TRIAL_ABANDONED)
         return rows_refuse(trial, "trial_not_failed", err);
+    if (trial->corrected_ms > 0)
+        return error_set(err, STATUS_CONFLICT, "trial_corrected", "",
+                         "trial %lld was corrected: measure it again, and correct it to that",
+                         (long long)trial->number);
     if (work->task.study.spec.space.kind == SPACE_GRAPH)
         return error_set(err, STATUS_INVALID, "wrong_space", "",
                          "the agent has moved on and cannot go back to a trial");

@@ -102,6 +102,12 @@ async function givenUp() {
     return place;
 }
 
+async function finished() {
+    const place = await running();
+    await api.post(`/v1/studies/${place.study}/observe`, { trial: place.number, value: 8.2 });
+    return place;
+}
+
 const game = async () => ({ game: (await api.post('/v1/games', valueOf('game_create', 'constant'), 201)).id, agent: 'attacker' });
 
 // An export, or the first part of one.
@@ -123,7 +129,7 @@ const setups = {
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'), study_transfer: create('earlier'),
     study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
-    trial_retry: givenUp,
+    trial_retry: givenUp, trial_correct: finished, trial_retract: finished,
     federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),
     federation_resume: federation('private', 'pause'), federation_complete: federation('open'), agent_register: federation('open'), agent_token: federation('open'),
     agent_list: federation('private'), random_features: federation('open'), message_put: federation('private'),

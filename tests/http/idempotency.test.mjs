@@ -40,7 +40,7 @@ test('every kind of POST answers a repeat as it answered first, and does it once
     await once('/complete', {});
     await once('/reopen', {});
     const study = await api.get(path);
-    assert.deepEqual(study.trials, { total: 5, queued: 1, running: 0, completed: 3, failed: 0, infeasible: 0, abandoned: 1, stopped: 0, imported: 1 });
+    assert.deepEqual(study.trials, { total: 5, queued: 1, running: 0, completed: 3, failed: 0, infeasible: 0, abandoned: 1, stopped: 0, retracted: 0, imported: 1 });
     const { events } = await api.get(`/v1/events?study=${study.id}&limit=1000`);
     assert.equal(events.filter((event) => event.kind === 'study.paused').length, 1);
     assert.equal((await api.get('/v1/studies?name=s')).studies.length, 1);

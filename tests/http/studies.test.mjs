@@ -18,7 +18,7 @@ test('a study shows what it was made from, with defaults resolved', async () => 
     assert.deepEqual([study.budget, study.best, study.reason, study.labels, study.notes], [null, null, null, {}, '']);
     assert.deepEqual(study.space.parameters[0], mixed.parameters[0]);
     assert.deepEqual(study.space.parameters[1], { ...mixed.parameters[1], scale: 'linear' });
-    assert.deepEqual(study.trials, { total: 0, queued: 0, running: 0, completed: 0, failed: 0, infeasible: 0, abandoned: 0, stopped: 0, imported: 0 });
+    assert.deepEqual(study.trials, { total: 0, queued: 0, running: 0, completed: 0, failed: 0, infeasible: 0, abandoned: 0, stopped: 0, retracted: 0, imported: 0 });
     const again = await api.request('GET', `/v1/studies/${study.id}`);
     assert.deepEqual(again.json, study);
     assert.equal(again.headers.etag, reply.headers.etag);
@@ -151,7 +151,7 @@ test('a budget ends the study when its last trial is finished, and a larger one 
     await api.post(`${path}/observe`, { observations: [{ trial: trials[1].number, value: 1.5 }, { trial: 3, value: 2.5 }, { trial: 4, state: 'infeasible' }] });
     const study = await api.get(path);
     assert.deepEqual([study.state, study.reason], ['completed', 'budget_exhausted']);
-    assert.deepEqual(study.trials, { total: 4, queued: 0, running: 0, completed: 2, failed: 1, infeasible: 1, abandoned: 0, stopped: 0, imported: 0 });
+    assert.deepEqual(study.trials, { total: 4, queued: 0, running: 0, completed: 2, failed: 1, infeasible: 1, abandoned: 0, stopped: 0, retracted: 0, imported: 0 });
 });
 
 test('a worker that waits as it is told gets what a dead one held, and then is told to stop', async () => {
@@ -253,7 +253,7 @@ async function finishedStudy() {
 }
 
 // Of a trial, what another study has too: not who suggested it when; what ran is to be run again; an id is given.
-const essence = ({ created_at, started_at, finished_at, lease, model, worker, state, external_id, curve, ...rest }) => ({ ...rest,
+const essence = ({ created_at, started_at, finished_at, corrected_at, lease, model, worker, state, external_id, curve, ...rest }) => ({ ...rest,
     state: state === 'running' ? 'queued' : state, worker: state === 'running' ? '' : worker,
     external_id: /^(std_[a-z2-7]+\/[0-9]+|row:.*)$/.test(external_id) ? null : external_id,
     curve: curve?.map(({ step, value }) => ({ step, value })) });
@@ -378,7 +378,7 @@ test('imports of every state, and what is refused of a document', async () => {
     assert.deepEqual(await api.post(`${path}/import`, { id: 'std_elsewhere', trials }),
         { imported: 6, queued: 2, duplicates: 0, skipped: 1, dry_run: false });
     const study = await api.get(path);
-    assert.deepEqual(study.trials, { total: 6, queued: 2, running: 0, completed: 1, failed: 1, infeasible: 1, abandoned: 1, stopped: 0, imported: 2 });
+    assert.deepEqual(study.trials, { total: 6, queued: 2, running: 0, completed: 1, failed: 1, infeasible: 1, abandoned: 1, stopped: 0, retracted: 0, imported: 2 });
     assert.deepEqual((await api.get(`${path}/trials`)).trials.map((t) => [t.state, t.reason, t.external_id]).slice(1, 4),
         [['failed', 'disk', 'std_elsewhere/4'], ['infeasible', null, 'std_elsewhere/7'], ['abandoned', 'went', 'std_elsewhere/10']]);
     for (const [trial, pointer] of [[{ state: 'gone' }, '/trials/0/state'], [{}, '/trials/0'], [{ state: 'completed' }, '/trials/0'],

@@ -126,7 +126,7 @@ test('values, failures and repeats', async () => {
     assert.equal((await observe(id, { trial: 2, value: 1.5 })).accepted, 1, 'the late result of a failed trial');
     assert.equal((await api.get(`/v1/studies/${id}/trials/2`)).state, 'completed');
     assert.deepEqual((await observe(id, { trial: 4, values: { loss: 0.75 } })).best, { trial: 4, value: 0.75 });
-    assert.deepEqual((await api.get(`/v1/studies/${id}`)).trials, { total: 4, queued: 0, running: 0, completed: 3, failed: 0, infeasible: 1, abandoned: 0, stopped: 0, imported: 0 });
+    assert.deepEqual((await api.get(`/v1/studies/${id}`)).trials, { total: 4, queued: 0, running: 0, completed: 3, failed: 0, infeasible: 1, abandoned: 0, stopped: 0, retracted: 0, imported: 0 });
 });
 
 test('a result by point makes a trial, once for each external id', async () => {
@@ -254,7 +254,7 @@ test('a failed trial of a finite space is asked again, once, and ends the study 
     await api.refused(id, [409, 'lease_lost'], 'POST', `${path}/observe`, { json: { trial: 5, state: 'failed' } }); // who gave it up may still be at it
     await observe(id, { trial: 5, lease: fifth.lease.id, state: 'failed' });
     await api.expect([409, 'study_completed'], 'POST', `${path}/suggest`, { json: {} });
-    assert.deepEqual(await counts(), { total: 6, queued: 0, running: 0, completed: 4, failed: 2, infeasible: 0, abandoned: 0, stopped: 0, imported: 0 });
+    assert.deepEqual(await counts(), { total: 6, queued: 0, running: 0, completed: 4, failed: 2, infeasible: 0, abandoned: 0, stopped: 0, retracted: 0, imported: 0 });
     const { events } = await api.get(`/v1/events?study=${id}`);
     assert.deepEqual(events.filter((e) => ['trial.retried', 'study.reopened'].includes(e.kind)).map((e) => [e.kind, e.trial]),
         [['study.reopened', null], ['trial.retried', 2], ['trial.retried', 5]]);

@@ -207,7 +207,7 @@ static void test_trial(void)
         "\"observations\":2,\"mean\":1.75,\"stddev\":0.5,\"stddev_observed\":0.625,\"fallback\":null,\"compute_ms\":1."
         "25,\"diagnostics\":null},"
         "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"started_at\":\"2026-03-01T09:30:00.500Z\","
-        "\"finished_at\":\"2026-03-01T09:30:01.000Z\"}");
+        "\"finished_at\":\"2026-03-01T09:30:01.000Z\",\"corrected_at\":null}");
     struct trial running = {.number = 1,
                             .state = TRIAL_RUNNING,
                             .row = 16,
@@ -218,13 +218,14 @@ static void test_trial(void)
                             .lease = 2,
                             .said.duration_seconds = NAN,
                             .created_ms = 1772357400125};
-    check_text(codec_trial_json(&spec, &running, (struct lease_clock){.now_ms = 1772357400000, .shift_ms = -1000}),
-               "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
-               "\"lease\":{\"id\":2,\"expires_at\":\"2026-03-01T09:30:00.125Z\",\"expires_in_seconds\":1.125,"
-               "\"heartbeat_seconds\":1200},\"value\":null,\"values\":null,"
-               "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":null,\"labels\":{},\"metadata\":{},"
-               "\"notes\":null,\"artifacts\":[],\"duration_seconds\":null,\"model\":null,"
-               "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"started_at\":null,\"finished_at\":null}");
+    check_text(
+        codec_trial_json(&spec, &running, (struct lease_clock){.now_ms = 1772357400000, .shift_ms = -1000}),
+        "{\"number\":1,\"state\":\"running\",\"point\":null,\"candidate\":16,\"worker\":\"\","
+        "\"lease\":{\"id\":2,\"expires_at\":\"2026-03-01T09:30:00.125Z\",\"expires_in_seconds\":1.125,"
+        "\"heartbeat_seconds\":1200},\"value\":null,\"values\":null,"
+        "\"stddev\":null,\"stddevs\":null,\"reason\":null,\"external_id\":null,\"labels\":{},\"metadata\":{},"
+        "\"notes\":null,\"artifacts\":[],\"duration_seconds\":null,\"model\":null,"
+        "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"started_at\":null,\"finished_at\":null,\"corrected_at\":null}");
     arena_fini(&arena);
 }
 
@@ -314,7 +315,8 @@ static void test_study(void)
                "\"lease_seconds\":3600,\"shareable\":true,\"budget\":{"
                "\"trials\":100},"
                "\"labels\":{\"team\":\"vision\"},\"notes\":\"\",\"trials\":{\"total\":3,\"queued\":0,\"running\":2,"
-               "\"completed\":0,\"failed\":1,\"infeasible\":0,\"abandoned\":0,\"stopped\":0,\"imported\":0},\"best\":{"
+               "\"completed\":0,\"failed\":1,\"infeasible\":0,\"abandoned\":0,\"stopped\":0,\"retracted\":0,"
+               "\"imported\":0},\"best\":{"
                "\"trial\":2,"
                "\"value\":0.75},"
                "\"created_at\":\"2026-03-01T09:30:00.125Z\",\"updated_at\":\"2026-03-01T09:30:01.000Z\"}");
