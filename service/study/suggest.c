@@ -25,6 +25,7 @@ struct plan {
     const struct suggest_request *request;
     const struct queue_part      *part; /* what is proposed is queued, and has this; NULL: it is handed out */
     struct suggest_reply         *out;
+    struct trial_page            *queued;    /* what part became */
     int64_t                       steady_ms; /* what leases count on, as the task's now_ms is what events do */
     int64_t                       waiting;   /* queued, or their leases are over */
     uint64_t                      expired;   /* of these, those that were given */
@@ -592,6 +593,8 @@ static enum status write_queue(struct db_conn *conn, void *arg, struct error *er
         return error_set(err, STATUS_BUSY, "busy", "", "another replica was faster");
     for (size_t i = 0; i < plan->fresh_len; i++)
         TRY(add_trial(conn, plan, i, err));
+    *plan->queued =
+        (struct trial_page){.trials = plan->fresh, .len = plan->fresh_len}; // kept for a repeat with the rest
     return task_save(conn, &plan->task, err);
 }
 
@@ -616,7 +619,7 @@ enum status trial_queue_part(struct app *app, struct caller *caller, const char 
                              struct trial_page *out, struct error *err)
 {
     const struct suggest_request request = {.count = (int64_t)part->len, .worker = ""};
-    struct plan                  plan = {.task = task_of(app, caller, id), .request = &request, .part = part};
+    struct plan plan = {.task = task_of(app, caller, id), .request = &request, .part = part, .queued = out};
     TRY(caller_sees(caller, "study", id, err));
     TRY(app_replay(app, caller, err));
     if (caller->idempotency.replayed)
@@ -626,7 +629,6 @@ enum status trial_queue_part(struct app *app, struct caller *caller, const char 
     if (plan.fresh_len > 0 && (status != STATUS_OK || caller->idempotency.replayed))
         session_forget(plan.live);
     session_unlock(app, plan.live);
-    *out = (struct trial_page){.trials = plan.fresh, .len = plan.fresh_len};
     study_cache_forget(app, id);
     return status;
 }
