@@ -117,6 +117,7 @@
     X(not_shareable, 403, false, "The earlier study was created with shareable false.", "Leave it out.") \
     X(not_supported, 422, false, "The algorithm does not do this with such a space, metrics or options.", "Choose another algorithm or other options; GET /v1/meta lists them.") \
     X(numeric, 500, false, "A computation had no finite result.", "Report it with the request_id; other points or observations may avoid it.") \
+    X(one_objective, 409, false, "The study has one objective, and no front.", "Ask for its best trial.") \
     X(operation_finished, 409, false, "The operation has ended.", "Read its result.") \
     X(operation_not_found, 404, false, "There is no operation with this id, or this token may not see it.", "Check the id.") \
     X(other_agent, 403, false, "The token speaks for another agent.", "Use the token that the agent's registration gave.") \

@@ -22,14 +22,15 @@
     X(federation_privacy_get)                                                                    \
     X(operations_get) X(operations_delete)                                                       \
     X(games_post) X(games_get) X(game_get) X(game_complete) X(game_delete) X(game_token_post)    \
-    X(game_suggest_post) X(game_observe_post) X(game_rounds_get)
+    X(game_suggest_post) X(game_observe_post) X(game_rounds_get)                                 \
+    X(plot_get) X(curves_get)
 
 #define FORM_LIST(X)                                                                             \
     X(trial_correct) X(trial_retract)                                                            \
     X(tokens_post) X(page) X(events_get) X(studies_post) X(studies_get) X(study_patch)           \
     X(nothing) X(space_grow) X(suggest_post) X(observe_post) X(trials_post) X(trials_get) X(trial_abandon)     \
     X(predict_post) X(stateless_post) X(export_get) X(import_post) X(candidates_post)   \
-    X(slice_get) X(metric) X(importances_get) X(best_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
+    X(slice_get) X(plot_get) X(metric) X(importances_get) X(best_get) X(federations_post) X(federations_get) X(agents_post) X(message_put)            \
     X(trial_report) X(trial_heartbeat) X(trial_patch) X(trial_get) X(games_post) X(game_token_post) X(game_observe_post)
 #define SHOWN_LIST(X)                                                                            \
     X(token_created) X(tokens) X(whoami) X(events) X(study) X(studies) X(observed) X(decision)      \

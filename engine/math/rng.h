@@ -27,6 +27,7 @@ enum rng_purpose {
     RNG_MACRO_PLAN,
     RNG_MACRO_TIES,
     RNG_PENDING,
+    RNG_PLOT,
 };
 
 struct rng {

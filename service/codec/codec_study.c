@@ -59,3 +59,8 @@ json_t *codec_study_json(const struct study *study)
 {
     return codec_write(codec_study_members, &(struct writing){.from = study});
 }
+
+json_t *codec_study_counts_json(const struct study *study)
+{
+    return codec_write(counts_members, &(struct writing){.from = study});
+}

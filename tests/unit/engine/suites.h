@@ -11,6 +11,7 @@
 #define ENGINE_SUITES(X) \
     X(arena)             \
     X(rng)               \
+    X(decimate)          \
     X(sobol)             \
     X(space)             \
     X(space_forms)       \

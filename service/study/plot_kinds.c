@@ -1,0 +1,469 @@
+/* What is drawn of the trials themselves: see plot.h. */
+#include "engine/acquisition/pareto.h"
+#include "engine/math/decimate.h"
+#include "service/study/plot_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A reply stays below 200 kB: a cell takes some 40 bytes, a mark 60, a number of a parameter 11. */
+enum {
+    HISTORY_POINTS = 500,
+    HISTORY_POINTS_MAX = 700,
+    OTHERS_COLUMNS = 100,
+    PARALLEL_BEST = 200,
+    PARALLEL_POINTS = 1000,
+    PARALLEL_NUMBERS = 14000,
+    CELLS = 64,
+    DOMINATED_CELLS = 48,
+    FRONT_MAX = 1000,
+    BARS_MAX = 900
+};
+
+static int64_t points_of(const struct plot_request *request, int64_t fallback, int64_t most)
+{
+    int64_t points = request->points > 0 ? request->points : fallback;
+    return points < most ? points : most;
+}
+
+/* ---- history ---- */
+
+static enum status put_best(struct plot_work *work, size_t *rows, struct error *err)
+{
+    struct plot_data *data = &work->data;
+    double           *y = ARENA_NEW(work->arena, double, data->n + 1);
+    if (y == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < data->n; i++)
+        y[i] = data->is_feasible[i] && data->state[i] == TRIAL_COMPLETED ? data->worth[i] : (double)NAN;
+    struct plot_table *best = plot_table(work, "best", rows, decimate_best(y, data->n, rows), 2);
+    if (best == NULL)
+        return error_no_memory(err);
+    TRY(plot_take(work, best, "trial", PLOT_INTEGER, data->number, err));
+    return plot_take(work, best, "value", PLOT_NUMBER, data->value, err);
+}
+
+static enum status put_marks(struct plot_work *work, size_t *rows, struct error *err)
+{
+    struct plot_data *data = &work->data;
+    size_t            columns = (size_t)points_of(work->request, HISTORY_POINTS, HISTORY_POINTS_MAX);
+    double            low = data->n == 0 ? 0 : data->number[0], high = data->n == 0 ? 0 : data->number[data->n - 1];
+    const struct decimate_span span = {.low = low, .high = high, .columns = columns};
+    size_t                     len = decimate_m4(data->number, data->value, data->n, &span, rows);
+    struct plot_table         *marks = plot_table(work, "marks", rows, len, 6);
+    if (marks == NULL)
+        return error_no_memory(err);
+    work->out->shown += (int64_t)len;
+    TRY(plot_take(work, marks, "trial", PLOT_INTEGER, data->number, err));
+    TRY(plot_take(work, marks, "value", PLOT_NUMBER, data->value, err));
+    TRY(plot_take_states(work, marks, err));
+    TRY(plot_take(work, marks, "mean", PLOT_NUMBER, data->mean, err));
+    TRY(plot_take(work, marks, "stddev", PLOT_NUMBER, data->stddev, err));
+    return plot_take(work, marks, "stddev_observed", PLOT_NUMBER, data->stddev_observed, err);
+}
+
+/* Of those without a value, the first of each state in each column, and how many there are of it. */
+static enum status put_others(struct plot_work *work, size_t *rows, struct error *err)
+{
+    struct plot_data *data = &work->data;
+    double           *counts = ARENA_NEW(work->arena, double, data->n + 1);
+    size_t            len = 0, at[TRIAL_STATE_COUNT] = {0}, column = SIZE_MAX;
+    if (counts == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < data->n; i++) {
+        size_t own = i * OTHERS_COLUMNS / data->n, state = (size_t)data->state[i];
+        if (own != column)
+            memset(at, 0, sizeof at);
+        column = own;
+        if (!isnan(data->value[i]))
+            continue;
+        if (at[state] == 0) {
+            rows[len] = i;
+            counts[len] = 0;
+            at[state] = ++len;
+        }
+        counts[at[state] - 1]++;
+    }
+    struct plot_table *others = plot_table(work, "others", rows, len, 3);
+    if (others == NULL)
+        return error_no_memory(err);
+    work->out->shown += (int64_t)len;
+    TRY(plot_take(work, others, "trial", PLOT_INTEGER, data->number, err));
+    TRY(plot_take_states(work, others, err));
+    others->columns[others->columns_len++] =
+        (struct plot_column){.name = "count", .what = PLOT_INTEGER, .numbers = counts};
+    return STATUS_OK;
+}
+
+enum status plot_history(struct db_conn *conn, struct plot_work *work, struct error *err)
+{
+    TRY(plot_read(conn, work, err));
+    size_t *rows = ARENA_NEW(work->arena, size_t, work->data.n + 4 * HISTORY_POINTS_MAX);
+    if (rows == NULL)
+        return error_no_memory(err);
+    TRY(put_best(work, rows, err));
+    TRY(put_marks(work, rows, err));
+    return put_others(work, rows, err);
+}
+
+/* ---- parallel coordinates ---- */
+
+static enum status check_parameters(const struct plot_work *work, struct error *err)
+{
+    if (work->task.study.spec.space.kind == SPACE_PARAMETERS)
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, "no_parameters", "", "the space has no parameters to vary");
+}
+
+/* A column of the parameter's values at the rows. */
+static enum status put_parameter(struct plot_work *work, struct plot_table *table, size_t param, const char *name,
+                                 struct error *err)
+{
+    double *values = plot_column(work, table, name, PLOT_VALUE);
+    if (values == NULL)
+        return error_no_memory(err);
+    table->columns[table->columns_len - 1].param = param;
+    for (size_t i = 0; i < table->len; i++)
+        values[i] = work->data.points[table->rows[i] * work->data.params + param];
+    return STATUS_OK;
+}
+
+enum status plot_parallel(struct db_conn *conn, struct plot_work *work, struct error *err)
+{
+    const struct space *space = &work->task.study.spec.space;
+    TRY(check_parameters(work, err));
+    TRY(plot_read(conn, work, err));
+    struct plot_data *data = &work->data;
+    size_t            wanted = (size_t)points_of(work->request, PARALLEL_POINTS, PARALLEL_POINTS);
+    size_t            most = PARALLEL_NUMBERS / (space->params_len + 3);
+    wanted = wanted < most ? wanted : most;
+    struct decimate_ranks ranks = {.y = data->worth,
+                                   .n = data->n,
+                                   .best = wanted * PARALLEL_BEST / PARALLEL_POINTS,
+                                   .wanted = wanted,
+                                   .rng = rng_at(work->task.study.spec.seed, 1, RNG_PLOT),
+                                   .rows = ARENA_NEW(work->arena, size_t, wanted + 1),
+                                   .weights = ARENA_NEW(work->arena, double, wanted + 1)};
+    if (ranks.rows == NULL || ranks.weights == NULL)
+        return error_no_memory(err);
+    TRY(decimate_ranks(&ranks, work->arena, err));
+    struct plot_table *lines = plot_table(work, "lines", ranks.rows, ranks.len, 3);
+    struct plot_table *parameters = plot_table(work, "parameters", ranks.rows, ranks.len, space->params_len);
+    if (lines == NULL || parameters == NULL)
+        return error_no_memory(err);
+    work->out->shown = (int64_t)ranks.len;
+    TRY(plot_take(work, lines, "trial", PLOT_INTEGER, data->number, err));
+    TRY(plot_take(work, lines, "value", PLOT_NUMBER, data->value, err));
+    lines->columns[lines->columns_len++] =
+        (struct plot_column){.name = "weight", .what = PLOT_NUMBER, .numbers = ranks.weights};
+    for (size_t p = 0; p < space->params_len; p++)
+        TRY(put_parameter(work, parameters, p, space->params[p].name, err));
+    return STATUS_OK;
+}
+
+/* ---- cells ---- */
+
+/* Where y lies between the quantiles that leave out a hundredth at each end: what is far away does not squeeze the rest,
+ * and is in the outermost cell. */
+static enum status place_values(struct plot_work *work, const double *y, double *out, struct error *err)
+{
+    size_t  len = 0, n = work->data.n;
+    double *sorted = ARENA_NEW(work->arena, double, n + 1);
+    if (sorted == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(y[i]))
+            sorted[len++] = y[i];
+    decimate_sort(sorted, len);
+    double low = len == 0 ? 0 : decimate_quantile(sorted, len, 0.01);
+    double high = len == 0 ? 0 : decimate_quantile(sorted, len, 0.99);
+    for (size_t i = 0; i < n; i++)
+        out[i] = isnan(y[i]) ? (double)NAN : high > low ? (y[i] - low) / (high - low) : 0.5;
+    return STATUS_OK;
+}
+
+struct cells {
+    const double      *u, *v, *worth; /* [n] */
+    size_t            *rows;          /* out: of those that are not empty */
+    struct plot_table *table;         /* out: with their counts and trials */
+};
+
+static enum status put_cells(struct plot_work *work, struct cells *out, struct error *err)
+{
+    bool                  is_front = work->request->kind == PLOT_PARETO;
+    size_t                side = is_front ? DOMINATED_CELLS : CELLS, len = 0;
+    struct decimate_cell *cells = ARENA_NEW(work->arena, struct decimate_cell, side * side);
+    double               *counts = ARENA_NEW(work->arena, double, side *side);
+    out->rows = ARENA_NEW(work->arena, size_t, side * side);
+    if (cells == NULL || counts == NULL || out->rows == NULL)
+        return error_no_memory(err);
+    decimate_grid(out->u, out->v, out->worth, work->data.n, side, cells);
+    for (size_t c = 0; c < side * side; c++)
+        if (cells[c].count > 0) {
+            out->rows[len] = cells[c].best;
+            counts[len++] = (double)cells[c].count;
+        }
+    out->table = plot_table(work, is_front ? "dominated" : "cells", out->rows, len, 5);
+    if (out->table == NULL)
+        return error_no_memory(err);
+    work->out->shown += (int64_t)len;
+    out->table->columns[out->table->columns_len++] =
+        (struct plot_column){.name = "count", .what = PLOT_INTEGER, .numbers = counts};
+    return plot_take(work, out->table, "trial", PLOT_INTEGER, work->data.number, err);
+}
+
+static enum status find_axis(const struct plot_work *work, const char *name, const char *path, size_t *out,
+                             struct error *err)
+{
+    const struct space *space = &work->task.study.spec.space;
+    if (name == NULL)
+        return error_set(err, STATUS_INVALID, "missing_member", path, "this plot is over a parameter: name it");
+    for (*out = 0; *out < space->params_len; (*out)++)
+        if (strcmp(space->params[*out].name, name) == 0)
+            return STATUS_OK;
+    return error_set(err, STATUS_INVALID, "unknown_parameter", path, "the space has no such parameter");
+}
+
+static enum status place_parameter(struct plot_work *work, size_t param, double **out, struct error *err)
+{
+    const struct plot_data *data = &work->data;
+    *out = ARENA_NEW(work->arena, double, data->n + 1);
+    if (*out == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < data->n; i++)
+        (*out)[i] = plot_place(&work->task.study.spec.space.params[param], data->points[i * data->params + param]);
+    return STATUS_OK;
+}
+
+enum status plot_cells(struct db_conn *conn, struct plot_work *work, struct error *err)
+{
+    struct plot_data *data = &work->data;
+    size_t            x, y = 0;
+    double           *u, *v;
+    bool              is_contour = work->request->kind == PLOT_CONTOUR;
+    TRY(check_parameters(work, err));
+    TRY(find_axis(work, work->request->x, "/x", &x, err));
+    if (is_contour)
+        TRY(find_axis(work, work->request->y, "/y", &y, err));
+    TRY(plot_read(conn, work, err));
+    TRY(place_parameter(work, x, &u, err));
+    if (is_contour) {
+        TRY(place_parameter(work, y, &v, err));
+    } else {
+        v = ARENA_NEW(work->arena, double, data->n + 1);
+        if (v == NULL)
+            return error_no_memory(err);
+        TRY(place_values(work, data->value, v, err));
+    }
+    struct cells cells = {.u = u, .v = v, .worth = data->worth};
+    TRY(put_cells(work, &cells, err));
+    TRY(put_parameter(work, cells.table, x, "x", err));
+    if (is_contour)
+        TRY(put_parameter(work, cells.table, y, "y", err));
+    return plot_take(work, cells.table, "value", PLOT_NUMBER, data->value, err);
+}
+
+/* ---- the front ---- */
+
+/* A column for each objective at the rows. */
+static enum status put_objectives(struct plot_work *work, struct plot_table *table, struct error *err)
+{
+    const struct spec *spec = &work->task.study.spec;
+    for (size_t k = 0; k < spec->metrics_len; k++) {
+        if (spec->kinds[k] != METRIC_OBJECTIVE)
+            continue;
+        double *values = plot_column(work, table, spec->metrics[k].name, PLOT_NUMBER);
+        if (values == NULL)
+            return error_no_memory(err);
+        for (size_t i = 0; i < table->len; i++)
+            values[i] = work->data.values[table->rows[i] * work->data.metrics + k];
+    }
+    return STATUS_OK;
+}
+
+struct front {
+    double *values; /* [len][objectives], larger is better */
+    size_t *rows, len;
+    bool   *is_best;
+};
+
+static enum status find_front(struct plot_work *work, struct front *front, struct error *err)
+{
+    const struct spec      *spec = &work->task.study.spec;
+    const struct plot_data *data = &work->data;
+    size_t                  m = spec->objectives;
+    *front = (struct front){.values = arena_alloc(work->arena, data->n + 1, m * sizeof(double)),
+                            .rows = ARENA_NEW(work->arena, size_t, data->n + 1),
+                            .is_best = ARENA_NEW(work->arena, bool, data->n + 1)};
+    if (front->values == NULL || front->rows == NULL || front->is_best == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < data->n; i++) {
+        if (!data->is_feasible[i] || data->state[i] != TRIAL_COMPLETED)
+            continue;
+        for (size_t k = 0, j = 0; k < spec->metrics_len; k++)
+            if (spec->kinds[k] == METRIC_OBJECTIVE)
+                front->values[front->len * m + j++] = spec_value(spec, k, data->values[i * data->metrics + k]);
+        front->rows[front->len++] = i;
+    }
+    return pareto_front(front->values, front->len, m, front->is_best, work->arena, err);
+}
+
+/* The first so many of a front that is longer. */
+static enum status put_front(struct plot_work *work, const struct front *front, struct error *err)
+{
+    size_t *rows = ARENA_NEW(work->arena, size_t, front->len + 1), len = 0;
+    if (rows == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < front->len; i++)
+        if (front->is_best[i] && len < FRONT_MAX)
+            rows[len++] = front->rows[i];
+    struct plot_table *table = plot_table(work, "front", rows, len, work->task.study.spec.objectives + 1);
+    if (table == NULL)
+        return error_no_memory(err);
+    work->out->shown += (int64_t)len;
+    TRY(plot_take(work, table, "trial", PLOT_INTEGER, work->data.number, err));
+    return put_objectives(work, table, err);
+}
+
+/* Of those behind it a cell is shown by its best in the first objective. */
+static enum status put_dominated(struct plot_work *work, const struct front *front, struct error *err)
+{
+    size_t  m = work->task.study.spec.objectives, n = work->data.n;
+    double *places[3];
+    for (size_t j = 0; j < 3; j++) {
+        places[j] = ARENA_NEW(work->arena, double, n + 1);
+        if (places[j] == NULL)
+            return error_no_memory(err);
+        for (size_t i = 0; i < n; i++)
+            places[j][i] = NAN;
+        for (size_t i = 0; i < front->len; i++)
+            if (!front->is_best[i])
+                places[j][front->rows[i]] = front->values[i * m + (j < 2 ? j : 0)];
+    }
+    TRY(place_values(work, places[0], places[0], err));
+    TRY(place_values(work, places[1], places[1], err));
+    struct cells cells = {.u = places[0], .v = places[1], .worth = places[2]};
+    TRY(put_cells(work, &cells, err));
+    struct plot_column *columns = ARENA_NEW(work->arena, struct plot_column, m + 3);
+    if (columns == NULL)
+        return error_no_memory(err);
+    memcpy(columns, cells.table->columns, cells.table->columns_len * sizeof *columns);
+    cells.table->columns = columns;
+    return put_objectives(work, cells.table, err);
+}
+
+enum status plot_pareto(struct db_conn *conn, struct plot_work *work, struct error *err)
+{
+    struct front front;
+    if (work->task.study.spec.objectives < 2)
+        return error_set(err, STATUS_CONFLICT, "one_objective", "", "a study of one objective has no front");
+    TRY(plot_read(conn, work, err));
+    TRY(find_front(work, &front, err));
+    TRY(put_front(work, &front, err));
+    return put_dominated(work, &front, err);
+}
+
+/* ---- workers ---- */
+
+struct bar {
+    const char *worker;
+    double      start, end, trial;
+    const char *state;
+};
+
+static int compare_bars(const void *a, const void *b)
+{
+    const struct bar *left = a, *right = b;
+    int               workers = strcmp(left->worker, right->worker);
+    return workers != 0 ? workers : (left->start > right->start) - (left->start < right->start);
+}
+
+/* Of the last 24 hours in which anything happened. */
+static size_t read_bars(const struct plot_work *work, struct bar *bars, double *span)
+{
+    const struct plot_data *data = &work->data;
+    double                  now = (double)work->task.now_ms, last = 0, first = HUGE_VAL;
+    size_t                  len = 0;
+    for (size_t i = 0; i < data->n; i++)
+        if (!isnan(data->started_ms[i]))
+            last = fmax(last, data->state[i] == TRIAL_RUNNING ? now : data->finished_ms[i]);
+    for (size_t i = 0; i < data->n; i++) {
+        double end = data->state[i] == TRIAL_RUNNING ? now : data->finished_ms[i];
+        if (isnan(data->started_ms[i]) || isnan(end) || data->worker[i][0] == '\0' || end < last - 86400e3)
+            continue;
+        first = fmin(first, data->started_ms[i]);
+        bars[len++] = (struct bar){.worker = data->worker[i],
+                                   .start = data->started_ms[i],
+                                   .end = fmax(end, data->started_ms[i]),
+                                   .trial = data->number[i],
+                                   .state = trial_state_names[data->state[i]]};
+    }
+    *span = len > 0 ? last - first : 0;
+    return len;
+}
+
+/* Joins those of a worker between which it paused for less than gap. */
+static size_t join_bars(const struct bar *bars, size_t len, double gap, struct bar *out, double *counts)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < len; i++) {
+        struct bar *last = kept > 0 ? &out[kept - 1] : NULL;
+        if (last != NULL && strcmp(last->worker, bars[i].worker) == 0 && bars[i].start - last->end < gap &&
+            (bars[i].end - bars[i].start < gap || last->end - last->start < gap)) {
+            last->end = fmax(last->end, bars[i].end);
+            last->state = strcmp(last->state, bars[i].state) == 0 ? last->state : "";
+            counts[kept - 1]++;
+            continue;
+        }
+        out[kept] = bars[i];
+        counts[kept++] = 1;
+    }
+    return kept;
+}
+
+static enum status put_bars(struct plot_work *work, const struct bar *bars, size_t len, double *counts,
+                            struct error *err)
+{
+    struct plot_table *table = plot_table(work, "bars", NULL, len, 6);
+    const char       **workers = ARENA_NEW(work->arena, const char *, len + 1);
+    const char       **states = ARENA_NEW(work->arena, const char *, len + 1);
+    if (table == NULL || workers == NULL || states == NULL)
+        return error_no_memory(err);
+    double *start = plot_column(work, table, "started_at", PLOT_TIME);
+    double *end = plot_column(work, table, "ended_at", PLOT_TIME);
+    double *trial = plot_column(work, table, "trial", PLOT_INTEGER);
+    if (start == NULL || end == NULL || trial == NULL)
+        return error_no_memory(err);
+    for (size_t i = 0; i < len; i++) {
+        start[i] = bars[i].start;
+        end[i] = bars[i].end;
+        trial[i] = bars[i].trial;
+        workers[i] = bars[i].worker;
+        states[i] = bars[i].state;
+    }
+    table->columns[table->columns_len++] = (struct plot_column){.name = "worker", .what = PLOT_TEXT, .texts = workers};
+    table->columns[table->columns_len++] = (struct plot_column){.name = "state", .what = PLOT_TEXT, .texts = states};
+    table->columns[table->columns_len++] =
+        (struct plot_column){.name = "count", .what = PLOT_INTEGER, .numbers = counts};
+    work->out->shown = (int64_t)len;
+    return STATUS_OK;
+}
+
+enum status plot_workers(struct db_conn *conn, struct plot_work *work, struct error *err)
+{
+    double span;
+    TRY(plot_read(conn, work, err));
+    struct bar *bars = ARENA_NEW(work->arena, struct bar, work->data.n + 1);
+    struct bar *joined = ARENA_NEW(work->arena, struct bar, work->data.n + 1);
+    double     *counts = ARENA_NEW(work->arena, double, work->data.n + 1);
+    if (bars == NULL || joined == NULL || counts == NULL)
+        return error_no_memory(err);
+    size_t len = read_bars(work, bars, &span);
+    qsort(bars, len, sizeof *bars, compare_bars);
+    double gap = 2 * span / (double)points_of(work->request, PLOT_POINTS_MAX, PLOT_POINTS_MAX);
+    size_t kept = join_bars(bars, len, gap, joined, counts);
+    for (; kept > BARS_MAX && gap <= span; gap *= 2)
+        kept = join_bars(bars, len, gap, joined, counts);
+    return put_bars(work, joined, kept < BARS_MAX ? kept : BARS_MAX, counts, err);
+}
