@@ -110,6 +110,31 @@
 #define SQL_LETTER(column, letter, ...) #letter
 #define SQL_SET(column, ...)            ", " #column " = $"
 #define SQL_UNSET(column, ...)          ", " #column " = NULL"
+/* A page of trials, beginning behind a place.  Parameters: $1 study; what is asked for, '' or 0 being anything: $2 states,
+ * $3 worker, $4 external_id, $5 changed since, $8 to $11 labels; the place: $6 number, and $12 what it is ordered by; $7 how
+ * many. */
+#define SQL_ANY_STATE    "($2 = '' OR replace($2, state, '') <> $2)"
+#define SQL_ANY_WORKER   "($3 = '' OR worker = $3)"
+#define SQL_ANY_EXTERNAL "($4 = '' OR external_id = $4)"
+#define SQL_SINCE                                                                                                      \
+    "($5 = 0 OR EXISTS (SELECT 1 FROM trial_change WHERE of_study = $1 AND of_trial = number AND changed_ms >= $5))"
+#define SQL_LABELLED(label) "(" label " = '' OR replace(labels, " label ", '') <> labels)"
+#define SQL_LABELS          SQL_LABELLED("$8") " AND " SQL_LABELLED("$9") " AND " SQL_LABELLED("$10") " AND " SQL_LABELLED("$11")
+#define SQL_TRIALS(state, worker, external, place, order)                                                              \
+    "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND " state " AND " worker " AND " external " AND "     \
+    SQL_SINCE " AND " SQL_LABELS " AND " place " ORDER BY " order " LIMIT $7"
+#define SQL_TRIALS_BY(place, order) SQL_TRIALS(SQL_ANY_STATE, SQL_ANY_WORKER, SQL_ANY_EXTERNAL, place, order)
+#define SQL_TRIALS_BY_CHANGE(place, order)                                                                             \
+    "SELECT " COLUMNS(ROW_TRIAL) " FROM trial_change CROSS JOIN trial WHERE of_study = $1 AND study = of_study AND "   \
+    "number = of_trial AND " SQL_ANY_STATE " AND " SQL_ANY_WORKER " AND " SQL_ANY_EXTERNAL " AND changed_ms >= $5 "    \
+    "AND " SQL_LABELS " AND " place " ORDER BY " order " LIMIT $7"
+/* A page of studies: $1 states, $2 name, $3 part of the name, $4 to $7 labels, $8 the one that may be seen, $9 changed
+ * since; the place: $10 time, $11 id; $12 how many. */
+#define SQL_STUDIES(place, order)                                                                                      \
+    "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE ($1 = '' OR replace($1, state, '') <> $1) AND ($2 = '' OR "        \
+    "name = $2) AND ($3 = '' OR replace(lower(name), lower($3), '') <> lower(name)) AND " SQL_LABELLED("$4") " AND "   \
+    SQL_LABELLED("$5") " AND " SQL_LABELLED("$6") " AND " SQL_LABELLED("$7") " AND ($8 = '' OR id = $8) AND "          \
+    "updated_ms >= $9 AND " place " ORDER BY " order " LIMIT $12"
 #define SQL_OPERATION_COLUMNS                                                                                          \
     "id, study, state, trials, revision, code, detail, created_ms, finished_ms, retry_after_seconds"
 /* Where nobody looks at the specification. */
@@ -139,11 +164,10 @@
       "INSERT INTO study(" COLUMNS(ROW_STUDY) ") VALUES (" ROW_STUDY(SQL_FIRST_VALUE, SQL_VALUE) ")")                  \
     X(STUDY_GET, "s", study, "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE id = $1")                                 \
     X(STUDY_SPEC, "s", spec, "SELECT " COLUMNS(ROW_SPEC) " FROM study_spec WHERE study = $1")                          \
-    X(STUDY_LIST, "sssissi", study,                                                                                    \
-      "SELECT " COLUMNS(ROW_STUDY) " FROM study WHERE ($1 = '' OR state = $1) AND ($2 = '' OR "                        \
-      "replace(lower(name), lower($2), '') <> lower(name)) AND ($3 = '' OR replace(labels, $3, '') <> labels) AND "    \
-      "($4 = 0 OR created_ms < $4 OR (created_ms = $4 AND id < $5)) AND ($6 = '' OR id = $6) ORDER BY created_ms "     \
-      "DESC, id DESC LIMIT $7")                                                                                        \
+    X(STUDIES_CREATED, "ssssssssiisi", study, SQL_STUDIES("(created_ms, id) > ($10, $11)", "created_ms, id"))          \
+    X(STUDIES_CREATED_DOWN, "ssssssssiisi", study, SQL_STUDIES("(created_ms, id) < ($10, $11)", "created_ms DESC, id DESC"))\
+    X(STUDIES_UPDATED, "ssssssssiisi", study, SQL_STUDIES("(updated_ms, id) > ($10, $11)", "updated_ms, id"))          \
+    X(STUDIES_UPDATED_DOWN, "ssssssssiisi", study, SQL_STUDIES("(updated_ms, id) < ($10, $11)", "updated_ms DESC, id DESC"))\
     X(STUDY_EDIT, "sii" STUDY_SAID(SQL_LETTER), none,                                                                  \
       "UPDATE study SET budget = $2, version = version + 1, updated_ms = $3" STUDY_SAID(SQL_SET)                       \
       " WHERE id = $1")                                                                                                \
@@ -186,6 +210,37 @@
       "ORDER BY number LIMIT $4")                                                                                      \
     X(TRIAL_WHOLE, "s", trial_whole,                                                                                   \
       "SELECT " COLUMNS(ROW_TRIAL_WHOLE) " FROM trial WHERE study = $1 ORDER BY number")                               \
+    X(TRIALS_NUMBER, "ssssiiissss", trial,                                                                                 \
+      SQL_TRIALS_BY("number > $6", "number"))                                                                          \
+    X(TRIALS_OF_STATE, "ssssiiissss", trial,                                                                               \
+      SQL_TRIALS("state = $2", SQL_ANY_WORKER, SQL_ANY_EXTERNAL, "number > $6", "number"))                             \
+    X(TRIALS_OF_WORKER, "ssssiiissss", trial,                                                                              \
+      SQL_TRIALS(SQL_ANY_STATE, "worker = $3 AND worker <> ''", SQL_ANY_EXTERNAL, "number > $6", "number"))                             \
+    X(TRIALS_VALUE, "ssssiiissssd", trial,                                                                                 \
+      SQL_TRIALS_BY("state = 'completed' AND value IS NOT NULL AND (value, number) > ($12, $6)", "value, number"))                              \
+    X(TRIALS_FINISHED, "ssssiiissssd", trial,                                                                              \
+      SQL_TRIALS_BY("finished_ms > 0 AND (finished_ms, number) > ($12, $6)", "finished_ms, number"))                    \
+    X(TRIALS_UPDATED, "ssssiiissssd", trial,                                                                               \
+      SQL_TRIALS_BY_CHANGE("(changed_ms, of_trial) > ($12, $6)", "changed_ms, of_trial"))                               \
+    X(TRIALS_NUMBER_DOWN, "ssssiiissss", trial,                                                                            \
+      SQL_TRIALS_BY("number < $6", "number DESC"))                                                                     \
+    X(TRIALS_OF_STATE_DOWN, "ssssiiissss", trial,                                                                          \
+      SQL_TRIALS("state = $2", SQL_ANY_WORKER, SQL_ANY_EXTERNAL, "number < $6", "number DESC"))                        \
+    X(TRIALS_OF_WORKER_DOWN, "ssssiiissss", trial,                                                                         \
+      SQL_TRIALS(SQL_ANY_STATE, "worker = $3 AND worker <> ''", SQL_ANY_EXTERNAL, "number < $6", "number DESC"))                        \
+    X(TRIALS_VALUE_DOWN, "ssssiiissssd", trial,                                                                            \
+      SQL_TRIALS_BY("state = 'completed' AND value IS NOT NULL AND (value, number) < ($12, $6)", "value DESC, number DESC"))                    \
+    X(TRIALS_FINISHED_DOWN, "ssssiiissssd", trial,                                                                         \
+      SQL_TRIALS_BY("finished_ms > 0 AND (finished_ms, number) < ($12, $6)", "finished_ms DESC, number DESC"))          \
+    X(TRIALS_UPDATED_DOWN, "ssssiiissssd", trial,                                                                          \
+      SQL_TRIALS_BY_CHANGE("(changed_ms, of_trial) < ($12, $6)", "changed_ms DESC, of_trial DESC"))                     \
+    X(TRIALS_OF_EXTERNAL_ID, "ssssiiissss", trial,                                                                         \
+      SQL_TRIALS(SQL_ANY_STATE, SQL_ANY_WORKER, "external_id = $4", "number > $6", "number"))                          \
+    X(TRIAL_CHANGE, "sii", none,                                                                                       \
+      "INSERT INTO trial_change(of_study, of_trial, changed_ms) VALUES ($1, $2, $3) ON CONFLICT (of_study, of_trial) " \
+      "DO UPDATE SET changed_ms = excluded.changed_ms")                                                                \
+    X(TRIAL_CHANGED, "si", count,                                                                                      \
+      "SELECT changed_ms AS count FROM trial_change WHERE of_study = $1 AND of_trial = $2")                            \
     X(TRIAL_QUEUED, "s", trial,                                                                                        \
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'queued' ORDER BY number")                \
     X(TRIAL_OF_WORKER, "ssi", trial,                                                                                   \
@@ -243,10 +298,10 @@
       "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state = 'completed' AND feasible = 1 ORDER "      \
       "BY number")                                                                                                     \
     X(TRIAL_HAS_ROW, "si", trial_number,                                                                               \
-      "SELECT " COLUMNS(ROW_TRIAL_NUMBER) " FROM trial WHERE study = $1 AND row = $2 LIMIT 1")                         \
+      "SELECT " COLUMNS(ROW_TRIAL_NUMBER) " FROM trial WHERE study = $1 AND row = $2 AND row >= 0 LIMIT 1")            \
     X(TRIAL_NEWEST_VISIT, "s", trial,                                                                                  \
-      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND state IN ('queued', 'running', 'completed') "     \
-      "ORDER BY number DESC LIMIT 1")                                                                                  \
+      "SELECT " COLUMNS(ROW_TRIAL) " FROM trial WHERE study = $1 AND number > 0 AND coalesce(state, '') IN "           \
+      "('queued', 'running', 'completed') ORDER BY number DESC LIMIT 1")                                               \
     X(OPERATION_ADD, "sssisbiis", none,                                                                                \
       "INSERT INTO operation(id, study, state, actor, count, worker, fixed, deadline_ms, revision, created_ms, "       \
       "finished_ms, said) VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, 0, $8, 0, $9)")                               \

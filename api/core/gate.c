@@ -168,14 +168,14 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* True for an escape that is complete and does not hide a control character, a separator or a dot. */
+/* True for an escape that is complete and does not hide a control character. */
 static bool is_good_escape(const char *text)
 {
     int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
     if (low < 0)
         return false;
     int c = high * 16 + low;
-    return c >= ' ' && c != 0x7f && c != '\\';
+    return c >= ' ' && c != 0x7f;
 }
 
 static bool is_dot_segment(const char *text)
@@ -192,7 +192,8 @@ static bool is_good_path(const char *uri, size_t length)
         if (uri[i] == '/' && i + 1 < length)
             good = !is_dot_segment(uri + i + 1);
         if (uri[i] == '%')
-            good = strncasecmp(uri + i, "%2f", 3) != 0 && strncasecmp(uri + i, "%2e", 3) != 0;
+            good = strncasecmp(uri + i, "%2f", 3) != 0 && strncasecmp(uri + i, "%2e", 3) != 0 &&
+                   strncasecmp(uri + i, "%5c", 3) != 0; // in a query it is a character as any other
     }
     return good;
 }

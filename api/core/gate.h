@@ -50,7 +50,7 @@ MUST_CHECK enum status gate_check(const struct gate_headers *headers, const char
 MUST_CHECK enum status gate_trailers(const struct gate_headers *trailers, struct error *err);
 
 /* The path and query as they arrived: an absolute path of printable ASCII, complete percent escapes, no escaped
- * controls, slashes or backslashes, no empty or dot segments.  Errors: INVALID "bad_request", "uri_too_long". */
+ * controls; in the path no escaped slashes, dots or backslashes, no empty or dot segments.  Errors: INVALID "bad_request", "uri_too_long". */
 enum { GATE_URI_MAX = 4096 };
 MUST_CHECK enum status gate_uri(const char *uri, struct error *err);
 

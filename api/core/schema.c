@@ -49,6 +49,16 @@ static void query_error(struct error *err, const char *code, const char *name)
                                                           : "is not what this parameter takes");
 }
 
+/* False when out of memory. */
+static bool put(json_t *object, const struct member *member, json_t *value)
+{
+    if (member->is_many && json_object_get(object, member->name) == NULL &&
+        json_object_set_new(object, member->name, json_array()) != 0)
+        return false;
+    return value != NULL && (member->is_many ? json_array_append(json_object_get(object, member->name), value)
+                                             : json_object_set(object, member->name, value)) == 0;
+}
+
 json_t *schema_query(const struct member *members, const struct query_item *items, size_t len,
                      struct problems *problems)
 {
@@ -57,14 +67,15 @@ json_t *schema_query(const struct member *members, const struct query_item *item
         struct error         error;
         const struct member *member = members == NULL ? NULL : find_member(members, items[i].name);
         json_t              *value = member == NULL ? json_null() : query_value(member, items[i].value);
-        const char          *wrong = member == NULL                                  ? "unknown_member"
-                                     : json_object_get(object, member->name) != NULL ? "duplicate_name"
-                                     : json_is_null(value)                           ? "wrong_type"
-                                                                                     : NULL;
+        json_t              *before = member == NULL ? NULL : json_object_get(object, member->name);
+        const char          *wrong = member == NULL                       ? "unknown_member"
+                                     : before != NULL && !member->is_many ? "duplicate_name"
+                                     : json_is_null(value)                ? "wrong_type"
+                                                                          : NULL;
         if (wrong != NULL) {
             query_error(&error, wrong, items[i].name);
             problems_add(problems, &error);
-        } else if (value == NULL || json_object_set(object, member->name, value) != 0) {
+        } else if (!put(object, member, value)) {
             json_decref(object);
             object = NULL;
         }

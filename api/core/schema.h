@@ -14,8 +14,9 @@ struct query_item {
     const char *name, *value;
 };
 
-/* The query as an object that schema_read accepts: numbers and booleans by the reader of their member.  Unknown and
- * repeated names, and values that are not of their kind, are problems, with the path "?name".  NULL: out of memory. */
+/* The query as an object that schema_read accepts: numbers and booleans by the reader of their member, those that may be
+ * repeated as arrays.  Unknown names, other repeated ones, and values that are not of their kind, are problems, with the
+ * path "?name".  NULL: out of memory. */
 json_t *schema_query(const struct member *members, const struct query_item *items, size_t len,
                      struct problems *problems);
 

@@ -59,36 +59,52 @@ enum status handle_studies_post(struct call *call, struct error *err)
 /* ---- list ---- */
 
 struct studies_get_input {
-    const char *state, *name, *label, *cursor;
-    int64_t     limit;
+    int64_t       states, limit, updated_since_ms;
+    int           is_basic;
+    const char   *name, *name_contains, *order, *cursor;
+    const json_t *label;
 };
+static const char *const   study_orders[] = {"created", "-created", "updated", "-updated", NULL};
 static const struct member studies_get_query[] = {
-    {AT(studies_get_input, state), .read = codec_read_name, .names = study_state_names},
+    {AS(studies_get_input, states, "state"), .is_many = true, .read = codec_read_set, .names = study_state_names},
     {AT(studies_get_input, name), .read = codec_read_text, .min = 1, .max = 200},
-    {AT(studies_get_input, label), .read = codec_read_text, .min = 2, .max = 321},
+    {AT(studies_get_input, name_contains), .read = codec_read_text, .min = 1, .max = 200},
+    {AT(studies_get_input, label), .is_many = true, .read = codec_read_kept},
+    {AS(studies_get_input, updated_since_ms, "updated_since"), .read = codec_read_time},
+    {AT(studies_get_input, order), .read = codec_read_name, .names = study_orders},
+    VIEWED(studies_get_input),
     PAGED(studies_get_input),
     {.name = NULL},
 };
 const struct form form_studies_get = {.query = studies_get_query, .bytes = sizeof(struct studies_get_input)};
 
-const struct shown shown_study = {.members = codec_study_members};
-const struct shown shown_studies = {.members = codec_study_members, PAGE(study_page, studies)};
+static const char *const  not_large[] = {"space", NULL};
+const struct shown        shown_study = {.members = codec_study_members};
+const struct shown        shown_studies = {.members = codec_study_members, PAGE(study_page, studies)};
+static const struct shown shown_basic = {
+    .members = codec_study_members, .without = not_large, PAGE(study_page, studies)};
+
+static json_t *render_studies(struct call *call, const void *result)
+{
+    const struct studies_get_input *input = call->input;
+    return show_as(call, input->is_basic ? &shown_basic : &shown_studies, result);
+}
 
 enum status handle_studies_get(struct call *call, struct error *err)
 {
     const struct studies_get_input *input = call->input;
-    struct study_filter             filter = {
-                    .state = input->state, .name_part = input->name, .cursor = input->cursor, .limit = input->limit};
-    const char *colon = input->label == NULL ? NULL : strchr(input->label, ':');
-    if (input->label != NULL && (colon == NULL || colon == input->label))
-        return error_set(err, STATUS_INVALID, "bad_request", "", "query parameter label: must be key:value");
-    if (colon != NULL) {
-        filter.label_key = arena_strndup(&call->arena, input->label, (size_t)(colon - input->label));
-        filter.label_value = colon + 1;
-        if (filter.label_key == NULL)
-            return error_no_memory(err);
-    }
-    return study_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct study_page, 200, show_reply), err);
+    const struct show_order         order = show_order(study_orders, input->order == NULL ? "-created" : input->order);
+    struct study_filter             filter = {.states = input->states,
+                                              .name = input->name,
+                                              .name_part = input->name_contains,
+                                              .updated_since_ms = input->updated_since_ms,
+                                              .order = (enum study_order)order.order,
+                                              .is_up = !order.is_down,
+                                              .cursor = input->cursor,
+                                              .limit = input->limit};
+    TRY(show_read_labels(call, input->label, filter.labels, STUDY_LABELS_ASKED_MAX, err));
+    return study_list(call->app, &call->caller, &filter, CALL_RESULT(call, struct study_page, 200, render_studies),
+                      err);
 }
 
 /* ---- one ---- */

@@ -257,11 +257,22 @@ enum status handle_trials_post(struct call *call, struct error *err)
 }
 
 struct trials_get_input {
-    const char *state, *cursor;
-    int64_t     limit;
+    int64_t       states, limit, updated_since_ms;
+    int           is_basic;
+    const char   *worker, *external_id, *order, *cursor;
+    const json_t *label;
 };
+static const char *const trial_orders[] = {"number",    "-number", "value",    "-value", "finished",
+                                           "-finished", "updated", "-updated", NULL};
+
 static const struct member trials_get_query[] = {
-    {AT(trials_get_input, state), .read = codec_read_name, .names = trial_state_names},
+    {AS(trials_get_input, states, "state"), .is_many = true, .read = codec_read_set, .names = trial_state_names},
+    {AT(trials_get_input, worker), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(trials_get_input, external_id), .read = codec_read_text, .min = 1, .max = 128},
+    {AT(trials_get_input, label), .is_many = true, .read = codec_read_kept},
+    {AS(trials_get_input, updated_since_ms, "updated_since"), .read = codec_read_time},
+    {AT(trials_get_input, order), .read = codec_read_name, .names = trial_orders},
+    VIEWED(trials_get_input),
     PAGED(trials_get_input),
     {.name = NULL},
 };
@@ -269,16 +280,29 @@ const struct form form_trials_get = {.query = trials_get_query, .bytes = sizeof(
 
 static json_t *render_trials(struct call *call, const void *result)
 {
-    const struct shown_trials *shown = result;
-    const struct trial_page   *page = &shown->page;
+    const struct shown_trials     *shown = result;
+    const struct trial_page       *page = &shown->page;
+    const struct trials_get_input *input = call->input;
+    if (input->is_basic)
+        show_basic(&shown->study.spec, page->trials, page->len);
     return show_page("trials", show_trials(call, &shown->study.spec, page->trials, page->len), page->next_cursor);
 }
 
 enum status handle_trials_get(struct call *call, struct error *err)
 {
     const struct trials_get_input *input = call->input;
-    const struct trial_filter      filter = {.state = input->state, .cursor = input->cursor, .limit = input->limit};
-    struct shown_trials           *shown = CALL_RESULT(call, struct shown_trials, 200, render_trials);
+    const char             *asked = input->order == NULL && input->updated_since_ms > 0 ? "updated" : input->order;
+    const struct show_order order = show_order(trial_orders, asked);
+    struct trial_filter     filter = {.states = input->states,
+                                      .worker = input->worker,
+                                      .external_id = input->external_id,
+                                      .updated_since_ms = input->updated_since_ms,
+                                      .order = (enum trial_order)order.order,
+                                      .is_down = order.is_down,
+                                      .cursor = input->cursor,
+                                      .limit = input->limit};
+    struct shown_trials    *shown = CALL_RESULT(call, struct shown_trials, 200, render_trials);
+    TRY(show_read_labels(call, input->label, filter.labels, TRIAL_LABELS_ASKED_MAX, err));
     TRY(study_find(call->app, &call->caller, call->params[0], &shown->study, err));
     return trial_list(call->app, &call->caller, call->params[0], &filter, &shown->page, err);
 }

@@ -2,6 +2,7 @@
 #include "api/handlers/show.h"
 
 #include "service/codec/codec_spec.h"
+#include "service/codec/codec_study.h"
 #include "service/codec/codec_trial.h"
 #include "service/codec/codec_graph.h"
 #include "service/codec/codec_read.h"
@@ -14,9 +15,48 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const show_views[] = {"full", "basic", NULL};
+
+struct show_order show_order(const char *const *orders, const char *name)
+{
+    int place = 0;
+    while (name != NULL && orders[place] != NULL && strcmp(orders[place], name) != 0)
+        place++;
+    return (struct show_order){.order = place / 2, .is_down = place % 2 != 0};
+}
+
+enum status show_read_labels(struct call *call, const json_t *items, const char **labels, size_t max, struct error *err)
+{
+    if (json_array_size(items) > max)
+        return error_set(err, STATUS_INVALID, "out_of_range", "?label", "at most %zu of them", max);
+    for (size_t i = 0; i < max; i++) {
+        const char *text = json_string_value(json_array_get(items, i)),
+                   *colon = text == NULL ? NULL : strchr(text, ':');
+        labels[i] = NULL;
+        if (text == NULL)
+            continue;
+        if (colon == NULL || colon == text)
+            return error_set(err, STATUS_INVALID, "wrong_type", "?label", "must be key:value");
+        const char *key = arena_strndup(&call->arena, text, (size_t)(colon - text));
+        labels[i] = key == NULL ? NULL : codec_label(key, colon + 1, &call->arena);
+        if (labels[i] == NULL)
+            return error_no_memory(err);
+    }
+    return STATUS_OK;
+}
+
 json_t *show_page(const char *name, json_t *list, const char *next_cursor)
 {
     return json_pack("{s:o, s:s?}", name, list, "next_cursor", next_cursor);
+}
+
+void show_basic(const struct spec *spec, struct trial *trials, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        trials[i].model.diagnostics = NULL;
+        if (spec->space.kind == SPACE_IMAGE)
+            trials[i].point = NULL;
+    }
 }
 
 static json_t *trials_json(const struct spec *spec, const struct trial *trials, size_t len, struct lease_clock clock)

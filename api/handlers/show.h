@@ -16,6 +16,22 @@
         AT(type, limit), .read = codec_read_integer, .min = 1, .max = 9007199254740991.0, .fallback = PAGE_DEFAULT \
     }
 
+/* How much of each item a list shows: everything, or not what may be large. */
+extern const char *const show_views[];
+#define VIEWED(type)                                                               \
+    {                                                                              \
+        AS(type, is_basic, "view"), .read = codec_read_choice, .names = show_views \
+    }
+/* Where a list's order stands in the words for them, each twice: upwards, and with a - downwards. */
+struct show_order {
+    int  order;
+    bool is_down;
+};
+struct show_order show_order(const char *const *orders, const char *name);
+/* Items "key:value" -> what codec_label makes of them; NULL behind the last.  INVALID "bad_request". */
+MUST_CHECK enum status show_read_labels(struct call *call, const json_t *items, const char **labels, size_t max,
+                                        struct error *err);
+
 /* What the route says that it shows (render of struct call). */
 json_t                    *show_reply(struct call *call, const void *result);
 extern const struct member show_event_members[];
@@ -25,6 +41,8 @@ json_t *show_as(struct call *call, const struct shown *shown, const void *result
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
 /* As leases are shown to the worker that has them. */
 struct lease_clock show_clock(struct call *call);
+/* Takes away what a basic view of trials has not: diagnostics of models, and points that are images. */
+void    show_basic(const struct spec *spec, struct trial *trials, size_t len);
 json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);
 /* What a suggest answers. */
 json_t *show_suggested(struct call *call, const struct spec *spec, const struct trial *trials, size_t len,

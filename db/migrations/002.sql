@@ -82,3 +82,26 @@ CREATE TABLE received_round (
 ) STRICT;
 -- The revision at which the study's space grew last; 0: it is as it was created.
 ALTER TABLE study ADD COLUMN space_revision INTEGER NOT NULL DEFAULT 0;
+-- When each trial was last spoken of in the log.  Apart from trial, whose rows may hold an image.
+CREATE TABLE trial_change (
+    of_study TEXT NOT NULL REFERENCES study(id) ON DELETE CASCADE, of_trial INTEGER NOT NULL, changed_ms INTEGER NOT NULL,
+    PRIMARY KEY (of_study, of_trial)
+) STRICT, WITHOUT ROWID;
+INSERT INTO trial_change(of_study, of_trial, changed_ms) SELECT study, trial, max(at_ms) FROM event
+    WHERE trial > 0 AND study IN (SELECT id FROM study) GROUP BY study, trial;
+-- The orders in which lists are read, and what of them is asked for.
+CREATE INDEX trial_by_change ON trial_change(of_study, changed_ms, of_trial);
+CREATE INDEX trial_by_value ON trial(study, value, number) WHERE value IS NOT NULL;
+CREATE INDEX trial_by_finish ON trial(study, finished_ms, number) WHERE finished_ms > 0;
+CREATE INDEX trial_by_worker ON trial(study, worker, number) WHERE worker <> '';
+CREATE INDEX study_by_change ON study(updated_ms, id);
+-- What the planner cannot know of an empty store, and nobody counts later: studies are large, and few of their trials wait
+-- or run.  Without it every suggestion goes along all trials of its study.  The numbers: rows, and how many are alike in
+-- the first columns of the index.
+ANALYZE sqlite_schema;
+INSERT INTO sqlite_stat1(tbl, idx, stat) VALUES
+    ('trial', 'trial', '1000000 10000 1'), ('trial', 'trial_by_state', '1000000 10000 100 1'),
+    ('trial', 'trial_by_external_id', '1000000 10000 1'), ('trial', 'trial_by_row', '1000000 10000 2'),
+    ('trial', 'trial_by_value', '1000000 10000 2 1'), ('trial', 'trial_by_finish', '1000000 10000 5 1'),
+    ('trial', 'trial_by_worker', '1000000 10000 1000 1'),
+    ('trial_change', 'trial_change', '1000000 10000 1'), ('trial_change', 'trial_by_change', '1000000 10000 5 1');

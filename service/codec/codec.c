@@ -22,6 +22,32 @@ void codec_time(int64_t ms, char out[32])
     snprintf(out, 32, "%s.%03dZ", day, (int)rest);
 }
 
+/* Days since 1970 of the Gregorian calendar: the years begin in March, with the leap day at their end. */
+static int64_t days_of(int year, int month, int day)
+{
+    int64_t y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
+    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+bool codec_time_read(const char *text, int64_t *ms)
+{
+    static const char pattern[] = "0000-00-00T00:00:00";
+    int               year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
+    for (size_t i = 0; i < sizeof pattern - 1; i++)
+        if (pattern[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != pattern[i])
+            return false;
+    (void)sscanf(text, "%d-%d-%dT%d:%d:%d", &year, &month, &day, &hour, &minute, &second);
+    const char *rest = text + sizeof pattern - 1;
+    int64_t     part = 0, unit = 100;
+    if (*rest == '.' && rest[1] >= '0' && rest[1] <= '9')
+        for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+            part += unit * (*rest - '0');
+    *ms = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000 + second * INT64_C(1000) + part;
+    char same[32]; // a day that the month has not is another one
+    codec_time(*ms, same);
+    return strcmp(rest, "Z") == 0 && strncmp(same, text, sizeof pattern - 1) == 0 && *ms >= 0;
+}
+
 json_t *codec_time_json(int64_t ms)
 {
     char text[32];

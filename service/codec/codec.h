@@ -16,7 +16,8 @@ void codec_init(void);
 
 /* RFC 3339 with milliseconds, UTC; out has room for 32. */
 void    codec_time(int64_t ms, char out[32]);
-json_t *codec_time_json(int64_t ms); /* 0 -> null */
+json_t *codec_time_json(int64_t ms);                    /* 0 -> null */
+bool    codec_time_read(const char *text, int64_t *ms); /* with or without a fraction; false: no such time */
 /* A number that reads back equal; null for NaN. */
 json_t *codec_number(double value);
 json_t *codec_text(const char *text); /* NULL: null */

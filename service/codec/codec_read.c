@@ -259,6 +259,32 @@ enum status codec_read_name(struct reading *in, const struct member *member, con
     return STATUS_OK;
 }
 
+enum status codec_read_set(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                           void *out)
+{
+    int64_t set = 0;
+    size_t  i;
+    json_t *item;
+    json_array_foreach ((json_t *)(uintptr_t)json, i, item) {
+        int place = 0;
+        TRY(codec_read_choice(in, member, item, where, &place));
+        set |= INT64_C(1) << place;
+    }
+    memcpy(out, &set, sizeof set);
+    return STATUS_OK;
+}
+
+enum status codec_read_time(struct reading *in, const struct member *member, const json_t *json, const char *where,
+                            void *out)
+{
+    int64_t ms;
+    (void)member;
+    if (!json_is_string(json) || !codec_time_read(json_string_value(json), &ms))
+        return error_set(in->err, STATUS_INVALID, "wrong_type", where, "must be a time like 2026-03-01T09:30:00.125Z");
+    memcpy(out, &ms, sizeof ms);
+    return STATUS_OK;
+}
+
 enum status codec_read_bool(struct reading *in, const struct member *member, const json_t *json, const char *where,
                             void *out)
 {

@@ -39,6 +39,7 @@ struct member {
     bool        nullable;   /* null leaves what is there, but of a number: NaN; in a reply: there may be none */
     bool        optional;   /* in a reply: left out when there is none */
     bool        is_pointer; /* written of a struct that is pointed to */
+    bool        is_many;    /* in a query: may come more than once, and is read as an array */
     enum status (*read)(struct reading *in, const struct member *member, const json_t *json, const char *where,
                         void *out);
     json_t *(*write)(const struct writing *out, const struct member *member); /* NULL: as what is read */
@@ -72,6 +73,12 @@ MUST_CHECK enum status codec_read_integer(struct reading *in, const struct membe
 MUST_CHECK enum status codec_read_choice(struct reading *in, const struct member *member, const json_t *json,
                                          const char *where, void *out);
 MUST_CHECK enum status codec_read_name(struct reading *in, const struct member *member, const json_t *json,
+                                       const char *where, void *out);
+/* An array of names: int64_t, a set of bits by their places. */
+MUST_CHECK enum status codec_read_set(struct reading *in, const struct member *member, const json_t *json,
+                                      const char *where, void *out);
+/* RFC 3339, in UTC and so with a Z at its end: int64_t, milliseconds. */
+MUST_CHECK enum status codec_read_time(struct reading *in, const struct member *member, const json_t *json,
                                        const char *where, void *out);
 MUST_CHECK enum status codec_read_bool(struct reading *in, const struct member *member, const json_t *json,
                                        const char *where, void *out);

@@ -101,6 +101,21 @@ static const char *or_empty(const char *text)
     return text == NULL ? "" : text;
 }
 
+static const enum sql orders[STUDY_ORDER_COUNT][2] = {
+    [STUDY_ORDER_CREATED] = {SQL_STUDIES_CREATED_DOWN, SQL_STUDIES_CREATED},
+    [STUDY_ORDER_UPDATED] = {SQL_STUDIES_UPDATED_DOWN, SQL_STUDIES_UPDATED},
+};
+
+static const char *names_of(int64_t states, char out[128])
+{
+    size_t length = 0;
+    out[0] = '\0';
+    for (size_t state = 0; state < STUDY_STATE_COUNT; state++)
+        if (states >> state & 1)
+            length += (size_t)snprintf(out + length, 128 - length, "%s ", study_state_names[state]);
+    return out;
+}
+
 /* A label stands in the canonical text as "key":"value"; a quote inside either is escaped, so this cannot match
  * anything else. */
 static enum status list(struct db_conn *conn, void *arg, struct error *err)
@@ -108,24 +123,28 @@ static enum status list(struct db_conn *conn, void *arg, struct error *err)
     struct list               *work = arg;
     struct study_page         *out = work->out;
     const struct study_filter *filter = work->filter;
+    const char *const         *labels = filter->labels;
     struct arena              *arena = work->caller->arena;
     struct page_place          after;
+    char                       names[128];
     TRY(page_after_place(filter->cursor, &after, err));
-    const char *label = "";
-    if (filter->label_key != NULL)
-        label = codec_label(filter->label_key, or_empty(filter->label_value), arena);
+    if (after.created_ms == 0 && !filter->is_up)
+        after.created_ms = INT64_MAX;
     out->studies = ARENA_NEW(arena, struct study, (size_t)filter->limit);
-    if (label == NULL || out->studies == NULL)
+    if (out->studies == NULL)
         return error_no_memory(err);
     struct db_rows rows =
-        db_query(conn, arena, err, SQL_STUDY_LIST,
-                 BIND(TEXT(or_empty(filter->state)), TEXT(or_empty(filter->name_part)), TEXT(label),
-                      INT(after.created_ms), TEXT(after.id), TEXT(work->caller->resource), INT(filter->limit + 1)));
+        db_query(conn, arena, err, orders[filter->order][filter->is_up],
+                 BIND(TEXT(names_of(filter->states, names)), TEXT(or_empty(filter->name)),
+                      TEXT(or_empty(filter->name_part)), TEXT(or_empty(labels[0])), TEXT(or_empty(labels[1])),
+                      TEXT(or_empty(labels[2])), TEXT(or_empty(labels[3])), TEXT(work->caller->resource),
+                      INT(filter->updated_since_ms), INT(after.created_ms), TEXT(after.id), INT(filter->limit + 1)));
     while (db_next(&rows) && (int64_t)out->len < filter->limit)
         rows.status = rows_study(row_study(&rows), &out->studies[out->len++], err);
     if (rows.has_row) {
         const struct study *last = &out->studies[out->len - 1];
-        rows.status = page_next_place(arena, last->created_ms, last->id, &out->next_cursor, err);
+        rows.status = page_next_place(arena, filter->order == STUDY_ORDER_CREATED ? last->created_ms : last->updated_ms,
+                                      last->id, &out->next_cursor, err);
     }
     TRY(db_done(&rows));
     for (struct study *study = out->studies; study < out->studies + out->len; study++)

@@ -12,9 +12,18 @@ MUST_CHECK enum status study_create(struct app *app, struct caller *caller, cons
 MUST_CHECK enum status study_find(struct app *app, struct caller *caller, const char *id, struct study *out,
                                   struct error *err);
 
+enum study_order { STUDY_ORDER_CREATED, STUDY_ORDER_UPDATED, STUDY_ORDER_COUNT };
+enum { STUDY_LABELS_ASKED_MAX = 4 };
+/* NULL or 0: whatever it is. */
 struct study_filter {
-    const char *state, *name_part, *label_key, *label_value, *cursor;
-    int64_t     limit;
+    int64_t          states; /* bit set */
+    const char      *name, *name_part;
+    const char      *labels[STUDY_LABELS_ASKED_MAX]; /* as codec_label makes them: all of them */
+    int64_t          updated_since_ms;
+    enum study_order order;
+    bool             is_up; /* the first one first */
+    const char      *cursor;
+    int64_t          limit;
 };
 struct study_page {
     struct study *studies;

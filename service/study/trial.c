@@ -23,8 +23,7 @@ struct work {
     struct held_trial           held;
     const char                 *reason, *patch;
     const struct queue_request *request;
-    const struct trial_filter  *filter;
-    int64_t                     after, limit;
+    int64_t                     limit;
     const char                 *cursor;
     struct trial               *trial;
     struct trial_page          *page;
@@ -64,35 +63,6 @@ enum status trial_find(struct app *app, struct caller *caller, const char *id, i
 {
     struct work work = {.task = task_of(app, caller, id), .held.number = number, .trial = out};
     return task_read(&work.task, find, err);
-}
-
-static enum status list(struct db_conn *conn, void *arg, struct error *err)
-{
-    struct work       *work = arg;
-    struct trial_page *out = work->page;
-    TRY(task_open(conn, &work->task, err));
-    if (work->limit > (int64_t)trial_points_max(&work->task.study.spec.space))
-        work->limit = (int64_t)trial_points_max(&work->task.study.spec.space);
-    const char *state = work->filter->state == NULL ? "" : work->filter->state;
-    TRY(rows_trials(db_query(conn, work->task.caller->arena, err, SQL_TRIAL_LIST,
-                             BIND(TEXT(work->task.id), INT(work->after), TEXT(state), INT(work->limit + 1))),
-                    &out->trials, &out->len, err));
-    for (size_t i = 0; i < out->len && work->filter->with_curves; i++)
-        TRY(rows_curve(conn, &work->task, &out->trials[i], err));
-    if ((int64_t)out->len <= work->limit)
-        return STATUS_OK;
-    out->len = (size_t)work->limit;
-    return page_next(work->task.caller->arena, out->trials[out->len - 1].number, &out->next_cursor, err);
-}
-
-enum status trial_list(struct app *app, struct caller *caller, const char *id, const struct trial_filter *filter,
-                       struct trial_page *out, struct error *err)
-{
-    struct work work = {
-        .task = task_of(app, caller, id), .filter = filter, .limit = page_limit(filter->limit), .page = out};
-    *out = (struct trial_page){0};
-    TRY(page_after(filter->cursor, &work.after, err));
-    return task_read(&work.task, list, err);
 }
 
 /* Where a page of the history ended, and the best value until then: the page after it need not look back.  Exactly. */

@@ -20,11 +20,29 @@ MUST_CHECK enum status trial_best(struct app *app, struct caller *caller, const 
                                   struct trial *out, struct error *err);
 MUST_CHECK enum status trial_find(struct app *app, struct caller *caller, const char *study, int64_t number,
                                   struct trial *out, struct error *err);
-struct trial_filter {
-    const char *state, *cursor;
-    int64_t     limit;
-    bool        with_curves; /* one more query for each trial */
+/* What a list of trials is ordered by: what a trial has not got yet comes last. */
+enum trial_order {
+    TRIAL_ORDER_NUMBER,
+    TRIAL_ORDER_VALUE,
+    TRIAL_ORDER_FINISHED,
+    TRIAL_ORDER_UPDATED, /* when the log last spoke of it */
+    TRIAL_ORDER_COUNT
 };
+enum { TRIAL_LABELS_ASKED_MAX = 4 };
+/* NULL or 0: whatever it is. */
+struct trial_filter {
+    int64_t          states; /* bit set */
+    const char      *worker, *external_id;
+    const char      *labels[TRIAL_LABELS_ASKED_MAX]; /* as codec_label makes them: all of them */
+    int64_t          updated_since_ms;
+    enum trial_order order;
+    bool             is_down; /* the last one first */
+    const char      *cursor;
+    int64_t          limit;
+    bool             with_curves; /* one more query for each trial */
+};
+/* A page seeks to its place: however far down the list it lies costs nothing.  Of what is asked for, several states, a
+ * worker or an external_id are found so too, in the order of numbers; otherwise the list is gone along. */
 MUST_CHECK enum status trial_list(struct app *app, struct caller *caller, const char *study,
                                   const struct trial_filter *filter, struct trial_page *out, struct error *err);
 /* Both: CONFLICT "lease_lost" when the worker does not hold the trial under that lease.  A queued trial is

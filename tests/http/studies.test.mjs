@@ -65,11 +65,11 @@ test('lists are filtered and paged, newest first', async () => {
         return found.map((study) => study.id);
     };
     assert.deepEqual(await walk(`label=${encodeURIComponent('series:p"g')}`), ids);
-    assert.deepEqual(await walk(`name=${encodeURIComponent("page")}&label=i:4`), [made[4].id]);
-    assert.deepEqual(await walk(`name=${encodeURIComponent("%_'")}`), ids);
+    assert.deepEqual(await walk(`name_contains=${encodeURIComponent("page")}&label=i:4`), [made[4].id]);
+    assert.deepEqual(await walk(`name_contains=${encodeURIComponent("%_'")}`), ids);
     assert.deepEqual(await walk(`label=series:p`), []);
     await api.post(`/v1/studies/${made[2].id}/pause`, {});
-    assert.deepEqual(await walk(`state=paused&name=page`), [made[2].id]);
+    assert.deepEqual(await walk(`state=paused&name_contains=page`), [made[2].id]);
     assert.equal((await api.get('/v1/studies?limit=1')).studies.length, 1);
     for (const bad of ['limit=0', 'limit=-1', 'limit=x', 'cursor=%20', 'cursor=zz', 'state=open', 'label=x', 'nme=x', 'limit=1&limit=2']) {
         const reply = await api.request('GET', `/v1/studies?${bad}`);

@@ -21,6 +21,7 @@
     X(members)            \
     X(noise)              \
     X(npy)                \
+    X(plans)              \
     X(races)              \
     X(schema)             \
     X(slots)              \

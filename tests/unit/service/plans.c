@@ -1,0 +1,57 @@
+/* How the store finds what its statements ask for. */
+#include "db/db.h"
+#include "tests/unit/service/suites.h"
+#include "tests/unit/service/world.h"
+
+#include <CUnit/CUnit.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Whether a step of a plan goes along a table, or all of a study's part of it, where a study may be large. */
+static bool goes_along(const char *step)
+{
+    static const char *const large[] = {"trial", "event", "measurement", "trial_change"};
+    char                     text[128];
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        snprintf(text, sizeof text, "SCAN %s", large[i]);
+        if (strncmp(step, text, strlen(text)) == 0)
+            return true;
+        snprintf(text, sizeof text, "SEARCH %s USING PRIMARY KEY (study=?)", large[i]);
+        if (strcmp(step, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the planner does with each statement that reads, on a store that nobody has counted. */
+static void test_no_statement_goes_along_a_study(void)
+{
+    struct world *world = world_new();
+    sqlite3      *sqlite = NULL;
+    char          path[512], text[8192];
+    snprintf(path, sizeof path, "%s/gnomon.db", world->folder);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open_v2(path, &sqlite, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    for (int sql = 0; sql < SQL_COUNT; sql++) {
+        sqlite3_stmt *plan = NULL;
+        if (sql == SQL_TRIAL_WHOLE) // for exports
+            continue;
+        snprintf(text, sizeof text, "EXPLAIN QUERY PLAN %s", sql_table[sql].text);
+        for (char *dollar = text; (dollar = strchr(dollar, '$')) != NULL;)
+            *dollar = '?';
+        CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(sqlite, text, -1, &plan, NULL), SQLITE_OK);
+        while (sqlite3_step(plan) == SQLITE_ROW)
+            if (goes_along((const char *)sqlite3_column_text(plan, 3))) {
+                fprintf(stderr, "%s: %s\n", sql_table[sql].name, (const char *)sqlite3_column_text(plan, 3));
+                CU_FAIL();
+            }
+        sqlite3_finalize(plan);
+    }
+    sqlite3_close(sqlite);
+    world_end(world);
+}
+
+CU_TestInfo suite_plans[] = {
+    {"no statement goes along a study", test_no_statement_goes_along_a_study},
+    CU_TEST_INFO_NULL,
+};
