@@ -37,6 +37,7 @@ struct reply {
     bool        is_file; /* the bytes are those of an open file, which is closed when they are sent */
     int         file;
     const char *location, *etag, *allow; /* or NULL */
+    const char *cache;                   /* Cache-Control; NULL: not to be kept */
     int         retry_after_seconds;     /* 0: none */
     bool        replayed, close;
     char        code[40]; /* of a problem, or "" */
@@ -61,7 +62,7 @@ struct call {
     const char         *params[CALL_PARAMS_MAX]; /* decoded path parameters, in order */
     struct query_item   query[CALL_QUERY_MAX];
     size_t              query_len;
-    const char         *token, *if_match, *idempotency_key, *prefer, *last_event_id; /* or NULL */
+    const char         *token, *if_match, *if_none_match, *idempotency_key, *prefer, *last_event_id; /* or NULL */
 
     const char *body; /* or the piece of a streamed body; never NULL */
     size_t      body_bytes;

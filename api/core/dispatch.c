@@ -5,6 +5,7 @@
 #include "api/core/reply.h"
 #include "service/codec/codec.h"
 #include "service/base/digest.h"
+#include "service/base/etag.h"
 #include "service/model/spec.h"
 #include "service/app/token.h"
 
@@ -107,6 +108,7 @@ static enum status keep_headers(struct call *call, const struct gate_headers *he
             return bad_request(err, "an Idempotency-Key has 1 to 128 visible characters");
     TRY(keep(call, key, &call->idempotency_key, err));
     TRY(keep(call, headers->if_match, &call->if_match, err));
+    TRY(keep(call, headers->if_none_match, &call->if_none_match, err));
     call->wants_npy = headers->accept != NULL && strstr(headers->accept, "application/x-npy") != NULL;
     call->wants_csv = headers->accept != NULL && strstr(headers->accept, "text/csv") != NULL;
     call->wants_events = headers->accept != NULL && strstr(headers->accept, "text/event-stream") != NULL;
@@ -207,6 +209,22 @@ static bool has_left(void *arg)
     return atomic_load(&call->has_left);
 }
 
+/* Where no use case compares tags, "*" alone holds of what is changed. */
+static enum status check_if_match(const struct call *call, struct error *err)
+{
+    const char *method = call->route->method;
+    bool        is_compared = (call->route->flags & ROUTE_MATCHES) != 0;
+    if (call->if_match == NULL || is_compared || strcmp(method, "GET") == 0 || strcmp(method, "POST") == 0)
+        return STATUS_OK;
+    return etag_check(call->if_match, "not compared", err);
+}
+
+static enum status finish(struct call *call, struct error *err)
+{
+    TRY(reply_result(call, err));
+    return reply_validate(call, err);
+}
+
 /* Where it waited for a thread, perhaps for longer than anybody waits for an answer, it ends here. */
 static enum status run(struct call *call, struct error *err)
 {
@@ -217,10 +235,12 @@ static enum status run(struct call *call, struct error *err)
     call->problems.arena = &call->arena;
     if (call->route->lane != LANE_SHORT)
         TRY(app_go_on(call->app, &call->caller, err));
+    call->caller.if_match = call->if_match;
+    TRY(check_if_match(call, err));
     TRY(read_input(call, err));
     TRY(set_idempotency(call, err));
     TRY(call->route->handle(call, err));
-    return call->follow.again != NULL ? STATUS_OK : reply_result(call, err);
+    return call->follow.again != NULL ? STATUS_OK : finish(call, err);
 }
 
 bool dispatch_run(struct call *call)
@@ -244,7 +264,7 @@ bool dispatch_again(struct call *call)
     call->reply.length = 0;
     enum status status = call->follow.again(call, &error);
     if (status == STATUS_OK && !call->follow.is_stream && call->follow.again == NULL)
-        status = reply_result(call, &error);
+        status = finish(call, &error);
     if (status == STATUS_OK)
         return true;
     call->follow.again = NULL;
@@ -256,8 +276,12 @@ bool dispatch_again(struct call *call)
 bool dispatch_quick(struct call *call)
 {
     call->caller.arena = &call->arena;
-    if (call->route->cached != NULL && call->query_len == 0 && call->route->cached(call))
+    struct error error;
+    if (call->route->cached != NULL && call->query_len == 0 && call->route->cached(call)) {
+        if (reply_validate(call, &error) != STATUS_OK)
+            reply_problem(call, &error);
         return true;
+    }
     if (call->route->flags & ROUTE_QUICK)
         (void)dispatch_run(call);
     return (call->route->flags & ROUTE_QUICK) != 0;

@@ -16,6 +16,7 @@ static const struct {
     {HEADER("Expect"), offsetof(struct gate_headers, expect)},
     {HEADER("Authorization"), offsetof(struct gate_headers, authorization)},
     {HEADER("If-Match"), offsetof(struct gate_headers, if_match)},
+    {HEADER("If-None-Match"), offsetof(struct gate_headers, if_none_match)},
     {HEADER("Idempotency-Key"), offsetof(struct gate_headers, idempotency_key)},
     {HEADER("Prefer"), offsetof(struct gate_headers, prefer)},
     {HEADER("Content-Range"), offsetof(struct gate_headers, content_range)},

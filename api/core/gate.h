@@ -18,7 +18,7 @@
 /* The headers that are looked at, each allowed once; NULL when absent.  Borrowed. */
 struct gate_headers {
     const char *host, *content_length, *transfer_encoding, *content_type, *expect;
-    const char *authorization, *if_match, *idempotency_key, *content_range, *prefer;
+    const char *authorization, *if_match, *if_none_match, *idempotency_key, *content_range, *prefer;
     const char *accept;                   /* the first; there may be more */
     const char *last_event_id;            /* the first */
     const char *request_id, *traceparent; /* "" when there are two: nobody knows which is meant, and it does no harm */

@@ -5,6 +5,7 @@
 #include "api/core/json_text.h"
 #include "api/core/problem.h"
 #include "api/core/route.h"
+#include "service/base/etag.h"
 #include "service/codec/codec.h"
 
 #include <stdio.h>
@@ -214,9 +215,41 @@ void reply_text(struct call *call, const char *type, const char *bytes, size_t l
         call->reply.http = 200;
 }
 
-const char *reply_etag(struct call *call, int64_t version)
+const char *reply_etag(struct call *call, int64_t version, int64_t revision)
 {
-    char text[32];
-    int  length = snprintf(text, sizeof text, "\"%lld\"", (long long)version);
-    return arena_strndup(&call->arena, text, (size_t)length);
+    char text[ETAG_BYTES];
+    etag_of(version, revision, text);
+    return arena_strndup(&call->arena, text, strlen(text));
+}
+
+static const char *cache_control(const struct route *route)
+{
+    return route->flags & ROUTE_FINAL    ? "private, max-age=31536000, immutable"
+           : route->flags & ROUTE_PUBLIC ? "no-cache"
+                                         : "private, no-cache";
+}
+
+enum status reply_validate(struct call *call, struct error *err)
+{
+    struct reply *reply = &call->reply;
+    char          text[ETAG_BYTES];
+    bool          is_had = call->if_none_match != NULL;
+    if (strcmp(call->route->method, "GET") != 0 || call->route->flags & ROUTE_UNKEPT ||
+        (reply->http != 200 && reply->http != 304) || reply->is_file)
+        return STATUS_OK;
+    if (reply->etag == NULL) {
+        etag_of_bytes(reply->bytes, reply->length, text);
+        reply->etag = arena_strndup(&call->arena, text, strlen(text));
+    }
+    if (reply->etag == NULL)
+        return error_no_memory(err);
+    TRY(etag_check(call->if_match, reply->etag, err));
+    reply->cache = cache_control(call->route);
+    if (is_had && etag_is_in(call->if_none_match, reply->etag, true)) {
+        reply->http = 304;
+        reply->type = NULL;
+        reply->bytes = NULL;
+        reply->length = 0;
+    }
+    return STATUS_OK;
 }

@@ -31,7 +31,11 @@ MUST_CHECK enum status reply_file(struct call *call, const char *type, int file,
 /* render and render_arg of struct idempotency: arg is the call. */
 bool reply_render_stored(void *arg, struct kept_reply *out);
 
-/* An ETag of a version, in the arena, or NULL. */
-const char *reply_etag(struct call *call, int64_t version);
+/* An ETag of a version and a revision, in the arena, or NULL. */
+const char *reply_etag(struct call *call, int64_t version, int64_t revision);
+
+/* What is read may be kept, and asked for again by its tag: a digest of it where the handler gave none.  Becomes 304 when
+ * the client has it.  Errors: STALE "stale_version" (If-Match), NO_MEMORY. */
+MUST_CHECK enum status reply_validate(struct call *call, struct error *err);
 
 #endif

@@ -16,11 +16,14 @@ enum body_kind {
     BODY_VECTOR    /* a JSON array or .npy, whole */
 };
 enum route_flags {
-    ROUTE_PUBLIC = 1,  /* no token */
-    ROUTE_QUICK = 2,   /* never waits: answered on the thread that reads */
-    ROUTE_CHANGES = 4, /* takes an Idempotency-Key */
-    ROUTE_GLOBAL = 8,  /* not for tokens bound to one study, federation or game */
-    ROUTE_HEALTH = 16  /* also on the health listener, without a token there */
+    ROUTE_PUBLIC = 1,   /* no token */
+    ROUTE_QUICK = 2,    /* never waits: answered on the thread that reads */
+    ROUTE_CHANGES = 4,  /* takes an Idempotency-Key */
+    ROUTE_GLOBAL = 8,   /* not for tokens bound to one study, federation or game */
+    ROUTE_HEALTH = 16,  /* also on the health listener, without a token there */
+    ROUTE_MATCHES = 32, /* its use case looks at If-Match, in its transaction */
+    ROUTE_UNKEPT = 64,  /* what it says is not kept by anybody: tokens, and what is only true now */
+    ROUTE_FINAL = 128   /* what it says once, it says for ever */
 };
 /* What runs beside what: see workers.h and server.c, where the limits are. */
 enum route_lane {

@@ -29,7 +29,7 @@ struct large {
 static json_t *render_federation(struct call *call, const void *result)
 {
     const struct federation *federation = ((const struct large *)result)->federation;
-    call->reply.etag = reply_etag(call, federation->version);
+    call->reply.etag = reply_etag(call, federation->version, 0);
     if (call->reply.http == 201)
         call->reply.location = text_format(&call->arena, "/v1/federations/%s", federation->id);
     return show_as(call, &shown_federation, federation);

@@ -43,13 +43,13 @@ static json_t *importance_json(const struct param *param, const struct sensitivi
 
 static json_t *render_importances(struct call *call, const void *result)
 {
-    (void)call;
     const struct importances        *shown = result;
     const struct sensitivity_result *r = &shown->result;
     const struct space              *space = &shown->study.spec.space;
     json_t                          *list = json_array();
     for (size_t i = 0; i < space->params_len; i++)
         codec_append(&list, importance_json(&space->params[i], &r->index[i], r->is_constant));
+    call->reply.etag = show_log_etag(call, shown->revision);
     return show_of_quantity(
         &shown->study.spec, shown->metric, shown->quantity,
         json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "parameters", list, "constant", r->is_constant,
@@ -62,7 +62,11 @@ static json_t *render_importances(struct call *call, const void *result)
 enum status handle_importances_get(struct call *call, struct error *err)
 {
     const struct importances_get_input *input = call->input;
-    struct importances                 *out = CALL_RESULT(call, struct importances, 200, render_importances);
+    bool                                is_had;
+    TRY(show_is_had(call, &is_had, err));
+    if (is_had)
+        return STATUS_OK;
+    struct importances *out = CALL_RESULT(call, struct importances, 200, render_importances);
     out->quantity = (enum quantity)input->quantity;
     return insight_importances(call->app, &call->caller, call->params[0], input->metric, out, err);
 }
@@ -108,7 +112,6 @@ static json_t *values_json(const struct slice *slice, const double *values)
 
 static json_t *render_slice(struct call *call, const void *result)
 {
-    (void)call;
     const struct slice *slice = result;
     const struct spec  *spec = &slice->study.spec;
     json_t             *names = json_array(), *grid = json_array();
@@ -119,6 +122,7 @@ static json_t *render_slice(struct call *call, const void *result)
         codec_append(&grid, grid_json(slice, a));
         json_object_del(fixed, name);
     }
+    call->reply.etag = show_log_etag(call, slice->revision);
     return show_of_quantity(
         spec, slice->metric, slice->quantity,
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "parameters", names, "grid", grid, "mean",
@@ -147,6 +151,10 @@ enum status handle_slice_get(struct call *call, struct error *err)
                                              .metric = input->metric,
                                              .quantity = (enum quantity)input->quantity};
     TRY(read_at(input->at, &request.trial, err));
+    bool is_had;
+    TRY(show_is_had(call, &is_had, err));
+    if (is_had)
+        return STATUS_OK;
     return insight_slice(call->app, &call->caller, call->params[0], &request,
                          CALL_RESULT(call, struct slice, 200, render_slice), err);
 }
@@ -155,7 +163,6 @@ enum status handle_slice_get(struct call *call, struct error *err)
 
 static json_t *render_residuals(struct call *call, const void *result)
 {
-    (void)call;
     const struct residuals *shown = result;
     json_t                 *list = json_array();
     for (size_t i = 0; i < shown->len; i++) {
@@ -165,6 +172,7 @@ static json_t *render_residuals(struct call *call, const void *result)
                                       codec_number(item->sd), "stddev_observed", codec_number(item->sd_observed), "z",
                                       codec_number(item->z), "log_density", codec_number(item->log_density)));
     }
+    call->reply.etag = show_log_etag(call, shown->revision);
     return show_of_metric(&shown->study.spec, shown->metric,
                           json_pack("{s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:I, s:I}", "residuals", list, "summary",
                                     "trials", (json_int_t)shown->len, "mean_log_density",
@@ -177,6 +185,10 @@ static json_t *render_residuals(struct call *call, const void *result)
 enum status handle_residuals_get(struct call *call, struct error *err)
 {
     const struct metric_input *input = call->input;
+    bool                       is_had;
+    TRY(show_is_had(call, &is_had, err));
+    if (is_had)
+        return STATUS_OK;
     return insight_residuals(call->app, &call->caller, call->params[0], input->metric,
                              CALL_RESULT(call, struct residuals, 200, render_residuals), err);
 }

@@ -39,8 +39,8 @@ enum status handle_federation_file(struct call *call, const struct federation_fi
                                    const char *name, struct error *err)
 {
     struct npy npy;
-    call->reply.etag = text_format(&call->arena, "\"%s\"", file->sha256);
     if (call->wants_npy) {
+        call->reply.etag = text_format(&call->arena, "\"%s\"", file->sha256);
         reply_text(call, "application/x-npy", file->bytes, file->length);
         return STATUS_OK;
     }

@@ -11,6 +11,10 @@
 #include "service/base/random.h"
 #include "service/app/steady.h"
 #include "service/study/observe.h"
+#include "service/study/study.h"
+#include "service/base/etag.h"
+#include "service/base/text.h"
+#include "service/base/version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +52,34 @@ enum status show_read_labels(struct call *call, const json_t *items, const char 
 json_t *show_page(const char *name, json_t *list, const char *next_cursor)
 {
     return json_pack("{s:o, s:s?}", name, list, "next_cursor", next_cursor);
+}
+
+const char *show_log_etag(struct call *call, int64_t revision)
+{
+    char        etag[ETAG_BYTES];
+    const char *text = text_format(&call->arena, "%s %s %lld", GNOMON_VERSION, call->uri, (long long)revision);
+    if (text == NULL)
+        return NULL;
+    etag_of_bytes(text, strlen(text), etag);
+    return arena_strndup(&call->arena, etag, strlen(etag));
+}
+
+enum status show_is_had(struct call *call, bool *is_had, struct error *err)
+{
+    struct study study;
+    *is_had = false;
+    if (call->if_none_match == NULL)
+        return STATUS_OK;
+    TRY(study_find(call->app, &call->caller, call->params[0], &study, err));
+    const char *etag = show_log_etag(call, study.revision);
+    if (etag == NULL)
+        return error_no_memory(err);
+    *is_had = etag_is_in(call->if_none_match, etag, true);
+    if (*is_had) {
+        call->reply.http = 304;
+        call->reply.etag = etag;
+    }
+    return STATUS_OK;
 }
 
 void show_basic(const struct spec *spec, struct trial *trials, size_t len)

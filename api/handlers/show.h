@@ -41,6 +41,11 @@ json_t *show_as(struct call *call, const struct shown *shown, const void *result
 json_t *show_page(const char *name, json_t *list, const char *next_cursor);
 /* As leases are shown to the worker that has them. */
 struct lease_clock show_clock(struct call *call);
+/* Of what follows from a study's log alone, and takes long: whether the client has it already, which is then the reply.
+ * Its ETag is show_log_etag, of the log's
+ * length and of the address. */
+const char            *show_log_etag(struct call *call, int64_t revision);
+MUST_CHECK enum status show_is_had(struct call *call, bool *is_had, struct error *err);
 /* Takes away what a basic view of trials has not: diagnostics of models, and points that are images. */
 void    show_basic(const struct spec *spec, struct trial *trials, size_t len);
 json_t *show_trials(const struct call *call, const struct spec *spec, const struct trial *trials, size_t len);

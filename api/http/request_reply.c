@@ -19,7 +19,7 @@ static void add_headers(const struct request *request, const struct reply *reply
     const struct {
         const char *name, *value;
     } headers[] = {
-        {"Cache-Control", "no-store"},
+        {"Cache-Control", reply->cache == NULL ? "no-store" : reply->cache},
         {"X-Content-Type-Options", "nosniff"},
         {"X-Request-Id", request->call.trace.id},
         {"traceparent", request->call.trace.parent[0] != '\0' ? request->call.trace.parent : NULL},

@@ -15,7 +15,7 @@ struct slot {
     char    id[24];
     char   *json;
     size_t  json_bytes;
-    int64_t version;
+    int64_t version, revision;
 };
 struct study_cache {
     pthread_rwlock_t lock;
@@ -55,7 +55,8 @@ bool study_cache_get(struct app *app, const char *id, struct arena *arena, struc
     if (slot->json != NULL && strcmp(slot->id, id) == 0)
         copy = arena_strndup(arena, slot->json, slot->json_bytes);
     if (copy != NULL)
-        *out = (struct study_view){.json = copy, .json_bytes = slot->json_bytes, .version = slot->version};
+        *out = (struct study_view){
+            .json = copy, .json_bytes = slot->json_bytes, .version = slot->version, .revision = slot->revision};
     pthread_rwlock_unlock(&cache->lock);
     return copy != NULL;
 }
@@ -81,7 +82,8 @@ void study_cache_put(struct app *app, const char *id, const struct study_view *v
     struct slot *slot = slot_of(cache, id);
     if (cache->generation == generation) {
         free(slot->json);
-        *slot = (struct slot){.json = json, .json_bytes = view->json_bytes, .version = view->version};
+        *slot = (struct slot){
+            .json = json, .json_bytes = view->json_bytes, .version = view->version, .revision = view->revision};
         memcpy(slot->id, id, strlen(id));
         json = NULL;
     }

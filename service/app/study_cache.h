@@ -14,7 +14,7 @@ void                study_cache_free(struct study_cache *cache);
 struct study_view {
     const char *json;
     size_t      json_bytes;
-    int64_t     version;
+    int64_t     version, revision;
 };
 bool study_cache_get(struct app *app, const char *id, struct arena *arena, struct study_view *out);
 /* Every use case that changes a study calls this after its commit, before it answers. */

@@ -7,6 +7,7 @@
 #include "service/app/event_log.h"
 #include "service/app/slots.h"
 #include "service/base/npy.h"
+#include "service/base/etag.h"
 #include "service/base/text.h"
 #include "service/codec/codec_federation.h"
 #include "service/base/digest.h"
@@ -146,11 +147,19 @@ static const struct {
     [FEDERATION_COMPLETE] = {1u << FEDERATION_ACTIVE | 1u << FEDERATION_PAUSED, FEDERATION_COMPLETED, "requested"},
 };
 
+static enum status match(const struct federation *federation, const struct caller *caller, struct error *err)
+{
+    char etag[ETAG_BYTES];
+    etag_of(federation->version, 0, etag);
+    return etag_check(caller->if_match, etag, err);
+}
+
 static enum status move(struct db_conn *conn, void *arg, struct error *err)
 {
     struct work       *work = arg;
     struct federation *federation = work->federation;
     TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
+    TRY(match(federation, work->caller, err));
     if (federation->state == moves[work->verb].to) // a repeat: its first answer may have been lost
         return STATUS_OK;
     if ((moves[work->verb].from >> federation->state & 1u) == 0)
@@ -186,6 +195,7 @@ static enum status remove_row(struct db_conn *conn, void *arg, struct error *err
 {
     struct work *work = arg;
     TRY(federation_get(conn, work->id, work->caller->arena, work->federation, err));
+    TRY(match(work->federation, work->caller, err));
     TRY(check_hosted(conn, work->id, err));
     TRY(db_exec(conn, NULL, err, SQL_TOKEN_REVOKE_RESOURCE, BIND(TEXT(work->id), INT(work->now_ms))));
     TRY(db_exec(conn, NULL, err, SQL_FEDERATION_DELETE, BIND(TEXT(work->id))));

@@ -44,8 +44,9 @@ struct caller {
     char               agent[64];    /* of it, whom the token speaks for, or "" */
     struct arena      *arena;        /* of the request: everything returned lives here */
     struct idempotency idempotency;
-    bool               dry_run;  /* app_transact undoes what succeeded: CONFLICT "dry_run" */
-    int64_t            until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
+    const char *if_match; /* what it knows of the thing that it changes: see base/etag.h; NULL: it does not say */
+    bool        dry_run;  /* app_transact undoes what succeeded: CONFLICT "dry_run" */
+    int64_t     until_ms; /* on the monotonic clock: when what computes for it gives up; 0: never */
     bool (*has_left)(void *arg); /* nobody waits for the answer any more; NULL: somebody does */
     void        *left_arg;
     struct spent spent;

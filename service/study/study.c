@@ -5,6 +5,7 @@
 #include "service/app/app_transact.h"
 #include "service/app/event_log.h"
 #include "service/app/study_cache.h"
+#include "service/base/etag.h"
 #include "service/base/text.h"
 #include "service/candidates/candidates.h"
 #include "service/codec/codec_labels.h"
@@ -164,6 +165,14 @@ enum status study_list(struct app *app, struct caller *caller, const struct stud
 
 /* ---- change ---- */
 
+/* What the caller knows of the study is what it is. */
+static enum status match(const struct study *study, const struct caller *caller, struct error *err)
+{
+    char etag[ETAG_BYTES];
+    etag_of(study->version, study->revision, etag);
+    return etag_check(caller->if_match, etag, err);
+}
+
 struct patch {
     struct task              task;
     const struct study_edit *edit;
@@ -176,7 +185,8 @@ static enum status patch(struct db_conn *conn, void *arg, struct error *err)
     const struct study_edit *edit = work->edit;
     struct study            *study = &work->task.study, *from = study;
     TRY(task_open(conn, &work->task, err));
-    if (study->version != edit->version)
+    TRY(match(study, work->task.caller, err));
+    if (edit->version > 0 && study->version != edit->version)
         return error_set(err, STATUS_STALE, "stale_version", "", "the study is at version %lld",
                          (long long)study->version);
 #define EDIT(column, letter, ...)        \
@@ -241,6 +251,7 @@ static enum status move(struct db_conn *conn, void *arg, struct error *err)
     enum study_state state;
     bool             was_locked = false;
     TRY(task_open(conn, task, err));
+    TRY(match(&task->study, task->caller, err));
     state = task->study.state;
     if (work->verb == STUDY_RESUME && state == STUDY_AWAITING_CANDIDATES)
         TRY(candidates_unlock(conn, task->id, &was_locked, err));
@@ -267,6 +278,7 @@ static enum status erase(struct db_conn *conn, void *arg, struct error *err)
 {
     struct task *task = arg;
     TRY(rows_study_get(conn, task->id, task->caller->arena, &task->study, err));
+    TRY(match(&task->study, task->caller, err));
     TRY(task_log(conn, task, "study.deleted", 0, NULL, err));
     return db_exec(conn, NULL, err, SQL_STUDY_DELETE, BIND(TEXT(task->id)));
 }

@@ -33,7 +33,8 @@ struct study_page {
 MUST_CHECK enum status study_list(struct app *app, struct caller *caller, const struct study_filter *filter,
                                   struct study_page *out, struct error *err);
 
-/* Members that are NULL (budget: -1) stay.  version: of If-Match.  Errors: STALE "stale_version". */
+/* Members that are NULL (budget: -1) stay.  version: the one to edit; 0: whichever it is.  Errors: STALE "stale_version",
+ * as of all that change a study (if_match of struct caller). */
 struct study_edit {
     int64_t budget_trials, version;
     STUDY_SAID(DECLARE)

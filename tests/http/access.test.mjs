@@ -40,7 +40,7 @@ function bodyFor(operation) {
         federation_create: federationBody, agent_register: { name: 'a' }, message_put: [0.5],
         space_grow: { parameters: plain.parameters }, suggest_stateless: { metrics: [{ name: 'm', goal: 'minimize' }], space: plain },
     };
-    const headers = operation.id === 'study_patch' ? { 'if-match': '"1"' } : {};
+    const headers = operation.id === 'study_patch' ? { 'if-match': '*' } : {};
     return { json: bodies[operation.id] ?? {}, headers };
 }
 

@@ -8,7 +8,7 @@ export const text = readFileSync(new URL('../../openapi.yaml', import.meta.url),
 export const contract = parse(text);
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 // What any request may meet; everything else must be written at the operation.
-const general = new Set([400, 405, 408, 411, 413, 414, 415, 417, 422, 429, 431, 500, 501, 503]);
+const general = new Set([400, 405, 408, 411, 412, 413, 414, 415, 417, 422, 429, 431, 500, 501, 503]);
 
 // The words that a schema lists; those of an open enumeration may grow.
 export const wordsOf = (schema) => schema.enum ?? schema['x-extensible-enum'];
@@ -103,7 +103,10 @@ export function replyOf(operation, status) {
 const problemSteps = ['components', 'schemas', 'Problem'];
 
 function checkHeaders(reply, where) {
-    assert.equal(reply.headers['cache-control'], 'no-store', `${where}: Cache-Control`);
+    // What has a tag may be kept, and asked for again; what has none may not.
+    const kept = ['private, no-cache', 'no-cache', 'private, max-age=31536000, immutable'];
+    const isKept = [200, 304].includes(reply.status) && kept.includes(reply.headers['cache-control']);
+    assert.ok(isKept ? /^"[!#-~]+"$/.test(reply.headers.etag ?? '') : reply.headers['cache-control'] === 'no-store', `${where}: Cache-Control`);
     assert.equal(reply.headers['x-content-type-options'], 'nosniff', `${where}: X-Content-Type-Options`);
     assert.match(reply.headers['x-request-id'] ?? '', /^[\w.:/+@~-]{1,128}$/, `${where}: X-Request-Id`);
     assert.equal(reply.headers.server, undefined, `${where}: Server`);
@@ -129,6 +132,7 @@ export function checkReply(method, address, reply) {
         assert.ok([400, 404, 405, 501].includes(reply.status), `${where}: no such operation`);
         return;
     }
+    if (reply.status === 304) return assert.equal(reply.text, '', where);
     const documented = replyOf(operation, reply.status);
     assert.ok(documented !== null, `${where}: this status is not documented for ${operation.id}`);
     if (documented.content === undefined) {

@@ -22,7 +22,7 @@ async function twice(path, json, key = `key-${Math.random()}`) {
 test('every kind of POST answers a repeat as it answered first, and does it once', async () => {
     const [created, again] = await twice('/v1/studies', { name: 's', metrics, space: plain });
     assert.equal(again.text, created.text);
-    assert.deepEqual([again.headers.location, again.headers.etag], [`/v1/studies/${created.json.id}`, '"1"']);
+    assert.deepEqual([again.headers.location, again.headers.etag], [`/v1/studies/${created.json.id}`, created.headers.etag]);
     const path = `/v1/studies/${created.json.id}`;
     const once = async (sub, json) => {
         const [first, second] = await twice(`${path}${sub}`, json);

@@ -501,7 +501,7 @@ static void *read_and_keep(void *arg)
         struct caller caller = {.token_id = "tok_reader", .scope = SCOPE_READ, .arena = &arena};
         uint64_t      generation = study_cache_generation(watch->app);
         if (study_find(watch->app, &caller, watch->study, &study, &err) == STATUS_OK) {
-            const struct study_view view = {study.name, strlen(study.name), study.version};
+            const struct study_view view = {study.name, strlen(study.name), study.version, study.revision};
             study_cache_put(watch->app, watch->study, &view, generation);
         }
         bool was_revoked = watch->is_revoked;

@@ -1,0 +1,68 @@
+/* See etag.h. */
+#include "service/base/etag.h"
+
+#include "service/base/digest.h"
+#include "service/base/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void etag_of(int64_t version, int64_t revision, char out[ETAG_BYTES])
+{
+    snprintf(out, ETAG_BYTES, "\"%lld.%lld-%s\"", (long long)version, (long long)revision, GNOMON_VERSION);
+}
+
+void etag_of_bytes(const void *bytes, size_t length, char out[ETAG_BYTES])
+{
+    unsigned char digest[SHA256_BYTES];
+    char          text[SHA256_HEX_BYTES];
+    sha256(bytes, length, digest);
+    digest_to_hex(digest, SHA256_BYTES / 2, text);
+    snprintf(out, ETAG_BYTES, "\"%.*s\"", SHA256_BYTES, text);
+}
+
+static const char *skip_space(const char *at)
+{
+    return at + strspn(at, " \t");
+}
+
+/* The end of the tag that starts here, W/ not included; NULL when none does. */
+static const char *end_of_tag(const char *at)
+{
+    const char *end = *at == '"' ? strchr(at + 1, '"') : NULL;
+    for (const char *c = at + 1; end != NULL && c < end; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f)
+            return NULL;
+    return end == NULL ? NULL : end + 1;
+}
+
+bool etag_is_in(const char *list, const char *etag, bool is_weak)
+{
+    const char *at = skip_space(list);
+    bool        found = false;
+    if (*at == '*')
+        return *skip_space(at + 1) == '\0';
+    while (*at != '\0') {
+        bool        marked = strncmp(at, "W/", 2) == 0;
+        const char *start = at + (marked ? 2 : 0), *end = end_of_tag(start);
+        if (*at == ',') { // an element may be empty
+            at = skip_space(at + 1);
+            continue;
+        }
+        if (end == NULL)
+            return false;
+        size_t length = (size_t)(end - start);
+        found |= (is_weak || !marked) && strlen(etag) == length && strncmp(start, etag, length) == 0;
+        at = skip_space(end);
+        if (*at != '\0' && *at != ',')
+            return false;
+    }
+    return found;
+}
+
+enum status etag_check(const char *if_match, const char *etag, struct error *err)
+{
+    if (if_match == NULL || etag_is_in(if_match, etag, false))
+        return STATUS_OK;
+    return error_set(err, STATUS_STALE, "stale_version", "", "it is %s by now", etag);
+}

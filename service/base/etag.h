@@ -1,0 +1,26 @@
+/* Entity tags, and whether a precondition names one (RFC 9110 sections 8.8.3, 13.1).  Here all are strong: what has the
+ * same tag is the same, byte by byte. */
+#ifndef GNOMON_SERVICE_BASE_ETAG_H
+#define GNOMON_SERVICE_BASE_ETAG_H
+
+#include "engine/base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ETAG_BYTES = 64 };
+
+/* Of a thing whose representation follows from these two, as this version of the program shows it. */
+void etag_of(int64_t version, int64_t revision, char out[ETAG_BYTES]);
+/* Of these bytes. */
+void etag_of_bytes(const void *bytes, size_t length, char out[ETAG_BYTES]);
+
+/* Whether the list, "*" or tags with commas, names this tag.  With is_weak W/"x" names "x" too, as it does where it is
+ * only asked whether a copy is still good.  What is no list names nothing. */
+bool etag_is_in(const char *list, const char *etag, bool is_weak);
+
+/* STALE "stale_version" unless if_match is NULL or names the tag. */
+MUST_CHECK enum status etag_check(const char *if_match, const char *etag, struct error *err);
+
+#endif
