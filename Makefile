@@ -23,7 +23,7 @@ COMPILE   = $(CC) $(STD) $(WARN) $(HARDEN) -I. -I$(BUILD) $(INCLUDES) -MMD -MP $
 LINK      = $(CC) $(CFLAGS) $(SANITIZE) -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 MATH_LIBS := $(shell pkg-config --libs lapacke openblas nlopt 2>/dev/null) -lm
 SERVICE_LIBS := $(shell pkg-config --libs jansson sqlite3 libcrypto libcurl 2>/dev/null) -lcsv $(MATH_LIBS) -lpthread
-API_LIBS  := $(shell pkg-config --libs libmicrohttpd gnutls 2>/dev/null) $(SERVICE_LIBS)
+API_LIBS  := $(shell pkg-config --libs libmicrohttpd gnutls zlib 2>/dev/null) $(SERVICE_LIBS)
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
 programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))

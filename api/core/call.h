@@ -38,7 +38,9 @@ struct reply {
     int         file;
     const char *location, *etag, *allow; /* or NULL */
     const char *cache;                   /* Cache-Control; NULL: not to be kept */
-    int         retry_after_seconds;     /* 0: none */
+    const char *preference;              /* that was applied, or NULL */
+    bool        is_gzip;
+    int         retry_after_seconds; /* 0: none */
     bool        replayed, close;
     char        code[40]; /* of a problem, or "" */
     const char *detail;   /* of one that is a fault of ours or of the machine, in the call's arena; or NULL */
@@ -62,10 +64,11 @@ struct call {
     const char         *params[CALL_PARAMS_MAX]; /* decoded path parameters, in order */
     struct query_item   query[CALL_QUERY_MAX];
     size_t              query_len;
-    const char         *token, *if_match, *if_none_match, *idempotency_key, *prefer, *last_event_id; /* or NULL */
+    const char *token, *if_match, *if_none_match, *idempotency_key, *prefer, *origin, *last_event_id; /* or NULL */
 
     const char *body; /* or the piece of a streamed body; never NULL */
     size_t      body_bytes;
+    bool        takes_gzip;           /* Accept-Encoding does */
     bool        is_csv, is_npy;       /* the body is; else JSON */
     bool        wants_npy, wants_csv; /* Accept names it */
     bool        wants_events;         /* ... text/event-stream */

@@ -1,6 +1,7 @@
 /* See dispatch.h. */
 #include "api/core/dispatch.h"
 
+#include "api/core/compress.h"
 #include "api/core/cursor.h"
 #include "api/core/reply.h"
 #include "service/codec/codec.h"
@@ -113,6 +114,7 @@ static enum status keep_headers(struct call *call, const struct gate_headers *he
     call->wants_csv = headers->accept != NULL && strstr(headers->accept, "text/csv") != NULL;
     call->wants_events = headers->accept != NULL && strstr(headers->accept, "text/event-stream") != NULL;
     TRY(keep(call, headers->last_event_id, &call->last_event_id, err));
+    call->takes_gzip = compress_is_accepted(headers->accept_encoding);
     TRY(keep(call, headers->prefer, &call->prefer, err));
     bool is_bearer = token != NULL && strncasecmp(token, "Bearer ", 7) == 0 && strlen(token) <= TOKEN_MAX;
     return is_bearer ? keep(call, token + 7, &call->token, err) : STATUS_OK;
@@ -122,6 +124,7 @@ enum status dispatch_head(struct call *call, const struct gate_headers *headers,
                           int64_t *body_bytes, struct error *err)
 {
     TRY(gate_check(headers, method, body_bytes, err));
+    TRY(keep(call, headers->origin, &call->origin, err));
     TRY(route_find(call, method, err));
     bool is_health = (call->route->flags & ROUTE_HEALTH) != 0;
     if (call->listener == LISTENER_HEALTH && !is_health)
@@ -130,6 +133,14 @@ enum status dispatch_head(struct call *call, const struct gate_headers *headers,
         return error_set(err, STATUS_BUSY, "draining", "", "the service is stopping");
     TRY(check_body(call, headers, *body_bytes, err));
     return keep_headers(call, headers, err);
+}
+
+bool dispatch_options(struct call *call, const char *method)
+{
+    if (strcmp(method, "OPTIONS") != 0 || call->reply.allow == NULL)
+        return false;
+    call->reply = (struct reply){.http = 204, .allow = call->reply.allow};
+    return true;
 }
 
 /* What a bound token may not see is not there. */
@@ -222,7 +233,9 @@ static enum status check_if_match(const struct call *call, struct error *err)
 static enum status finish(struct call *call, struct error *err)
 {
     TRY(reply_result(call, err));
-    return reply_validate(call, err);
+    TRY(reply_validate(call, err));
+    reply_compress(call);
+    return STATUS_OK;
 }
 
 /* Where it waited for a thread, perhaps for longer than anybody waits for an answer, it ends here. */

@@ -14,6 +14,9 @@
 MUST_CHECK enum status dispatch_head(struct call *call, const struct gate_headers *headers, const char *method,
                                      int64_t *body_bytes, struct error *err);
 
+/* After an error of dispatch_head: whether OPTIONS was asked of a path that there is, which is the reply then. */
+bool dispatch_options(struct call *call, const char *method);
+
 /* TOO_LARGE "body_too_large", and what to do about it. */
 MUST_CHECK enum status dispatch_too_large(const struct call *call, struct error *err);
 

@@ -20,6 +20,7 @@ static const struct {
     {HEADER("Idempotency-Key"), offsetof(struct gate_headers, idempotency_key)},
     {HEADER("Prefer"), offsetof(struct gate_headers, prefer)},
     {HEADER("Content-Range"), offsetof(struct gate_headers, content_range)},
+    {HEADER("Origin"), offsetof(struct gate_headers, origin)},
 };
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
 
@@ -64,6 +65,7 @@ void gate_first_line(struct gate_headers *headers, const char *method, const cha
     if (method + strlen(method) + 1 != uri || uri + uri_length + 1 != version)
         headers->problem = broken;
     headers->at = headers->fields = version + strlen(version) + LINE_END;
+    headers->is_old = strcmp(version, "HTTP/1.1") != 0;
 }
 
 /* Only what is at its place may be looked behind. */
@@ -92,6 +94,8 @@ void gate_header(struct gate_headers *headers, const char *name, size_t name_len
         headers->accept = value;
     if (headers->last_event_id == NULL && name_length == 13 && strncasecmp("Last-Event-ID", name, name_length) == 0)
         headers->last_event_id = value;
+    if (headers->accept_encoding == NULL && name_length == 15 && strncasecmp("Accept-Encoding", name, name_length) == 0)
+        headers->accept_encoding = value;
     if (name_length == 12 && strncasecmp("X-Request-Id", name, name_length) == 0)
         headers->request_id = headers->request_id == NULL ? value : "";
     if (name_length == 11 && strncasecmp("traceparent", name, name_length) == 0)
@@ -137,6 +141,8 @@ enum status gate_check(const struct gate_headers *headers, const char *method, i
         return refuse(err, headers->problem);
     if (headers->host == NULL || *headers->host == '\0')
         return refuse(err, "there must be one Host header");
+    if (headers->is_old && headers->transfer_encoding != NULL) // RFC 9112, section 6.1: framed in a way it cannot know
+        return refuse(err, "Transfer-Encoding is of HTTP/1.1");
     if (headers->content_length != NULL && headers->transfer_encoding != NULL)
         return refuse(err, "Content-Length and Transfer-Encoding exclude each other");
     if (headers->transfer_encoding != NULL && strcasecmp(headers->transfer_encoding, "chunked") != 0)

@@ -19,8 +19,9 @@
 struct gate_headers {
     const char *host, *content_length, *transfer_encoding, *content_type, *expect;
     const char *authorization, *if_match, *if_none_match, *idempotency_key, *content_range, *prefer;
-    const char *accept;                   /* the first; there may be more */
-    const char *last_event_id;            /* the first */
+    const char *origin;
+    const char *accept, *accept_encoding, *last_event_id; /* the first; there may be more */
+    bool        is_old;                                   /* not HTTP/1.1 */
     const char *request_id, *traceparent; /* "" when there are two: nobody knows which is meant, and it does no harm */
     const char *at;                       /* where the next line must start */
     const char *fields;                   /* where the first header started */

@@ -5,7 +5,9 @@
 #include "api/core/json_text.h"
 #include "api/core/problem.h"
 #include "api/core/route.h"
+#include "api/core/compress.h"
 #include "service/base/etag.h"
+#include "service/base/text.h"
 #include "service/codec/codec.h"
 
 #include <stdio.h>
@@ -229,6 +231,34 @@ static const char *cache_control(const struct route *route)
                                          : "private, no-cache";
 }
 
+/* "tag" -> "tag-gzip": another encoding is another representation. */
+static const char *gzip_etag(struct call *call, const char *etag)
+{
+    return text_format(&call->arena, "%.*s" ETAG_GZIP "\"", (int)strlen(etag) - 1, etag);
+}
+
+void reply_compress(struct call *call)
+{
+    enum { WORTH_BYTES = 1400 }; // less fits into one packet
+    static const char *const texts[] = {"application/json", "application/yaml", "text/", "application/problem+json"};
+    struct reply            *reply = &call->reply;
+    bool                     is_text = false;
+    size_t                   length;
+    for (size_t i = 0; reply->type != NULL && i < sizeof texts / sizeof *texts; i++)
+        is_text |= strncmp(reply->type, texts[i], strlen(texts[i])) == 0;
+    if (!call->takes_gzip || !is_text || reply->is_file || reply->length < WORTH_BYTES ||
+        strstr(call->route->path, "token") != NULL)
+        return;
+    const char *etag = reply->etag == NULL ? NULL : gzip_etag(call, reply->etag);
+    const char *bytes = compress_gzip(reply->bytes, reply->length, &call->arena, &length);
+    if (bytes == NULL || (etag == NULL && reply->etag != NULL))
+        return;
+    reply->bytes = bytes;
+    reply->length = length;
+    reply->etag = etag;
+    reply->is_gzip = true;
+}
+
 enum status reply_validate(struct call *call, struct error *err)
 {
     struct reply *reply = &call->reply;
@@ -246,6 +276,8 @@ enum status reply_validate(struct call *call, struct error *err)
     TRY(etag_check(call->if_match, reply->etag, err));
     reply->cache = cache_control(call->route);
     if (is_had && etag_is_in(call->if_none_match, reply->etag, true)) {
+        if (etag_is_in_gzip(call->if_none_match, reply->etag)) // the copy that it has
+            reply->etag = gzip_etag(call, reply->etag);
         reply->http = 304;
         reply->type = NULL;
         reply->bytes = NULL;

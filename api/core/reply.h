@@ -38,4 +38,7 @@ const char *reply_etag(struct call *call, int64_t version, int64_t revision);
  * the client has it.  Errors: STALE "stale_version" (If-Match), NO_MEMORY. */
 MUST_CHECK enum status reply_validate(struct call *call, struct error *err);
 
+/* A large text goes compressed to who takes that, under a tag of its own; never one that holds a token. */
+void reply_compress(struct call *call);
+
 #endif

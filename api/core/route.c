@@ -78,9 +78,11 @@ static enum status refuse_method(struct call *call, const char *path, const char
     size_t      lengths[CALL_PARAMS_MAX], used = 0;
     for (const struct route *route = route_table; route < route_table + route_table_len; route++)
         if (matches(route->path, path, end, params, lengths))
-            used += (size_t)snprintf(allow + used, sizeof allow - used, "%s%s", used > 0 ? ", " : "", route->method);
+            used += (size_t)snprintf(allow + used, sizeof allow - used, "%s%s", route->method,
+                                     strcmp(route->method, "GET") == 0 ? ", HEAD, " : ", ");
     if (used == 0)
         return error_set(err, STATUS_NOT_FOUND, "not_found", "", "there is no such path");
+    used += (size_t)snprintf(allow + used, sizeof allow - used, "OPTIONS");
     call->reply.allow = arena_strndup(&call->arena, allow, used);
     return error_set(err, STATUS_INVALID, "method_not_allowed", "", "this path has %s", allow);
 }

@@ -58,6 +58,7 @@ enum status handle_readyz_get(struct call *call, struct error *err)
     if (text == NULL)
         return handle_livez_get(call, err);
     call->reply.http = 503;
+    call->reply.retry_after_seconds = 5;
     reply_text(call, "application/json", text, strlen(text));
     return STATUS_OK;
 }

@@ -75,6 +75,8 @@ enum status handle_suggest_behind(struct call *call, const struct suggest_reques
                         &(struct operation_new){.request = request, .wait_ms = wait_ms}, operation, err));
     if (call->caller.idempotency.replayed)
         return STATUS_OK;
+    call->reply.preference =
+        wait_ms > 0 ? text_format(&call->arena, "wait=%lld", (long long)wait_ms / 1000) : "respond-async";
     bool is_done = operation->state == OPERATION_SUCCEEDED;
     call->reply.http = is_done ? 200 : 202;
     call->reply.location = NULL; // of the 202 that was kept for a repeat
@@ -91,6 +93,7 @@ enum status handle_operations_get(struct call *call, struct error *err)
 
 enum status handle_operations_delete(struct call *call, struct error *err)
 {
-    return operation_cancel(call->app, &call->caller, call->params[0],
-                            CALL_RESULT(call, struct operation, 200, render_operation), err);
+    struct operation cancelled;
+    call->reply.http = 204;
+    return operation_cancel(call->app, &call->caller, call->params[0], &cancelled, err);
 }

@@ -17,7 +17,8 @@ struct requests {
     struct app        *app;
     struct workers    *workers;
     struct conns      *conns;
-    struct networks    trusted; /* proxies */
+    struct networks    trusted;      /* proxies */
+    const char        *cors_origins; /* or NULL */
     struct traffic     traffic;
     atomic_bool        draining;
     enum access_format access_log;

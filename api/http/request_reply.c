@@ -2,6 +2,7 @@
 #include "api/http/request_reply.h"
 
 #include "api/core/access_log.h"
+#include "api/core/cors.h"
 #include "api/core/reply.h"
 #include "api/core/route.h"
 #include "api/http/request_follow.h"
@@ -16,6 +17,8 @@ static void add_headers(const struct request *request, const struct reply *reply
     char seconds[16] = "";
     if (reply->retry_after_seconds > 0)
         snprintf(seconds, sizeof seconds, "%d", reply->retry_after_seconds);
+    const char *origin = request->abandoned ? NULL : cors_allow(request->shared->cors_origins, request->call.origin);
+    bool        is_preflight = origin != NULL && reply->http == 204 && reply->allow != NULL;
     const struct {
         const char *name, *value;
     } headers[] = {
@@ -28,7 +31,17 @@ static void add_headers(const struct request *request, const struct reply *reply
         {"ETag", reply->etag},
         {"Allow", reply->allow},
         {"Retry-After", *seconds != '\0' ? seconds : NULL},
-        {"WWW-Authenticate", reply->http == 401 ? "Bearer" : NULL},
+        {"WWW-Authenticate", reply->http != 401            ? NULL
+                             : request->call.token != NULL ? "Bearer error=\"invalid_token\""
+                                                           : "Bearer"},
+        {"Content-Encoding", reply->is_gzip ? "gzip" : NULL},
+        {"Preference-Applied", reply->preference},
+        {"Vary", reply->cache != NULL || reply->is_gzip ? "Accept, Accept-Encoding, Authorization, Origin" : NULL},
+        {"Access-Control-Allow-Origin", origin},
+        {"Access-Control-Expose-Headers", origin == NULL ? NULL : cors_reply_headers},
+        {"Access-Control-Allow-Methods", is_preflight ? cors_methods : NULL},
+        {"Access-Control-Allow-Headers", is_preflight ? cors_request_headers : NULL},
+        {"Access-Control-Max-Age", is_preflight ? "7200" : NULL},
         {"Idempotent-Replayed", reply->replayed ? "true" : NULL},
         {"Content-Security-Policy", reply->type != NULL && strncmp(reply->type, "text/html", 9) == 0
                                         ? "default-src 'none'; style-src 'unsafe-inline'"

@@ -102,7 +102,7 @@ static enum MHD_Result on_head(struct request *request, const char *url, const c
         trace_begin(&request->call.trace, headers.request_id, headers.traceparent);
     request->expects = headers.expect != NULL;
     if (dispatch_head(&request->call, &headers, method, &request->declared, &error) != STATUS_OK)
-        return refuse(request, &error);
+        return dispatch_options(&request->call, method) ? answer(request) : refuse(request, &error);
     enum status status = request_authorise(request, true, &error);
     if (status == STATUS_BUSY || (status == STATUS_OK && request_is_streamed(request)))
         return request_submit(request, STAGE_CHECK);

@@ -229,6 +229,7 @@ enum status server_start(struct app *app, const struct server_options *options, 
     options = &server->options;
     struct requests *requests = &server->requests;
     requests->app = app;
+    requests->cors_origins = options->cors_origins;
     if (options->trusted != NULL)
         requests->trusted = *options->trusted;
     requests->access_log = options->access_log;

@@ -23,6 +23,7 @@ struct server_options {                  /* 0 (or NULL, -1): the default, in bra
     unsigned                connections;               /* [512] */
     int                     per_address;               /* [64]; -1: no limit */
     const struct networks  *trusted;                   /* proxies, to which per_address does not apply; NULL: none */
+    const char             *cors_origins;              /* see cors.h; NULL: none */
     enum access_format      access_log;                /* [logfmt] */
     int64_t                 body_limit, bodies_limit;  /* bytes [8 MiB, 256 MiB] */
     int64_t                 idle_ms, body_ms, upload_ms, write_ms, drain_ms; /* [10 s, 30 s, 10 min, 30 s, 20 s] */

@@ -36,10 +36,19 @@ static const char *end_of_tag(const char *at)
     return end == NULL ? NULL : end + 1;
 }
 
-bool etag_is_in(const char *list, const char *etag, bool is_weak)
+/* Whether the tag at start is this one, and whether as that of the compressed form. */
+static bool is_tag(const char *start, size_t length, const char *etag, bool *is_gzip)
+{
+    const size_t own = strlen(etag), more = sizeof ETAG_GZIP - 1;
+    *is_gzip = length == own + more && strncmp(start + own - 1, ETAG_GZIP, more) == 0;
+    return (length == own || *is_gzip) && strncmp(start, etag, own - 1) == 0;
+}
+
+static bool find(const char *list, const char *etag, bool is_weak, bool *as_gzip)
 {
     const char *at = skip_space(list);
-    bool        found = false;
+    bool        found = false, is_gzip;
+    *as_gzip = false;
     if (*at == '*')
         return *skip_space(at + 1) == '\0';
     while (*at != '\0') {
@@ -52,12 +61,27 @@ bool etag_is_in(const char *list, const char *etag, bool is_weak)
         if (end == NULL)
             return false;
         size_t length = (size_t)(end - start);
-        found |= (is_weak || !marked) && strlen(etag) == length && strncmp(start, etag, length) == 0;
+        if ((is_weak || !marked) && is_tag(start, length, etag, &is_gzip)) {
+            found = true;
+            *as_gzip |= is_gzip;
+        }
         at = skip_space(end);
         if (*at != '\0' && *at != ',')
             return false;
     }
     return found;
+}
+
+bool etag_is_in(const char *list, const char *etag, bool is_weak)
+{
+    bool as_gzip;
+    return find(list, etag, is_weak, &as_gzip);
+}
+
+bool etag_is_in_gzip(const char *list, const char *etag)
+{
+    bool as_gzip;
+    return find(list, etag, true, &as_gzip) && as_gzip;
 }
 
 enum status etag_check(const char *if_match, const char *etag, struct error *err)

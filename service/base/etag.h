@@ -20,6 +20,11 @@ void etag_of_bytes(const void *bytes, size_t length, char out[ETAG_BYTES]);
  * only asked whether a copy is still good.  What is no list names nothing. */
 bool etag_is_in(const char *list, const char *etag, bool is_weak);
 
+/* Before the last quote of the tag of what is sent compressed.  To whom it is asked of here the two are one: they hold the
+ * same, and are compared as what they were made of. */
+#define ETAG_GZIP "-gzip"
+bool etag_is_in_gzip(const char *list, const char *etag);
+
 /* STALE "stale_version" unless if_match is NULL or names the tag. */
 MUST_CHECK enum status etag_check(const char *if_match, const char *etag, struct error *err);
 

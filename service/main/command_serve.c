@@ -1,6 +1,7 @@
 /* gnomon serve: puts the layers together, waits for a signal, takes them apart in reverse order.
  * Order matters: BLAS is set to one thread and jansson's hash is seeded before any thread starts; the store is locked
  * before its socket is replaced; the address is printed when requests are answered. */
+#include "api/core/cors.h"
 #include "api/http/server.h"
 #include "api/http/tls.h"
 #include "engine/math/mat.h"
@@ -29,7 +30,7 @@
 enum { ADDRESS_BYTES = 256, DESCRIPTORS_BESIDE = 64, HEAPS = 2, OWN_PAGES_BYTES = 256 << 10 };
 
 struct serve_options {
-    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log;
+    const char *listen, *health_listen, *data, *synchronous, *trusted_proxy, *access_log, *cors_origin;
     int64_t     workers, compute_slots, compute_ms, drain_ms, connections, connections_per_address, body_bytes,
         sessions_bytes, session_bytes;
     struct tls_files tls;
@@ -66,6 +67,8 @@ static const struct options_row options_table[] = {
      .help = "of them from one address that is no trusted proxy; 0 is no limit"},
     {OPTION("trusted-proxy", "CIDR,...", trusted_proxy), .environment = "GNOMON_TRUSTED_PROXY",
      .help = "proxies whose Forwarded and X-Forwarded-For are believed, e.g. 127.0.0.1,10.0.0.0/8"},
+    {OPTION("cors-origin", "ORIGIN,...", cors_origin), .environment = "GNOMON_CORS_ORIGIN",
+     .help = "pages of these origins may use the API from a browser, e.g. https://example.org; * is all"},
     {OPTION("access-log", "FORMAT", access_log), .environment = "GNOMON_ACCESS_LOG", .fallback = "logfmt",
      .choices = "logfmt|json|off",
      .help = "a line for each request on standard error; off: for errors of the server only"},
@@ -184,6 +187,7 @@ static enum status read_network(const struct serve_options *options, struct netw
     TRY(check_tls(&options->tls, err));
     TRY(check_place(&out->listen, options->insecure_http || options->tls.certificate != NULL, err));
     TRY(networks_read(options->trusted_proxy, &out->trusted, err));
+    TRY(cors_check(options->cors_origin, err));
     if (options->health_listen == NULL)
         return STATUS_OK;
     TRY(split_address(options->health_listen, out->health.host, &out->health.port, err));
@@ -242,6 +246,7 @@ static enum status serve_until_stopped(struct app *app, const struct serve_optio
                                               .health_host = network->health.host,
                                               .health_port = network->health.port,
                                               .trusted = &network->trusted,
+                                              .cors_origins = options->cors_origin,
                                               .tls = is_tls ? &options->tls : NULL,
                                               .local_fd = local_fd,
                                               .workers = (size_t)options->workers,

@@ -1,9 +1,12 @@
 // What HTTP itself promises: validators, preconditions, caches, encodings, other origins.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import http from 'node:http';
 import { after, test } from 'node:test';
-import { begin, metrics, plain } from './harness.mjs';
+import { gunzipSync } from 'node:zlib';
+import { begin, gnomon, metrics, plain, raw } from './harness.mjs';
 
-const { api } = await begin(after);
+const { server, api } = await begin(after);
 const head = (path, headers = {}) => api.request('GET', path, { headers });
 const tag = async (path) => (await head(path)).headers.etag;
 
@@ -80,4 +83,116 @@ test('of many that edit what they have read, one at a time wins', async () => {
     const replies = await Promise.all(Array.from({ length: 8 }, (_, i) =>
         api.request('PATCH', at, { json: { notes: `${i}` }, headers: { 'if-match': etag } })));
     assert.deepEqual(replies.map((reply) => reply.status).sort(), [200, ...Array(7).fill(412)]);
+});
+
+const encoded = (path, accept, extra = {}) => new Promise((done, fail) => {
+    http.get({ host: '127.0.0.1', port: server.port, path, headers: { authorization: `Bearer ${api.token}`, ...(accept === null ? {} : { 'accept-encoding': accept }), ...extra } }, (response) => {
+        const chunks = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('end', () => done({ status: response.statusCode, headers: response.headers, bytes: Buffer.concat(chunks) }));
+    }).on('error', fail);
+});
+
+test('large replies are compressed for who takes that, under a tag of their own', async () => {
+    const { id } = await api.study();
+    await api.post(`/v1/studies/${id}/observe`, { observations: Array.from({ length: 300 }, (_, i) => ({ point: { x: i / 100 }, value: i })) });
+    const path = `/v1/studies/${id}/trials?limit=1000`;
+    const plainly = await encoded(path, null);
+    assert.equal(plainly.headers['content-encoding'], undefined);
+    for (const accept of ['gzip', 'GZIP', 'br, gzip;q=0.5', '*', 'identity;q=0, *;q=0.1', 'x-gzip', 'gzip ; q=1.000', 'deflate,gzip', ',gzip']) {
+        const reply = await encoded(path, accept);
+        assert.equal(reply.headers['content-encoding'], 'gzip', accept);
+        assert.ok(gunzipSync(reply.bytes).equals(plainly.bytes), accept);
+        assert.ok(reply.bytes.length < plainly.bytes.length / 4, `${reply.bytes.length}`);
+        assert.equal(Number(reply.headers['content-length']), reply.bytes.length);
+        assert.match(reply.headers.vary, /Accept-Encoding/);
+        assert.notEqual(reply.headers.etag, plainly.headers.etag);
+    }
+    for (const accept of ['', 'identity', 'br', 'gzip;q=0', 'gzip;q=0.000', '*;q=0', 'gzip;q=0, *', 'gzipped', 'x'.repeat(8000)]) {
+        const reply = await encoded(path, accept);
+        assert.deepEqual([reply.status, reply.headers['content-encoding']], [200, undefined], accept);
+        assert.ok(reply.bytes.equals(plainly.bytes));
+        assert.match(reply.headers.vary, /Accept-Encoding/);
+    }
+    // either tag is known again, each by itself; and an edit may name the tag of the compressed study
+    const zipped = (await encoded(path, 'gzip')).headers.etag;
+    for (const [tag, accept] of [[zipped, 'gzip'], [plainly.headers.etag, null], [zipped, null]]) {
+        const reply = await encoded(path, accept, { 'if-none-match': tag });
+        assert.deepEqual([reply.status, reply.headers.etag, reply.bytes.length], [304, tag, 0]);
+    }
+    const large = await api.study({ notes: 'n'.repeat(5000) });
+    const study = await encoded(`/v1/studies/${large.id}`, 'gzip');
+    const edit = await api.request('PATCH', `/v1/studies/${large.id}`, { json: { notes: '' }, headers: { 'if-match': study.headers.etag } });
+    assert.equal(edit.status, 200);
+    // a token is in nothing that is compressed
+    for (let i = 0; i < 12; i++) await api.post('/v1/tokens', { name: 'n'.repeat(150), scope: 'read' }, 201);
+    const tokens = await encoded('/v1/tokens', 'gzip');
+    assert.ok(tokens.bytes.length > 3000);
+    assert.equal(tokens.headers['content-encoding'], undefined);
+});
+
+test('a range is not a promise: the whole reply comes', async () => {
+    const { id } = await api.study();
+    const reply = await encoded(`/v1/studies/${id}`, null, { range: 'bytes=0-3' });
+    assert.deepEqual([reply.status, JSON.parse(reply.bytes).id], [200, id]);
+    assert.equal((await encoded(`/v1/studies/${id}`, null, { range: 'bytes=0-3', 'if-range': '"x"' })).status, 200);
+});
+
+test('OPTIONS and HEAD wherever there is something', async () => {
+    const { id } = await api.study();
+    for (const [path, allow] of [['/v1/studies', 'POST, GET, HEAD, OPTIONS'], [`/v1/studies/${id}`, 'GET, HEAD, PATCH, DELETE, OPTIONS'],
+        [`/v1/studies/${id}/pause`, 'POST, OPTIONS'], ['/livez', 'GET, HEAD, OPTIONS']]) {
+        const reply = await api.request('OPTIONS', path, { token: null, checked: false });
+        assert.deepEqual([reply.status, reply.headers.allow, reply.text], [204, allow, ''], path);
+        assert.equal(reply.headers['access-control-allow-origin'], undefined);
+        assert.equal((await api.request('DELETE', '/livez', { checked: false })).headers.allow, 'GET, HEAD, OPTIONS');
+    }
+    assert.equal((await api.request('OPTIONS', '/v1/nothing', { checked: false })).status, 404);
+    for (const path of [`/v1/studies/${id}`, '/v1/studies', '/openapi.yaml', `/v1/studies/${id}/history`]) {
+        const [full, short] = [await api.request('GET', path), await api.request('HEAD', path)];
+        assert.deepEqual([short.status, short.text, short.headers.etag, short.headers['content-length']],
+            [200, '', full.headers.etag, full.headers['content-length']], path);
+    }
+});
+
+test('a message of HTTP/1.0 cannot be in chunks', async () => {
+    const send = (version) => raw(server.port, `POST /v1/studies HTTP/${version}\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, { quiet: 200 });
+    assert.equal((await send('1.0')).status, 400);
+    assert.equal((await send('1.1')).status, 401);
+});
+
+test('a token that is wrong is called so, and one that is missing is not', async () => {
+    const reply = async (token) => (await api.request('GET', '/v1/whoami', { token })).headers['www-authenticate'];
+    assert.equal(await reply(null), 'Bearer');
+    assert.equal(await reply('gnm_nonsense'), 'Bearer error="invalid_token"');
+});
+
+test('pages of other origins, where the operator names them', async () => {
+    const ask = (other, origin, method = 'OPTIONS', path = '/v1/studies', headers = {}) =>
+        other.request(method, path, { checked: false, headers: { ...(origin === null ? {} : { origin }), ...headers } });
+    assert.equal((await ask(api, 'https://a.example')).headers['access-control-allow-origin'], undefined, 'off unless asked for');
+    const listed = await begin(after, ['--cors-origin', 'https://a.example,http://localhost:3000']);
+    for (const origin of ['https://a.example', 'http://localhost:3000']) {
+        const flight = await ask(listed.api, origin, 'OPTIONS', '/v1/studies', { 'access-control-request-method': 'PATCH' });
+        assert.deepEqual([flight.status, flight.headers['access-control-allow-origin']], [204, origin]);
+        for (const name of ['Authorization', 'If-Match', 'Idempotency-Key', 'Content-Type'])
+            assert.ok(flight.headers['access-control-allow-headers'].split(', ').includes(name), name);
+        assert.match(flight.headers['access-control-allow-methods'], /PATCH/);
+        const reply = await ask(listed.api, origin, 'GET');
+        assert.deepEqual([reply.status, reply.headers['access-control-allow-origin']], [200, origin]);
+        assert.match(reply.headers['access-control-expose-headers'], /ETag.*Location.*Retry-After/);
+        assert.match(reply.headers.vary, /Origin/);
+        assert.equal(reply.headers['access-control-allow-credentials'], undefined);
+        const refused = await listed.api.request('GET', '/v1/studies', { token: null, checked: false, headers: { origin } });
+        assert.deepEqual([refused.status, refused.headers['access-control-allow-origin']], [401, origin], 'a page can read why');
+    }
+    for (const origin of ['https://a.example.evil', 'https://a.exampl', 'http://a.example', 'null', '', 'https://a.example,http://localhost:3000', '*', null])
+        for (const method of ['OPTIONS', 'GET'])
+            assert.equal((await ask(listed.api, origin, method)).headers['access-control-allow-origin'], undefined, `${method} ${origin}`);
+    const all = await begin(after, ['--cors-origin', '*']);
+    const reply = await ask(all.api, 'https://b.example', 'GET');
+    assert.deepEqual([reply.headers['access-control-allow-origin'], reply.headers['access-control-allow-credentials']], ['*', undefined]);
+    for (const bad of ['a.example', 'https://a.example/', 'https://a.example,*', 'https://', '', 'https://a.example, https://b.example'])
+        assert.throws(() => execFileSync(gnomon, ['serve', '--listen', '127.0.0.1:0', '--data', '/nowhere/at/all', '--cors-origin', bad], { stdio: 'pipe' }),
+            (error) => error.status === 64 && /not an origin/.test(error.stderr), bad);
 });

@@ -80,7 +80,7 @@ test('the first answer is whole: where what was made is, its version, when to as
     assert.equal(begun.headers.location, `/v1/operations/${begun.json.id}`);
     assert.deepEqual([again.json, again.headers.location, again.headers['retry-after']], // it began without progress
         [{ ...begun.json, progress: null }, begun.headers.location, begun.headers['retry-after']]);
-    await api.expect(200, 'DELETE', begun.headers.location);
+    await api.expect(204, 'DELETE', begun.headers.location);
 });
 
 test('the same key for something else is refused, and changes nothing', async () => {

@@ -1,0 +1,16 @@
+/* gzip of replies. */
+#ifndef GNOMON_API_CORE_COMPRESS_H
+#define GNOMON_API_CORE_COMPRESS_H
+
+#include "engine/base/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether an Accept-Encoding (RFC 9110 section 12.5.3) takes gzip; NULL takes nothing but the plain text. */
+bool compress_is_accepted(const char *accept_encoding);
+
+/* In the arena; NULL when there is no memory, or it would not be smaller. */
+const char *compress_gzip(const char *bytes, size_t length, struct arena *arena, size_t *out_length);
+
+#endif
