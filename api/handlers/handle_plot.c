@@ -74,7 +74,7 @@ static json_t *render_plot(struct call *call, const void *result)
 {
     const struct plot *plot = result;
     const struct spec *spec = &plot->study.spec;
-    call->reply.etag = reply_etag(call, plot->study.revision);
+    call->reply.etag = show_log_etag(call, plot->study.revision);
     json_t *json = json_pack("{s:s, s:s, s:I, s:I, s:I, s:o}", "kind", plot_kind_names[plot->kind], "metric",
                              spec->metrics[plot->metric].name, "revision", (json_int_t)plot->study.revision, "of",
                              (json_int_t)plot->of, "shown", (json_int_t)plot->shown, "trials",
@@ -99,6 +99,10 @@ enum status handle_plot_get(struct call *call, struct error *err)
     if (kind == PLOT_KIND_COUNT)
         return error_set(err, STATUS_NOT_FOUND, "not_found", "", "there is no such plot");
     request.kind = (enum plot_kind)kind;
+    bool is_had;
+    TRY(show_is_had(call, &is_had, err));
+    if (is_had)
+        return STATUS_OK;
     return plot_make(call->app, &call->caller, call->params[0], &request,
                      CALL_RESULT(call, struct plot, 200, render_plot), err);
 }
