@@ -2,6 +2,7 @@
  * The parser's memory grows with tokens, not bytes, so the limits that protect it are on tokens. */
 #include "service/codec/codec.h"
 
+#include <stdatomic.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -165,20 +166,66 @@ static const char *parse_reason(enum json_error_code code)
     }
 }
 
-/* The parser does not always say that it ran out of memory; its allocator does. */
+/* The parser does not always say that it ran out of memory; its allocator does.  Of a number of more than 15 characters
+ * it does not even look, and ends the process some lines later (an assertion of its own), so what it collects the
+ * characters of a token in is taken from a reserve then.  The text is refused all the same. */
+enum { SPARE_BYTES = 256, SPARES = 64, SPARES_OF_ONE = 8 };
+static _Alignas(16) char spares[SPARES][SPARE_BYTES];
+static _Atomic uint64_t   spares_taken;
 static _Thread_local bool is_out_of_memory;
+static _Thread_local int  spares_left; /* of the text that is parsed; 0: none is */
+
+static void *take_spare(size_t bytes)
+{
+    bool is_for_characters = bytes >= 32 && bytes <= SPARE_BYTES && (bytes & (bytes - 1)) == 0;
+    if (!is_for_characters || spares_left == 0)
+        return NULL;
+    spares_left--;
+    for (int i = 0; i < SPARES; i++)
+        if ((atomic_fetch_or(&spares_taken, UINT64_C(1) << i) >> i & 1) == 0)
+            return spares[i];
+    return NULL;
+}
 
 static void *allocate(size_t bytes)
 {
     void *memory = malloc(bytes);
-    is_out_of_memory = is_out_of_memory || memory == NULL;
-    return memory;
+    if (memory != NULL)
+        return memory;
+    is_out_of_memory = true;
+    return take_spare(bytes);
+}
+
+static void release(void *memory)
+{
+    char *byte = memory;
+    if (byte < spares[0] || byte >= spares[0] + sizeof spares)
+        free(memory);
+    else
+        atomic_fetch_and(&spares_taken, ~(UINT64_C(1) << (size_t)(byte - spares[0]) / SPARE_BYTES));
 }
 
 void codec_init(void)
 {
     json_object_seed(0);
-    json_set_alloc_funcs(allocate, free);
+    json_set_alloc_funcs(allocate, release);
+}
+
+static json_t *parse(const char *bytes, size_t length, size_t flags, json_error_t *error)
+{
+    is_out_of_memory = false;
+    spares_left = SPARES_OF_ONE;
+    json_t *json = json_loadb(bytes, length, flags, error);
+    spares_left = 0;
+    if (!is_out_of_memory)
+        return json;
+    json_decref(json); // of which characters may be missing
+    return NULL;
+}
+
+json_t *codec_load(const char *text, size_t flags)
+{
+    return parse(text, strlen(text), flags, NULL);
 }
 
 enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err)
@@ -195,8 +242,7 @@ enum status codec_parse(const char *bytes, size_t length, json_t **out, struct e
     json_error_t error;
     if (memchr(bytes, '\0', length) != NULL) // the parser skips one that follows a number
         return error_set(err, STATUS_INVALID, "malformed_json", "", "there is a NUL byte");
-    is_out_of_memory = false;
-    *out = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &error);
+    *out = parse(bytes, length, JSON_REJECT_DUPLICATES, &error);
     if (*out != NULL)
         return STATUS_OK;
     if (is_out_of_memory)

@@ -29,6 +29,9 @@ void codec_append(json_t **list, json_t *item);
 /* Text that did not come as JSON but will leave as it. */
 bool codec_is_utf8(const char *bytes, size_t length);
 
+/* JSON of our own, such as is stored: a new reference, NULL when it is none or out of memory.  flags: of jansson. */
+json_t *codec_load(const char *text, size_t flags);
+
 /* Parses bytes as JSON after counting its tokens: INVALID "malformed_json" with the line, TOO_LARGE "too_many_tokens",
  * NO_MEMORY.  Duplicate keys, NaN, deep nesting, bad UTF-8, trailing bytes are refused. */
 MUST_CHECK enum status codec_parse(const char *bytes, size_t length, json_t **out, struct error *err);

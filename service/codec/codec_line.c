@@ -57,8 +57,10 @@ static char *reserve(struct line *line, size_t more)
         size_t room = 2 * (line->length + more) + 256;
         char  *grown = realloc(line->text, room);
         line->failed = grown == NULL;
-        line->text = grown == NULL ? line->text : grown;
-        line->room = grown == NULL ? line->room : room;
+        if (grown != NULL) {
+            line->text = grown;
+            line->room = room;
+        }
     }
     return line->failed ? NULL : line->text + line->length;
 }
@@ -103,7 +105,7 @@ void line_put_text(struct line *line, const char *text)
 
 void line_put_number(struct line *line, double value)
 {
-    char digits[TEXT_REAL_BYTES];
+    char digits[TEXT_REAL_BYTES] = "";
     if (isfinite(value))
         put_bytes(line, digits, text_real(value, digits));
     else

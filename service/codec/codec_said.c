@@ -153,7 +153,7 @@ enum status codec_said_take(const json_t *object, const char *where, struct aren
 enum status codec_said_cell(const char *column, const char *cell, struct arena *arena, const char **patch,
                             struct error *err)
 {
-    json_t *value = NULL, *object = *patch == NULL ? json_object() : json_loads(*patch, 0, NULL);
+    json_t *value = NULL, *object = *patch == NULL ? json_object() : codec_load(*patch, 0);
     if (cell[0] == '\0') {
         json_decref(object);
         return STATUS_OK;
@@ -161,7 +161,7 @@ enum status codec_said_cell(const char *column, const char *cell, struct arena *
     if (strcmp(column, "notes") == 0)
         value = json_string(cell);
     else
-        value = json_loads(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+        value = codec_load(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES);
     enum status status = value == NULL ? error_set(err, STATUS_INVALID, "wrong_type", "", "must be JSON") : STATUS_OK;
     if (status == STATUS_OK) {
         codec_put(&object, column, value);
@@ -205,7 +205,7 @@ static json_t *to_json(const struct trial_said *said)
         if (text == NULL && !isnan(said->duration_seconds))
             codec_put(&object, members[i].name, codec_number(said->duration_seconds));
         if (text != NULL && *text != NULL)
-            codec_put(&object, members[i].name, members[i].is_text ? json_string(*text) : json_loads(*text, 0, NULL));
+            codec_put(&object, members[i].name, members[i].is_text ? json_string(*text) : codec_load(*text, 0));
     }
     return object;
 }
@@ -239,7 +239,7 @@ static enum status from_json(const json_t *object, struct arena *arena, struct t
 
 enum status codec_said_merge(struct trial_said *said, const char *patch, struct arena *arena, struct error *err)
 {
-    json_t     *before = to_json(said), *change = json_loads(patch, 0, NULL);
+    json_t     *before = to_json(said), *change = codec_load(patch, 0);
     json_t     *after = before == NULL || change == NULL ? NULL : merged(before, change);
     enum status status = after == NULL ? error_no_memory(err) : check(after, "", arena, NULL, err);
     if (status == STATUS_OK)

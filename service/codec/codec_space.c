@@ -168,7 +168,7 @@ void codec_space_cell(const struct spec *spec, size_t i, double value, char out[
     const struct category *category = &spec->values[i][(size_t)value];
     bool                   is_text = category->kind == CATEGORY_TEXT;
     json_auto_t           *read = is_text && !has_texts_only(spec->values[i], spec->space.params[i].choices)
-                                      ? json_loads(category->text, JSON_DECODE_ANY, NULL)
+                                      ? codec_load(category->text, JSON_DECODE_ANY)
                                       : NULL;
     json_auto_t           *json = is_text && read == NULL ? NULL : category_json(category);
     size_t                 length = 0;
@@ -184,7 +184,7 @@ bool codec_space_read_cell(const struct spec *spec, size_t i, const char *cell, 
     const struct param *param = &spec->space.params[i];
     json_auto_t        *json = has_texts_only(spec->values[i], param->choices)
                                    ? json_string(cell)
-                                   : json_loads(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+                                   : codec_load(cell, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES);
     if (json == NULL)
         json = json_string(cell);
     return json != NULL && read_choice_index(spec->values[i], param, json, "", out, NULL) == STATUS_OK;

@@ -392,7 +392,7 @@ static enum status keep_name(const json_t *json, struct arena *arena, const char
 enum status codec_diagnostics_read(const struct spec *spec, const char *text, struct arena *arena,
                                    struct diagnostics *out, struct error *err)
 {
-    json_auto_t  *json = text == NULL ? NULL : json_loads(text, 0, NULL);
+    json_auto_t  *json = text == NULL ? NULL : codec_load(text, 0);
     const json_t *scales = json_object_get(json, "length_scales"), *value = json_object_get(json, "acquisition_value");
     bool          has_one = spec->space.kind == SPACE_CANDIDATES;
     size_t        len = has_one ? 1 : spec->space.params_len;
@@ -418,7 +418,7 @@ static json_t *model_json(const struct trial *trial)
                      codec_number(trial->model.mean), "stddev", codec_number(trial->model.stddev), "stddev_observed",
                      codec_number(trial->model.stddev_observed), "fallback", trial->model.fallback, "compute_ms",
                      codec_number(trial->model.compute_ms), "diagnostics",
-                     diagnostics == NULL ? json_null() : json_loads(diagnostics, 0, NULL));
+                     diagnostics == NULL ? json_null() : codec_load(diagnostics, 0));
 }
 
 static json_t *seconds_json(int64_t ms)

@@ -28,7 +28,7 @@ json_t *codec_write_secret(const struct writing *out, const struct member *membe
 json_t *codec_write_json(const struct writing *out, const struct member *member)
 {
     const char *text = *(const char *const *)codec_at(out, member);
-    return text == NULL ? json_null() : json_loads(text, 0, NULL);
+    return text == NULL ? json_null() : codec_load(text, 0);
 }
 
 json_t *codec_write_number(const struct writing *out, const struct member *member)
