@@ -217,7 +217,7 @@
     X(TRIALS_OF_WORKER, "ssssiiissss", trial,                                                                              \
       SQL_TRIALS(SQL_ANY_STATE, "worker = $3 AND worker <> ''", SQL_ANY_EXTERNAL, "number > $6", "number"))                             \
     X(TRIALS_VALUE, "ssssiiissssd", trial,                                                                                 \
-      SQL_TRIALS_BY("state = 'completed' AND value IS NOT NULL AND (value, number) > ($12, $6)", "value, number"))                              \
+      SQL_TRIALS_BY("coalesce(state, '') = 'completed' AND value IS NOT NULL AND (value, number) > ($12, $6)", "value, number"))                              \
     X(TRIALS_FINISHED, "ssssiiissssd", trial,                                                                              \
       SQL_TRIALS_BY("finished_ms > 0 AND (finished_ms, number) > ($12, $6)", "finished_ms, number"))                    \
     X(TRIALS_UPDATED, "ssssiiissssd", trial,                                                                               \
@@ -229,7 +229,7 @@
     X(TRIALS_OF_WORKER_DOWN, "ssssiiissss", trial,                                                                         \
       SQL_TRIALS(SQL_ANY_STATE, "worker = $3 AND worker <> ''", SQL_ANY_EXTERNAL, "number < $6", "number DESC"))                        \
     X(TRIALS_VALUE_DOWN, "ssssiiissssd", trial,                                                                            \
-      SQL_TRIALS_BY("state = 'completed' AND value IS NOT NULL AND (value, number) < ($12, $6)", "value DESC, number DESC"))                    \
+      SQL_TRIALS_BY("coalesce(state, '') = 'completed' AND value IS NOT NULL AND (value, number) < ($12, $6)", "value DESC, number DESC"))                    \
     X(TRIALS_FINISHED_DOWN, "ssssiiissssd", trial,                                                                         \
       SQL_TRIALS_BY("finished_ms > 0 AND (finished_ms, number) < ($12, $6)", "finished_ms DESC, number DESC"))          \
     X(TRIALS_UPDATED_DOWN, "ssssiiissssd", trial,                                                                          \

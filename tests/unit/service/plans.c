@@ -24,6 +24,13 @@ static bool goes_along(const char *step)
     return false;
 }
 
+/* A page of a list is read in its order, not sorted: else each costs as much as all. */
+static bool sorts_a_page(const char *statement, const char *step)
+{
+    bool is_page = strncmp(statement, "TRIALS_", 7) == 0 || strncmp(statement, "STUDIES_", 8) == 0;
+    return is_page && strstr(step, "TEMP B-TREE") != NULL;
+}
+
 /* What the planner does with each statement that reads, on a store that nobody has counted. */
 static void test_no_statement_goes_along_a_study(void)
 {
@@ -40,11 +47,13 @@ static void test_no_statement_goes_along_a_study(void)
         for (char *dollar = text; (dollar = strchr(dollar, '$')) != NULL;)
             *dollar = '?';
         CU_ASSERT_EQUAL_FATAL(sqlite3_prepare_v2(sqlite, text, -1, &plan, NULL), SQLITE_OK);
-        while (sqlite3_step(plan) == SQLITE_ROW)
-            if (goes_along((const char *)sqlite3_column_text(plan, 3))) {
-                fprintf(stderr, "%s: %s\n", sql_table[sql].name, (const char *)sqlite3_column_text(plan, 3));
-                CU_FAIL();
-            }
+        while (sqlite3_step(plan) == SQLITE_ROW) {
+            const char *step = (const char *)sqlite3_column_text(plan, 3);
+            if (!goes_along(step) && !sorts_a_page(sql_table[sql].name, step))
+                continue;
+            fprintf(stderr, "%s: %s\n", sql_table[sql].name, step);
+            CU_FAIL();
+        }
         sqlite3_finalize(plan);
     }
     sqlite3_close(sqlite);
