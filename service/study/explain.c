@@ -159,36 +159,49 @@ static const struct kernel_kind *kind_of(const char *name)
     return NULL;
 }
 
+/* [dims]: the model's length-scales, or ones; of rows there is one for all. */
+static void fill_lengths(const struct space *space, const struct explanation *out, bool is_known, double *lengths)
+{
+    if (space->kind == SPACE_CANDIDATES) {
+        for (size_t j = 0; j < space->columns; j++)
+            lengths[j] = is_known ? out->model.length_scales[0] : 1;
+        return;
+    }
+    for (size_t i = 0, j = 0; i < space->params_len; i++)
+        for (size_t k = 0; k < param_width(&space->params[i]); k++)
+            lengths[j++] = is_known ? out->model.length_scales[i] : 1;
+}
+
+/* Where a row or a point is; room [dims] for the point. */
+static const double *place_of(const struct space *space, int64_t row, const double *point, double *room)
+{
+    if (space->kind == SPACE_CANDIDATES)
+        return space->rows + (size_t)row * space->columns;
+    space_encode(space, point, room);
+    return room;
+}
+
 /* All that was observed, at [dims] each, and how far from here; the nearest are kept.  space: with its rows. */
 static enum status measure(struct work *work, const struct space *space, struct error *err)
 {
     struct explanation       *out = work->out;
     struct arena             *arena = work->task.caller->arena;
     const struct kernel_kind *kind = kind_of(out->model.kernel);
-    bool                      on_rows = space->kind == SPACE_CANDIDATES;
-    size_t                    dims = on_rows ? space->columns : space->dims, len = 0;
+    size_t                    dims = space->kind == SPACE_CANDIDATES ? space->columns : space->dims, len = 0;
     double                   *u = ARENA_NEW(arena, double, dims), *at = ARENA_NEW(arena, double, dims), r2;
     double                   *lengths = ARENA_NEW(arena, double, dims);
     struct explain_neighbour *all = ARENA_NEW(arena, struct explain_neighbour, work->known_len);
     if (u == NULL || at == NULL || lengths == NULL || all == NULL)
         return error_no_memory(err);
-    for (size_t i = 0, j = 0; !on_rows && i < space->params_len; i++)
-        for (size_t k = 0; k < param_width(&space->params[i]); k++)
-            lengths[j++] = kind == NULL ? 1 : out->model.length_scales[i];
-    for (size_t j = 0; on_rows && j < dims; j++)
-        lengths[j] = kind == NULL ? 1 : out->model.length_scales[0];
+    fill_lengths(space, out, kind != NULL, lengths);
     struct kernel kernel = {
         .kind = kind == NULL ? &kernel_se : kind, .dims = dims, .variance = 1, .length_scales = lengths};
-    if (!on_rows)
-        space_encode(space, out->trial.point, u);
+    const double *here = place_of(space, out->trial.row, out->trial.point, u);
     for (size_t i = 0; i < work->known_len; i++) {
         const struct known *known = &work->known[i];
         if (!known->is_observed)
             continue;
-        if (!on_rows)
-            space_encode(space, known->point, at);
-        kernel_distances(&kernel, on_rows ? space->rows + (size_t)out->trial.row * dims : u,
-                         on_rows ? space->rows + (size_t)known->row * dims : at, 1, &r2);
+        kernel_distances(&kernel, here, place_of(space, known->row, known->point, at), 1, &r2);
         all[len++] = (struct explain_neighbour){.trial = known->number,
                                                 .distance = sqrt(r2),
                                                 .correlation = kind == NULL ? NAN : kernel_value(kind, r2),
