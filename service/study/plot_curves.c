@@ -37,6 +37,7 @@ static enum status read_curves(struct db_conn *conn, struct plot_work *work, str
     curves->from = ARENA_NEW(work->arena, size_t, data->n + 2);
     if (curves->from == NULL)
         return error_no_memory(err);
+    curves->from[0] = 0;
     struct db_rows rows = db_query(conn, NULL, err, SQL_CURVE_POINTS, BIND(TEXT(work->task.id), INT(0)));
     while (db_next(&rows)) {
         const struct row_curve_point *row = row_curve_point(&rows);

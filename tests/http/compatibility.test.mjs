@@ -87,11 +87,11 @@ test('what clients were told to expect is no break', () => {
 test('what was announced with the version that is without it may go', () => {
     const announced = changed((paths, schemas) => {
         Object.assign(paths['/v1/studies/{study}/best'].get, { deprecated: true, 'x-sunset': '9.0.0' });
-        Object.assign(schemas.Study.properties.notes, { deprecated: true, 'x-sunset': '9.0.0' });
+        Object.assign(schemas.Whoami.properties.agent, { deprecated: true, 'x-sunset': '9.0.0' });
     });
     const without = (version) => changed((paths, schemas, whole) => {
         delete paths['/v1/studies/{study}/best'];
-        delete schemas.Study.properties.notes;
+        delete schemas.Whoami.properties.agent;
         whole.info.version = version;
     });
     assert.ok(breaks(announced, without('8.12.0')).length > 1);

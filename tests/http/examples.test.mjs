@@ -128,6 +128,7 @@ const setups = {
     'candidates_declare private': create('private'), 'candidates_declare open': create('candidates'),
     candidates_upload: declared('candidates', 'open'), candidates_status: declared('private', 'private'),
     study_privacy: declared('private', 'private'), study_transfer: create('earlier'),
+    study_plot: async () => ({ ...(await observed()), kind: 'history' }),
     study_importances: observed, study_slice: observed, study_residuals: observed, trial_report: measured,
     trial_retry: givenUp, trial_correct: finished, trial_retract: finished,
     federation_get: federation('private'), federation_delete: federation('private'), federation_pause: federation('private'),
