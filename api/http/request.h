@@ -41,6 +41,8 @@ struct listener {
     struct requests   *shared;
     enum listener_kind kind;
     bool               is_tls;
+    bool               is_quiet; /* takes no connections any more; closed: its socket */
+    int                closed;
     struct MHD_Daemon *daemon;
 };
 

@@ -285,11 +285,25 @@ static void wait_for_none(struct server *server, _Atomic int64_t *count, int64_t
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
 }
 
+/* New connections are refused from now on.  The library's thread may still look at the socket, whose number must not be
+ * another's by then, so it is closed when that has ended. */
 static void quiesce(struct listener *listener)
 {
-    int fd = listener->daemon == NULL ? -1 : MHD_quiesce_daemon(listener->daemon);
-    if (fd >= 0)
-        close(fd);
+    int fd = listener->daemon == NULL || listener->is_quiet ? -1 : MHD_quiesce_daemon(listener->daemon);
+    if (fd < 0)
+        return;
+    (void)shutdown(fd, SHUT_RDWR);
+    listener->is_quiet = true;
+    listener->closed = fd;
+}
+
+static void stop(struct listener *listener)
+{
+    quiesce(listener);
+    if (listener->daemon != NULL)
+        MHD_stop_daemon(listener->daemon);
+    if (listener->is_quiet)
+        close(listener->closed);
 }
 
 void server_drain(struct server *server)
@@ -315,10 +329,8 @@ void server_stop(struct server *server)
         return;
     server_drain(server);
     request_follow_stop(&server->requests);
-    quiesce(&server->listeners[LISTENER_HEALTH]);
     for (size_t i = 0; i < LISTENERS; i++)
-        if (server->listeners[i].daemon != NULL)
-            MHD_stop_daemon(server->listeners[i].daemon);
+        stop(&server->listeners[i]);
     workers_stop(server->requests.workers);
     conns_stop(server->requests.conns);
     pthread_mutex_destroy(&server->requests.lock);
