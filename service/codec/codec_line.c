@@ -80,6 +80,17 @@ void line_put(struct line *line, const char *text)
     put_bytes(line, text, strlen(text));
 }
 
+enum status line_end(struct line *line, struct scratch *out, int64_t *lines, struct error *err)
+{
+    line_put(line, "}\n");
+    if (line->failed)
+        return error_no_memory(err);
+    ++*lines;
+    TRY(scratch_write(out, line->text, line->length, err));
+    line->length = 0;
+    return STATUS_OK;
+}
+
 void line_put_text(struct line *line, const char *text)
 {
     if (text == NULL) {

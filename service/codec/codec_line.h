@@ -5,6 +5,7 @@
 #ifndef GNOMON_SERVICE_CODEC_CODEC_LINE_H
 #define GNOMON_SERVICE_CODEC_CODEC_LINE_H
 
+#include "service/base/scratch.h"
 #include "db/db.h"
 #include "engine/base/arena.h"
 
@@ -34,6 +35,8 @@ void line_put(struct line *line, const char *text);
 void line_put_text(struct line *line, const char *text); /* as JSON: in quotes, or null for NULL */
 void line_put_number(struct line *line, double value);
 void line_put_row(struct line *line, const struct line_column *columns, const void *row); /* the inner object */
+/* Closes the outer object, writes the line, counts it, and begins the next. */
+MUST_CHECK enum status line_end(struct line *line, struct scratch *out, int64_t *lines, struct error *err);
 
 /* The version of the format that is written, and read: a later one is refused, of an earlier one what it has not is none.
  * A new column of the store is no new version; another meaning is. */

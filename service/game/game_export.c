@@ -15,27 +15,16 @@ struct work {
     int64_t         lines;
 };
 
-static enum status end_line(struct work *work, struct error *err)
-{
-    line_put(&work->line, "}\n");
-    if (work->line.failed)
-        return error_no_memory(err);
-    work->lines++;
-    TRY(scratch_write(work->out, work->line.text, work->line.length, err));
-    work->line.length = 0;
-    return STATUS_OK;
-}
-
 static enum status put_head(struct work *work, const struct row_game *game, struct error *err)
 {
     line_put_header(&work->line, "game", work->app->now_ms());
     line_put(&work->line, ",\"game\":");
     line_put_row(&work->line, line_game_columns, game);
     line_put(&work->line, "}");
-    TRY(end_line(work, err));
+    TRY(line_end(&work->line, work->out, &work->lines, err));
     line_put(&work->line, "{\"spec\":");
     line_put(&work->line, game->spec);
-    return end_line(work, err);
+    return line_end(&work->line, work->out, &work->lines, err);
 }
 
 static enum status put_plays(struct db_conn *conn, struct work *work, int64_t rounds, struct error *err)
@@ -44,7 +33,7 @@ static enum status put_plays(struct db_conn *conn, struct work *work, int64_t ro
     while (db_next(&rows)) {
         line_put(&work->line, "{\"play\":");
         line_put_row(&work->line, line_play_columns, row_play(&rows));
-        rows.status = end_line(work, err);
+        rows.status = line_end(&work->line, work->out, &work->lines, err);
     }
     return db_done(&rows);
 }
@@ -62,7 +51,7 @@ static enum status put_all(struct db_conn *conn, void *arg, struct error *err)
     TRY(put_plays(conn, work, game->rounds, err));
     scratch_digest(work->out, digest);
     line_put_end(&work->line, digest, work->lines);
-    return end_line(work, err);
+    return line_end(&work->line, work->out, &work->lines, err);
 }
 
 enum status games_export(struct app *app, struct caller *caller, const char *id, int *file, int64_t *bytes,

@@ -41,17 +41,6 @@ struct work {
 
 /* ---- lines ---- */
 
-static enum status end_line(struct work *work, struct error *err)
-{
-    line_put(&work->line, "\n");
-    if (work->line.failed)
-        return error_no_memory(err);
-    work->lines++;
-    TRY(scratch_write(work->out, work->line.text, work->line.length, err));
-    work->line.length = 0;
-    return STATUS_OK;
-}
-
 static enum status put_row(struct work *work, const char *kind, const struct line_column *columns, const void *row,
                            struct error *err)
 {
@@ -59,8 +48,7 @@ static enum status put_row(struct work *work, const char *kind, const struct lin
     line_put(&work->line, kind);
     line_put(&work->line, "\":");
     line_put_row(&work->line, columns, row);
-    line_put(&work->line, "}");
-    return end_line(work, err);
+    return line_end(&work->line, work->out, &work->lines, err);
 }
 
 static enum status put_header(struct db_conn *conn, struct work *work, struct error *err)
@@ -74,8 +62,8 @@ static enum status put_header(struct db_conn *conn, struct work *work, struct er
     line_put_count(&work->line, "events", events);
     line_put(&work->line, ",\"study\":");
     line_put_row(&work->line, export_study_columns, row_study(&rows));
-    line_put(&work->line, "}}");
-    return end_line(work, err);
+    line_put(&work->line, "}");
+    return line_end(&work->line, work->out, &work->lines, err);
 }
 
 /* Its text is JSON as it is stored. */
@@ -85,8 +73,7 @@ static enum status put_spec(struct db_conn *conn, struct work *work, struct erro
     if (db_next(&rows)) {
         line_put(&work->line, "{\"spec\":");
         line_put(&work->line, row_spec(&rows)->spec);
-        line_put(&work->line, "}");
-        rows.status = end_line(work, err);
+        rows.status = line_end(&work->line, work->out, &work->lines, err);
     }
     return db_done(&rows);
 }
@@ -96,8 +83,7 @@ static enum status put_end(struct work *work, struct error *err)
     char digest[SHA256_HEX_BYTES];
     scratch_digest(work->out, digest);
     line_put_end(&work->line, digest, work->lines);
-    line_put(&work->line, "}");
-    return end_line(work, err);
+    return line_end(&work->line, work->out, &work->lines, err);
 }
 
 /* ---- rows ---- */
