@@ -9,6 +9,7 @@
 #include "service/codec/codec.h"
 #include "service/cli/command.h"
 #include "service/cli/process.h"
+#include "service/base/cpus.h"
 #include "service/base/log.h"
 #include "service/main/app_open.h"
 #include "service/study/operation.h"
@@ -196,7 +197,7 @@ static enum status read_network(const struct serve_options *options, struct netw
 
 static size_t compute_slots(const struct serve_options *options)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    double processors = cpus_count("");
     return options->compute_slots > 0 ? (size_t)options->compute_slots : processors > 2 ? (size_t)processors - 1 : 1;
 }
 

@@ -15,6 +15,7 @@
     X(codec)              \
     X(codec_trial)        \
     X(command)            \
+    X(cpus)               \
     X(federation)         \
     X(ledger)             \
     X(manifest)           \

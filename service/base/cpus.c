@@ -1,0 +1,97 @@
+/* See cpus.h.
+ * Of version 2 the quota is in cpu.max, "max 100000" or "150000 100000"; of version 1 in two files, quota -1 for none.
+ * In a container the path that /proc shows may be that of the host, while what is mounted begins with the container's own
+ * group: so every part of the path is tried down to none of it, and what is not there says nothing. */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "service/base/cpus.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 4096, PATH_BYTES = 2 * LINE_BYTES };
+
+/* The first two numbers of a file, as far as there are such; how many. */
+static int read_numbers(const char *root, const char *folder, const char *name, double numbers[2])
+{
+    char path[PATH_BYTES], line[LINE_BYTES];
+    snprintf(path, sizeof path, "%s%s/%s", root, folder, name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    int count = fgets(line, sizeof line, file) == NULL ? 0 : sscanf(line, "%lf %lf", &numbers[0], &numbers[1]);
+    fclose(file);
+    return count;
+}
+
+/* Of one group, whose folder is given. */
+static double least_of_group(const char *root, const char *folder, double least)
+{
+    double quota[2] = {0}, unused[2];
+    bool   has_quota = read_numbers(root, folder, "cpu.max", quota) == 2;
+    if (!has_quota && read_numbers(root, folder, "cpu.cfs_quota_us", quota) == 1) {
+        has_quota = read_numbers(root, folder, "cpu.cfs_period_us", unused) == 1;
+        quota[1] = has_quota ? unused[0] : 0;
+    }
+    has_quota = has_quota && quota[0] > 0 && quota[1] > 0;
+    return has_quota && quota[0] / quota[1] < least ? quota[0] / quota[1] : least;
+}
+
+/* Of a group and all above it. */
+static double least_of_path(const char *root, const char *mount, char *path, double least)
+{
+    char folder[PATH_BYTES];
+    for (;;) {
+        snprintf(folder, sizeof folder, "/sys/fs/cgroup%s%s", mount, path);
+        least = least_of_group(root, folder, least);
+        char *last = strrchr(path, '/');
+        if (last == NULL)
+            return least;
+        *last = '\0';
+    }
+}
+
+static bool has_word(const char *list, const char *end, const char *word)
+{
+    for (const char *at = list; at < end; at += strcspn(at, ",:") + 1)
+        if (strncmp(at, word, strlen(word)) == 0 && strchr(",:", at[strlen(word)]) != NULL)
+            return true;
+    return false;
+}
+
+/* A line of /proc/self/cgroup: "0::/path" of version 2, "4:cpu,cpuacct:/path" of version 1. */
+static double least_of_line(const char *root, char *line, double least)
+{
+    char *list = strchr(line, ':');
+    char *path = list == NULL ? NULL : strchr(list + 1, ':');
+    if (path == NULL)
+        return least;
+    path[1 + strcspn(path + 1, "\n")] = '\0';
+    if (path == list + 1)
+        return least_of_path(root, "", path + 1, least);
+    return has_word(list + 1, path, "cpu") ? least_of_path(root, "/cpu", path + 1, least) : least;
+}
+
+static double processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return CPU_COUNT(&set);
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (double)count : 1;
+}
+
+double cpus_count(const char *root)
+{
+    char   line[LINE_BYTES];
+    double least = processors();
+    snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(line, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        least = least_of_line(root, line, least);
+    if (file != NULL)
+        fclose(file);
+    return least;
+}
