@@ -23,6 +23,7 @@ struct events_get_input {
 static const struct member events_get_query[] = {
     {AT(events_get_input, study), .read = codec_read_text, .min = 1, .max = 64},
     {AT(events_get_input, kind), .read = codec_read_text, .min = 1, .max = 64},
+    {AS(events_get_input, since_ms, "since"), .read = codec_read_time},
     {AT(events_get_input, wait), .read = codec_read_integer, .min = 0, .max = WAIT_MAX_SECONDS},
     PAGED(events_get_input),
     {.name = NULL},

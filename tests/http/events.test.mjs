@@ -65,6 +65,27 @@ test('there is always a last cursor, and kinds can be chosen', async () => {
     await api.expect([422, 'bad_cursor'], 'GET', `${path}&cursor=${two.last_cursor}`);
 });
 
+test('events since a time, in pages and followed', async () => {
+    const { id } = await api.study(), path = `/v1/events?study=${id}`;
+    await observe(id, 3);
+    await sleep(5);
+    const edited = await api.request('PATCH', `/v1/studies/${id}`, { json: { notes: 'later' }, headers: { 'if-match': '*' } });
+    assert.equal(edited.status, 200, edited.text);
+    const all = (await api.get(path)).events, { at } = all.at(-1);
+    assert.ok(all[0].at < at);
+    const wanted = all.filter((event) => event.at >= at);
+    assert.deepEqual((await api.get(`${path}&since=${at}`)).events, wanted, 'that time is among them');
+    const page = await api.get(`${path}&since=${all[0].at}&limit=2`);
+    assert.deepEqual(page.events, all.slice(0, 2));
+    await api.expect([422, 'bad_cursor'], 'GET', `${path}&cursor=${page.next_cursor}`);
+    assert.deepEqual((await api.get(`${path}&since=9999-12-31T23:59:59.999Z`)).events, []);
+    await api.expect([422, 'wrong_type'], 'GET', `${path}&since=yesterday`);
+    const stream = await follow(`${path}&since=${at}`);
+    await until(() => stream.events.length >= wanted.length, 'the stream');
+    assert.deepEqual(stream.events.map(({ id: place, ...event }) => event), wanted);
+    stream.close();
+});
+
 test('a long poll is answered when something happens, and at its end with nothing', async () => {
     const { id } = await api.study();
     const { last_cursor: cursor } = await api.get(`/v1/events?study=${id}`);
